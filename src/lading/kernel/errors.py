@@ -1,0 +1,21 @@
+"""The one error of the kernel: text that does not have the form it must have."""
+
+SHOWN_CHARACTERS_MAX = 120
+
+
+class Malformed(ValueError):
+    """Something a person or a peer wrote cannot be read; says what, why, and shows the text."""
+
+    def __init__(self, *, what: str, text: object, reason: str) -> None:
+        self.what = what
+        self.text = text
+        self.reason = reason
+        super().__init__(f"{shown(text)} is not a valid {what}: {reason}")
+
+
+def shown(text: object) -> str:
+    """Returns the text quoted and shortened, so that hostile input cannot flood a log."""
+    whole = repr(text)
+    if len(whole) <= SHOWN_CHARACTERS_MAX:
+        return whole
+    return f"{whole[:SHOWN_CHARACTERS_MAX]}… ({len(whole)} characters)"

@@ -1,0 +1,96 @@
+"""What every Kubernetes object has: metadata, a key, a kind, and where the API serves it.
+
+Objects are read into structs that name only the fields we use; whatever is not named is dropped
+while decoding. That is why a struct is never sent back whole: writes are patches.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The base of everything that is decoded from the API: immutable, camelCase on the wire."""
+
+
+class OwnerReference(Model, frozen=True, kw_only=True):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(Model, frozen=True, kw_only=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+
+
+class Object(Model, frozen=True, kw_only=True):
+    """The base of every kind; `apiVersion` and `kind` are absent inside lists."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> "Key":
+        return Key(self.metadata.namespace, self.metadata.name)
+
+
+class Key(NamedTuple):
+    """What a work queue holds: the namespace ("" when cluster-scoped) and the name."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+T = TypeVar("T", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource(Generic[T]):
+    """One served kind: its names, its scope, and the type that its objects are decoded into."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    type: type[T]
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        tail = "".join(f"/{part}" for part in (name, subresource) if part)
+        return f"{root}{scope}/{self.plural}{tail}"
+
+
+def untyped(resource: Resource[Any]) -> Resource[dict[str, Any]]:
+    """The same resource read as plain dictionaries, for whoever shows or edits whole objects."""
+    return Resource(
+        group=resource.group,
+        version=resource.version,
+        kind=resource.kind,
+        plural=resource.plural,
+        namespaced=resource.namespaced,
+        type=dict,
+    )

@@ -1,0 +1,43 @@
+"""The value that a plan is: what to do, why, what to report, and when to look again.
+
+A plan is computed once by a pure function and read by apply, `--dry-run`, events, logs, golden
+files and the simulator. What an action did is learnt by the next observation.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+
+class Action(Protocol):
+    """A command: idempotent, named as a verb phrase, and it knows why it is there.
+
+    Actions of one lane run in order and a failed precondition drops the rest of that lane;
+    lanes are independent of each other.
+    """
+
+    @property
+    def because(self) -> str: ...
+
+    @property
+    def lane(self) -> Hashable: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    actions: tuple[Action, ...] = ()
+    recheck_at: datetime | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def lanes(self) -> dict[Hashable, tuple[Action, ...]]:
+        """The actions by lane, in the order in which the plan holds them."""
+        lanes: dict[Hashable, tuple[Action, ...]] = {}
+        for action in self.actions:
+            lanes[action.lane] = (*lanes.get(action.lane, ()), action)
+        return lanes
+
+
+def earliest(*instants: datetime | None) -> datetime | None:
+    """The first of the instants that exist."""
+    return min((instant for instant in instants if instant is not None), default=None)

@@ -1,0 +1,185 @@
+"""The Kubernetes API as the features see it.
+
+KubeError                 the API server, or the way to it, said no
+├── Transient             worth trying again as it is
+│   ├── Unavailable       5xx, connection refused, time-out
+│   └── TooManyRequests   429
+├── NotFound              404
+├── AlreadyExists         409 AlreadyExists (a create)
+├── Conflict              409 Conflict (a stale resourceVersion, or another field manager)
+├── Gone                  410 (a revision that was compacted away)
+├── Invalid               400 or 422, with causes that name the fields
+├── Unauthorized          401
+└── Forbidden             403
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeVar
+
+from lading.kernel.objects import Resource
+
+T = TypeVar("T")
+PAGE_OBJECTS_MAX = 500  # what client-go and kubectl ask for
+
+
+class KubeError(Exception):
+    """Carries the HTTP code, the reason and the message of the `Status` that was returned."""
+
+    def __init__(
+        self, message: str, *, code: int = 0, reason: str = "", details: Any = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.reason = reason
+        self.details = details
+
+
+class Transient(KubeError):
+    pass
+
+
+class Unavailable(Transient):
+    pass
+
+
+class TooManyRequests(Transient):
+    pass
+
+
+class NotFound(KubeError):
+    pass
+
+
+class AlreadyExists(KubeError):
+    pass
+
+
+class Conflict(KubeError):
+    pass
+
+
+class Gone(KubeError):
+    pass
+
+
+class Invalid(KubeError):
+    pass
+
+
+class Unauthorized(KubeError):
+    pass
+
+
+class Forbidden(KubeError):
+    pass
+
+
+class EventType(StrEnum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+class PatchType(StrEnum):
+    """The content types of PATCH; server-side apply has a method of its own."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchEvent(Generic[T]):
+    """One change. A bookmark carries an object of which only the revision means anything."""
+
+    type: EventType
+    object: T
+    resource_version: str
+    initial_events_end: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[T]):
+    items: tuple[T, ...]
+    resource_version: str
+    continue_token: str = ""
+    remaining_item_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which objects of a resource: one namespace or all, and what they must carry."""
+
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+
+EVERYTHING = Selection()
+
+
+class Kube(Protocol):
+    """Reads are typed; writes are plain dictionaries, because a typed struct is never PUT."""
+
+    async def get(self, resource: Resource[T], name: str, *, namespace: str = "") -> T: ...
+
+    async def page(
+        self,
+        resource: Resource[T],
+        selection: Selection = EVERYTHING,
+        *,
+        limit: int = PAGE_OBJECTS_MAX,
+        continue_token: str = "",
+    ) -> Page[T]: ...
+
+    def watch(
+        self,
+        resource: Resource[T],
+        selection: Selection = EVERYTHING,
+        *,
+        resource_version: str = "",
+        send_initial_events: bool = False,
+        timeout_seconds: int,
+    ) -> AsyncIterator[WatchEvent[T]]:
+        """Ends quietly when the server ends it; raises Gone when the revision was compacted."""
+
+    async def create(
+        self, resource: Resource[T], body: Mapping[str, Any], *, namespace: str = ""
+    ) -> T: ...
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        name: str,
+        patch: Any,
+        *,
+        namespace: str = "",
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str = "",
+    ) -> T: ...
+
+    async def apply(
+        self,
+        resource: Resource[T],
+        body: Mapping[str, Any],
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str = "",
+    ) -> T:
+        """Server-side apply; name and namespace come from the body's metadata."""
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        name: str,
+        *,
+        namespace: str = "",
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str = "Background",
+    ) -> None: ...
