@@ -1,0 +1,53 @@
+"""What an image is built for, and its normal form; two spellings of one platform become equal."""
+
+from dataclasses import dataclass, replace
+
+_OS_BY_ALIAS = {"macos": "darwin"}
+_ARCHITECTURE_BY_ALIAS = {
+    "x86_64": ("amd64", None),
+    "x86-64": ("amd64", None),
+    "aarch64": ("arm64", None),
+    "i386": ("386", ""),
+    "armhf": ("arm", "v7"),
+    "armel": ("arm", "v6"),
+}
+_VARIANT_BY_ALIAS = {
+    "amd64": {"v1": ""},
+    "arm64": {"8": "", "v8": "", "v8.0": "", "9": "v9", "9.0": "v9", "v9.0": "v9"},
+    "arm": {"": "v7", "5": "v5", "6": "v6", "7": "v7", "8": "v8"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    os: str
+    architecture: str
+    variant: str = ""
+    os_version: str = ""
+    os_features: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """As people write it: `linux/arm64/v8`, `windows(10.0.20348)/amd64`."""
+        version = f"({self.os_version})" if self.os_version else ""
+        variant = f"/{self.variant}" if self.variant else ""
+        features = f"+{'+'.join(self.os_features)}" if self.os_features else ""
+        return f"{self.os}{version}{features}/{self.architecture}{variant}"
+
+
+UNKNOWN = Platform(os="unknown", architecture="unknown")
+"""What the entries of an index that hold attestations, not images, carry."""
+
+
+def normalised(platform: Platform) -> Platform:
+    os = platform.os.lower()
+    architecture = platform.architecture.lower()
+    variant = platform.variant.lower()
+    architecture, implied = _ARCHITECTURE_BY_ALIAS.get(architecture, (architecture, None))
+    variant = variant if implied is None else implied
+    return replace(
+        platform,
+        os=_OS_BY_ALIAS.get(os, os),
+        architecture=architecture,
+        variant=_VARIANT_BY_ALIAS.get(architecture, {}).get(variant, variant),
+        os_features=tuple(sorted(set(platform.os_features))),
+    )

@@ -1,0 +1,247 @@
+"""The container runtime as the features see it: its images, its containers, and its pins.
+
+CriError                      the runtime, or the way to it, said no
+├── Transient                 worth trying again as it is
+│   ├── Unavailable           the runtime does not answer (stopped, restarting, no socket)
+│   ├── RegistryUnavailable   the runtime could not reach the registry, or was told to slow down
+│   └── TimedOut              the time limit of the call is over
+├── ImageNotFound             the registry has no such image; to the eyes of the runtime
+├── Unauthorized              the registry refuses these credentials, or wants some
+├── NoSpace                   the disk or its limit is full; nothing was kept of the image
+├── NoMatchingPlatform        the image exists, for other platforms only
+├── UnknownHandler            the runtime has no runtime handler of that name
+├── InvalidReference          the runtime cannot read the image's name
+├── ContentRejected           a digest or a signature is not what it must be
+├── InUse                     the image cannot be removed while a container needs it
+├── Unsupported               this runtime does not implement the call
+└── CannotPin                 this runtime, or the neighbour who owns its pins, lets us pin nothing
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class CriError(Exception):
+    """Says which call failed on which object, and carries the runtime's own words."""
+
+    def __init__(self, message: str, *, image: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.image = image
+
+
+class Transient(CriError):
+    pass
+
+
+class Unavailable(Transient):
+    pass
+
+
+class RegistryUnavailable(Transient):
+    pass
+
+
+class TimedOut(Transient):
+    pass
+
+
+class ImageNotFound(CriError):
+    pass
+
+
+class Unauthorized(CriError):
+    pass
+
+
+class NoSpace(CriError):
+    pass
+
+
+class NoMatchingPlatform(CriError):
+    pass
+
+
+class UnknownHandler(CriError):
+    pass
+
+
+class InvalidReference(CriError):
+    pass
+
+
+class ContentRejected(CriError):
+    pass
+
+
+class InUse(CriError):
+    pass
+
+
+class Unsupported(CriError):
+    pass
+
+
+class CannotPin(CriError):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSpec:
+    """How a caller names an image: by tag, digest or ID, for one runtime handler.
+
+    The empty handler is the default one and behaves as if handlers did not exist.
+    """
+
+    image: str
+    runtime_handler: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    id: str
+    size_bytes: int
+    repo_tags: tuple[str, ...] = ()
+    repo_digests: tuple[str, ...] = ()
+    uid: int | None = None
+    username: str = ""
+    pinned: bool = False
+    runtime_handler: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """An image with what the runtime tells about it beyond the contract; values are JSON text."""
+
+    image: Image
+    info: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullCredential:
+    """What the registry wants to see; never printed."""
+
+    username: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    identity_token: str = field(default="", repr=False)
+    registry_token: str = field(default="", repr=False)
+    server_address: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesystemUsage:
+    mountpoint: str
+    used_bytes: int
+    inodes_used: int
+    measured_at_nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filesystems:
+    """One entry per snapshotter or storage root: a caller who wants the total adds them up."""
+
+    images: tuple[FilesystemUsage, ...]
+    containers: tuple[FilesystemUsage, ...]
+
+
+class ContainerState(StrEnum):
+    CREATED = "created"
+    RUNNING = "running"
+    EXITED = "exited"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A container, running or not, and every image that it keeps in use."""
+
+    id: str
+    name: str
+    state: ContainerState
+    image: ImageSpec
+    image_id: str
+    """The ID by which `Cri.images` lists it."""
+    image_volumes: tuple[ImageSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeVersion:
+    name: str
+    version: str
+    api_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeHandler:
+    name: str
+    recursive_read_only_mounts: bool = False
+    user_namespaces: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeStatus:
+    ready: bool
+    network_ready: bool
+    handlers: tuple[RuntimeHandler, ...] = ()
+    """Empty when the runtime is too old to tell; the default handler's name is empty."""
+    sandbox_image: str = ""
+    """What pod sandboxes run, where the runtime tells; it must never be removed."""
+
+
+class Cri(Protocol):
+    async def version(self) -> RuntimeVersion: ...
+
+    async def status(self) -> RuntimeStatus: ...
+
+    async def images(self, only: ImageSpec | None = None) -> tuple[Image, ...]:
+        """Every image, or the ones that `only` names; runtimes without a filter list all."""
+
+    async def image(self, spec: ImageSpec) -> Image | None: ...
+
+    async def inspect(self, spec: ImageSpec) -> Inspection | None: ...
+
+    async def pull(self, spec: ImageSpec, credential: PullCredential | None = None) -> str:
+        """Returns the image's ID when it is on the node; cancelling the call cancels the pull."""
+
+    async def remove(self, spec: ImageSpec) -> None:
+        """Removes the image with all its names, pinned or not; an absent one is no error."""
+
+    async def filesystems(self) -> Filesystems: ...
+
+    async def containers(self) -> tuple[Container, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """One image that the node must keep, and the sets that want it kept."""
+
+    image: str
+    """The reference by which it is pinned, normally `repository@digest`."""
+    image_id: str
+    """The ID by which `Cri.images` lists it."""
+    owners: tuple[str, ...]
+    """Sorted names of the sets; never empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPin:
+    """A pin of ours as the node records it, and whether the runtime says it is in force."""
+
+    pin: Pin
+    effective: bool
+
+
+class Pins(Protocol):
+    """Our pins on one node. Pins of other owners are neither listed nor touched."""
+
+    async def cannot_pin(self) -> CannotPin | None:
+        """Why pinning is impossible here, to be told to people; None when it is possible."""
+
+    async def held(self) -> tuple[HeldPin, ...]: ...
+
+    async def hold(self, pins: Collection[Pin]) -> None:
+        """Makes these exactly our pins; an image that is absent at that moment gets none."""
