@@ -1,0 +1,244 @@
+"""Image manifests, indexes and configurations (OCI image 1.1 and Docker schema 2), read strictly.
+
+Bytes in, frozen data out, every size and count bounded. Nothing is fetched here, and nothing is
+chosen: which entry of an index fits a machine is decided by `platforms`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from lading.kernel import digests
+from lading.kernel.digests import Digest
+from lading.kernel.errors import Malformed
+from lading.kernel.platforms.types import Platform
+
+MANIFEST_BYTES_MAX = 4 * 1024 * 1024  # the limit that the OCI distribution specification names
+CONFIG_BYTES_MAX = 8 * 1024 * 1024
+ENTRIES_MAX = 4096
+BLOB_BYTES_MAX = 2**63 - 1  # sizes are int64 in every implementation
+
+OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+OCI_INDEX = "application/vnd.oci.image.index.v1+json"
+OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
+OCI_LAYER_GZIP = "application/vnd.oci.image.layer.v1.tar+gzip"
+OCI_EMPTY = "application/vnd.oci.empty.v1+json"
+DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
+
+MANIFEST_TYPES = (OCI_MANIFEST, DOCKER_MANIFEST)
+INDEX_TYPES = (OCI_INDEX, DOCKER_LIST)
+KNOWN_TYPES = (*MANIFEST_TYPES, *INDEX_TYPES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptor:
+    """The name, type and size of a piece of content."""
+
+    media_type: str
+    digest: Digest
+    size_bytes: int
+    platform: Platform | None = None
+    artifact_type: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageManifest:
+    """One image for one platform, or an artifact of the same shape."""
+
+    media_type: str
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+    subject: Descriptor | None = None
+    artifact_type: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def blobs(self) -> tuple[Descriptor, ...]:
+        return (self.config, *self.layers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """A list of manifests, usually one for each platform."""
+
+    media_type: str
+    manifests: tuple[Descriptor, ...]
+    subject: Descriptor | None = None
+    artifact_type: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageConfig:
+    platform: Platform
+    user: str
+    diff_ids: tuple[Digest, ...]
+    labels: Mapping[str, str]
+
+
+class _Platform(msgspec.Struct):
+    os: str = ""
+    architecture: str = ""
+    variant: str = ""
+    os_version: str = msgspec.field(name="os.version", default="")
+    os_features: list[str] = msgspec.field(name="os.features", default_factory=list)
+
+
+class _Descriptor(msgspec.Struct, rename="camel"):
+    digest: str
+    size: int
+    media_type: str = ""
+    platform: _Platform | None = None
+    artifact_type: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Document(msgspec.Struct, rename="camel"):
+    """Both shapes at once: a document that claims to be both is told apart and refused."""
+
+    schema_version: int = 0
+    media_type: str = ""
+    config: _Descriptor | None = None
+    layers: list[_Descriptor] | None = None
+    manifests: list[_Descriptor] | None = None
+    subject: _Descriptor | None = None
+    artifact_type: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Execution(msgspec.Struct):
+    user: str = msgspec.field(name="User", default="")
+    labels: dict[str, str] | None = msgspec.field(name="Labels", default=None)
+
+
+class _RootFilesystem(msgspec.Struct):
+    diff_ids: list[str] | None = None
+
+
+class _Config(_Platform):
+    config: _Execution | None = None
+    rootfs: _RootFilesystem | None = None
+
+
+_document_decoder = msgspec.json.Decoder(_Document)
+_config_decoder = msgspec.json.Decoder(_Config)
+
+
+def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
+    """Reads a manifest; `media_type` is what the server said, and must agree with the document."""
+    document: _Document = _decode(_document_decoder, content, "manifest", MANIFEST_BYTES_MAX)
+    if document.schema_version != 2:
+        raise _malformed(content, "schemaVersion must be 2 (Docker schema 1 is not supported)")
+    kind = _media_type(document, content, media_type)
+    if kind in INDEX_TYPES:
+        return _index(document, kind)
+    return _image_manifest(document, kind, content)
+
+
+def parse_config(content: bytes) -> ImageConfig:
+    document: _Config = _decode(_config_decoder, content, "image configuration", CONFIG_BYTES_MAX)
+    execution = document.config or _Execution()
+    diff_ids = (document.rootfs and document.rootfs.diff_ids) or []
+    if len(diff_ids) > ENTRIES_MAX:
+        raise _malformed(content, f"more than {ENTRIES_MAX} entries in 'rootfs.diff_ids'")
+    return ImageConfig(
+        platform=_platform(document),
+        user=execution.user,
+        diff_ids=tuple(digests.parse(text) for text in diff_ids),
+        labels=execution.labels or {},
+    )
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], content: bytes, what: str, bytes_max: int) -> Any:
+    if len(content) > bytes_max:
+        reason = f"{len(content)} bytes are more than the {bytes_max} allowed"
+        raise Malformed(what=what, text=content[:64], reason=reason)
+    try:
+        return decoder.decode(content)
+    except RecursionError as error:
+        raise Malformed(what=what, text=content[:64], reason="it is nested too deep") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Malformed(what=what, text=content[:64], reason=str(error)) from error
+
+
+def _index(document: _Document, kind: str) -> Index:
+    return Index(
+        media_type=kind,
+        manifests=_descriptors(document.manifests, "manifests"),
+        subject=_optional_descriptor(document.subject),
+        artifact_type=document.artifact_type,
+        annotations=document.annotations or {},
+    )
+
+
+def _image_manifest(document: _Document, kind: str, content: bytes) -> ImageManifest:
+    if document.config is None:
+        raise _malformed(content, "an image manifest needs 'config'")
+    return ImageManifest(
+        media_type=kind,
+        config=_descriptor(document.config),
+        layers=_descriptors(document.layers, "layers"),
+        subject=_optional_descriptor(document.subject),
+        artifact_type=document.artifact_type,
+        annotations=document.annotations or {},
+    )
+
+
+def _media_type(document: _Document, content: bytes, declared: str) -> str:
+    """The one type that header, document and shape agree on.
+
+    A document with both shapes could be read as two different images by two readers.
+    """
+    is_index = document.manifests is not None
+    if is_index and (document.layers is not None or document.config is not None):
+        raise _malformed(content, "it has the fields of both an index and an image manifest")
+    inferred = OCI_INDEX if is_index else OCI_MANIFEST
+    stated = {kind for kind in (declared, document.media_type) if kind in KNOWN_TYPES}
+    if len(stated) > 1:
+        raise _malformed(content, f"the server says {declared}, it says {document.media_type}")
+    kind = stated.pop() if stated else inferred
+    if (kind in INDEX_TYPES) != is_index:
+        raise _malformed(content, f"its fields do not fit its media type {kind}")
+    return kind
+
+
+def _descriptors(raw: list[_Descriptor] | None, what: str) -> tuple[Descriptor, ...]:
+    if raw is not None and len(raw) > ENTRIES_MAX:
+        reason = f"{len(raw)} entries are more than the {ENTRIES_MAX} allowed"
+        raise Malformed(what="manifest", text=what, reason=reason)
+    return tuple(_descriptor(entry) for entry in raw or ())
+
+
+def _optional_descriptor(raw: _Descriptor | None) -> Descriptor | None:
+    return None if raw is None else _descriptor(raw)
+
+
+def _descriptor(raw: _Descriptor) -> Descriptor:
+    if not 0 <= raw.size <= BLOB_BYTES_MAX:
+        raise Malformed(what="descriptor", text=raw.size, reason="'size' must be 0 to 2^63-1")
+    return Descriptor(
+        media_type=raw.media_type,
+        digest=digests.parse(raw.digest),
+        size_bytes=raw.size,
+        platform=None if raw.platform is None else _platform(raw.platform),
+        artifact_type=raw.artifact_type,
+        annotations=raw.annotations or {},
+    )
+
+
+def _platform(raw: _Platform) -> Platform:
+    return Platform(
+        os=raw.os,
+        architecture=raw.architecture,
+        variant=raw.variant,
+        os_version=raw.os_version,
+        os_features=tuple(raw.os_features),
+    )
+
+
+def _malformed(content: bytes, reason: str) -> Malformed:
+    return Malformed(what="manifest", text=content[:64], reason=reason)

@@ -1,0 +1,143 @@
+"""An OCI registry as the features see it: whole verified manifests, verified streams of blobs.
+
+RegistryError             a registry, or the way to it, said no; names the registry and the object
+├── Transient             worth trying again as it is
+│   ├── Unavailable       5xx, connection refused or lost, no answer in time
+│   ├── TooManyRequests   429; says how long to wait when the registry does
+│   └── NoProgress        the body stopped arriving, or arrives too slowly to ever end
+├── NotFound              404: no such repository, tag, manifest or blob
+├── Unauthorized          401, also with the best credential we have
+├── Denied                403
+├── Blocked               our own configuration forbids this registry
+├── DigestMismatch        the content is not what its digest says
+├── SizeMismatch          the content ended early, or went on after its declared size
+├── TooLarge              more than the limit, or than what the registry itself accepts
+├── MalformedAnswer       not what the protocol allows: bad JSON, redirect loop, missing header
+└── Unsupported           the registry does not implement the request
+"""
+
+from collections.abc import AsyncIterable, AsyncIterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lading.kernel.digests import Digest
+from lading.kernel.manifests import Descriptor
+from lading.kernel.references import Reference
+
+
+class RegistryError(Exception):
+    """What happened and to which object; `status` is the HTTP code, 0 when there was none."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+
+class Transient(RegistryError):
+    pass
+
+
+class Unavailable(Transient):
+    pass
+
+
+class TooManyRequests(Transient):
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message, status=429)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class NoProgress(Transient):
+    pass
+
+
+class NotFound(RegistryError):
+    pass
+
+
+class Unauthorized(RegistryError):
+    pass
+
+
+class Denied(RegistryError):
+    pass
+
+
+class Blocked(RegistryError):
+    pass
+
+
+class DigestMismatch(RegistryError):
+    pass
+
+
+class SizeMismatch(RegistryError):
+    pass
+
+
+class TooLarge(RegistryError):
+    pass
+
+
+class MalformedAnswer(RegistryError):
+    pass
+
+
+class Unsupported(RegistryError):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The exact bytes of a manifest or index; `digest` was computed from them."""
+
+    media_type: str
+    digest: Digest
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """How to authenticate to one registry; secrets never appear in its text."""
+
+    username: str = ""
+    password: str = field(default="", repr=False)
+    identity_token: str = field(default="", repr=False)
+    """An OAuth2 refresh token that is exchanged for access tokens."""
+    registry_token: str = field(default="", repr=False)
+    """A bearer token that is sent as it is."""
+
+
+class Registry(Protocol):
+    """References name their registry; one without is refused, never guessed."""
+
+    async def manifest(self, reference: Reference) -> Manifest:
+        """The manifest or index, its digest verified; by digest when the reference has one."""
+
+    async def head(self, reference: Reference) -> Descriptor | None:
+        """What the tag or digest names now, or None when there is no such thing."""
+
+    def blob(
+        self, repository: Reference, descriptor: Descriptor, *, offset: int = 0
+    ) -> AsyncIterator[bytes]:
+        """The bytes of a blob from `offset` on, resumed by itself when a connection is lost.
+
+        The size is always verified, and the digest when read from the start; the last piece is
+        only handed out once it holds. With an offset, whoever has the first part verifies the
+        whole. Close it with `aclose` when reading stops early.
+        """
+
+    async def tags(self, repository: Reference) -> tuple[str, ...]: ...
+
+    async def push_blob(
+        self, repository: Reference, descriptor: Descriptor, content: AsyncIterable[bytes]
+    ) -> None: ...
+
+    async def push_manifest(self, reference: Reference, manifest: Manifest) -> Descriptor: ...
+
+    async def mount(self, repository: Reference, digest: Digest, *, source: Reference) -> bool:
+        """Takes a blob over from another repository of the same registry; False when it cannot."""
+
+    def with_credential(self, credential: Credential) -> "Registry":
+        """The same registries, asked with this credential instead of the configured ones."""
