@@ -72,4 +72,4 @@ def _compile_c(family: families.Family, binary: families.Binary, output: pathlib
         check=False,
     )
     if answer.returncode:
-        raise errors.MissingOnThisMachine(f"gcc could not build {binary.name}: {answer.stderr}")
+        raise errors.CannotRunHere(f"gcc could not build {binary.name}: {answer.stderr}")

@@ -1,8 +1,8 @@
-"""The one error of the set-up and of the bed: something this machine lacks.
+"""The one error of the set-up and of the bed that a person at this machine has to act on.
 
-Its text says what is missing, for what, and what to do; it is shown as it is.
+Its text says what is missing or failed, for what, and what to do; it is shown as it is.
 """
 
 
-class MissingOnThisMachine(Exception):
-    """Something that only the person at this machine can provide."""
+class CannotRunHere(Exception):
+    """This machine lacks something, or refused something, that the real components need."""

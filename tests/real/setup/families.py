@@ -24,7 +24,7 @@ class Binary:
     is_test: bool = False
     """The package has only a test file, so that `go test -c` makes the program."""
     c_sources: str = ""
-    """A folder of C files inside the module; the program is compiled from them instead of from Go."""
+    """A folder of C files inside the module: the program is compiled from them, not from Go."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

