@@ -39,6 +39,9 @@ format: setup ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+generate: setup ## write the files that are generated from the code
+	@$(BIN)/python -m lading.api.manifests deploy/crds
+
 lock: setup ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/runtime.txt
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/dev.txt

@@ -6,8 +6,12 @@
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+
+from lading.kernel.fields import Field
+from lading.kernel.objects import Model
 
 
 class Truth(StrEnum):
@@ -16,13 +20,24 @@ class Truth(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    type: str
-    status: Truth
-    reason: str
-    message: str = ""
-    last_transition_time: str = ""
-    observed_generation: int = 0
+class Condition(Model, frozen=True, kw_only=True):
+    """One aspect of the state of an object, as last observed."""
+
+    type: Annotated[str, Field("The aspect that the condition describes.", max_length=316)]
+    status: Annotated[Truth, Field("Whether it holds: True, False or Unknown.")]
+    reason: Annotated[
+        str,
+        Field("One word for programs: why the condition has its status.", max_length=1024),
+    ]
+    message: Annotated[
+        str, Field("A sentence for people: what happened, to what.", max_length=32768)
+    ] = ""
+    last_transition_time: Annotated[
+        str, Field("When the status last changed.", format="date-time")
+    ] = ""
+    observed_generation: Annotated[
+        int, Field("The generation of the object that this was said about.", minimum=0)
+    ] = 0
 
 
 def timestamp(now: datetime) -> str:

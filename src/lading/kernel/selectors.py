@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
 from lading.kernel.errors import Malformed
+from lading.kernel.fields import Field
 from lading.kernel.objects import Model
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
@@ -29,16 +30,25 @@ class Operator(StrEnum):
 
 
 class Expression(Model, frozen=True, kw_only=True):
-    key: str
-    operator: Operator
-    values: tuple[str, ...] = ()
+    """One requirement on a label."""
+
+    key: Annotated[str, Field("The label's key.")]
+    operator: Annotated[Operator, Field("How the label's value relates to the values.")]
+    values: Annotated[
+        tuple[str, ...],
+        Field("The values, for In and NotIn; none for the others.", list_type="atomic"),
+    ] = ()
 
 
 class LabelSelector(Model, frozen=True, kw_only=True):
-    """The object form, as it stands in API types."""
+    """Labels that an object must carry; all requirements must hold."""
 
-    match_labels: dict[str, str] = {}
-    match_expressions: tuple[Expression, ...] = ()
+    match_labels: Annotated[
+        dict[str, str], Field("Labels that must be there with exactly these values.")
+    ] = {}
+    match_expressions: Annotated[
+        tuple[Expression, ...], Field("Requirements beyond equality.", list_type="atomic")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,14 @@
 """What an image is built for, and its normal form; two spellings of one platform become equal."""
 
+import re
 from dataclasses import dataclass, replace
 
+from lading.kernel.errors import Malformed
+
+_TEXT = re.compile(
+    r"(?P<os>[a-z0-9]+)(?:\((?P<version>[0-9.]+)\))?"
+    r"/(?P<architecture>[a-z0-9_-]+)(?:/(?P<variant>[a-z0-9.]+))?"
+)
 _OS_BY_ALIAS = {"macos": "darwin"}
 _ARCHITECTURE_BY_ALIAS = {
     "x86_64": ("amd64", None),
@@ -50,4 +57,20 @@ def normalised(platform: Platform) -> Platform:
         architecture=architecture,
         variant=_VARIANT_BY_ALIAS.get(architecture, {}).get(variant, variant),
         os_features=tuple(sorted(set(platform.os_features))),
+    )
+
+
+def parse(text: str) -> Platform:
+    """Reads `os[(version)]/architecture[/variant]`, the form in which people write a platform."""
+    match = _TEXT.fullmatch(text.lower())
+    if match is None:
+        reason = "expected 'os/architecture[/variant]', for instance linux/arm64/v8"
+        raise Malformed(what="platform", text=text, reason=reason)
+    return normalised(
+        Platform(
+            os=match["os"],
+            architecture=match["architecture"],
+            variant=match["variant"] or "",
+            os_version=match["version"] or "",
+        )
     )

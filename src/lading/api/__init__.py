@@ -1,0 +1,1 @@
+"""The Kubernetes types that Lading reads and owns, one module per API group."""

@@ -1,0 +1,114 @@
+"""CustomResourceDefinitions: what one of our kinds declares, and the manifest it becomes.
+
+A kind is a page of declarations in its group's module; nothing here knows a particular kind.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lading.api import schema
+from lading.kernel.objects import Object, Resource
+
+OWNER_LABEL = "app.kubernetes.io/managed-by"
+OWNER = "lading"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A printer column of `kubectl get`; priority 1 shows only with `-o wide`."""
+
+    name: str
+    type: str
+    json_path: str
+    description: str
+    priority: int = 0
+
+
+AGE = Column(
+    name="Age",
+    type="date",
+    json_path=".metadata.creationTimestamp",
+    description="Time since the object was created.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A kind that Lading owns and installs. The last of `versions` is the one that is stored."""
+
+    group: str
+    versions: tuple[str, ...]
+    kind: str
+    plural: str
+    short_names: tuple[str, ...]
+    namespaced: bool
+    type: type[Object]
+    columns: tuple[Column, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.plural}.{self.group}"
+
+    def manifest(self) -> dict[str, Any]:
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": self.name, "labels": {OWNER_LABEL: OWNER}},
+            "spec": {
+                "group": self.group,
+                "names": self._names(),
+                "scope": "Namespaced" if self.namespaced else "Cluster",
+                "versions": [self._version(version) for version in self.versions],
+            },
+        }
+
+    def _names(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "listKind": f"{self.kind}List",
+            "plural": self.plural,
+            "singular": self.kind.lower(),
+            "shortNames": list(self.short_names),
+            "categories": ["lading"],
+        }
+
+    def _version(self, version: str) -> dict[str, Any]:
+        return {
+            "name": version,
+            "served": True,
+            "storage": version == self.versions[-1],
+            "schema": {"openAPIV3Schema": self.schema()},
+            "subresources": {"status": {}},
+            "additionalPrinterColumns": [_column(column) for column in self.columns],
+        }
+
+    def resource(self) -> Resource[Any]:
+        """Where the API serves the kind, at the version that is stored."""
+        return Resource(
+            group=self.group,
+            version=self.versions[-1],
+            kind=self.kind,
+            plural=self.plural,
+            namespaced=self.namespaced,
+            type=self.type,
+        )
+
+    def schema(self) -> schema.Schema:
+        whole = schema.schema_of(self.type)
+        properties = dict(whole["properties"])
+        properties["apiVersion"] = {"type": "string"}
+        properties["kind"] = {"type": "string"}
+        properties["metadata"] = {"type": "object"}
+        return {**whole, "properties": properties}
+
+
+def _column(column: Column) -> dict[str, Any]:
+    printed: dict[str, Any] = {
+        "name": column.name,
+        "type": column.type,
+        "jsonPath": column.json_path,
+        "description": column.description,
+    }
+    if column.priority:
+        printed["priority"] = column.priority
+    return printed

@@ -1,0 +1,1 @@
+"""machineconfiguration.openshift.io: which images a pool of nodes must hold, and how far it is."""

@@ -1,0 +1,172 @@
+"""MachineConfigPool: nodes that are configured alike, and the sets of images that they hold."""
+
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+from lading.api.definitions import AGE, Column, Definition
+from lading.api.machineconfiguration import group
+from lading.kernel.conditions import Condition
+from lading.kernel.fields import Field, Rule
+from lading.kernel.objects import Model, Object, Resource
+from lading.kernel.selectors import LabelSelector
+
+
+class PinnedImageSetRef(Model, frozen=True, kw_only=True):
+    """A reference to a PinnedImageSet."""
+
+    name: Annotated[
+        str,
+        Field(
+            "The set's name.",
+            min_length=1,
+            max_length=group.NAME_LENGTH_MAX,
+            pattern=group.SUBDOMAIN,
+        ),
+    ]
+
+
+class MachineConfigPoolSpec(Model, frozen=True, kw_only=True):
+    """Which nodes are in the pool and which sets they hold."""
+
+    machine_config_selector: Annotated[
+        LabelSelector | None, Field("The labels of the sets that belong to the pool.")
+    ] = None
+    node_selector: Annotated[LabelSelector | None, Field("The labels of the pool's nodes.")] = None
+    pinned_image_sets: Annotated[
+        tuple[PinnedImageSetRef, ...],
+        Field(
+            "The sets that the pool's nodes hold. Sets that match machineConfigSelector are "
+            "entered by Lading; others may be entered by hand.",
+            max_items=group.SETS_PER_POOL_MAX,
+            list_type="map",
+            list_map_keys=("name",),
+        ),
+    ] = ()
+    max_unavailable: Annotated[
+        int | str | None, Field("How many nodes an update may take away; not used by Lading.")
+    ] = None
+    paused: Annotated[bool, Field("Whether updates are paused; not used by Lading.")] = False
+    configuration: Annotated[
+        dict[str, Any], Field("The machine configuration; not used by Lading.")
+    ] = {}
+
+
+class PoolSynchronizerType(StrEnum):
+    PINNED_IMAGE_SETS = "PinnedImageSets"
+
+
+_COUNTS_AT_MOST_ALL = tuple(
+    Rule(
+        rule=f"self.machineCount >= self.{part}MachineCount",
+        message=f"machineCount must be greater than or equal to {part}MachineCount",
+    )
+    for part in ("updated", "available", "unavailable", "ready")
+)
+
+
+class PoolSynchronizerStatus(Model, frozen=True, kw_only=True):
+    """How many of the pool's machines have what one synchronizer brings them."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *_COUNTS_AT_MOST_ALL,
+        Rule(
+            rule="self.availableMachineCount >= self.readyMachineCount",
+            message="availableMachineCount must be greater than or equal to readyMachineCount",
+        ),
+    )
+
+    pool_synchronizer_type: Annotated[
+        PoolSynchronizerType, Field("What is synchronized.", max_length=256)
+    ]
+    machine_count: Annotated[int, Field("Machines in the pool.", minimum=0)]
+    updated_machine_count: Annotated[
+        int, Field("Machines that hold and pin everything that they should.", minimum=0)
+    ]
+    ready_machine_count: Annotated[int, Field("Updated machines whose node is ready.", minimum=0)]
+    available_machine_count: Annotated[int, Field("Machines whose node is ready.", minimum=0)]
+    unavailable_machine_count: Annotated[int, Field("Machines whose node is not ready.", minimum=0)]
+    observed_generation: Annotated[
+        int,
+        Field(
+            "The pool's generation that the counts are about.",
+            minimum=0,
+            rules=(
+                Rule(
+                    rule="self >= oldSelf || (self == 0 && oldSelf > 0)",
+                    message="observedGeneration must not move backwards except to zero",
+                ),
+            ),
+        ),
+    ] = 0
+
+
+class MachineConfigPoolStatus(Model, frozen=True, kw_only=True):
+    """How far the pool's machines are."""
+
+    observed_generation: Annotated[
+        int, Field("The generation that was last looked at.", minimum=0)
+    ] = 0
+    machine_count: Annotated[int, Field("Machines in the pool.", minimum=0)] = 0
+    ready_machine_count: Annotated[int, Field("Machines that are ready.", minimum=0)] = 0
+    pool_synchronizers_status: Annotated[
+        tuple[PoolSynchronizerStatus, ...],
+        Field(
+            "How far each synchronizer is.",
+            max_items=16,
+            list_type="map",
+            list_map_keys=("poolSynchronizerType",),
+        ),
+    ] = ()
+    conditions: Annotated[
+        tuple[Condition, ...],
+        Field(
+            "Degraded, and what else an operator reports.",
+            max_items=20,
+            list_type="map",
+            list_map_keys=("type",),
+        ),
+    ] = ()
+
+
+class MachineConfigPool(Object, frozen=True, kw_only=True):
+    """A group of nodes that is configured alike."""
+
+    spec: Annotated[
+        MachineConfigPoolSpec, Field("Which nodes are in the pool and which sets they hold.")
+    ]
+    status: Annotated[MachineConfigPoolStatus, Field("How far the pool's machines are.")] = (
+        MachineConfigPoolStatus()
+    )
+
+
+MACHINE_CONFIG_POOL = Definition(
+    group=group.NAME,
+    versions=("v1",),
+    kind="MachineConfigPool",
+    plural="machineconfigpools",
+    short_names=("mcp",),
+    namespaced=False,
+    type=MachineConfigPool,
+    columns=(
+        Column(
+            name="Machines",
+            type="integer",
+            json_path=".status.poolSynchronizersStatus[0].machineCount",
+            description="Machines in the pool.",
+        ),
+        Column(
+            name="Updated",
+            type="integer",
+            json_path=".status.poolSynchronizersStatus[0].updatedMachineCount",
+            description="Machines that hold and pin everything that they should.",
+        ),
+        Column(
+            name="Degraded",
+            type="string",
+            json_path='.status.conditions[?(@.type=="Degraded")].status',
+            description="Whether the pool is in trouble.",
+        ),
+        AGE,
+    ),
+)
+MACHINE_CONFIG_POOLS: Resource[MachineConfigPool] = MACHINE_CONFIG_POOL.resource()

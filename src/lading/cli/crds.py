@@ -1,0 +1,12 @@
+"""`lading crds`: the manifests of the kinds that Lading owns, as YAML."""
+
+import click
+
+from lading.api import catalogue, manifests
+
+
+@click.command(name="crds")
+def command() -> None:
+    """Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`."""
+    documents = [manifests.as_yaml(definition) for definition in catalogue.DEFINITIONS]
+    click.echo("---\n".join(documents), nl=False)

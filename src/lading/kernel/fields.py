@@ -1,0 +1,37 @@
+"""What a field of an API type declares beyond its Python type; schemas are generated from it.
+
+A field is written `Annotated[type, Field("what it means", ...)]`. Decoding ignores it: the API
+server is the judge of what is valid, and readers must cope with what it let in.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A CEL rule and what a user reads when it does not hold."""
+
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What the schema says about a field beyond its Python type."""
+
+    description: str
+    minimum: int | None = None
+    maximum: int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    min_items: int | None = None
+    max_items: int | None = None
+    max_properties: int | None = None
+    list_type: Literal["atomic", "set", "map"] | None = None
+    list_map_keys: tuple[str, ...] = ()
+    format: str | None = None
+    default: Any = None
+    rules: tuple[Rule, ...] = ()
+    items: "Field | None" = None

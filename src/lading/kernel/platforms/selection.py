@@ -1,0 +1,120 @@
+"""Chooses the entry of an image index for a platform, or says entry by entry why none fits.
+
+Knows nothing about registries or manifests: an entry is anything that has a platform or None.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from lading.kernel.platforms import fallback, windows
+from lading.kernel.platforms.types import UNKNOWN, Platform, normalised
+
+# Every Windows base image declares it and every Windows host has it.
+_WINDOWS_FEATURE_ALWAYS_PRESENT = "win32k"
+
+
+class Entry(Protocol):
+    @property
+    def platform(self) -> Platform | None: ...
+
+
+E = TypeVar("E", bound=Entry)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen(Generic[E]):
+    entry: E
+    platform_is_declared: bool
+    """False: the index does not say, and the image's own configuration must be looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    offered: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.offered}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoMatch:
+    wanted: Platform
+    explanations: tuple[Explanation, ...]
+
+    def __str__(self) -> str:
+        if not self.explanations:
+            return f"no image for {self.wanted}: the index is empty"
+        reasons = "; ".join(str(explanation) for explanation in self.explanations)
+        return f"no image for {self.wanted}: the index offers {reasons}"
+
+
+def select(entries: Sequence[E], wanted: Platform) -> Chosen[E] | NoMatch:
+    """The best entry; entries that declare no platform come after all that match."""
+    wanted = normalised(wanted)
+    judged = [(entry, refusal(wanted, entry.platform)) for entry in entries]
+    fitting = [entry for entry, reason in judged if reason is None]
+    if fitting:
+        best = min(fitting, key=lambda entry: _rank(wanted, entry.platform))
+        return Chosen(entry=best, platform_is_declared=best.platform is not None)
+    return NoMatch(
+        wanted=wanted,
+        explanations=tuple(
+            Explanation(offered=str(entry.platform), reason=reason)
+            for entry, reason in judged
+            if reason is not None
+        ),
+    )
+
+
+def refusal(wanted: Platform, offered: Platform | None) -> str | None:
+    """The rule that keeps an offered platform from running on the wanted one; None if it runs."""
+    if offered is None:
+        return None
+    wanted, offered = normalised(wanted), normalised(offered)
+    if (offered.os, offered.architecture) == (UNKNOWN.os, UNKNOWN.architecture):
+        return "an attestation, not an image"
+    if offered.os != wanted.os:
+        return f"the operating system is not {wanted.os}"
+    return (
+        _processor_refusal(wanted, offered)
+        or _version_refusal(wanted, offered)
+        or _features_refusal(wanted, offered)
+    )
+
+
+def _processor_refusal(wanted: Platform, offered: Platform) -> str | None:
+    runnable = fallback.processors(wanted)
+    if (offered.architecture, offered.variant) in runnable:
+        return None
+    if offered.architecture not in {architecture for architecture, _ in runnable}:
+        return f"the architecture is not {wanted.architecture}"
+    known = ", ".join(f"{name}/{variant}" if variant else name for name, variant in runnable)
+    return f"variant {offered.variant or '(none)'} is not among {known}"
+
+
+def _version_refusal(wanted: Platform, offered: Platform) -> str | None:
+    if wanted.os != "windows":
+        return None
+    return windows.refusal(kernel=wanted.os_version, image=offered.os_version)
+
+
+def _features_refusal(wanted: Platform, offered: Platform) -> str | None:
+    missing = _features(offered) - set(wanted.os_features)
+    return f"it needs the OS features {', '.join(sorted(missing))}" if missing else None
+
+
+def _features(platform: Platform) -> set[str]:
+    always = {_WINDOWS_FEATURE_ALWAYS_PRESENT} if platform.os == "windows" else set()
+    return set(platform.os_features) - always
+
+
+def _rank(wanted: Platform, offered: Platform | None) -> tuple[Any, ...]:
+    if offered is None:
+        return (True,)
+    offered = normalised(offered)
+    processor = fallback.processors(wanted).index((offered.architecture, offered.variant))
+    version = windows.preference(kernel=wanted.os_version, image=offered.os_version)
+    version_matters = version if wanted.os == "windows" else ()
+    return (False, processor, version_matters, -len(offered.os_features))
