@@ -1,0 +1,51 @@
+"""Conditions keep their times, plans keep their order."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from lading.kernel import conditions, planning
+from lading.kernel.conditions import Condition, Truth
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(minutes=5)
+
+
+def degraded(status: Truth, message: str = "") -> Condition:
+    return Condition(type="Degraded", status=status, reason="Test", message=message)
+
+
+def test_the_transition_time_moves_only_with_the_status() -> None:
+    first = conditions.with_condition((), degraded(Truth.TRUE, "one"), now=NOON)
+    same = conditions.with_condition(first, degraded(Truth.TRUE, "two"), now=LATER)
+    other = conditions.with_condition(same, degraded(Truth.FALSE), now=LATER)
+    assert same[0].message == "two"
+    assert same[0].last_transition_time == "2026-01-01T12:00:00Z"
+    assert other[0].last_transition_time == "2026-01-01T12:05:00Z"
+
+
+def test_other_conditions_stay_and_the_order_is_stable() -> None:
+    ready = Condition(type="Ready", status=Truth.TRUE, reason="Test")
+    both = conditions.with_condition(
+        conditions.with_condition((), ready, now=NOON), degraded(Truth.FALSE), now=NOON
+    )
+    assert [condition.type for condition in both] == ["Degraded", "Ready"]
+    assert conditions.is_true(both, "Ready")
+    assert not conditions.is_true(both, "Degraded")
+    assert conditions.find(both, "Absent") is None
+
+
+@dataclass(frozen=True)
+class Say:
+    word: str
+    lane: str
+    because: str = "of the test"
+
+
+def test_a_plan_gives_its_actions_by_lane_in_order() -> None:
+    plan = planning.Plan(actions=(Say("a", "x"), Say("b", "y"), Say("c", "x")))
+    assert plan.lanes() == {"x": (Say("a", "x"), Say("c", "x")), "y": (Say("b", "y"),)}
+
+
+def test_the_earliest_instant_ignores_what_is_absent() -> None:
+    assert planning.earliest(None, LATER, NOON) == NOON
+    assert planning.earliest(None) is None

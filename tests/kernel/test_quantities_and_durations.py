@@ -1,0 +1,73 @@
+"""Numbers with units, as Kubernetes and Go write them."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.kernel import durations, quantities
+from lading.kernel.errors import Malformed
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("16Gi", 16 * 1024**3),
+        ("1.5Ki", 1536),
+        ("500m", Decimal("0.5")),
+        ("1k", 1000),
+        ("1E", 10**18),
+        ("1e3", 1000),
+        ("1E3", 1000),
+        ("-2M", -2_000_000),
+        (".5", Decimal("0.5")),
+        ("5.", 5),
+        ("1n", Decimal("1e-9")),
+    ],
+)
+def test_a_quantity_has_its_exact_value(text: str, value: Decimal) -> None:
+    assert quantities.parse(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "Gi", "1 Gi", "1KiB", "1K", "0x1", "1e", "1e999", "--1"])
+def test_a_malformed_quantity_is_refused(text: str) -> None:
+    with pytest.raises(Malformed, match="quantity"):
+        quantities.parse(text)
+
+
+@given(st.integers(min_value=0, max_value=2**60))
+def test_bytes_are_shown_without_being_off_by_a_unit(count: int) -> None:
+    number, unit = quantities.format_bytes(count).split()
+    factor = 1024 ** ["B", "KiB", "MiB", "GiB", "TiB"].index(unit)
+    assert abs(float(number) * factor - count) <= count * 0.006
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_a_quantity_or_is_refused(text: str) -> None:
+    try:
+        quantities.parse(text)
+    except Malformed as error:
+        assert error.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0", 0), ("2m", 120), ("1h30m", 5400), ("250ms", 0.25), ("1.5h", 5400), ("-5s", -5)],
+)
+def test_a_duration_has_its_value(text: str, seconds: float) -> None:
+    assert durations.parse(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["", "5", "5 m", "m", "1d", "1h-5m", "∞"])
+def test_a_malformed_duration_is_refused(text: str) -> None:
+    with pytest.raises(Malformed, match="Go syntax"):
+        durations.parse(text)
+
+
+@given(st.integers(min_value=0, max_value=10**12))
+def test_a_duration_is_read_back_the_same(microseconds: int) -> None:
+    duration = timedelta(microseconds=microseconds)
+    assert durations.parse(durations.format_duration(duration)) == duration
