@@ -1,0 +1,1 @@
+"""The three ways to patch: JSON patch, merge patch, Kubernetes strategic merge patch."""

@@ -1,0 +1,26 @@
+"""JSON merge patch (RFC 7396): objects merge, null removes, everything else replaces."""
+
+from typing import Any
+
+from lading.servers.kube.merge.errors import PatchError, refuse_deep_nesting
+from lading.servers.kube.schema.nodes import Document
+
+
+def apply(document: Document, patch: Any) -> Document:
+    """Returns the patched document; a patch that is not an object cannot make one."""
+    if not isinstance(patch, dict):
+        raise PatchError("error decoding patch: a merge patch must be a JSON object")
+    refuse_deep_nesting(patch)
+    return _merge(document, patch)
+
+
+def _merge(target: Any, patch: dict[str, Any]) -> Document:
+    merged: Document = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            merged[key] = _merge(merged.get(key), value)
+        else:
+            merged[key] = value
+    return merged

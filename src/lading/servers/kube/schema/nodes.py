@@ -1,0 +1,66 @@
+"""Reading a structural schema: one node is a plain OpenAPI v3 dictionary with x-kubernetes keys.
+
+These functions answer what a node says about its children and its identity, for the walkers
+that prune, default, validate, merge and apply. They never look at a document.
+"""
+
+from typing import Any
+
+Schema = dict[str, Any]
+Document = dict[str, Any]
+
+RESOURCE_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
+EMPTY: Schema = {}
+
+
+def properties(schema: Schema) -> dict[str, Schema]:
+    return schema.get("properties") or EMPTY
+
+
+def values(schema: Schema) -> Schema | None:
+    """The schema of a map's values; None when there are no such values."""
+    additional = schema.get("additionalProperties")
+    if additional is True:
+        return EMPTY
+    return additional if isinstance(additional, dict) else None
+
+
+def child(schema: Schema, key: str) -> Schema | None:
+    """The schema of one field of an object or one value of a map."""
+    found = properties(schema).get(key)
+    return found if found is not None else values(schema)
+
+
+def items(schema: Schema) -> Schema:
+    return schema.get("items") or EMPTY
+
+
+def preserves_unknown_fields(schema: Schema) -> bool:
+    return bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+
+
+def is_embedded_resource(schema: Schema) -> bool:
+    return bool(schema.get("x-kubernetes-embedded-resource"))
+
+
+def is_integer_or_string(schema: Schema) -> bool:
+    return bool(schema.get("x-kubernetes-int-or-string"))
+
+
+def list_type(schema: Schema) -> str:
+    """`atomic`, `set` or `map`; a list that says nothing is atomic."""
+    return str(schema.get("x-kubernetes-list-type", "atomic"))
+
+
+def list_keys(schema: Schema) -> list[str]:
+    return list(schema.get("x-kubernetes-list-map-keys", ()))
+
+
+def item_key(schema: Schema, item: Any) -> tuple[Any, ...] | None:
+    """The identity of an item of a list of type map; None when the item cannot have one."""
+    if not isinstance(item, dict):
+        return None
+    defaults = properties(items(schema))
+    return tuple(
+        item.get(key, defaults.get(key, EMPTY).get("default")) for key in list_keys(schema)
+    )
