@@ -1,0 +1,134 @@
+"""Small OCI images made in memory, and pushed to a registry over plain HTTP.
+
+Enough to run containers and to be told apart by digest; not an image builder.
+"""
+
+import dataclasses
+import gzip
+import hashlib
+import http.client
+import io
+import json
+import platform
+import tarfile
+from collections.abc import Mapping, Sequence
+
+from tests.real.setup import binaries
+
+LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
+CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+BUSYBOX_NAMES = ("sh", "sleep", "true", "cat", "ls", "echo")
+PUSH_SECONDS_MAX = 30
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    blobs: tuple[bytes, ...]
+    """The configuration and the layers."""
+    manifest: bytes
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.manifest)
+
+
+def digest_of(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def busybox(*command: str, extra_files: Mapping[str, bytes] | None = None) -> Image:
+    """A runnable image with a shell; extra files make it different from others, or large."""
+    program = binaries.unpacked("busybox-static", "bin/busybox").read_bytes()
+    links = {f"bin/{name}": "busybox" for name in BUSYBOX_NAMES}
+    files = {"bin/busybox": program, **(extra_files or {})}
+    return image(files=files, links=links, command=command)
+
+
+def image(
+    *,
+    files: Mapping[str, bytes],
+    links: Mapping[str, str] | None = None,
+    command: Sequence[str] = (),
+) -> Image:
+    """An image of one layer with these files, all executable, and symbolic links."""
+    archive = _tar(files, links or {})
+    layer = gzip.compress(archive, mtime=0)
+    config = _json(
+        {
+            "architecture": ARCHITECTURES[platform.machine()],
+            "os": "linux",
+            "config": {"Cmd": list(command), "Env": ["PATH=/bin"]},
+            "rootfs": {"type": "layers", "diff_ids": [digest_of(archive)]},
+        }
+    )
+    manifest = _json(
+        {
+            "schemaVersion": 2,
+            "mediaType": MANIFEST_TYPE,
+            "config": _descriptor(CONFIG_TYPE, config),
+            "layers": [_descriptor(LAYER_TYPE, layer)],
+        }
+    )
+    return Image(blobs=(config, layer), manifest=manifest)
+
+
+def push(image: Image, *, host: str, repository: str, tag: str) -> str:
+    """Push to http://HOST; returns the reference by tag, such as 127.0.0.1:5000/app:1."""
+    connection = http.client.HTTPConnection(host, timeout=PUSH_SECONDS_MAX)
+    try:
+        for blob in image.blobs:
+            _push_blob(connection, repository, blob)
+        path = f"/v2/{repository}/manifests/{tag}"
+        _exchange(connection, "PUT", path, 201, image.manifest, MANIFEST_TYPE)
+    finally:
+        connection.close()
+    return f"{host}/{repository}:{tag}"
+
+
+def _push_blob(connection: http.client.HTTPConnection, repository: str, blob: bytes) -> None:
+    location = _exchange(connection, "POST", f"/v2/{repository}/blobs/uploads/", 202)
+    separator = "&" if "?" in location else "?"
+    path = f"{location}{separator}digest={digest_of(blob)}"
+    _exchange(connection, "PUT", path, 201, blob, "application/octet-stream")
+
+
+def _exchange(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    expected: int,
+    body: bytes = b"",
+    content_type: str = "",
+) -> str:
+    headers = {"Content-Type": content_type} if content_type else {}
+    connection.request(method, path, body=body, headers=headers)
+    response = connection.getresponse()
+    text = response.read().decode(errors="replace")
+    assert response.status == expected, f"{method} {path}: {response.status} {text}"
+    return response.getheader("Location", "")
+
+
+def _tar(files: Mapping[str, bytes], links: Mapping[str, str]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.mode = 0o755
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+        for name, target in links.items():
+            link = tarfile.TarInfo(name)
+            link.type = tarfile.SYMTYPE
+            link.linkname = target
+            archive.addfile(link)
+    return buffer.getvalue()
+
+
+def _descriptor(media_type: str, content: bytes) -> dict[str, object]:
+    return {"mediaType": media_type, "digest": digest_of(content), "size": len(content)}
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,88 @@
+"""A real distribution registry on loopback, over plain HTTP, with deletion enabled."""
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+from tests.real.bed import sandbox
+from tests.real.setup import binaries
+
+VERSIONS = ("2.8", "3.1")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    host: str
+    """Such as 127.0.0.1:40123, the first part of its image references."""
+    root: pathlib.Path
+    program: pathlib.Path
+    config_file: pathlib.Path
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}"
+
+    def collect_garbage(self, *options: str) -> str:
+        """Run the registry's own garbage collection; it must not be written to meanwhile."""
+        answer = subprocess.run(
+            [self.program, "garbage-collect", *options, self.config_file],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return answer.stdout
+
+
+@contextlib.contextmanager
+def registry(version: str = "3.1") -> Iterator[Registry]:
+    with sandbox.sandbox() as place:
+        yield start(place, version)
+
+
+def start(place: sandbox.Sandbox, version: str) -> Registry:
+    folder = place.make_folder(f"registry-{version}")
+    running = Registry(
+        host=f"127.0.0.1:{sandbox.free_port()}",
+        root=folder / "storage",
+        program=_program(version),
+        config_file=folder / "config.yml",
+    )
+    running.config_file.write_text(json.dumps(_config(running)))
+    process = place.start(
+        f"registry-{version}",
+        [running.program, "serve", running.config_file],
+        OTEL_TRACES_EXPORTER="none",
+    )
+    process.wait_until(lambda: _answers(running), what=f"{running.url}/v2/ answered")
+    return running
+
+
+def _program(version: str) -> pathlib.Path:
+    if version == "2.8":
+        return binaries.unpacked("docker-registry", "usr/bin/docker-registry")
+    return binaries.built("distribution", "registry")
+
+
+def _config(running: Registry) -> dict[str, object]:
+    return {
+        "version": 0.1,
+        "log": {"level": "info", "accesslog": {"disabled": True}},
+        "storage": {
+            "filesystem": {"rootdirectory": str(running.root)},
+            "delete": {"enabled": True},
+        },
+        "http": {"addr": running.host},
+    }
+
+
+def _answers(running: Registry) -> bool:
+    try:
+        with urllib.request.urlopen(f"{running.url}/v2/", timeout=1) as response:
+            return bool(response.status == 200)
+    except (urllib.error.URLError, ConnectionError):
+        return False

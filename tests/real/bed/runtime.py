@@ -1,0 +1,49 @@
+"""What a test gets of a container runtime, and asking it with crictl."""
+
+import dataclasses
+import json
+import pathlib
+import subprocess
+from typing import Any
+
+from tests.real.setup import binaries
+
+CRICTL_SECONDS_MAX = 60
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    kind: str
+    """containerd or cri-o"""
+    version: str
+    endpoint: str
+    """The CRI socket, such as unix:///tmp/.../cri.sock"""
+    root: pathlib.Path
+    """Where its images and containers are; the file system that fills up."""
+    conf_dir: pathlib.Path
+    """containerd: a folder with hosts.toml per registry. CRI-O: drop-ins, read again on SIGHUP."""
+    pid: int
+    containerd_address: str | None
+    """containerd's own socket; none for CRI-O."""
+
+    def crictl(self, *arguments: str) -> str:
+        """What `crictl ARGUMENTS` printed; an error with its message when it failed."""
+        answer = self._run_crictl(*arguments)
+        assert answer.returncode == 0, f"crictl {' '.join(arguments)}: {answer.stderr}"
+        return answer.stdout
+
+    def crictl_json(self, *arguments: str) -> Any:
+        return json.loads(self.crictl(*arguments, "--output=json"))
+
+    def answers(self) -> bool:
+        return self._run_crictl("version").returncode == 0
+
+    def _run_crictl(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        program = binaries.built("cri-tools", "crictl")
+        endpoints = (f"--runtime-endpoint={self.endpoint}", f"--image-endpoint={self.endpoint}")
+        return subprocess.run(
+            [program, *endpoints, f"--timeout={CRICTL_SECONDS_MAX}s", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )

@@ -1,0 +1,132 @@
+"""A sandbox: one folder, one process namespace and one mount namespace for some components.
+
+Whatever runs in it, containers and their shims included, ends when its first process ends, and
+the kernel ends that one when the test run ends, however it ends. Mounts made inside end with it.
+Addresses, cgroups and files are on the host; leftovers.py removes those, now or in a later run.
+
+The thread that opens a sandbox must live as long as the sandbox: its end counts as the run's end.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import functools
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+
+from tests.real.bed import leftovers, processes
+from tests.real.setup import errors
+
+INIT = pathlib.Path(__file__).parent / "sandbox_init.py"
+
+OPEN: list["Sandbox"] = []
+"""The sandboxes of this test run, so that a failing test can show their logs."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    folder: pathlib.Path
+    init_pid: int
+    started: list[processes.Process] = dataclasses.field(default_factory=list)
+
+    def start(
+        self, name: str, command: Sequence[str | os.PathLike[str]], **variables: str
+    ) -> processes.Process:
+        """Run a program in the sandbox, with its output in FOLDER/NAME.log."""
+        log = self.folder / f"{name}.log"
+        with log.open("ab") as output:
+            wrapper = subprocess.Popen(
+                ["nsenter", f"--target={self.init_pid}", "--mount", "--pid", "--", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=os.environ | variables,
+            )
+        process = processes.Process(
+            name=name, pid=processes.child_of(wrapper.pid), wrapper=wrapper, log=log
+        )
+        self.started.append(process)
+        return process
+
+    def make_folder(self, name: str) -> pathlib.Path:
+        path = self.folder / name
+        path.mkdir(parents=True)
+        return path
+
+    def stop(self) -> None:
+        for process in reversed(self.started):
+            process.stop()
+        self.started.clear()
+
+
+@contextlib.contextmanager
+def sandbox() -> Iterator[Sandbox]:
+    """An empty sandbox; at its end nothing of it is left."""
+    if os.geteuid() != 0:
+        raise errors.CannotRunHere(
+            "The real components need root (namespaces, mounts). Run the tests with sudo."
+        )
+    _remove_leftovers_once()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=leftovers.FOLDER_PREFIX))
+    # A lock, not a process id: the kernel frees it when the run ends, and nobody else can take it.
+    with (folder / leftovers.LOCK_NAME).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            with _namespaces(folder) as init_pid:
+                opened = Sandbox(folder=folder, init_pid=init_pid)
+                OPEN.append(opened)
+                try:
+                    yield opened
+                finally:
+                    OPEN.remove(opened)
+                    opened.stop()
+        finally:
+            leftovers.remove(folder)
+
+
+@functools.cache
+def _remove_leftovers_once() -> None:
+    leftovers.remove_dead()
+
+
+@contextlib.contextmanager
+def _namespaces(folder: pathlib.Path) -> Iterator[int]:
+    """The first process of new namespaces; when it is killed, the kernel kills all others."""
+    log = folder / "init.log"
+    with (
+        log.open("wb") as errors_of_init,
+        subprocess.Popen(
+            [
+                *("setpriv", "--pdeathsig=KILL"),
+                *("unshare", "--mount", "--propagation=slave", "--pid", "--mount-proc"),
+                *("--fork", "--kill-child=KILL", "--", sys.executable, INIT),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=errors_of_init,
+            env=os.environ | {leftovers.MARK: str(folder)},
+        ) as wrapper,
+    ):
+        assert wrapper.stdout
+        if not wrapper.stdout.readline():
+            raise errors.CannotRunHere(
+                f"This machine does not allow new namespaces, even for root: {log.read_text()}"
+                "Run the tests outside a restricted container."
+            )
+        init_pid = processes.child_of(wrapper.pid)
+        try:
+            yield init_pid
+        finally:
+            os.kill(init_pid, signal.SIGKILL)
+            wrapper.wait(processes.STOP_SECONDS_MAX)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
