@@ -1,0 +1,116 @@
+"""Turns what a runtime says into the errors of the port: by gRPC code, by prefix, by wording.
+
+Runtimes return most pull failures as code UNKNOWN with the registry's words inside, so the words
+of containerd and CRI-O are recognised here and nowhere else.
+"""
+
+import re
+from collections.abc import Mapping
+
+import grpc
+import grpc.aio
+
+from lading.ports import cri
+from lading.ports.cri import CriError
+
+# CRI names some errors by a prefix of the message; our embedded service names all of them so.
+_BY_PREFIX: Mapping[str, type[CriError]] = {
+    "SignatureValidationFailed": cri.ContentRejected,
+    "RegistryUnavailable": cri.RegistryUnavailable,
+    "ImageNotFound": cri.ImageNotFound,
+    "Unauthorized": cri.Unauthorized,
+    "NoSpace": cri.NoSpace,
+    "NoMatchingPlatform": cri.NoMatchingPlatform,
+    "UnknownHandler": cri.UnknownHandler,
+    "InvalidReference": cri.InvalidReference,
+    "ContentRejected": cri.ContentRejected,
+    "InUse": cri.InUse,
+}
+
+# The first that fits wins: a refused token also says "not found" further on.
+_WORDING: Mapping[type[CriError], tuple[str, ...]] = {
+    cri.NoSpace: ("no space left on device", "disk quota exceeded"),
+    cri.NoMatchingPlatform: (
+        "no match for platform",
+        "no image found in image index",
+        "no image found in manifest list",
+    ),
+    cri.UnknownHandler: ("no runtime for .* is configured", "failed to find runtime handler"),
+    cri.ContentRejected: (
+        "unexpected commit digest",
+        "unexpected commit size",
+        "did(n't| not) match (the )?.*digest",
+        "does(n't| not) match (the )?.*digest",
+        "Source image rejected",
+    ),
+    cri.Unauthorized: (
+        "401 Unauthorized",
+        "403 Forbidden",
+        "unauthorized:",
+        "authentication required",
+        "access denied",
+        "access to the resource is denied",
+        "denied:",
+        "insufficient_scope",
+        "authorization failed",
+        "invalid username/password",
+        "no basic auth credentials",
+    ),
+    cri.InvalidReference: (
+        "invalid reference format",
+        "failed to parse (image )?reference",
+        "short-name",
+        "invalid image name",
+    ),
+    cri.RegistryUnavailable: (
+        "429 Too Many Requests",
+        "toomanyrequests",
+        "50[0234] (Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out)",
+        "connection refused",
+        "connection reset",
+        "no such host",
+        "i/o timeout",
+        "handshake timeout",
+        "server misbehaving",
+        "unexpected EOF",
+        "network is unreachable",
+        "pinging container registry",
+    ),
+    cri.ImageNotFound: (
+        "manifest unknown",
+        "name unknown",
+        "repository name not known",
+        "not found",
+    ),
+    cri.InUse: ("image is in use", "image used by", "in use by a container"),
+}
+_PATTERNS = tuple(
+    (re.compile("|".join(wording), re.IGNORECASE), kind) for kind, wording in _WORDING.items()
+)
+
+_BY_CODE: Mapping[grpc.StatusCode, type[CriError]] = {
+    grpc.StatusCode.UNAVAILABLE: cri.Unavailable,
+    grpc.StatusCode.CANCELLED: cri.Unavailable,
+    grpc.StatusCode.DEADLINE_EXCEEDED: cri.TimedOut,
+    grpc.StatusCode.UNIMPLEMENTED: cri.Unsupported,
+}
+
+
+def translated(error: grpc.aio.AioRpcError, *, call: str, image: str = "") -> CriError:
+    said = error.details() or error.code().name
+    about = f" of {image}" if image else ""
+    # A name may hold any word, so it is taken out before the words are looked at.
+    kind = _kind(error.code(), said.replace(image, "") if image else said)
+    return kind(f"{call}{about} failed: {said}", image=image)
+
+
+def _kind(code: grpc.StatusCode, said: str) -> type[CriError]:
+    prefix = said.partition(":")[0].rpartition(" ")[2]
+    if prefix in _BY_PREFIX:
+        return _BY_PREFIX[prefix]
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    for pattern, kind in _PATTERNS:
+        if pattern.search(said):
+            return kind
+    return cri.ImageNotFound if code is grpc.StatusCode.NOT_FOUND else CriError
