@@ -1,0 +1,32 @@
+"""The controller manager and the scheduler of a real cluster, beside an API server."""
+
+from tests.real.bed import api_server, sandbox
+from tests.real.setup import binaries
+
+
+def start(place: sandbox.Sandbox, server: api_server.ApiServer) -> None:
+    """They are ready when what they do is seen; nobody has to wait for them here."""
+    _start(
+        place,
+        "kube-controller-manager",
+        server,
+        f"--service-account-private-key-file={server.signing_key_file}",
+        f"--root-ca-file={server.ca_file}",
+    )
+    _start(place, "kube-scheduler", server)
+
+
+def _start(place: sandbox.Sandbox, name: str, server: api_server.ApiServer, *options: str) -> None:
+    kubeconfig = f"--kubeconfig={server.kubeconfig_path}"
+    place.start(
+        name,
+        [
+            binaries.built("kubernetes", name),
+            kubeconfig,
+            "--leader-elect=false",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={sandbox.free_port()}",
+            f"--cert-dir={place.make_folder(name)}",
+            *options,
+        ],
+    )

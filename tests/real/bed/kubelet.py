@@ -1,0 +1,69 @@
+"""The kubelet of a real cluster: one node whose runtime is in the same sandbox."""
+
+import json
+import pathlib
+from typing import Any
+
+from tests.real.bed import addresses, api_server, cgroups, processes, runtime, sandbox
+from tests.real.setup import binaries
+
+
+def identity(node_name: str) -> api_server.Identity:
+    return api_server.Identity(user=f"system:node:{node_name}", group="system:nodes")
+
+
+def start(
+    place: sandbox.Sandbox,
+    server: api_server.ApiServer,
+    container_runtime: runtime.Runtime,
+    *,
+    node_name: str,
+    token: str,
+) -> processes.Process:
+    folder = place.make_folder("kubelet")
+    config_file = folder / "config.json"
+    config_file.write_text(json.dumps(_config(place, container_runtime, folder)))
+    kubeconfig = server.write_kubeconfig(folder / "kubeconfig", token)
+    return place.start(
+        "kubelet",
+        [
+            binaries.built("kubernetes", "kubelet"),
+            f"--config={config_file}",
+            f"--kubeconfig={kubeconfig}",
+            f"--root-dir={folder / 'root'}",
+            f"--cert-dir={folder / 'certificates'}",
+            f"--hostname-override={node_name}",
+            # A node's address may not be 127.x.
+            f"--node-ip={addresses.add(place.folder)}",
+        ],
+    )
+
+
+def _config(
+    place: sandbox.Sandbox, container_runtime: runtime.Runtime, folder: pathlib.Path
+) -> dict[str, Any]:
+    (folder / "resolv.conf").touch()
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": "127.0.0.1",
+        "port": sandbox.free_port(),
+        "healthzPort": 0,
+        "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}},
+        "authorization": {"mode": "Webhook"},
+        "containerRuntimeEndpoint": container_runtime.endpoint,
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": cgroups.create(place.folder),
+        "enforceNodeAllocatable": [],
+        "evictionHard": {"memory.available": "10Mi"},
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "makeIPTablesUtilChains": False,
+        "maxOpenFiles": 20_000,
+        "nodeStatusReportFrequency": "5s",
+        "nodeStatusUpdateFrequency": "1s",
+        # Lower scores need CAP_SYS_RESOURCE.
+        "oomScoreAdj": 0,
+        "resolvConf": str(folder / "resolv.conf"),
+        "serializeImagePulls": False,
+    }
