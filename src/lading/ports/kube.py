@@ -8,7 +8,7 @@ KubeError                 the API server, or the way to it, said no
 ├── AlreadyExists         409 AlreadyExists (a create)
 ├── Conflict              409 Conflict (a stale resourceVersion, or another field manager)
 ├── Gone                  410 (a revision that was compacted away)
-├── Invalid               400 or 422, with causes that name the fields
+├── Invalid               400, 413 or 422, with causes that name the fields
 ├── Unauthorized          401
 └── Forbidden             403
 """
@@ -18,22 +18,37 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
-from lading.kernel.objects import Resource
+from lading.kernel.objects import Model, Resource
 
 T = TypeVar("T")
 PAGE_OBJECTS_MAX = 500  # what client-go and kubectl ask for
 
 
+class Cause(Model, frozen=True, kw_only=True):
+    """One thing that was wrong with a request, and the field it was found in."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
 class KubeError(Exception):
-    """Carries the HTTP code, the reason and the message of the `Status` that was returned."""
+    """Carries the HTTP code, the reason, the message and the causes of the `Status` returned."""
 
     def __init__(
-        self, message: str, *, code: int = 0, reason: str = "", details: Any = None
+        self,
+        message: str,
+        *,
+        code: int = 0,
+        reason: str = "",
+        causes: tuple[Cause, ...] = (),
+        details: Any = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.reason = reason
+        self.causes = causes
         self.details = details
 
 
@@ -94,7 +109,10 @@ class PatchType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchEvent(Generic[T]):
-    """One change. A bookmark carries an object of which only the revision means anything."""
+    """One change. A bookmark carries an object of which only the metadata means anything.
+
+    So every type that is watched must be readable from metadata alone: its fields have defaults.
+    """
 
     type: EventType
     object: T

@@ -1,0 +1,64 @@
+"""Finds the API server that a person or a pod means, and gives a client for it.
+
+A file that is named wins; then KUBECONFIG or the file in the home folder; then the pod's own
+service account. What a client consists of (retries, rate limit, network) is put together here.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from lading.adapters.kube import client, in_cluster, kubeconfig
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.connection import ConfigurationError, Connection
+from lading.adapters.kube.exchange import NetworkExchange
+from lading.adapters.kube.limiter import (
+    BURST_REQUESTS,
+    REQUESTS_PER_SECOND,
+    RateLimited,
+    TokenBucket,
+)
+from lading.adapters.kube.retry import Retrying
+from lading.ports.clock import Clock
+
+
+def find(
+    environment: Mapping[str, str],
+    *,
+    file: Path | None = None,
+    context: str = "",
+    namespace: str = "",
+) -> Connection:
+    found = _find(environment, file, context)
+    return replace(found, namespace=namespace) if namespace else found
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    connection: Connection,
+    clock: Clock,
+    *,
+    requests_per_second: float = REQUESTS_PER_SECOND,
+    burst_requests: int = BURST_REQUESTS,
+    on_warning: Callable[[str], None] = client.ignore_warning,
+) -> AsyncIterator[KubeClient]:
+    bucket = TokenBucket(clock, per_second=requests_per_second, burst=burst_requests)
+    async with NetworkExchange(connection, clock) as network:
+        exchange = Retrying(RateLimited(network, bucket), clock)
+        yield KubeClient(exchange, on_warning=on_warning)
+
+
+def _find(environment: Mapping[str, str], file: Path | None, context: str) -> Connection:
+    if file is not None:
+        return kubeconfig.load([file]).connection(context=context)
+    files = kubeconfig.paths(environment)
+    if any(candidate.exists() for candidate in files):
+        return kubeconfig.load(files).connection(context=context)
+    if in_cluster.is_available(environment):
+        return in_cluster.connection(environment)
+    tried = ", ".join(map(str, files))
+    raise ConfigurationError(
+        f"no API server is configured: {tried} does not exist and this is not a pod; "
+        "set KUBECONFIG or name a kubeconfig file"
+    )

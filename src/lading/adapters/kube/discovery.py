@@ -1,0 +1,130 @@
+"""Finds what a person means by `pinnedimagesets`, `pis`, `PinnedImageSet` or `jobs.batch`.
+
+The server's aggregated discovery (Kubernetes 1.30 and later) is read once; resources come back
+untyped, for whoever shows or applies any kind. Subresources are left out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.errors import undecodable
+from lading.kernel.objects import Model, Resource
+from lading.ports import kube
+from lading.ports.http import Request
+
+_ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class _ResponseKind(Model, frozen=True, kw_only=True):
+    kind: str = ""
+
+
+class _Resource(Model, frozen=True, kw_only=True):
+    resource: str
+    scope: str
+    response_kind: _ResponseKind = _ResponseKind()
+    singular_resource: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+
+class _Version(Model, frozen=True, kw_only=True):
+    version: str
+    resources: tuple[_Resource, ...] = ()
+
+
+class _Group(Model, frozen=True, kw_only=True):
+    metadata: dict[str, Any] = {}
+    versions: tuple[_Version, ...] = ()
+
+
+class _Groups(Model, frozen=True, kw_only=True):
+    items: tuple[_Group, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """One served version of a kind, with every name that it goes by."""
+
+    resource: Resource[dict[str, Any]]
+    singular: str
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        plural, kind = self.resource.plural, self.resource.kind.lower()
+        return (plural, self.singular, kind, *self.short_names)
+
+
+class Catalogue:
+    """Everything the server serves, preferred groups and versions first."""
+
+    def __init__(self, served: Iterable[Served]) -> None:
+        self.served = tuple(served)
+
+    def of_kind(self, api_version: str, kind: str) -> Resource[dict[str, Any]]:
+        """The resource for the `apiVersion` and `kind` of a manifest."""
+        for served in self.served:
+            if served.resource.api_version == api_version and served.resource.kind == kind:
+                return served.resource
+        raise kube.NotFound(
+            f'no matches for kind "{kind}" in version "{api_version}": '
+            "install its CustomResourceDefinition first, or correct apiVersion",
+            reason="NotFound",
+        )
+
+    def named(self, text: str) -> Resource[dict[str, Any]]:
+        """The resource for a name, `name.group` or `name.version.group`, in any letter case."""
+        name, _, rest = text.lower().partition(".")
+        for served in self.served:
+            if name in served.names and _is_in(served.resource, rest):
+                return served.resource
+        raise kube.NotFound(
+            f'the server doesn\'t have a resource type "{text}": check the name, or install its '
+            "CustomResourceDefinition",
+            reason="NotFound",
+        )
+
+
+async def discover(client: KubeClient) -> Catalogue:
+    core = await _groups(client, "/api")
+    others = await _groups(client, "/apis")
+    return Catalogue(served for group in (*core, *others) for served in _served(group))
+
+
+async def _groups(client: KubeClient, path: str) -> tuple[_Group, ...]:
+    body = await client.send(Request(method="GET", path=path, headers={"accept": _ACCEPT}))
+    try:
+        return msgspec.json.decode(body, type=_Groups).items
+    except msgspec.DecodeError as error:
+        raise undecodable(what=f"GET {path}", type_=_Groups, error=error) from error
+
+
+def _served(group: _Group) -> Iterable[Served]:
+    group_name = group.metadata.get("name", "")
+    for version in group.versions:
+        for found in version.resources:
+            yield Served(
+                resource=Resource(
+                    group=group_name,
+                    version=version.version,
+                    kind=found.response_kind.kind,
+                    plural=found.resource,
+                    namespaced=found.scope == "Namespaced",
+                    type=dict,
+                ),
+                singular=found.singular_resource,
+                short_names=found.short_names,
+                categories=found.categories,
+            )
+
+
+def _is_in(resource: Resource[Any], group_text: str) -> bool:
+    if not group_text:
+        return True
+    return group_text in (resource.group, f"{resource.version}.{resource.group}".rstrip("."))

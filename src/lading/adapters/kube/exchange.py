@@ -1,0 +1,157 @@
+"""The exchange that goes over the network, with aiohttp: TLS, credentials, time limits, gzip.
+
+A watch is streamed and has an idle time-out instead of a total one, so that a connection that
+died without a word is noticed. A 401 makes the credentials fresh once. Retrying is not done here.
+"""
+
+import contextlib
+import os
+import platform
+from collections.abc import AsyncIterator, Iterator
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+import lading
+from lading.adapters.kube import errors, proxies, retry, tls
+from lading.adapters.kube.connection import Connection
+from lading.adapters.kube.credentials import Credentials
+from lading.ports import kube
+from lading.ports.clock import Clock
+from lading.ports.http import Request, Response
+
+CONNECTIONS_MAX = 64
+CONNECT_SECONDS_MAX = 10.0
+REQUEST_SECONDS_MAX = 70.0
+"""An API server gives up on a request after 60 s and says so; we wait for it to say it."""
+WATCH_IDLE_SECONDS_MAX = 150.0
+"""An API server sends a bookmark about once a minute."""
+STREAM_CHUNK_BYTES = 64 * 1024
+USER_AGENT = f"lading/{lading.__version__} ({platform.system().lower()}/{platform.machine()})"
+_UNAUTHORIZED = 401
+_OK = 200
+
+
+class NetworkExchange:
+    """Owns one connection pool to one server; use it as an async context manager."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock,
+        *,
+        watch_idle_seconds: float = WATCH_IDLE_SECONDS_MAX,
+    ) -> None:
+        self._connection = connection
+        self._base = URL(connection.server)
+        self._credentials = Credentials(connection.user, clock)
+        self._contexts = tls.Contexts(connection.trust)
+        self._proxy = connection.proxy_url or proxies.proxy_for(connection.server, os.environ)
+        self._watch_timeout = aiohttp.ClientTimeout(
+            sock_connect=CONNECT_SECONDS_MAX, sock_read=watch_idle_seconds
+        )
+        self._timeout = aiohttp.ClientTimeout(
+            total=REQUEST_SECONDS_MAX, sock_connect=CONNECT_SECONDS_MAX
+        )
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._session is not None, "the exchange was entered"
+        await self._session.close()
+
+    async def __call__(self, request: Request) -> Response:
+        response = await self._send(request)
+        if response.status == _UNAUTHORIZED and self._credentials.can_be_refreshed:
+            self._credentials.forget()
+            response = await self._send(request)
+        return response
+
+    async def _send(self, request: Request) -> Response:
+        with _translated(request, self._connection.server):
+            response = await self._start(request)
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            headers["warning"] = ", ".join(response.headers.getall("warning", []))
+            if response.status == _OK and _is_watch(request):
+                stream = _Stream(response, request, self._connection.server)
+                return Response(status=response.status, headers=headers, body=stream)
+            async with response:
+                body = await response.read()
+        return Response(status=response.status, headers=headers, body=body)
+
+    async def _start(self, request: Request) -> aiohttp.ClientResponse:
+        assert self._session is not None, "use `async with` before sending"
+        headers = CIMultiDict(request.headers)
+        if not self._connection.compression:
+            headers["accept-encoding"] = "identity"
+        headers.extend(await self._credentials.headers())
+        return await self._session.request(
+            request.method,
+            self._url(request),
+            headers=headers,
+            data=request.body or None,
+            ssl=self._contexts.context(await self._credentials.certificate()),
+            server_hostname=self._connection.trust.server_name or None,
+            proxy=self._proxy,
+            timeout=self._watch_timeout if _is_watch(request) else self._timeout,
+            allow_redirects=False,
+        )
+
+    def _url(self, request: Request) -> URL:
+        path = f"{self._base.path.rstrip('/')}{request.path}"
+        return self._base.with_path(path).with_query(request.query)
+
+
+class _Stream:
+    """The body of a watch; gives its connection up when it is closed, also if never begun."""
+
+    def __init__(self, response: aiohttp.ClientResponse, request: Request, server: str) -> None:
+        self._response = response
+        self._chunks = response.content.iter_any()
+        self._request = request
+        self._server = server
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        with _translated(self._request, self._server):
+            return await anext(self._chunks)
+
+    async def aclose(self) -> None:
+        self._response.close()
+
+
+def _is_watch(request: Request) -> bool:
+    return ("watch", "true") in request.query
+
+
+@contextlib.contextmanager
+def _translated(request: Request, server: str) -> Iterator[None]:
+    what = f"{request.method} {request.path} at {server}"
+    try:
+        yield
+    except aiohttp.ClientConnectorCertificateError as error:
+        reason = f"the certificate of the server is not trusted: {error.certificate_error}"
+        raise errors.Untrusted(f"{what}: {reason}") from error
+    except aiohttp.ClientConnectorError as error:
+        raise retry.NotReached(f"{what}: no connection: {error}") from error
+    except TimeoutError as error:
+        raise kube.Unavailable(f"{what}: the server did not answer in time") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise kube.Unavailable(f"{what}: {type(error).__name__}: {error}") from error
