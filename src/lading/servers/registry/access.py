@@ -1,0 +1,130 @@
+"""Who may do what: nobody is asked, or a password is, or a token for exactly this scope.
+
+`Passwords` is HTTP basic authentication; `Tokens` is the token flow of the distribution project,
+with its own token endpoint. Every user may do everything: there are no roles here.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from aiohttp import web
+
+from lading.servers.registry.faults import Code, Fault
+
+TOKEN_PATH = "/token"
+SERVICE = "lading-registry"
+TOKENS_MAX = 10_000
+TOKEN_SECONDS = 300
+
+
+class Guard(Protocol):
+    def check(self, request: web.Request, scope: str) -> None:
+        """Raises a Fault unless the request carries what the scope needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passwords:
+    password_by_user: Mapping[str, str] = field(repr=False)
+
+    def check(self, request: web.Request, scope: str) -> None:
+        if not self.accepts(request.headers.get("Authorization", "")):
+            raise _unauthorized(f'Basic realm="{SERVICE}"', scope)
+
+    def accepts(self, authorization: str) -> bool:
+        kind, _, encoded = authorization.partition(" ")
+        if kind.lower() != "basic":
+            return False
+        try:
+            user, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return False
+        return self.knows(user, password)
+
+    def knows(self, user: str, password: str) -> bool:
+        expected = self.password_by_user.get(user)
+        return expected is not None and hmac.compare_digest(expected.encode(), password.encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grant:
+    scopes: frozenset[str]
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    passwords: Passwords
+    seconds: int = TOKEN_SECONDS
+    _grants: dict[str, _Grant] = field(default_factory=dict, repr=False)
+
+    def check(self, request: web.Request, scope: str) -> None:
+        kind, _, token = request.headers.get("Authorization", "").partition(" ")
+        grant = self._grants.get(token) if kind.lower() == "bearer" else None
+        if grant and grant.expires_at > time.monotonic() and _covers(grant.scopes, scope):
+            return
+        realm = f"{request.scheme}://{request.host}{TOKEN_PATH}"
+        raise _unauthorized(f'Bearer realm="{realm}",service="{SERVICE}",scope="{scope}"', scope)
+
+    async def issue(self, request: web.Request) -> web.Response:
+        """The token endpoint: a password by GET; by POST a password, or one as identity token."""
+        form = await request.post()
+        allowed = self.passwords.accepts(request.headers.get("Authorization", "")) or (
+            self._accepts_form({key: str(value) for key, value in form.items()})
+        )
+        if not allowed:
+            raise _unauthorized(f'Basic realm="{SERVICE}"', "")
+        if len(self._grants) >= TOKENS_MAX:
+            self._grants.clear()
+        scopes = [*request.query.getall("scope", []), str(form.get("scope", ""))]
+        token = secrets.token_urlsafe(32)
+        self._grants[token] = _Grant(
+            scopes=frozenset(" ".join(scopes).split()), expires_at=time.monotonic() + self.seconds
+        )
+        return web.json_response({"token": token, "expires_in": self.seconds})
+
+    def revoke_all(self) -> None:
+        self._grants.clear()
+
+    def _accepts_form(self, form: Mapping[str, str]) -> bool:
+        if form.get("grant_type") == "refresh_token":
+            user, _, password = form.get("refresh_token", "").partition(":")
+            return self.passwords.knows(user, password)
+        return self.passwords.knows(form.get("username", ""), form.get("password", ""))
+
+
+def scope_of(request: web.Request) -> str:
+    """What the request needs, in the words of the token protocol."""
+    name = request.match_info.get("name")
+    if name is None:
+        return "registry:catalog:*" if request.path == "/v2/_catalog" else ""
+    actions = {"GET": "pull", "HEAD": "pull", "DELETE": "delete"}
+    return f"repository:{name}:{actions.get(request.method, 'pull,push')}"
+
+
+def _covers(granted: frozenset[str], wanted: str) -> bool:
+    """Actions are compared one by one: a grant of pull and push covers a pull."""
+    if not wanted:
+        return True
+    resource, _, actions = wanted.rpartition(":")
+    held = {
+        action
+        for scope in granted
+        if scope.rpartition(":")[0] == resource
+        for action in scope.rpartition(":")[2].split(",")
+    }
+    return set(actions.split(",")) <= held
+
+
+def _unauthorized(challenge: str, scope: str) -> Fault:
+    return Fault(
+        Code.UNAUTHORIZED,
+        "authentication required",
+        detail=scope,
+        headers={"WWW-Authenticate": challenge},
+    )

@@ -1,0 +1,48 @@
+"""Blobs of a repository: content that is stored once and linked by each repository that has it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lading.kernel.digests import Digest
+from lading.servers.registry import files
+from lading.servers.registry.faults import Code, Fault
+from lading.servers.registry.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Blobs:
+    layout: Layout
+
+    def path(self, name: str, digest: Digest) -> Path:
+        """The file of a blob that the repository has."""
+        target = files.read_link(self.layout.layer_link(name, digest))
+        if target is not None:
+            path = self.layout.blob(target)
+            if path.is_file():
+                return path
+        raise Fault(Code.BLOB_UNKNOWN, "blob unknown to the repository", detail=str(digest))
+
+    def contains(self, name: str, digest: Digest) -> bool:
+        try:
+            self.path(name, digest)
+        except Fault:
+            return False
+        return True
+
+    def adopt(self, name: str, digest: Digest, file: Path) -> None:
+        """Takes over a finished and verified file; a blob that exists already is kept."""
+        target = self.layout.blob(digest)
+        if not target.is_file():
+            files.move_into_place(file, target)
+        files.write_link(self.layout.layer_link(name, digest), digest)
+
+    def mount(self, name: str, digest: Digest, *, source: str) -> bool:
+        target = files.read_link(self.layout.layer_link(source, digest))
+        if target is None or not self.layout.blob(target).is_file():
+            return False
+        files.write_link(self.layout.layer_link(name, digest), target)
+        return True
+
+    def unlink(self, name: str, digest: Digest) -> None:
+        self.path(name, digest)
+        self.layout.layer_link(name, digest).unlink(missing_ok=True)

@@ -1,0 +1,178 @@
+"""Manifests of a repository, and its tags.
+
+A manifest is stored as the exact bytes that were pushed, and only once everything that it needs
+is in the repository: a tag never names an image that cannot be pulled.
+"""
+
+import shutil
+from dataclasses import dataclass
+
+from lading.kernel import digests, manifests, references
+from lading.kernel.digests import Digest
+from lading.kernel.errors import Malformed
+from lading.kernel.manifests import ImageManifest, Index
+from lading.servers.registry import catalog, files
+from lading.servers.registry.blobs import Blobs
+from lading.servers.registry.faults import Code, Fault
+from lading.servers.registry.layout import Layout
+
+# Layers that their owners do not allow to be copied are fetched from elsewhere.
+_NOT_PUSHED = ("nondistributable", "foreign")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredManifest:
+    digest: Digest
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    digest: Digest
+    subject: Digest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    layout: Layout
+    blobs: Blobs
+
+    def get(self, name: str, tag_or_digest: str) -> StoredManifest:
+        digest = self._resolve(name, tag_or_digest)
+        content = None if digest is None else self.content(name, digest)
+        if digest is None or content is None:
+            raise _unknown(name, tag_or_digest)
+        return StoredManifest(digest=digest, media_type=_stored_type(content), content=content)
+
+    def content(self, name: str, digest: Digest) -> bytes | None:
+        """The bytes of a manifest that the repository has."""
+        target = files.read_link(self.layout.revision_link(name, digest))
+        try:
+            return None if target is None else self.layout.blob(target).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def put(
+        self, name: str, tag_or_digest: str, content: bytes, *, media_type: str, tags: list[str]
+    ) -> Accepted:
+        digest, wanted_tags = _wanted(tag_or_digest, content, tags)
+        manifest = _parsed(content, media_type)
+        self._check_complete(name, manifest)
+        blob = self.layout.blob(digest)
+        if not blob.is_file():
+            files.write_atomically(blob, content)
+        files.write_link(self.layout.revision_link(name, digest), digest)
+        for tag in wanted_tags:
+            files.write_link(self.layout.tag_index_link(name, tag, digest), digest)
+            files.write_link(self.layout.tag_link(name, tag), digest)
+        subject = manifest.subject.digest if manifest.subject else None
+        return Accepted(digest=digest, subject=subject)
+
+    def delete(self, name: str, tag_or_digest: str) -> None:
+        """Removes a tag; or a manifest with every tag that names it."""
+        digest = _digest(tag_or_digest)
+        if digest is None:
+            self._delete_tag(name, checked_tag(tag_or_digest))
+            return
+        link = self.layout.revision_link(name, digest)
+        if not link.is_file():
+            raise _unknown(name, tag_or_digest)
+        for tag in catalog.tags(self.layout, name):
+            if files.read_link(self.layout.tag_link(name, tag)) == digest:
+                self._delete_tag(name, tag)
+        link.unlink(missing_ok=True)
+
+    def _delete_tag(self, name: str, tag: str) -> None:
+        # The link goes first: half a removal must not leave a tag that still resolves.
+        link = self.layout.tag_link(name, tag)
+        if not link.is_file():
+            raise _unknown(name, tag)
+        link.unlink(missing_ok=True)
+        shutil.rmtree(link.parents[1], ignore_errors=True)
+
+    def _resolve(self, name: str, tag_or_digest: str) -> Digest | None:
+        digest = _digest(tag_or_digest)
+        if digest is not None:
+            return digest
+        return files.read_link(self.layout.tag_link(name, checked_tag(tag_or_digest)))
+
+    def _check_complete(self, name: str, manifest: ImageManifest | Index) -> None:
+        match manifest:
+            case ImageManifest():
+                needed = [blob for blob in manifest.blobs if not _stays_away(blob.media_type)]
+            case Index():
+                needed = list(manifest.manifests)
+        for descriptor in needed:
+            if not self._contains(name, descriptor.digest):
+                raise Fault(
+                    Code.MANIFEST_BLOB_UNKNOWN,
+                    "the manifest names content that the repository does not have; push it first",
+                    detail=str(descriptor.digest),
+                )
+
+    def _contains(self, name: str, digest: Digest) -> bool:
+        return self.blobs.contains(name, digest) or self.content(name, digest) is not None
+
+
+def checked_tag(tag: str) -> str:
+    try:
+        parsed = references.parse(f"localhost/a:{tag}")
+    except Malformed as error:
+        raise Fault(Code.TAG_INVALID, error.reason, detail=tag) from error
+    if parsed.tag != tag:
+        raise Fault(Code.TAG_INVALID, "not a tag", detail=tag)
+    return tag
+
+
+def _digest(tag_or_digest: str) -> Digest | None:
+    """The digest, or None for a tag, which cannot contain a colon."""
+    if ":" not in tag_or_digest:
+        return None
+    try:
+        return digests.parse(tag_or_digest)
+    except Malformed as error:
+        raise Fault(Code.DIGEST_INVALID, error.reason, detail=tag_or_digest) from error
+
+
+def _wanted(tag_or_digest: str, content: bytes, tags: list[str]) -> tuple[Digest, list[str]]:
+    """The digest under which to store, and the tags to set."""
+    digest = _digest(tag_or_digest)
+    if digest is None:
+        return Digest.of(content), [checked_tag(tag_or_digest)]
+    if not digest.matches(content):
+        found = Digest.of(content, digest.algorithm)
+        raise Fault(
+            Code.DIGEST_INVALID, f"the content has the digest {found}", detail=tag_or_digest
+        )
+    return digest, [checked_tag(tag) for tag in tags]
+
+
+def _parsed(content: bytes, media_type: str) -> ImageManifest | Index:
+    if media_type and media_type not in manifests.KNOWN_TYPES:
+        known = ", ".join(manifests.KNOWN_TYPES)
+        raise Fault(Code.MANIFEST_INVALID, f"expected one of {known}", detail=media_type)
+    try:
+        return manifests.parse(content, media_type)
+    except Malformed as error:
+        raise Fault(Code.MANIFEST_INVALID, error.reason) from error
+
+
+def _stored_type(content: bytes) -> str:
+    """The layout has no place for a media type, so it is read from the document again."""
+    try:
+        return manifests.parse(content).media_type
+    except Malformed:
+        return "application/octet-stream"
+
+
+def _stays_away(media_type: str) -> bool:
+    return any(word in media_type for word in _NOT_PUSHED)
+
+
+def _unknown(name: str, tag_or_digest: str) -> Fault:
+    return Fault(
+        Code.MANIFEST_UNKNOWN,
+        "manifest unknown to the repository",
+        detail=f"{name} {tag_or_digest}",
+    )

@@ -1,0 +1,42 @@
+"""Runs the registry on a port until its context ends."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from aiohttp import web
+
+from lading.servers.registry import app
+from lading.servers.registry.access import Guard
+from lading.servers.registry.core import Core
+
+SHUTDOWN_SECONDS_MAX = 2.0
+
+
+@asynccontextmanager
+async def serve(
+    root: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    guard: Guard | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[str]:
+    """Gives the URL it listens on; port 0 takes a free one. The data in `root` stays."""
+    core = Core.on(root)
+    await asyncio.to_thread(core.uploads.purge, datetime.now(UTC))
+    runner = web.AppRunner(
+        app.make_app(core, guard), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port, ssl_context=tls)
+        await site.start()
+        bound_port = runner.addresses[0][1]
+        shown_host = f"[{host}]" if ":" in host else host
+        yield f"{'https' if tls else 'http'}://{shown_host}:{bound_port}"
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,97 @@
+"""Uploads in progress: bytes are appended to a file until a digest closes the session.
+
+The file is the whole state, so a session survives a restart of the server. What does not match
+its digest is thrown away and never becomes a blob.
+"""
+
+import contextlib
+import hashlib
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import BinaryIO
+
+from lading.kernel.digests import Digest
+from lading.servers.registry import catalog, files
+from lading.servers.registry.blobs import Blobs
+from lading.servers.registry.faults import Code, Fault
+from lading.servers.registry.layout import Layout
+
+SESSION_AGE_MAX = timedelta(days=7)  # what the distribution project's own purge uses
+
+
+@dataclass(frozen=True, slots=True)
+class Uploads:
+    layout: Layout
+    blobs: Blobs
+    _appending: set[str] = field(default_factory=set)
+
+    def start(self, name: str, now: datetime) -> str:
+        session = str(uuid.uuid4())
+        folder = self.layout.upload(name, session)
+        files.make_folder(folder)
+        started = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        files.write_atomically(folder / "startedat", started.encode())
+        (folder / "data").touch()
+        return session
+
+    def size(self, name: str, session: str) -> int:
+        return self._data(name, session).stat().st_size
+
+    @contextlib.contextmanager
+    def appending(self, name: str, session: str) -> Iterator[BinaryIO]:
+        """The file, open for one writer at a time."""
+        data = self._data(name, session)
+        if session in self._appending:
+            raise Fault(
+                Code.BLOB_UPLOAD_INVALID,
+                "another request is writing to this upload; wait for it to end",
+                detail=session,
+                status=409,
+            )
+        self._appending.add(session)
+        try:
+            with data.open("ab") as file:
+                yield file
+        finally:
+            self._appending.discard(session)
+
+    def finish(self, name: str, session: str, digest: Digest) -> None:
+        data = self._data(name, session)
+        with data.open("rb") as file:
+            found = hashlib.file_digest(file, digest.algorithm).hexdigest()
+        try:
+            if found != digest.encoded:
+                message = f"the content has the digest {digest.algorithm}:{found}"
+                raise Fault(Code.DIGEST_INVALID, message, detail=str(digest))
+            self.blobs.adopt(name, digest, data)
+        finally:
+            shutil.rmtree(data.parent, ignore_errors=True)
+
+    def cancel(self, name: str, session: str) -> None:
+        shutil.rmtree(self._data(name, session).parent)
+
+    def purge(self, now: datetime) -> None:
+        """Removes the sessions that nobody will finish any more."""
+        for folder in catalog.repository_folders(self.layout.repositories):
+            for started in folder.glob("_uploads/*/startedat"):
+                begun = datetime.fromtimestamp(started.stat().st_mtime, tz=UTC)
+                if now - begun > SESSION_AGE_MAX:
+                    shutil.rmtree(started.parent, ignore_errors=True)
+
+    def _data(self, name: str, session: str) -> Path:
+        """The file of a session; the identifier is checked before it becomes a path."""
+        try:
+            data = self.layout.upload(name, str(uuid.UUID(session))) / "data"
+        except ValueError as error:
+            raise _unknown(session) from error
+        if not data.is_file():
+            raise _unknown(session)
+        return data
+
+
+def _unknown(session: str) -> Fault:
+    return Fault(Code.BLOB_UPLOAD_UNKNOWN, "no such upload; begin a new one", detail=session)
