@@ -1,30 +1,46 @@
-"""Addresses on the loopback device: each sandbox that needs one gets its own.
+"""Addresses of a sandbox: one subnet of its own, for its pods and for the node's own address.
 
-The address is written down before it is added, so that a killed run's address is removed later.
+The subnet is written into the folder first, so that a killed run's address can be removed later.
 """
 
+import contextlib
 import pathlib
 import random
 import subprocess
 
-RECORD_NAME = "addresses"
+from tests.real.bed import layout
+
+SUBNETS = tuple(f"198.{second}.{third}" for second in (18, 19) for third in range(256))
+"""198.18.0.0/15 is set aside for tests of network devices, so no real network has it."""
 
 
-def add(folder: pathlib.Path) -> str:
-    """A new address of 10.99.0.0/16 on lo, such as 10.99.17.4, until the sandbox ends."""
-    address = f"10.99.{random.randint(2, 254)}.{random.randint(1, 254)}"
-    with (folder / RECORD_NAME).open("a") as record:
-        record.write(f"{address}\n")
+def subnet(folder: pathlib.Path) -> str:
+    """The sandbox's first three numbers, such as 198.18.7; chosen when first asked for."""
+    record = folder / layout.SUBNET_NAME
+    if not record.exists():
+        taken = {_recorded(other) for other in layout.folders()}
+        record.write_text(random.choice([each for each in SUBNETS if each not in taken]))
+    return record.read_text()
+
+
+def add_node_address(folder: pathlib.Path) -> str:
+    """The node's own address, on the loopback device until the sandbox ends."""
+    address = f"{subnet(folder)}.254"
     subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
     return address
 
 
-def remove_recorded(folder: pathlib.Path) -> None:
-    record = folder / RECORD_NAME
-    for address in record.read_text().split() if record.exists() else ():
-        # It may be recorded and not added: a run can be killed between the two.
+def remove_node_address(folder: pathlib.Path) -> None:
+    if recorded := _recorded(folder):
+        # Not every sandbox has a node, so that nothing to remove is no failure.
         subprocess.run(
-            ["ip", "address", "delete", f"{address}/32", "dev", "lo"],
+            ["ip", "address", "delete", f"{recorded}.254/32", "dev", "lo"],
             capture_output=True,
             check=False,
         )
+
+
+def _recorded(folder: pathlib.Path) -> str:
+    with contextlib.suppress(FileNotFoundError):
+        return (folder / layout.SUBNET_NAME).read_text()
+    return ""

@@ -7,8 +7,10 @@ sandbox's name, and the ids that the runtimes' state folders still list.
 import contextlib
 import os
 import pathlib
+import re
 
 HIERARCHIES = pathlib.Path("/sys/fs/cgroup")
+CONTAINER_ID = re.compile("[0-9a-f]{64}")
 CONTAINER_STATE_FOLDERS = ("**/io.containerd.runtime.v2.task/*/*", "**/overlay-containers/*")
 
 
@@ -30,7 +32,8 @@ def remove(folder: pathlib.Path) -> None:
 
 
 def _container_ids(folder: pathlib.Path) -> set[str]:
-    return {path.name for pattern in CONTAINER_STATE_FOLDERS for path in folder.glob(pattern)}
+    paths = (path for pattern in CONTAINER_STATE_FOLDERS for path in folder.glob(pattern))
+    return {path.name for path in paths if CONTAINER_ID.fullmatch(path.name)}
 
 
 def _hierarchies() -> list[pathlib.Path]:

@@ -89,6 +89,7 @@ def _launch(
         conf_dir=settings.certs_dir,
         pid=process.pid,
         containerd_address=str(settings.socket),
+        sandbox_folder=place.folder,
     )
     process.wait_until(running.answers, what=f"{running.endpoint} answered")
     return running

@@ -34,7 +34,7 @@ def start(
             f"--cert-dir={folder / 'certificates'}",
             f"--hostname-override={node_name}",
             # A node's address may not be 127.x.
-            f"--node-ip={addresses.add(place.folder)}",
+            f"--node-ip={addresses.add_node_address(place.folder)}",
         ],
     )
 

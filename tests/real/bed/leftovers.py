@@ -11,16 +11,10 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 
-from tests.real.bed import addresses, cgroups
-
-FOLDER_PREFIX = "lading-real-"
-LOCK_NAME = "lock"
-MARK = "LADING_REAL_SANDBOX"
-"""The variable that tells a process of which sandbox it is; its value is the folder."""
+from tests.real.bed import addresses, cgroups, layout
 
 END_SECONDS_MAX = 20.0
 POLL_SECONDS = 0.05
@@ -28,20 +22,19 @@ POLL_SECONDS = 0.05
 
 def remove_dead() -> list[pathlib.Path]:
     """Remove every sandbox of this machine that nobody owns any more."""
-    folders = pathlib.Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*")
-    return [folder for folder in sorted(folders) if _removed_if_dead(folder)]
+    return [folder for folder in layout.folders() if _removed_if_dead(folder)]
 
 
 def remove(folder: pathlib.Path) -> None:
     _end_processes(folder)
     _unmount_below(folder)
-    addresses.remove_recorded(folder)
+    addresses.remove_node_address(folder)
     cgroups.remove(folder)
     shutil.rmtree(folder)
 
 
 def _removed_if_dead(folder: pathlib.Path) -> bool:
-    with contextlib.suppress(FileNotFoundError), (folder / LOCK_NAME).open() as lock:
+    with contextlib.suppress(FileNotFoundError), (folder / layout.LOCK_NAME).open() as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -52,7 +45,7 @@ def _removed_if_dead(folder: pathlib.Path) -> bool:
 
 
 def marked_processes(folder: pathlib.Path) -> Iterator[int]:
-    mark = f"{MARK}={folder}".encode()
+    mark = f"{layout.MARK}={folder}".encode()
     for environment in pathlib.Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if mark in environment.read_bytes().split(b"\0"):

@@ -3,10 +3,8 @@
 import json
 import pathlib
 
-from tests.real.bed import sandbox
+from tests.real.bed import addresses, sandbox
 from tests.real.setup import binaries
-
-POD_SUBNET = "10.98.0.0/16"
 
 
 def plugin_folder() -> pathlib.Path:
@@ -16,11 +14,15 @@ def plugin_folder() -> pathlib.Path:
 def configure(place: sandbox.Sandbox) -> pathlib.Path:
     """The folder with the network's description, as runtimes read it."""
     folder = place.make_folder("cni")
-    addresses = {"type": "host-local", "subnet": POD_SUBNET, "dataDir": str(folder / "addresses")}
+    address_management = {
+        "type": "host-local",
+        "subnet": f"{addresses.subnet(place.folder)}.0/25",
+        "dataDir": str(folder / "addresses"),
+    }
     description = {
         "cniVersion": "1.0.0",
         "name": place.folder.name,
-        "plugins": [{"type": "ptp", "ipam": addresses}],
+        "plugins": [{"type": "ptp", "ipam": address_management}],
     }
     (folder / "10-lading.conflist").write_text(json.dumps(description))
     return folder

@@ -25,6 +25,8 @@ class Runtime:
     pid: int
     containerd_address: str | None
     """containerd's own socket; none for CRI-O."""
+    sandbox_folder: pathlib.Path
+    """Its name is also that of the control group in which the sandbox's pods belong."""
 
     def crictl(self, *arguments: str) -> str:
         """What `crictl ARGUMENTS` printed; an error with its message when it failed."""

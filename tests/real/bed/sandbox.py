@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from tests.real.bed import leftovers, processes
+from tests.real.bed import layout, leftovers, processes
 from tests.real.setup import errors
 
 INIT = pathlib.Path(__file__).parent / "sandbox_init.py"
@@ -73,9 +73,9 @@ def sandbox() -> Iterator[Sandbox]:
             "The real components need root (namespaces, mounts). Run the tests with sudo."
         )
     _remove_leftovers_once()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=leftovers.FOLDER_PREFIX))
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=layout.FOLDER_PREFIX))
     # A lock, not a process id: the kernel frees it when the run ends, and nobody else can take it.
-    with (folder / leftovers.LOCK_NAME).open("w") as lock:
+    with (folder / layout.LOCK_NAME).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             with _namespaces(folder) as init_pid:
@@ -109,7 +109,7 @@ def _namespaces(folder: pathlib.Path) -> Iterator[int]:
             ],
             stdout=subprocess.PIPE,
             stderr=errors_of_init,
-            env=os.environ | {leftovers.MARK: str(folder)},
+            env=os.environ | {layout.MARK: str(folder)},
         ) as wrapper,
     ):
         assert wrapper.stdout

@@ -1,0 +1,73 @@
+"""Fixtures of real components, each started once per run when first asked for.
+
+What a component wrote last is shown with every test that fails while it runs.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.real.bed import api_server as api_server_bed
+from tests.real.bed import cluster as cluster_bed
+from tests.real.bed import containerd, crio, processes, registry, runtime, sandbox
+
+
+@pytest.fixture(scope="session")
+def registry_2_8() -> Iterator[registry.Registry]:
+    with registry.registry("2.8") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def registry_3_1() -> Iterator[registry.Registry]:
+    with registry.registry("3.1") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def containerd_2_3(registry_3_1: registry.Registry) -> Iterator[runtime.Runtime]:
+    with containerd.containerd("2.3", registries=[registry_3_1]) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def containerd_1_7(registry_3_1: registry.Registry) -> Iterator[runtime.Runtime]:
+    with containerd.containerd("1.7", registries=[registry_3_1]) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def containerd_1_6(registry_3_1: registry.Registry) -> Iterator[runtime.Runtime]:
+    with containerd.containerd("1.6", registries=[registry_3_1]) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def crio_1_36(registry_3_1: registry.Registry) -> Iterator[runtime.Runtime]:
+    with crio.crio(registries=[registry_3_1]) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def api_server() -> Iterator[api_server_bed.ApiServer]:
+    with api_server_bed.api_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[cluster_bed.Cluster]:
+    with cluster_bed.cluster() as running:
+        yield running
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for process in _running():
+            report.sections.append((f"{process.name} ({process.log})", process.log_tail()))
+
+
+def _running() -> list[processes.Process]:
+    return [process for place in sandbox.OPEN for process in place.started]
