@@ -45,6 +45,11 @@ def timestamp(now: datetime) -> str:
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def micro_timestamp(now: datetime) -> str:
+    """An instant as Kubernetes writes `metav1.MicroTime`."""
+    return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def with_condition(
     conditions: Iterable[Condition], new: Condition, *, now: datetime
 ) -> tuple[Condition, ...]:

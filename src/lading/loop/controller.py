@@ -1,0 +1,157 @@
+"""Turns changes into keys and keys into reconciles, with a bounded number of workers.
+
+A reconcile returns when it wants to be called again. If it raises, its key alone is tried again,
+ever more slowly; nothing that it raises stops a worker. What a reconcile does is not known here.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+import structlog
+
+from lading.kernel.objects import Key, Object
+from lading.loop.corridor import PreconditionFailed
+from lading.loop.informer import Informer
+from lading.loop.queue import WorkQueue
+from lading.observability.metrics import Metrics
+from lading.ports import cri, kube, registry
+from lading.ports.clock import Clock
+
+T = TypeVar("T", bound=Object)
+Reconcile = Callable[[Key], Awaitable[datetime | None]]
+Mapping = Callable[[T | None, T | None], Iterable[Key]]
+WORKERS = 4
+REPLANNED = (PreconditionFailed,)
+TRANSIENT = (
+    *REPLANNED,
+    kube.Transient,
+    kube.Conflict,
+    cri.Transient,
+    registry.Transient,
+    TimeoutError,
+)
+
+log = structlog.get_logger(__name__)
+
+
+class Outcome(StrEnum):
+    SUCCESS = "success"
+    REPLAN = "replan"
+    """A precondition failed: the world moved, the key is planned again."""
+    TRANSIENT = "transient"
+    """Worth trying again as it is."""
+    ERROR = "error"
+    """Nobody expected this: it is logged with its trace."""
+
+
+class Controller:
+    def __init__(
+        self,
+        *,
+        name: str,
+        reconcile: Reconcile,
+        clock: Clock,
+        chance: random.Random,
+        metrics: Metrics,
+        workers: int = WORKERS,
+    ) -> None:
+        self.name = name
+        self._reconcile = reconcile
+        self._clock = clock
+        self._metrics = metrics
+        self._workers = workers
+        self._queue: WorkQueue[Key] = WorkQueue(clock, chance)
+        self._seconds = metrics.reconcile_seconds.labels(name)
+        self._log = log.bind(controller=name)
+        metrics.watch_queue(name, lambda: len(self._queue))
+
+    def watch(self, informer: Informer[T], mapping: Mapping[T]) -> None:
+        """Reconciles the keys that the mapping finds for each change of the informer."""
+
+        def enqueue(old: T | None, new: T | None) -> None:
+            for key in mapping(old, new):
+                self._queue.add(key)
+
+        informer.add_handler(enqueue)
+
+    def wake(self, key: Key) -> None:
+        """Reconciles the key soon, for a reason that no informer sees (a finished pull)."""
+        self._queue.add(key)
+
+    async def run(self) -> None:
+        """Works until cancelled; a reconcile that is under way is cancelled with it."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._queue.run())
+            for _ in range(self._workers):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            async with self._queue.next() as key:
+                started_at = self._clock.monotonic()
+                outcome = await self._attempt(key)
+                self._seconds.observe(self._clock.monotonic() - started_at)
+                self._metrics.reconciles.labels(self.name, outcome).inc()
+
+    async def _attempt(self, key: Key) -> Outcome:
+        try:
+            recheck_at = await self._reconcile(key)
+        except Exception as error:  # noqa: BLE001 - the one place where a bug must not stop others
+            outcome = outcome_of(error)
+            self._report(key, error, outcome, failures=self._queue.retry(key))
+            return outcome
+        self._queue.forget(key)
+        if recheck_at is not None:
+            self._queue.add_after(key, (recheck_at - self._clock.now()).total_seconds())
+        return Outcome.SUCCESS
+
+    def _report(self, key: Key, error: Exception, outcome: Outcome, *, failures: int) -> None:
+        trace = error if outcome is Outcome.ERROR else None
+        level = self._log.error if outcome is Outcome.ERROR else self._log.warning
+        level(
+            "reconcile failed",
+            key=str(key),
+            outcome=outcome,
+            error=describe(error),
+            failures=failures,
+            exc_info=trace,
+        )
+
+
+def own_key(old: T | None, new: T | None) -> Iterable[Key]:
+    """The mapping of a controller that reconciles the very objects it watches."""
+    one = old if new is None else new
+    return () if one is None else (one.key,)
+
+
+def keys_of(related: Callable[[T], Iterable[Key]]) -> Mapping[T]:
+    """The keys that an object leads to, before the change and after it."""
+
+    def mapping(old: T | None, new: T | None) -> Iterable[Key]:
+        found = (key for one in (old, new) if one is not None for key in related(one))
+        return dict.fromkeys(found)  # once each, in a stable order
+
+    return mapping
+
+
+def outcome_of(error: Exception) -> Outcome:
+    if consists_of(error, REPLANNED):
+        return Outcome.REPLAN
+    return Outcome.TRANSIENT if consists_of(error, TRANSIENT) else Outcome.ERROR
+
+
+def consists_of(error: Exception, types: tuple[type[Exception], ...]) -> bool:
+    if isinstance(error, ExceptionGroup):
+        return error.split(types)[1] is None
+    return isinstance(error, types)
+
+
+def describe(error: Exception) -> str:
+    """The error in one line; a group shows what is inside it."""
+    if isinstance(error, ExceptionGroup):
+        return "; ".join(describe(inner) for inner in error.exceptions)
+    return f"{type(error).__name__}: {error}"

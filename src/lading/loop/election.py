@@ -1,0 +1,123 @@
+"""One leader among several processes, by a Lease, and no work without the lease.
+
+A candidate takes the lease only after it has seen the same record for the whole lease duration
+on its own monotonic clock, so clocks need not agree. A leader that could not renew stops its
+work before that moment: its deadline counts from the sending of the last renewal that succeeded,
+which is earlier than anybody can have seen it.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from lading.loop import tasks
+from lading.loop.lease import LeaseLock
+from lading.loop.tasks import Deadline
+from lading.observability.metrics import Metrics
+from lading.ports.clock import Clock
+from lading.ports.kube import Kube
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+RETRY_JITTER_FRACTION = 1.2  # as client-go, so that candidates do not move in step
+
+log = structlog.get_logger(__name__)
+
+
+class LeadershipLost(Exception):
+    """The lease could not be kept; the work was cancelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """The defaults are client-go's. The gap between the first two is the time to stop in."""
+
+    lease_seconds: int = 15
+    renew_deadline_seconds: float = 10
+    retry_seconds: float = 2
+
+    def __post_init__(self) -> None:
+        assert self.lease_seconds > self.renew_deadline_seconds, "a leader must stop in time"
+        assert self.renew_deadline_seconds > self.retry_seconds * (1 + RETRY_JITTER_FRACTION)
+
+
+CLIENT_GO_TIMING = Timing()
+
+
+class Elector:
+    """Identities must be unique per process, not per host: a restart is another candidate."""
+
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        chance: random.Random,
+        metrics: Metrics,
+        namespace: str,
+        name: str,
+        identity: str,
+        timing: Timing = CLIENT_GO_TIMING,
+    ) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._timing = timing
+        self._leading = metrics.leading.labels(f"{namespace}/{name}")
+        self._log = log.bind(lease=f"{namespace}/{name}", identity=identity)
+        self._lock = LeaseLock(
+            kube=kube,
+            clock=clock,
+            namespace=namespace,
+            name=name,
+            identity=identity,
+            lease_seconds=timing.lease_seconds,
+            # Half, so that one lost connection leaves time for another try.
+            request_seconds_max=timing.renew_deadline_seconds / 2,
+        )
+
+    async def lead(self, work: Work) -> None:
+        """Waits for the lease, works while it holds, and releases it when the work has ended.
+
+        Raises LeadershipLost, after the work was cancelled, when the lease could not be kept.
+        """
+        deadline = await self._acquire()
+        self._log.info("leading")
+        self._leading.set(1)
+        try:
+            await self._work(work, deadline)
+        finally:
+            self._leading.set(0)
+            self._log.info("no longer leading")
+            await self._lock.release()
+
+    async def _acquire(self) -> Deadline:
+        while True:
+            deadline = Deadline(self._clock, self._timing.renew_deadline_seconds)
+            if await self._lock.try_to_hold():
+                return deadline
+            jitter = 1 + RETRY_JITTER_FRACTION * self._chance.random()
+            await self._clock.sleep(self._timing.retry_seconds * jitter)
+
+    async def _work(self, work: Work, deadline: Deadline) -> None:
+        # The work is the inner block: when the lease is lost, it is the first to be cancelled.
+        async with tasks.started(self._renew(deadline)) as renewing, tasks.started(work()) as work_:
+            first = asyncio.wait({renewing, work_}, return_when=asyncio.FIRST_COMPLETED)
+            try:
+                await deadline.guard(first)
+            except TimeoutError as error:
+                limit = self._timing.renew_deadline_seconds
+                raise LeadershipLost(f"no renewal succeeded within {limit:g} seconds") from error
+            if not work_.done():
+                raise LeadershipLost("another process took the lease")
+            work_.result()
+
+    async def _renew(self, deadline: Deadline) -> None:
+        """Renews until the lease turns out to be another's."""
+        while not self._lock.is_held_by_another():
+            await self._clock.sleep(self._timing.retry_seconds)
+            sent_at = self._clock.monotonic()
+            if await self._lock.try_to_hold():
+                deadline.restart(since=sent_at)

@@ -1,0 +1,125 @@
+"""A cache of one resource that tells its handlers what changed, shared by all who need it.
+
+`Informers` hands out one informer per resource and selection, and runs them all. An informer
+does no I/O: a reflector feeds it. Handlers are plain functions, called with (old, new), where
+None stands for "did not exist" and "exists no more"; they must return at once.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from lading.kernel.objects import Key, Object, Resource
+from lading.loop.reflector import Reflector
+from lading.loop.store import Index, Store
+from lading.observability.metrics import Metrics
+from lading.ports.clock import Clock
+from lading.ports.kube import EVERYTHING, Kube, Selection
+
+T = TypeVar("T", bound=Object)
+V = TypeVar("V", bound=Hashable)
+Handler = Callable[[T | None, T | None], None]
+
+
+class Informer(Generic[T]):
+    def __init__(self, resource: Resource[T], selection: Selection = EVERYTHING) -> None:
+        self.resource = resource
+        self.selection = selection
+        self.synced = asyncio.Event()
+        self._store: Store[T] = Store()
+        self._handlers: list[Handler[T]] = []
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._store)
+
+    def get(self, key: Key) -> T | None:
+        return self._store.get(key)
+
+    def index(self, values: Callable[[T], Iterable[V]]) -> Index[T, V]:
+        """A secondary index: `by_node = pods.index(lambda pod: (pod.spec.node_name,))`."""
+        return self._store.index(values)
+
+    def add_handler(self, handler: Handler[T]) -> None:
+        """Tells the handler of every object that is here, and then of every change."""
+        for one in self._store:
+            handler(None, one)
+        self._handlers.append(handler)
+
+    def known_keys(self) -> Iterable[Key]:
+        return self._store.keys()
+
+    def put(self, new: T) -> None:
+        old = self._store.put(new)
+        if old is None or old.metadata.resource_version != new.metadata.resource_version:
+            self._tell(old, new)
+
+    def remove(self, key: Key) -> None:
+        old = self._store.remove(key)
+        if old is not None:
+            self._tell(old, None)
+
+    def complete(self) -> None:
+        self.synced.set()
+
+    def _tell(self, old: T | None, new: T | None) -> None:
+        for handler in self._handlers:
+            handler(old, new)
+
+
+class Informers:
+    """One informer per resource and selection, however many ask for it."""
+
+    def __init__(
+        self, *, kube: Kube, clock: Clock, chance: random.Random, metrics: Metrics
+    ) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._chance = chance
+        self._metrics = metrics
+        self._informers: dict[tuple[Resource[Any], Selection], Informer[Any]] = {}
+        self._running = False
+
+    def of(self, resource: Resource[T], selection: Selection = EVERYTHING) -> Informer[T]:
+        informer = self._informers.get((resource, selection))
+        if informer is None:
+            assert not self._running, f"an informer of {resource.plural} was asked for too late"
+            informer = self._informers[resource, selection] = Informer(resource, selection)
+            self._metrics.watch_informer(resource, lambda: self._count(resource))
+        return informer
+
+    def unsynced(self) -> tuple[str, ...]:
+        """The resources whose cache is not complete yet; empty means ready."""
+        return tuple(
+            informer.resource.plural
+            for informer in self._informers.values()
+            if not informer.synced.is_set()
+        )
+
+    async def wait_synced(self) -> None:
+        for informer in self._informers.values():
+            await informer.synced.wait()
+
+    async def run(self) -> None:
+        """Keeps every informer up to date, until cancelled."""
+        self._running = True
+        async with asyncio.TaskGroup() as group:
+            for informer in self._informers.values():
+                group.create_task(self._reflector(informer).run())
+
+    def _reflector(self, informer: Informer[T]) -> Reflector[T]:
+        return Reflector(
+            kube=self._kube,
+            clock=self._clock,
+            chance=self._chance,
+            metrics=self._metrics,
+            resource=informer.resource,
+            selection=informer.selection,
+            sink=informer,
+        )
+
+    def _count(self, resource: Resource[Any]) -> int:
+        return sum(len(one) for one in self._informers.values() if one.resource == resource)

@@ -1,0 +1,1 @@
+"""Logs, metrics and health endpoints of every long-running command."""

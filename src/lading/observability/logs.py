@@ -1,0 +1,73 @@
+"""Structured logs on standard error: JSON for machines, coloured lines for people.
+
+Records of the standard library (aiohttp, asyncio) come out in the same form. Whatever looks like
+a secret is taken out on the way.
+"""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from enum import StrEnum
+from typing import Any, TextIO
+
+import msgspec
+import structlog
+
+from lading.observability import redaction
+
+
+class LogFormat(StrEnum):
+    JSON = "json"
+    CONSOLE = "console"
+
+
+def configure(
+    format: LogFormat,  # noqa: A002 - the word of the command line option
+    level: str = "info",
+    *,
+    stream: TextIO | None = None,
+) -> None:
+    """Sets up logging for the whole process; called once, by the command that runs."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redact,
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                renderer(format),
+            ],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=number, force=True)
+
+
+def renderer(format: LogFormat) -> structlog.typing.Processor:  # noqa: A002
+    if format is LogFormat.CONSOLE:
+        return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    return structlog.processors.JSONRenderer(serializer=to_json)
+
+
+def to_json(event: Any, **_: Any) -> str:
+    return msgspec.json.encode(event, enc_hook=str).decode()
+
+
+def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value if name.startswith("_") else redaction.redact_field(name, value)
+        for name, value in event.items()
+    }
