@@ -1,0 +1,221 @@
+"""The policy of a node, read top-down: what to resolve, pull, pin and report.
+
+Every set gets its own verdict and none stops another. Pins are written for complete sets, and for
+what an incomplete set had pinned before; nothing is pinned that is not on the node.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from lading.kernel.planning import Action, Plan, earliest
+from lading.pinned_images.node import report, rules
+from lading.pinned_images.node.types import (
+    CancelPull,
+    Desired,
+    DesiredSet,
+    ImageKey,
+    Layer,
+    Observed,
+    ResolveImages,
+    SetState,
+    StartPull,
+    Trouble,
+    Verdict,
+    WritePins,
+)
+from lading.ports.cri import Pin
+
+
+def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
+    admitted, refusals = admit_by_storage(desired, observed)
+    verdicts = tuple(
+        rules.verdict(image_set, observed, refusals, node_name=desired.node_name)
+        for image_set in desired.sets
+    )
+    pulls = pull_schedule(desired, admitted, observed, now)
+    pins = pins_to_hold(verdicts, observed)
+    status = report.status_to_write(desired, verdicts, observed, now)
+    return Plan(
+        actions=(
+            *images_to_resolve(desired, observed),
+            *pulls,
+            *pins,
+            *report.events(verdicts, observed),
+            *status,
+        ),
+        recheck_at=recheck_at(desired, verdicts, observed, now, status_is_written=bool(status)),
+    )
+
+
+def images_to_resolve(desired: Desired, observed: Observed) -> tuple[Action, ...]:
+    unknown = tuple(
+        sorted(
+            key
+            for image_set in desired.sets
+            for key in image_set.images
+            if key not in observed.resolutions and key not in observed.unresolved
+        )
+    )
+    if not unknown:
+        return ()
+    distinct = tuple(dict.fromkeys(unknown))
+    return (ResolveImages(keys=distinct, because="their size on this node is not known"),)
+
+
+def admit_by_storage(
+    desired: Desired, observed: Observed
+) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
+    """The missing images that may be pulled, and the sets that do not fit as a whole.
+
+    Layers are counted once over all sets. Small sets go first, so that a large one that cannot
+    fit takes nothing from the others. What is being pulled was admitted before and stays so.
+    """
+    counted = set(rules.layers_present(observed))
+    running = {key for key, pull in observed.pulls.items() if pull.running}
+    counted |= rules.layers_of(running, observed)
+    admitted: set[ImageKey] = set(running)
+    refusals: dict[str, Trouble] = {}
+    needed_bytes = 0
+    for image_set in sorted(desired.sets, key=lambda one: _size_order(one, observed, counted)):
+        missing = rules.images_missing(image_set, observed)
+        new_layers = rules.layers_of(missing, observed) - counted
+        total_bytes = needed_bytes + rules.bytes_of(new_layers)
+        refusal = rules.storage_refusal(
+            needed_bytes=total_bytes, observed=observed, factor=desired.settings.expansion_factor
+        )
+        if refusal is not None and new_layers:
+            refusals[image_set.name] = refusal
+            continue
+        needed_bytes = total_bytes
+        counted |= new_layers
+        admitted.update(missing)
+    return frozenset(admitted), refusals
+
+
+def _size_order(image_set: DesiredSet, observed: Observed, counted: set[Layer]) -> tuple[int, str]:
+    layers = rules.layers_of(rules.images_missing(image_set, observed), observed) - counted
+    return rules.bytes_of(layers), image_set.name
+
+
+def pull_schedule(
+    desired: Desired, admitted: frozenset[ImageKey], observed: Observed, now: datetime
+) -> tuple[Action, ...]:
+    """Starts and cancels; never waits. Small images first, so that many are here soon."""
+    wanted = {
+        key: image_set
+        for image_set in desired.sets
+        for key in rules.images_missing(image_set, observed)
+    }
+    running = sorted(key for key, pull in observed.pulls.items() if pull.running)
+    cancelled = tuple(_cancellations(running, wanted, observed, desired.node_name))
+    if rules.node_trouble(observed, desired.node_name) is not None:
+        return cancelled
+    if rules.space_is_exhausted(observed, now, desired.node_name):
+        return cancelled
+    startable = [
+        key
+        for key, image_set in wanted.items()
+        if key in admitted and _may_start(key, image_set, desired, observed, now)
+    ]
+    free_slots = desired.settings.pulls_at_once_max - (len(running) - len(cancelled))
+    chosen = sorted(startable, key=lambda key: _pull_order(key, observed))[: max(0, free_slots)]
+    return (*cancelled, *(_start(key, observed) for key in chosen))
+
+
+def _cancellations(
+    running: Iterable[ImageKey],
+    wanted: dict[ImageKey, DesiredSet],
+    observed: Observed,
+    node_name: str,
+) -> Iterable[CancelPull]:
+    for key in running:
+        if key not in wanted:
+            yield CancelPull(key=key, because="no set wants it any more")
+        elif observed.disk_pressure:
+            yield CancelPull(key=key, because=f"node {node_name} reports DiskPressure")
+
+
+def _may_start(
+    key: ImageKey, image_set: DesiredSet, desired: Desired, observed: Observed, now: datetime
+) -> bool:
+    known = key in observed.resolutions or key in observed.unresolved
+    pull = observed.pulls.get(key)
+    if not known or (pull is not None and pull.running):
+        return False
+    retry = rules.retry_at(key, pull, desired.node_name) if pull is not None else None
+    return rules.starts_at(image_set, desired) <= now and (retry is None or retry <= now)
+
+
+def _pull_order(key: ImageKey, observed: Observed) -> tuple[bool, int, ImageKey]:
+    resolution = observed.resolutions.get(key)
+    return resolution is None, resolution.size_bytes if resolution else 0, key
+
+
+def _start(key: ImageKey, observed: Observed) -> StartPull:
+    resolution = observed.resolutions.get(key)
+    reference = resolution.pull_reference if resolution else key.image
+    return StartPull(key=key, pull_reference=reference, because="a set wants it on this node")
+
+
+def pins_to_hold(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[Action, ...]:
+    """The pins of complete sets, and what incomplete ones held before, unless all is so already."""
+    references: dict[str, str] = {}
+    owners: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        for image_id, reference in _pins_of(verdict, observed):
+            references[image_id] = min(reference, references.get(image_id, reference))
+            owners.setdefault(image_id, set()).add(verdict.desired.name)
+    wanted = tuple(
+        Pin(image=references[image_id], image_id=image_id, owners=tuple(sorted(names)))
+        for image_id, names in sorted(owners.items())
+    )
+    if observed.cannot_pin or _in_force(wanted, observed):
+        return ()
+    return (WritePins(pins=wanted, because=_why_pins_change(wanted, observed)),)
+
+
+def _pins_of(verdict: Verdict, observed: Observed) -> Iterable[tuple[str, str]]:
+    if verdict.state in (SetState.PINNED, SetState.PINNING):
+        for key in verdict.desired.images:
+            present = observed.images[key]
+            yield present.image_id, present.reference
+        return
+    for held in observed.pins:
+        if verdict.desired.name in held.pin.owners and held.pin.image_id in observed.image_ids:
+            yield held.pin.image_id, held.pin.image
+
+
+def _in_force(wanted: tuple[Pin, ...], observed: Observed) -> bool:
+    effective = {held.pin.image_id: held.pin.owners for held in observed.pins if held.effective}
+    return len(effective) == len(observed.pins) and effective == {
+        pin.image_id: pin.owners for pin in wanted
+    }
+
+
+def _why_pins_change(wanted: tuple[Pin, ...], observed: Observed) -> str:
+    before = {held.pin.image_id for held in observed.pins if held.effective}
+    after = {pin.image_id for pin in wanted}
+    kept = len(before & after)
+    return f"{len(after - before)} to pin, {len(before - after)} to unpin, {kept} to keep"
+
+
+def recheck_at(
+    desired: Desired,
+    verdicts: tuple[Verdict, ...],
+    observed: Observed,
+    now: datetime,
+    *,
+    status_is_written: bool,
+) -> datetime | None:
+    """At the end of the round at the latest: what was lost by hand is noticed then."""
+    retries = (rules.retry_at(key, pull, desired.node_name) for key, pull in observed.pulls.items())
+    starts = (
+        rules.starts_at(verdict.desired, desired)
+        for verdict in verdicts
+        if verdict.state is not SetState.PINNED
+    )
+    due = earliest(
+        *(instant for instant in (*retries, *starts) if instant is not None and instant > now)
+    )
+    report_due = None if status_is_written else report.next_write_at(desired, observed, now)
+    return earliest(now + desired.settings.round, due, report_due)

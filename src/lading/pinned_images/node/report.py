@@ -1,0 +1,183 @@
+"""What a node says about itself: the status of its MachineConfigNode, and events. Pure.
+
+The last good generation and the last error survive a retry; a time-out is progress, not failure.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.machine_config_node import (
+    MachineConfigNodeStatus,
+    NodePinnedImageSet,
+)
+from lading.kernel import conditions, quantities
+from lading.kernel.conditions import Condition, Truth
+from lading.pinned_images.node import rules
+from lading.pinned_images.node.types import (
+    Desired,
+    Observed,
+    Reason,
+    RecordEvent,
+    SetState,
+    Verdict,
+    WriteStatus,
+)
+
+PROGRESSING = "PinnedImageSetsProgressing"
+DEGRADED = "PinnedImageSetsDegraded"
+ERROR_CHARACTERS_MAX = 1024
+
+
+def status_to_write(
+    desired: Desired, verdicts: tuple[Verdict, ...], observed: Observed, now: datetime
+) -> tuple[WriteStatus, ...]:
+    new = status(desired, verdicts, observed, now)
+    if new == observed.last_status:
+        return ()
+    if _without_progress(new) == _without_progress(observed.last_status):
+        due = next_write_at(desired, observed, now)
+        if due is not None and due > now:
+            return ()
+        return (WriteStatus(status=new, because="progress is reported every so often"),)
+    return (WriteStatus(status=new, because="the state of a set changed"),)
+
+
+def next_write_at(desired: Desired, observed: Observed, now: datetime) -> datetime | None:
+    """When mere progress may be written again; None when nothing holds it back."""
+    if observed.status_written_at is None:
+        return None
+    due = observed.status_written_at + desired.settings.status_interval_min
+    return due if due > now else None
+
+
+def status(
+    desired: Desired, verdicts: tuple[Verdict, ...], observed: Observed, now: datetime
+) -> MachineConfigNodeStatus:
+    last = observed.last_status
+    entries = {entry.name: entry for entry in last.pinned_image_sets}
+    found = last.conditions
+    for condition in (_progressing(verdicts, observed), _degraded(verdicts, observed)):
+        found = conditions.with_condition(found, condition, now=now)
+    ordered = sorted(verdicts, key=lambda verdict: verdict.desired.name)
+    return msgspec.structs.replace(
+        last,
+        conditions=found,
+        pinned_image_sets=tuple(
+            _entry(verdict, entries.get(verdict.desired.name)) for verdict in ordered
+        ),
+    )
+
+
+def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
+    name, generation = verdict.desired.name, verdict.desired.generation
+    if last is None or last.desired_generation > generation:
+        last = NodePinnedImageSet(name=name)  # new here, or deleted and made again under its name
+    if verdict.state is SetState.PINNED:
+        return NodePinnedImageSet(
+            name=name, current_generation=generation, desired_generation=generation
+        )
+    entry = msgspec.structs.replace(last, desired_generation=generation)
+    if verdict.state is SetState.FAILED:
+        errors = [trouble.message[:ERROR_CHARACTERS_MAX] for trouble in verdict.troubles]
+        entry = msgspec.structs.replace(
+            entry,
+            last_failed_generation=generation,
+            last_failed_generation_errors=tuple(errors[: group.ERRORS_PER_SET_MAX]),
+        )
+    return entry
+
+
+def _progressing(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
+    if all(verdict.state is SetState.PINNED for verdict in verdicts):
+        return _condition(
+            PROGRESSING, Truth.FALSE, Reason.AS_EXPECTED, "All pinned image sets complete"
+        )
+    return _condition(
+        PROGRESSING, Truth.TRUE, Reason.PREFETCHING, progress_text(verdicts, observed)
+    )
+
+
+def progress_text(verdicts: tuple[Verdict, ...], observed: Observed) -> str:
+    """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled`."""
+    wanted = {key for verdict in verdicts for key in verdict.desired.images}
+    missing = {key for key in wanted if key not in observed.images}
+    to_go = rules.layers_of(missing, observed) - rules.layers_present(observed)
+    everything = rules.layers_of(wanted, observed)
+    running = sum(pull.running for pull in observed.pulls.values())
+    sized = (
+        f", {quantities.format_bytes(rules.bytes_of(to_go))} of "
+        f"{quantities.format_bytes(rules.bytes_of(everything))} to go"
+        if missing and everything
+        else ""
+    )
+    here = f"{len(wanted) - len(missing)} of {len(wanted)} images are on the node{sized}"
+    return f"{here}, {running} being pulled" if running else here
+
+
+def _degraded(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
+    failed = [verdict for verdict in verdicts if verdict.state is SetState.FAILED]
+    if failed:
+        first = failed[0].troubles[0]
+        more = sum(len(verdict.troubles) for verdict in failed) - 1
+        also = f" (and {more} more, see pinnedImageSets)" if more else ""
+        message = f"set {failed[0].desired.name}: {first.message}{also}"
+        worst = min((trouble.reason for v in failed for trouble in v.troubles), key=_severity)
+        return _condition(DEGRADED, Truth.TRUE, worst, message)
+    if observed.pins_ignored and verdicts:
+        return _condition(DEGRADED, Truth.TRUE, Reason.PINS_IGNORED, observed.pins_ignored)
+    return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "All is good")
+
+
+def _severity(reason: Reason) -> int:
+    """No space comes first: it is what degrades the pool."""
+    return 0 if reason is Reason.NO_SPACE else 1
+
+
+def _condition(type_: str, status: Truth, reason: Reason, message: str) -> Condition:
+    return Condition(
+        type=type_, status=status, reason=reason, message=message[: ERROR_CHARACTERS_MAX * 4]
+    )
+
+
+def _without_progress(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
+    """The status with what changes at every pull taken out."""
+    quiet = tuple(
+        msgspec.structs.replace(condition, message="")
+        if condition.type == PROGRESSING
+        else condition
+        for condition in status.conditions
+    )
+    return msgspec.structs.replace(status, conditions=quiet)
+
+
+def events(verdicts: tuple[Verdict, ...], observed: Observed) -> Iterable[RecordEvent]:
+    """One event when a set becomes pinned, fails in a new way, or is given up."""
+    last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
+    for verdict in verdicts:
+        before = last.pop(verdict.desired.name, None)
+        new = _entry(verdict, before)
+        name, generation = new.name, new.desired_generation
+        if new.current_generation == generation and (
+            before is None or before.current_generation != generation
+        ):
+            yield RecordEvent(
+                set_name=name,
+                warning=False,
+                reason="Pinned",
+                because=f"generation {generation}: {len(verdict.desired.images)} images are pinned",
+            )
+        errors = new.last_failed_generation_errors
+        if errors and (before is None or before.last_failed_generation_errors != errors):
+            yield RecordEvent(
+                set_name=name,
+                warning=True,
+                reason=verdict.troubles[0].reason if verdict.troubles else Reason.PREFETCH_FAILED,
+                because=errors[0],
+            )
+    for name in sorted(last):
+        yield RecordEvent(
+            set_name=name, warning=False, reason="Unpinned", because="the node no longer has it"
+        )

@@ -1,0 +1,233 @@
+"""What the plan of a node is made from, and what it is made of. Frozen data only."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.kernel.digests import Digest
+from lading.ports.cri import HeldPin, Pin
+
+
+class ImageKey(NamedTuple):
+    """An image as a set names it, for one runtime handler ("" is the node's default)."""
+
+    image: str
+    runtime_handler: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.image} for {self.runtime_handler}" if self.runtime_handler else self.image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredSet:
+    name: str
+    generation: int
+    images: tuple[ImageKey, ...]
+    unresolvable: tuple[str, ...] = ()
+    """What cannot be asked for at all, such as a runtime class that does not exist."""
+    first_seen_at: datetime
+    """When this node first saw this generation; its start is spread from there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an administrator may turn; the numbers are the design's unless said otherwise."""
+
+    pulls_at_once_max: int = 8
+    expansion_factor: float = 2.0
+    """Bytes on disk per compressed byte: a release of 16 GiB takes 32 GiB."""
+    start_spread: timedelta = timedelta(0)
+    """The fleet starts a new generation over this long, each node at its own moment."""
+    round: timedelta = timedelta(minutes=2)
+    status_interval_min: timedelta = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    node_name: str
+    sets: tuple[DesiredSet, ...]
+    settings: Settings = Settings()
+
+
+class FaultKind(StrEnum):
+    """Why a pull failed, in words that a status, an event and a metric share."""
+
+    NOT_FOUND = "ImageNotFound"
+    UNAUTHORIZED = "Unauthorized"
+    NO_SPACE = "NoSpace"
+    NO_MATCHING_PLATFORM = "NoMatchingPlatform"
+    UNKNOWN_HANDLER = "UnknownRuntimeHandler"
+    REJECTED = "ContentRejected"
+    UNAVAILABLE = "Unavailable"
+    OTHER = "PullFailed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    kind: FaultKind
+    message: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pull:
+    """An entry of the pull engine's ledger; a finished pull leaves it and is seen as present."""
+
+    running: bool
+    attempts: int
+    fault: Fault | None = None
+    """The last failure; it stays while the next attempt runs."""
+
+
+class Layer(NamedTuple):
+    digest: Digest
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """What an image means on this node: what to ask the runtime for, and what it brings."""
+
+    pull_reference: str
+    layers: tuple[Layer, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(layer.size_bytes for layer in self.layers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """An image that the runtime lists at this moment."""
+
+    image_id: str
+    reference: str
+    """The name by which the runtime knows it and by which it can be pinned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """The image file system as it is, and what must stay free of it."""
+
+    capacity_bytes: int
+    free_bytes: int
+    reserve_bytes: int
+    reserve_reason: str = "the kubelet's limits"
+
+    @property
+    def budget_bytes(self) -> int:
+        return max(0, self.free_bytes - self.reserve_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    ready: bool = True
+    disk_pressure: bool = False
+    images: Mapping[ImageKey, Present] = field(default_factory=dict)
+    image_ids: frozenset[str] = frozenset()
+    """Everything that the runtime lists, wanted by a set or not."""
+    pins: tuple[HeldPin, ...] = ()
+    cannot_pin: str = ""
+    """Why this runtime lets us pin nothing; empty when it does."""
+    pins_ignored: str = ""
+    """Why the kubelet would collect pinned images all the same; empty when it would not."""
+    resolutions: Mapping[ImageKey, Resolution] = field(default_factory=dict)
+    unresolved: frozenset[ImageKey] = frozenset()
+    """Tried and failed: the runtime may still know a way, so they are pulled with no size."""
+    space: Space | None = None
+    pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
+    last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
+    status_written_at: datetime | None = None
+
+
+class SetState(StrEnum):
+    PINNED = "Pinned"
+    PINNING = "Pinning"
+    PULLING = "Pulling"
+    FAILED = "Failed"
+
+
+class Reason(StrEnum):
+    """The reasons of the node's conditions."""
+
+    AS_EXPECTED = "AsExpected"
+    PREFETCHING = "ImagePrefetch"
+    PREFETCH_FAILED = "PrefetchFailed"
+    NO_SPACE = "NoSpace"
+    INSUFFICIENT_STORAGE = "InsufficientStorage"
+    NODE_NOT_READY = "NodeNotReady"
+    DISK_PRESSURE = "DiskPressure"
+    CANNOT_PIN = "RuntimeCannotPin"
+    PINS_IGNORED = "KubeletIgnoresPins"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How far one set is; no verdict depends on another set's."""
+
+    desired: DesiredSet
+    state: SetState
+    missing: tuple[ImageKey, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPull:
+    key: ImageKey
+    pull_reference: str
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelPull:
+    key: ImageKey
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolveImages:
+    keys: tuple[ImageKey, ...]
+    because: str
+    lane: Hashable = "resolve"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePins:
+    """Makes these exactly our pins; the driver writes none for an image that has gone."""
+
+    pins: tuple[Pin, ...]
+    because: str
+    lane: Hashable = "pins"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteStatus:
+    status: MachineConfigNodeStatus
+    because: str
+    lane: Hashable = "status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordEvent:
+    set_name: str
+    warning: bool
+    reason: str
+    because: str
+    lane: Hashable = "events"

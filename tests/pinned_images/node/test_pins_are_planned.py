@@ -1,0 +1,128 @@
+"""Which pins a node holds: complete sets, and what incomplete ones held before."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.kernel.planning import Plan
+from lading.pinned_images.node.types import DesiredSet, Observed, WritePins
+from lading.ports.cri import HeldPin
+from tests.pinned_images.node.worlds import (
+    actions_of,
+    image_id,
+    image_set,
+    observed,
+    pinned,
+    planned,
+)
+
+
+def pins_written(plan: Plan) -> dict[str, tuple[str, ...]] | None:
+    writes = actions_of(plan, WritePins)
+    if not writes:
+        return None
+    return {pin.image_id: pin.owners for pin in writes[0].pins}
+
+
+def test_a_complete_set_is_pinned() -> None:
+    plan = planned([image_set("s", "a", "b")], observed("a", "b"))
+    assert pins_written(plan) == {image_id("a"): ("s",), image_id("b"): ("s",)}
+
+
+def test_an_incomplete_set_pins_nothing_new() -> None:
+    assert pins_written(planned([image_set("s", "a", "b")], observed("a", known=["b"]))) is None
+
+
+def test_what_is_pinned_already_is_not_written_again() -> None:
+    plan = planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s")))
+    assert pins_written(plan) is None
+
+
+def test_a_pin_that_the_runtime_has_lost_is_written_again() -> None:
+    seen = observed("a", pins=pinned("a", by="s", effective=False))
+    assert pins_written(planned([image_set("s", "a")], seen)) == {image_id("a"): ("s",)}
+
+
+def test_while_a_new_generation_is_incomplete_the_old_pins_stay() -> None:
+    seen = observed("a", "b", known=["c"], pins=pinned("a", "b", by="s"))
+    plan = planned([image_set("s", "b", "c", generation=2)], seen)
+    assert pins_written(plan) is None
+
+
+def test_when_the_new_generation_is_complete_what_it_left_out_is_unpinned() -> None:
+    seen = observed("a", "b", "c", pins=pinned("a", "b", by="s"))
+    plan = planned([image_set("s", "b", "c", generation=2)], seen)
+    assert pins_written(plan) == {image_id("b"): ("s",), image_id("c"): ("s",)}
+
+
+def test_a_removed_set_is_unpinned_although_another_is_failing() -> None:
+    """In the anchor one failing set blocked pinning and unpinning of all the others."""
+    seen = observed("a", "b", known=["c"], pins=(*pinned("a", by="gone"), *pinned("b", by="s")))
+    plan = planned([image_set("s", "b", "c")], seen)
+    assert pins_written(plan) == {image_id("b"): ("s",)}
+
+
+def test_an_image_of_two_sets_stays_pinned_when_one_set_goes() -> None:
+    seen = observed("a", pins=pinned("a", by="s+t"))
+    assert pins_written(planned([image_set("t", "a")], seen)) == {image_id("a"): ("t",)}
+
+
+def test_an_image_that_has_gone_is_not_pinned() -> None:
+    seen = observed(
+        known=["a", "b"], pins=pinned("a", by="s", effective=False), image_ids=frozenset()
+    )
+    assert pins_written(planned([image_set("s", "a", "b")], seen)) == {}
+
+
+def test_without_sets_every_pin_of_ours_goes() -> None:
+    assert pins_written(planned([], observed("a", pins=pinned("a", by="s")))) == {}
+
+
+def test_a_node_that_is_not_ready_writes_no_new_pins_and_keeps_the_old_ones() -> None:
+    seen = observed("a", "b", pins=pinned("a", by="s"), ready=False)
+    assert pins_written(planned([image_set("s", "a", "b")], seen)) is None
+
+
+def test_a_runtime_that_cannot_pin_is_not_asked_to() -> None:
+    seen = observed("a", cannot_pin="containerd 1.6.20 ignores pins")
+    assert pins_written(planned([image_set("s", "a")], seen)) is None
+
+
+names = st.sampled_from(["a", "b", "c", "d"])
+sets = st.lists(
+    st.builds(
+        lambda name, images: image_set(name, *sorted(images)),
+        st.sampled_from(["s", "t", "u"]),
+        st.sets(names, min_size=1),
+    ),
+    unique_by=lambda one: one.name,
+    max_size=3,
+)
+held = st.lists(
+    st.builds(
+        lambda name, owners, effective: pinned(name, by="+".join(owners), effective=effective)[0],
+        names,
+        st.sets(st.sampled_from(["s", "t", "u", "gone"]), min_size=1),
+        st.booleans(),
+    ),
+    unique_by=lambda one: one.pin.image_id,
+)
+
+
+@given(sets=sets, here=st.sets(names), pins=held, ready=st.booleans(), pressure=st.booleans())
+def test_no_pin_is_ever_planned_for_an_absent_image_or_a_set_that_is_not_there(
+    sets: list[DesiredSet], here: set[str], pins: list[HeldPin], ready: bool, pressure: bool
+) -> None:
+    seen: Observed = observed(
+        *here,
+        known=["a", "b", "c", "d"],
+        pins=tuple(pins),
+        image_ids=frozenset(image_id(name) for name in here),
+        ready=ready,
+        disk_pressure=pressure,
+    )
+    written = pins_written(planned(sets, seen))
+    if written is None:
+        return
+    assert set(written) <= seen.image_ids
+    allowed = {one.name for one in sets}
+    assert all(owners and set(owners) <= allowed for owners in written.values())

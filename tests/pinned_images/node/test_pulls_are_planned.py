@@ -1,0 +1,184 @@
+"""Which pulls a node starts and cancels, and what it refuses for want of space."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lading.pinned_images.node.types import (
+    CancelPull,
+    DesiredSet,
+    FaultKind,
+    Observed,
+    Reason,
+    Resolution,
+    ResolveImages,
+    StartPull,
+)
+from tests.pinned_images.node.worlds import (
+    NOW,
+    RUNNING,
+    actions_of,
+    failed,
+    image_set,
+    key,
+    layer,
+    observed,
+    planned,
+    present,
+    space,
+    status_of,
+)
+
+
+def started(sets: list[DesiredSet], seen: Observed, **settings: Any) -> list[str]:
+    plan = planned(sets, seen, **settings)
+    return [action.key.image.split("/")[1].split("@")[0] for action in actions_of(plan, StartPull)]
+
+
+def test_only_what_the_runtime_does_not_list_is_pulled() -> None:
+    assert started([image_set("s", "a", "b")], observed("a", known=["b"])) == ["b"]
+
+
+def test_small_images_come_first_and_the_cap_holds() -> None:
+    sizes = {"a": 30, "b": 10, "c": 20}
+    resolutions = {
+        key(name): Resolution(pull_reference=key(name).image, layers=(layer(name, size),))
+        for name, size in sizes.items()
+    }
+    seen = observed(resolutions=resolutions)
+    assert started([image_set("s", "a", "b", "c")], seen, pulls_at_once_max=2) == ["b", "c"]
+
+
+def test_running_pulls_fill_the_cap() -> None:
+    seen = observed(known=["a", "b"], pulls={key("a"): RUNNING})
+    assert started([image_set("s", "a", "b")], seen, pulls_at_once_max=1) == []
+
+
+def test_an_image_is_resolved_before_it_is_pulled() -> None:
+    plan = planned([image_set("s", "a", "b")], observed(known=["b"]))
+    assert [action.keys for action in actions_of(plan, ResolveImages)] == [(key("a"),)]
+    assert [action.key for action in actions_of(plan, StartPull)] == [key("b")]
+
+
+def test_an_image_whose_size_cannot_be_had_is_pulled_last() -> None:
+    seen = observed(known=["b"], unresolved=frozenset({key("a")}))
+    assert started([image_set("s", "a", "b")], seen) == ["b", "a"]
+
+
+def test_a_pull_that_no_set_wants_any_more_is_cancelled_at_once() -> None:
+    plan = planned([image_set("s", "b")], observed(known=["b"], pulls={key("a"): RUNNING}))
+    assert [action.key for action in actions_of(plan, CancelPull)] == [key("a")]
+    assert [action.key for action in actions_of(plan, StartPull)] == [key("b")]
+
+
+def test_a_failed_pull_is_tried_again_after_its_back_off_and_not_before() -> None:
+    seen = observed(known=["a"], pulls={key("a"): failed(FaultKind.UNAVAILABLE)})
+    sets = [image_set("s", "a")]
+    assert actions_of(planned(sets, seen), StartPull) == []
+    later = planned(sets, seen, now=NOW + timedelta(seconds=10))
+    assert [action.key for action in actions_of(later, StartPull)] == [key("a")]
+    waiting = planned(sets, seen)
+    assert waiting.recheck_at is not None
+    assert NOW < waiting.recheck_at < NOW + timedelta(seconds=10)
+
+
+def test_a_failed_pull_is_not_taken_for_pulled() -> None:
+    """The anchor cached a failed pull as pulled and then claimed that it had been removed."""
+    seen = observed(known=["a"], pulls={key("a"): failed(FaultKind.NOT_FOUND, message="no such")})
+    plan = planned([image_set("s", "a")], seen, now=NOW + timedelta(minutes=10))
+    assert [action.key for action in actions_of(plan, StartPull)] == [key("a")]
+    errors = status_of(plan).pinned_image_sets[0].last_failed_generation_errors
+    assert errors == (f"failed to pull {key('a')}: no such",)
+
+
+def test_one_failed_image_does_not_hold_up_the_others() -> None:
+    seen = observed(known=["a", "b"], pulls={key("a"): failed(FaultKind.UNAUTHORIZED)})
+    assert started([image_set("s", "a", "b")], seen) == ["b"]
+
+
+def test_no_space_stops_every_new_pull_and_goes_on_after_the_back_off() -> None:
+    pulls = {key("a"): failed(FaultKind.NO_SPACE, message="no space left on device")}
+    seen = observed(known=["a", "b"], pulls=pulls)
+    plan = planned([image_set("s", "a"), image_set("t", "b")], seen)
+    assert actions_of(plan, StartPull) == []
+    degraded = status_of(plan).conditions[0]
+    assert degraded.reason == Reason.NO_SPACE
+    assert str(key("a")) in degraded.message
+    assert started([image_set("s", "a", "b")], seen) == []
+    later = planned([image_set("s", "a", "b")], seen, now=NOW + timedelta(seconds=10))
+    assert len(actions_of(later, StartPull)) == 2
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [({"ready": False}, Reason.NODE_NOT_READY), ({"disk_pressure": True}, Reason.DISK_PRESSURE)],
+)
+def test_a_node_in_trouble_starts_nothing_and_says_why(
+    trouble: dict[str, bool], reason: Reason
+) -> None:
+    plan = planned([image_set("s", "a")], observed(known=["a"], **trouble))
+    assert actions_of(plan, StartPull) == []
+    assert status_of(plan).conditions[0].reason == reason
+
+
+def test_disk_pressure_cancels_what_is_being_pulled() -> None:
+    seen = observed(known=["a"], pulls={key("a"): RUNNING}, disk_pressure=True)
+    plan = planned([image_set("s", "a")], seen)
+    assert [action.key for action in actions_of(plan, CancelPull)] == [key("a")]
+
+
+def test_a_set_that_does_not_fit_is_refused_whole_and_others_go_on() -> None:
+    seen = observed(known=["a", "b", "c"], space=space(free_mib=50))
+    plan = planned([image_set("large", "a", "b", "c"), image_set("small", "c")], seen)
+    assert [action.key for action in actions_of(plan, StartPull)] == [key("c")]
+    (large, small) = status_of(plan).pinned_image_sets
+    assert "needs 60 MiB of disk" in large.last_failed_generation_errors[0]
+    assert small.last_failed_generation_errors == ()
+
+
+def test_layers_are_counted_once_over_all_sets() -> None:
+    """The anchor checked each set on its own, against the size of the disk and not its rest."""
+    shared = layer("shared", 10)
+    resolutions = {
+        key(name): Resolution(pull_reference=key(name).image, layers=(shared, layer(name, 1)))
+        for name in ("a", "b")
+    }
+    seen = observed(resolutions=resolutions, space=space(free_mib=24))
+    assert started([image_set("s", "a"), image_set("t", "b")], seen) == ["a", "b"]
+    tight = observed(resolutions=resolutions, space=space(free_mib=23))
+    assert started([image_set("s", "a"), image_set("t", "b")], tight) == ["a"]
+
+
+def test_layers_that_are_already_here_cost_nothing() -> None:
+    shared = layer("shared", 100)
+    resolutions = {
+        key(name): Resolution(pull_reference=key(name).image, layers=(shared, layer(name, 1)))
+        for name in ("a", "b")
+    }
+    seen = observed(images=present("a"), resolutions=resolutions, space=space(free_mib=2))
+    assert started([image_set("s", "a", "b")], seen) == ["b"]
+
+
+def test_what_the_kubelet_needs_free_is_not_ours() -> None:
+    seen = observed(known=["a"], space=space(free_mib=100, reserve_mib=90))
+    plan = planned([image_set("s", "a")], seen)
+    assert actions_of(plan, StartPull) == []
+    assert "90 MiB must stay free" in status_of(plan).conditions[0].message
+
+
+def test_a_pull_under_way_is_not_refused_for_the_space_it_is_using() -> None:
+    seen = observed(known=["a", "b"], pulls={key("a"): RUNNING}, space=space(free_mib=20))
+    assert started([image_set("s", "a", "b")], seen) == ["b"]
+
+
+def test_the_fleet_starts_a_generation_spread_over_time() -> None:
+    spread = timedelta(minutes=1)
+    plan = planned([image_set("s", "a")], observed(known=["a"]), start_spread=spread)
+    assert actions_of(plan, StartPull) == []
+    assert plan.recheck_at is not None
+    assert NOW < plan.recheck_at < NOW + spread
+    due = planned(
+        [image_set("s", "a")], observed(known=["a"]), start_spread=spread, now=plan.recheck_at
+    )
+    assert len(actions_of(due, StartPull)) == 1

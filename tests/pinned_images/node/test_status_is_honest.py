@@ -1,0 +1,176 @@
+"""What a node says: never more than it saw, and slow is not failed."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.kernel import conditions
+from lading.kernel.planning import Plan
+from lading.pinned_images.node import report
+from lading.pinned_images.node.types import FaultKind, Reason, RecordEvent, WriteStatus
+from tests.pinned_images.node.worlds import (
+    NOW,
+    RUNNING,
+    actions_of,
+    failed,
+    image_set,
+    key,
+    observed,
+    pinned,
+    planned,
+    status_of,
+)
+
+
+def truth(status: MachineConfigNodeStatus, type_: str) -> tuple[str, str]:
+    condition = conditions.find(status.conditions, type_)
+    assert condition is not None
+    return condition.status.value, condition.reason
+
+
+def events_of(plan: Plan) -> list[tuple[str, str]]:
+    return [(event.set_name, event.reason) for event in actions_of(plan, RecordEvent)]
+
+
+def test_a_pinned_set_shows_its_generation() -> None:
+    plan = planned([image_set("s", "a", generation=3)], observed("a", pins=pinned("a", by="s")))
+    status = status_of(plan)
+    (entry,) = status.pinned_image_sets
+    assert (entry.current_generation, entry.desired_generation) == (3, 3)
+    assert truth(status, report.PROGRESSING) == ("False", "AsExpected")
+    assert truth(status, report.DEGRADED) == ("False", "AsExpected")
+    assert events_of(plan) == [("s", "Pinned")]
+
+
+def test_images_that_are_here_but_not_pinned_do_not_count_as_done() -> None:
+    """The anchor wrote its file and never asked whether the runtime took it."""
+    for pins in ((), pinned("a", by="s", effective=False), pinned("a", by="other")):
+        status = status_of(planned([image_set("s", "a")], observed("a", pins=pins)))
+        assert status.pinned_image_sets[0].current_generation == 0
+        assert truth(status, report.PROGRESSING) == ("True", "ImagePrefetch")
+
+
+def test_slow_is_progressing_and_not_degraded() -> None:
+    """The anchor reported a round that ran out of time as a failure."""
+    seen = observed("a", known=["b"], pulls={key("b"): RUNNING})
+    status = status_of(planned([image_set("s", "a", "b")], seen, now=NOW + timedelta(hours=1)))
+    assert truth(status, report.DEGRADED) == ("False", "AsExpected")
+    progressing = conditions.find(status.conditions, report.PROGRESSING)
+    assert progressing is not None
+    assert progressing.message == (
+        "1 of 2 images are on the node, 10 MiB of 20 MiB to go, 1 being pulled"
+    )
+
+
+def test_a_passing_fault_degrades_only_when_it_lasts() -> None:
+    for attempts, expected in ((1, "False"), (3, "True")):
+        pull = failed(FaultKind.UNAVAILABLE, attempts=attempts)
+        seen = observed(known=["a"], pulls={key("a"): pull})
+        status = status_of(planned([image_set("s", "a")], seen))
+        assert truth(status, report.DEGRADED)[0] == expected
+
+
+def test_the_last_good_generation_and_the_last_error_survive_a_retry() -> None:
+    """The anchor dropped both each time it began to try again."""
+    good = status_of(
+        planned([image_set("s", "a", generation=1)], observed("a", pins=pinned("a", by="s")))
+    )
+    new = image_set("s", "a", "b", generation=2)
+    seen = observed("a", known=["b"], pins=pinned("a", by="s"), last_status=good)
+    gone = failed(FaultKind.NOT_FOUND, message="no such image")
+    bad = status_of(planned([new], replace(seen, pulls={key("b"): gone})))
+    retried = replace(seen, pulls={key("b"): RUNNING}, last_status=bad)
+    (entry,) = status_of(planned([new], retried)).pinned_image_sets
+    assert entry.current_generation == 1
+    assert entry.last_failed_generation == 2
+    assert "no such image" in entry.last_failed_generation_errors[0]
+
+
+def test_success_clears_the_error() -> None:
+    bad = status_of(
+        planned(
+            [image_set("s", "a")],
+            observed(known=["a"], pulls={key("a"): failed(FaultKind.NOT_FOUND)}),
+        )
+    )
+    healed = observed("a", pins=pinned("a", by="s"), last_status=bad)
+    (entry,) = status_of(planned([image_set("s", "a")], healed)).pinned_image_sets
+    assert entry.last_failed_generation == 0
+    assert entry.last_failed_generation_errors == ()
+
+
+def test_a_set_made_again_under_its_old_name_starts_anew() -> None:
+    before = status_of(
+        planned([image_set("s", "a", generation=5)], observed("a", pins=pinned("a", by="s")))
+    )
+    seen = observed(known=["b"], last_status=before)
+    (entry,) = status_of(planned([image_set("s", "b", generation=1)], seen)).pinned_image_sets
+    assert (entry.current_generation, entry.desired_generation) == (0, 1)
+
+
+def test_a_steady_node_writes_nothing() -> None:
+    seen = observed("a", pins=pinned("a", by="s"))
+    first = planned([image_set("s", "a")], seen)
+    steady = observed("a", pins=pinned("a", by="s"), last_status=status_of(first))
+    second = planned([image_set("s", "a")], steady, now=NOW + timedelta(days=1))
+    assert second.actions == ()
+
+
+def test_progress_is_written_at_most_every_thirty_seconds() -> None:
+    sets = [image_set("s", "a", "b")]
+    first = status_of(planned(sets, observed(known=["a", "b"])))
+    more: dict[str, Any] = {"known": ["b"], "last_status": first, "status_written_at": NOW}
+    early = planned(sets, observed("a", **more), now=NOW + timedelta(seconds=10))
+    assert actions_of(early, WriteStatus) == []
+    assert early.recheck_at == NOW + timedelta(seconds=30)
+    due = planned(sets, observed("a", **more), now=NOW + timedelta(seconds=30))
+    assert len(actions_of(due, WriteStatus)) == 1
+
+
+def test_a_new_error_does_not_wait_for_the_thirty_seconds() -> None:
+    sets = [image_set("s", "a")]
+    first = status_of(planned(sets, observed(known=["a"])))
+    pulls = {key("a"): failed(FaultKind.UNAUTHORIZED)}
+    seen = observed(known=["a"], pulls=pulls, last_status=first, status_written_at=NOW)
+    plan = planned(sets, seen, now=NOW + timedelta(seconds=1))
+    assert truth(status_of(plan), report.DEGRADED) == ("True", "PrefetchFailed")
+    assert events_of(plan) == [("s", "PrefetchFailed")]
+
+
+def test_a_runtime_that_cannot_pin_is_said_plainly_and_nothing_is_claimed() -> None:
+    seen = observed("a", cannot_pin="containerd 1.6.20 ignores pins; 1.6.25 or later honours them")
+    status = status_of(planned([image_set("s", "a")], seen))
+    assert truth(status, report.DEGRADED) == ("True", Reason.CANNOT_PIN)
+    assert status.pinned_image_sets[0].current_generation == 0
+
+
+def test_a_kubelet_that_ignores_pins_is_named() -> None:
+    seen = observed("a", pins=pinned("a", by="s"), pins_ignored="kubelet 1.26.1 ignores pins")
+    status = status_of(planned([image_set("s", "a")], seen))
+    assert truth(status, report.DEGRADED) == ("True", Reason.PINS_IGNORED)
+    assert status.pinned_image_sets[0].current_generation == 1
+
+
+def test_at_most_ten_errors_are_kept_and_each_names_its_image() -> None:
+    images = [f"i{number}" for number in range(20)]
+    pulls = {key(name): failed(FaultKind.NOT_FOUND) for name in images}
+    status = status_of(planned([image_set("s", *images)], observed(known=images, pulls=pulls)))
+    errors = status.pinned_image_sets[0].last_failed_generation_errors
+    assert len(errors) == 10
+    assert all("registry.example/i" in error for error in errors)
+
+
+def test_a_set_that_went_leaves_the_status_and_an_event() -> None:
+    before = status_of(planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s"))))
+    plan = planned([], observed("a", pins=pinned("a", by="s"), last_status=before))
+    assert status_of(plan).pinned_image_sets == ()
+    assert events_of(plan) == [("s", "Unpinned")]
+
+
+def test_a_runtime_class_that_does_not_exist_fails_its_set_only() -> None:
+    bad = image_set("s", "a", unresolvable=("runtime class 'kata' does not exist",))
+    plan = planned([bad, image_set("t", "b")], observed("a", "b", pins=pinned("b", by="t")))
+    (first, second) = status_of(plan).pinned_image_sets
+    assert first.last_failed_generation_errors == ("runtime class 'kata' does not exist",)
+    assert second.current_generation == 1

@@ -1,0 +1,120 @@
+"""Builders with defaults, so that every field written in a test matters to it."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.kernel.digests import Digest
+from lading.kernel.planning import Plan
+from lading.pinned_images.node import plan as policy
+from lading.pinned_images.node.types import (
+    Desired,
+    DesiredSet,
+    Fault,
+    FaultKind,
+    ImageKey,
+    Layer,
+    Observed,
+    Present,
+    Pull,
+    Resolution,
+    Settings,
+    Space,
+    WriteStatus,
+)
+from lading.ports.cri import HeldPin, Pin
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MIB = 1024 * 1024
+
+
+def key(name: str, handler: str = "") -> ImageKey:
+    digest = Digest.of(name.encode())
+    return ImageKey(f"registry.example/{name}@{digest}", handler)
+
+
+def image_id(name: str) -> str:
+    return str(Digest.of(b"config of " + name.encode()))
+
+
+def image_set(name: str, *images: str, generation: int = 1, **more: Any) -> DesiredSet:
+    return DesiredSet(
+        name=name,
+        generation=generation,
+        images=tuple(key(image) for image in images),
+        first_seen_at=more.pop("first_seen_at", NOW),
+        **more,
+    )
+
+
+def present(*names: str) -> dict[ImageKey, Present]:
+    return {
+        key(name): Present(image_id=image_id(name), reference=key(name).image) for name in names
+    }
+
+
+def pinned(*names: str, by: str, effective: bool = True) -> tuple[HeldPin, ...]:
+    owners = tuple(sorted(by.split("+")))
+    return tuple(
+        HeldPin(
+            pin=Pin(image=key(name).image, image_id=image_id(name), owners=owners),
+            effective=effective,
+        )
+        for name in names
+    )
+
+
+def layer(name: str, size_mib: int) -> Layer:
+    return Layer(Digest.of(name.encode()), size_mib * MIB)
+
+
+def resolved(*names: str, size_mib: int = 10) -> dict[ImageKey, Resolution]:
+    return {
+        key(name): Resolution(
+            pull_reference=key(name).image, layers=(layer(f"layer of {name}", size_mib),)
+        )
+        for name in names
+    }
+
+
+def failed(kind: FaultKind, *, attempts: int = 1, message: str = "it broke") -> Pull:
+    return Pull(running=False, attempts=attempts, fault=Fault(kind=kind, message=message, at=NOW))
+
+
+RUNNING = Pull(running=True, attempts=1)
+
+
+def space(free_mib: int, reserve_mib: int = 0) -> Space:
+    return Space(
+        capacity_bytes=100_000 * MIB,
+        free_bytes=free_mib * MIB,
+        reserve_bytes=reserve_mib * MIB,
+    )
+
+
+def observed(*here: str, known: Iterable[str] = (), **more: Any) -> Observed:
+    """Images that are here and resolved; `known` are resolved but missing."""
+    images = more.pop("images", present(*here))
+    pins = more.pop("pins", ())
+    ids = frozenset(one.image_id for one in images.values())
+    more.setdefault("resolutions", resolved(*here, *known))
+    more.setdefault("image_ids", ids | {held.pin.image_id for held in pins})
+    return Observed(images=images, pins=pins, **more)
+
+
+def planned(
+    sets: Iterable[DesiredSet], seen: Observed, *, now: datetime = NOW, **settings: Any
+) -> Plan:
+    desired = Desired(node_name="node-1", sets=tuple(sets), settings=Settings(**settings))
+    return policy.plan(desired, seen, now)
+
+
+def actions_of(plan: Plan, type_: type[Any]) -> list[Any]:
+    return [action for action in plan.actions if isinstance(action, type_)]
+
+
+def status_of(plan: Plan) -> MachineConfigNodeStatus:
+    (write,) = actions_of(plan, WriteStatus)
+    assert isinstance(write, WriteStatus)
+    return write.status
