@@ -5,7 +5,7 @@ resource without a namespace means all namespaces when reading. Where the reques
 credentials, how often and how fast is for the exchange (`connect`, `retry`, `limiter`).
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -68,7 +68,7 @@ class KubeClient:
         selection: Selection = EVERYTHING,
         *,
         limit: int = PAGE_OBJECTS_MAX,
-    ) -> AsyncIterator[T]:
+    ) -> AsyncGenerator[T, None]:
         """Every object, page after page, all of one revision; Gone when that takes too long."""
         page = await self.page(resource, selection, limit=limit)
         for item in page.items:
@@ -88,7 +88,7 @@ class KubeClient:
         resource_version: str = "",
         send_initial_events: bool = False,
         timeout_seconds: int,
-    ) -> AsyncIterator[WatchEvent[T]]:
+    ) -> AsyncGenerator[WatchEvent[T], None]:
         request = requests.watch(
             resource,
             selection,

@@ -6,6 +6,7 @@ how long its credential is good. `forget` is called when the server refused what
 
 import base64
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lading.adapters.kube.connection import (
@@ -20,6 +21,14 @@ from lading.ports.clock import Clock
 TOKEN_FILE_SECONDS = 60.0
 """How long a token that was read from a file is used; client-go waits as long."""
 Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What one request carries."""
+
+    headers: Headers = field(repr=False)
+    certificate: Certificate | None
 
 
 class Credentials:
@@ -41,32 +50,24 @@ class Credentials:
         if self._token_file is not None:
             self._token_file.forget()
 
-    async def headers(self) -> Headers:
-        authorization = await self._authorization()
-        own = (("authorization", authorization),) if authorization else ()
-        return own + self._impersonation
+    async def proof(self) -> Proof:
+        issued = await self._plugin.current() if self._plugin is not None else None
+        token = self._token_file.current() if self._token_file is not None else self._user.token
+        certificate = self._user.certificate
+        if issued is not None and issued.client_certificate_data:
+            certificate = Certificate(
+                certificate_pem=issued.client_certificate_data, key_pem=issued.client_key_data
+            )
+        authorization = self._authorization(token or (issued.token if issued else ""))
+        return Proof(headers=authorization + self._impersonation, certificate=certificate)
 
-    async def certificate(self) -> Certificate | None:
-        if self._plugin is not None:
-            status = await self._plugin.current()
-            if status.client_certificate_data:
-                return Certificate(
-                    certificate_pem=status.client_certificate_data, key_pem=status.client_key_data
-                )
-        return self._user.certificate
-
-    async def _authorization(self) -> str:
-        if self._token_file is not None:
-            return f"Bearer {self._token_file.current()}"
-        if self._user.token:
-            return f"Bearer {self._user.token}"
+    def _authorization(self, token: str) -> Headers:
+        if token:
+            return (("authorization", f"Bearer {token}"),)
         if self._user.username:
             pair = f"{self._user.username}:{self._user.password}"
-            return f"Basic {base64.b64encode(pair.encode()).decode()}"
-        if self._plugin is not None:
-            token = (await self._plugin.current()).token
-            return f"Bearer {token}" if token else ""
-        return ""
+            return (("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}"),)
+        return ()
 
 
 class _TokenFile:

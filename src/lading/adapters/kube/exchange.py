@@ -1,7 +1,8 @@
 """The exchange that goes over the network, with aiohttp: TLS, credentials, time limits, gzip.
 
 A watch is streamed and has an idle time-out instead of a total one, so that a connection that
-died without a word is noticed. A 401 makes the credentials fresh once. Retrying is not done here.
+died without a word is noticed. A 401 makes the credentials fresh once. Retrying is not done here,
+except that aiohttp itself repeats a GET or DELETE once when a kept connection turns out to be dead.
 """
 
 import contextlib
@@ -96,16 +97,17 @@ class NetworkExchange:
 
     async def _start(self, request: Request) -> aiohttp.ClientResponse:
         assert self._session is not None, "use `async with` before sending"
+        proof = await self._credentials.proof()
         headers = CIMultiDict(request.headers)
         if not self._connection.compression:
             headers["accept-encoding"] = "identity"
-        headers.extend(await self._credentials.headers())
+        headers.extend(proof.headers)
         return await self._session.request(
             request.method,
             self._url(request),
             headers=headers,
             data=request.body or None,
-            ssl=self._contexts.context(await self._credentials.certificate()),
+            ssl=self._contexts.context(proof.certificate),
             server_hostname=self._connection.trust.server_name or None,
             proxy=self._proxy,
             timeout=self._watch_timeout if _is_watch(request) else self._timeout,
