@@ -19,7 +19,7 @@ class PatchError(ValueError):
 
 
 def does_not_fit(why: str) -> PatchError:
-    """An operation that the document does not allow; the API server tells no more than the start."""
+    """An operation that the document does not allow."""
     return PatchError(
         f"the server rejected our request due to an error in our request: {why}", code=422
     )

@@ -1,0 +1,115 @@
+"""Field paths and sets of them, in the spelling of FieldsV1.
+
+A path is a tuple of elements: `f:name` a field, `k:{...}` a list item by its keys, `v:...` an
+item of a set. A set of paths is a frozenset, so union, intersection and difference are Python's.
+"""
+
+import functools
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from lading.servers.kube.applying.errors import ApplyError
+from lading.servers.kube.schema import nodes
+from lading.servers.kube.schema.nodes import Schema
+
+Path = tuple[str, ...]
+Paths = frozenset[Path]
+Tree = dict[str, Any]
+EMPTY: Paths = frozenset()
+
+
+def field(name: str) -> str:
+    return f"f:{name}"
+
+
+def item(schema: Schema, value: Any) -> str:
+    """The element that identifies an item of a list of type set or map."""
+    if nodes.list_type(schema) == "set":
+        return f"v:{_json(value)}"
+    keys = dict(zip(nodes.list_keys(schema), nodes.item_key(schema, value) or (), strict=False))
+    missing = [key for key in nodes.list_keys(schema) if keys.get(key) is None]
+    if missing:
+        text = "associative list with keys has an element that omits key field"
+        raise ApplyError(f'{text} "{missing[0]}" (and doesn\'t have default value)')
+    return f"k:{_json(keys)}"
+
+
+def from_fields(fields: Any, prefix: Path = ()) -> Iterator[Path]:
+    """Reads FieldsV1; what is not an object inside it is passed over."""
+    if not isinstance(fields, dict):
+        return
+    for element, below in fields.items():
+        if element == ".":
+            continue
+        path = (*prefix, element)
+        if not below or "." in below:
+            yield path
+        yield from from_fields(below, path)
+
+
+def to_fields(paths: Iterable[Path]) -> Tree:
+    """Writes FieldsV1; `.` stands where a field is owned together with some of what it holds."""
+    return _collapsed(tree(sorted(paths)))
+
+
+def _collapsed(node: Tree) -> Tree:
+    if node.keys() == {"."}:
+        return {}
+    return {element: _collapsed(node[element]) for element in sorted(node)}
+
+
+def tree(paths: Iterable[Path]) -> Tree:
+    """The same set as nested dictionaries, for walking beside a document; `.` marks a member."""
+    root: Tree = {}
+    for path in paths:
+        node = root
+        for element in path:
+            node = node.setdefault(element, {})
+        node["."] = {}
+    return root
+
+
+def shown(path: Path) -> str:
+    """A path for people: `.spec.containers[name="web"].image`."""
+    return "".join(map(_shown_element, path))
+
+
+def _shown_element(element: str) -> str:
+    kind, _, rest = element.partition(":")
+    match kind:
+        case "k":
+            keys = json.loads(rest)
+            return "[" + ",".join(f"{key}={_json(keys[key])}" for key in sorted(keys)) + "]"
+        case "v":
+            return f"[={rest}]"
+        case "i":
+            return f"[{rest}]"
+        case _:
+            return f".{rest}"
+
+
+def with_named_fields(schema: Schema, paths: Paths) -> Paths:
+    """The set, and every declared field on the way to a member of it."""
+    return paths.union(
+        path[:length]
+        for path in paths
+        for length in range(1, len(path))
+        if _is_declared(schema, path[:length])
+    )
+
+
+def _is_declared(schema: Schema, path: Path) -> bool:
+    node: Schema = schema
+    for element in path[:-1]:
+        node = _below(node, element)
+    return path[-1].startswith("f:") and path[-1][2:] in nodes.properties(node)
+
+
+def _below(schema: Schema, element: str) -> Schema:
+    if element.startswith("f:"):
+        return nodes.child(schema, element[2:]) or nodes.EMPTY
+    return nodes.items(schema)
+
+
+_json = functools.partial(json.dumps, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
