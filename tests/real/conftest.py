@@ -3,7 +3,7 @@
 What a component wrote last is shown with every test that fails while it runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -60,13 +60,13 @@ def cluster() -> Iterator[cluster_bed.Cluster]:
         yield running
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    outcome = yield
-    report = outcome.get_result()
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
     if report.failed:
         for process in _running():
             report.sections.append((f"{process.name} ({process.log})", process.log_tail()))
+    return report
 
 
 def _running() -> list[processes.Process]:

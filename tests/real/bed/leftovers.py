@@ -53,7 +53,7 @@ def marked_processes(folder: pathlib.Path) -> Iterator[int]:
 
 
 def _end_processes(folder: pathlib.Path) -> None:
-    """The first process of a sandbox ends last: when no marked one is left, none is."""
+    """Containers bear no mark, but the sandbox's first process does, and it ends after them."""
     deadline = time.monotonic() + END_SECONDS_MAX
     while remaining := [*marked_processes(folder)]:
         assert time.monotonic() < deadline, f"processes {remaining} of {folder} do not end"

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+from collections.abc import Mapping
 
 from tests.real.bed import runtime
 
@@ -27,6 +28,6 @@ def run(engine: runtime.Runtime, *, name: str, image: str) -> str:
     return engine.crictl("run", container_file, pod_file).strip()
 
 
-def _write(path: pathlib.Path, description: dict[str, object]) -> str:
+def _write(path: pathlib.Path, description: Mapping[str, object]) -> str:
     path.write_text(json.dumps(description))
     return str(path)

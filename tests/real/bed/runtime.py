@@ -34,8 +34,8 @@ class Runtime:
         assert answer.returncode == 0, f"crictl {' '.join(arguments)}: {answer.stderr}"
         return answer.stdout
 
-    def crictl_json(self, *arguments: str) -> Any:
-        return json.loads(self.crictl(*arguments, "--output=json"))
+    def crictl_json(self, command: str, *arguments: str) -> Any:
+        return json.loads(self.crictl(command, "--output=json", *arguments))
 
     def answers(self) -> bool:
         return self._run_crictl("version").returncode == 0
@@ -44,7 +44,13 @@ class Runtime:
         program = binaries.built("cri-tools", "crictl")
         endpoints = (f"--runtime-endpoint={self.endpoint}", f"--image-endpoint={self.endpoint}")
         return subprocess.run(
-            [program, *endpoints, f"--timeout={CRICTL_SECONDS_MAX}s", *arguments],
+            [
+                program,
+                "--config=/dev/null",
+                *endpoints,
+                f"--timeout={CRICTL_SECONDS_MAX}s",
+                *arguments,
+            ],
             capture_output=True,
             text=True,
             check=False,

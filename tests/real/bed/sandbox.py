@@ -46,7 +46,7 @@ class Sandbox:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=os.environ | variables,
+                env=os.environ | variables | {layout.MARK: str(self.folder)},
             )
         process = processes.Process(
             name=name, pid=processes.child_of(wrapper.pid), wrapper=wrapper, log=log

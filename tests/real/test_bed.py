@@ -1,0 +1,190 @@
+"""Each real component starts, does its one real job, and leaves nothing behind."""
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+
+from tests.real import traces
+from tests.real.bed import (
+    addresses,
+    cluster,
+    containerd,
+    crio,
+    disk,
+    images,
+    leftovers,
+    pods,
+    processes,
+    registry,
+    runtime,
+    sandbox,
+)
+from tests.real.setup import binaries
+
+Start = Callable[[registry.Registry], AbstractContextManager[runtime.Runtime]]
+
+RUNTIMES: dict[str, Start] = {
+    "containerd-2.3": lambda images: containerd.containerd("2.3", registries=[images]),
+    "containerd-1.7": lambda images: containerd.containerd("1.7", registries=[images]),
+    "containerd-1.6": lambda images: containerd.containerd("1.6", registries=[images]),
+    "cri-o-1.36": lambda images: crio.crio(registries=[images]),
+}
+PIN_SECONDS_MAX = 10.0
+MEBIBYTE = 1 << 20
+
+
+def push(target: registry.Registry, repository: str, content: bytes = b"") -> str:
+    image = images.busybox("/bin/sleep", "1000", extra_files={"content": content})
+    return images.push(image, host=target.host, repository=repository, tag="1")
+
+
+def is_pinned(engine: runtime.Runtime, reference: str) -> bool:
+    (image,) = engine.crictl_json("images", reference)["images"]
+    return bool(image["pinned"])
+
+
+def pin_in_containerd(engine: runtime.Runtime, reference: str) -> None:
+    ctr = binaries.built("containerd", "ctr")
+    where = [f"--address={engine.containerd_address}", "--namespace=k8s.io"]
+    label = ["images", "label", reference, "io.cri-containerd.pinned=pinned"]
+    subprocess.run([ctr, *where, *label], check=True, capture_output=True)
+
+
+def eventually(is_so: Callable[[], bool], seconds_max: float = PIN_SECONDS_MAX) -> bool:
+    deadline = time.monotonic() + seconds_max
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(processes.POLL_SECONDS)
+    return True
+
+
+@pytest.mark.parametrize("version", registry.VERSIONS)
+def test_a_registry_serves_deletes_and_collects_what_was_pushed(version: str) -> None:
+    with registry.registry(version) as running:
+        (place,) = [each for each in sandbox.OPEN if running.root.is_relative_to(each.folder)]
+        image = images.busybox("/bin/true")
+        images.push(image, host=running.host, repository="team/app", tag="1")
+        manifest_url = f"{running.url}/v2/team/app/manifests/{image.digest}"
+        urllib.request.urlopen(urllib.request.Request(manifest_url, method="DELETE")).close()
+        before = [*running.root.glob("**/blobs/sha256/*/*/data")]
+        running.collect_garbage()
+        after = [*running.root.glob("**/blobs/sha256/*/*/data")]
+    assert (len(before), len(after)) == (3, 0)
+    assert traces.of(place.folder, subnet="none") == []
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_a_runtime_pulls_and_runs_an_image(name: str, registry_3_1: registry.Registry) -> None:
+    reference = push(registry_3_1, "smoke")
+    with RUNTIMES[name](registry_3_1) as engine:
+        subnet = addresses.subnet(engine.sandbox_folder)
+        container = pods.run(engine, name="smoke", image=reference)
+        state = engine.crictl_json("inspect", container)["status"]["state"]
+        seen = traces.of(engine.sandbox_folder, subnet=subnet)
+    assert state == "CONTAINER_RUNNING"
+    assert {trace.split()[0] for trace in seen} >= {"folder", "process", "address", "control"}
+    assert traces.of(engine.sandbox_folder, subnet=subnet) == []
+
+
+@pytest.mark.parametrize(("version", "pinned"), [("2.3", True), ("1.7", True), ("1.6", False)])
+def test_containerd_knows_pins_from_1_7_on(
+    version: str, pinned: bool, registry_3_1: registry.Registry
+) -> None:
+    reference = push(registry_3_1, "pinned")
+    with containerd.containerd(version, registries=[registry_3_1]) as engine:
+        engine.crictl("pull", reference)
+        assert not is_pinned(engine, reference)
+        pin_in_containerd(engine, reference)
+        assert eventually(lambda: is_pinned(engine, reference), 2.0) is pinned
+
+
+def test_crio_pins_by_a_drop_in_and_a_signal(
+    crio_1_36: runtime.Runtime, registry_3_1: registry.Registry
+) -> None:
+    reference = push(registry_3_1, "pinned-by-drop-in")
+    crio_1_36.crictl("pull", reference)
+    drop_in = crio_1_36.conf_dir / "50-pins.conf"
+    drop_in.write_text(f'[crio.image]\npinned_images = ["{reference}"]\n')
+    os.kill(crio_1_36.pid, signal.SIGHUP)
+    assert eventually(lambda: is_pinned(crio_1_36, reference))
+    drop_in.unlink()
+    os.kill(crio_1_36.pid, signal.SIGHUP)
+    assert eventually(lambda: not is_pinned(crio_1_36, reference))
+
+
+def test_a_small_disk_is_really_full(registry_3_1: registry.Registry) -> None:
+    reference = push(registry_3_1, "large", os.urandom(64 * MEBIBYTE))
+    with (
+        disk.loop_filesystem(32 * MEBIBYTE) as root,
+        containerd.containerd(registries=[registry_3_1], root=root) as engine,
+        pytest.raises(AssertionError, match="no space left on device"),
+    ):
+        engine.crictl("pull", reference)
+    assert traces.of(root.parent, subnet="none") == []
+
+
+def test_a_cluster_runs_a_pod() -> None:
+    with cluster.cluster() as running:
+        folder = running.runtime.sandbox_folder
+        subnet = addresses.subnet(folder)
+        image = push(running.registry, "pod")
+        kubectl = running.api_server.kubectl
+        kubectl("run", "smoke", f"--image={image}")
+        kubectl("wait", "--for=condition=Ready", "pod/smoke", "--timeout=30s")
+        pod = json.loads(kubectl("get", "pod", "smoke", "--output=json"))
+    assert pod["spec"]["nodeName"] == running.node_name
+    assert traces.of(folder, subnet=subnet) == []
+
+
+def test_a_killed_run_is_removed_by_the_next() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.real.bed.up"], stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout
+        kubeconfig = next(line for line in run.stdout if "KUBECONFIG=" in line).split("=")[1]
+        run.kill()
+    folder = pathlib.Path(kubeconfig.strip()).parents[1]
+    subnet = addresses.subnet(folder)
+    assert f"address {subnet}.254 on lo" in traces.of(folder, subnet=subnet)
+    assert folder in leftovers.remove_dead()
+    assert traces.of(folder, subnet=subnet) == []
+
+
+def test_a_living_run_is_not_removed(registry_3_1: registry.Registry) -> None:
+    clean = [sys.executable, "-m", "tests.real.bed.clean"]
+    subprocess.run(clean, check=True, capture_output=True)
+    assert registry_3_1.root.exists()
+    with contextlib.closing(urllib.request.urlopen(f"{registry_3_1.url}/v2/")) as response:
+        assert response.status == 200
+
+
+def test_a_program_that_ends_too_early_shows_the_end_of_its_log() -> None:
+    with sandbox.sandbox() as place:
+        process = place.start("faulty", ["sh", "-c", "echo the disk is on fire; sleep 0.2"])
+        with pytest.raises(processes.NotReady, match="the disk is on fire"):
+            process.wait_until(lambda: False, what="the impossible")
+
+
+def test_a_failing_test_shows_the_logs_of_what_runs(tmp_path: pathlib.Path) -> None:
+    failing = tmp_path / "test_failing.py"
+    failing.write_text("def test_failing(registry_3_1): assert False\n")
+    plugin = ("-p", "tests.real.conftest", "-p", "no:cacheprovider")
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", *plugin, f"--rootdir={tmp_path}", str(failing)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 1
+    assert "listening on 127.0.0.1" in answer.stdout

@@ -1,0 +1,34 @@
+"""The set-up finds everything in the cache, and says in a sentence what a machine lacks."""
+
+import os
+import subprocess
+import sys
+
+
+def setup(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "tests.real.setup", *arguments],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_second_run_builds_and_installs_nothing() -> None:
+    answer = setup()
+    assert answer.returncode == 0
+    assert "building" not in answer.stderr
+    assert "unpack" not in answer.stderr
+
+
+def test_a_machine_without_go_is_told_to_install_it() -> None:
+    answer = setup("--only=registry", PATH="/usr/sbin:/usr/bin:/sbin:/bin")
+    assert answer.returncode == 1
+    assert "Go is not installed" in answer.stderr
+
+
+def test_an_unknown_component_is_refused_with_the_known_ones() -> None:
+    answer = setup("--only=registery")
+    assert answer.returncode == 2
+    assert "registery: expected some of kube, registry" in answer.stderr
