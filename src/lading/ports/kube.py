@@ -109,10 +109,7 @@ class PatchType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchEvent(Generic[T]):
-    """One change. A bookmark carries an object of which only the metadata means anything.
-
-    So every type that is watched must be readable from metadata alone: its fields have defaults.
-    """
+    """One change. A bookmark is only a revision: whoever reads its object reads None."""
 
     type: EventType
     object: T

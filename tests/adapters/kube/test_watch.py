@@ -64,7 +64,7 @@ async def test_events_are_the_same_wherever_the_stream_is_cut() -> None:
 async def test_a_bookmark_tells_that_the_initial_events_are_over() -> None:
     (event,) = await watched(BOOKMARK + b"\n")
     assert event.initial_events_end
-    assert event.object.metadata.resource_version == "9"
+    assert event.resource_version == "9"
 
 
 async def test_an_error_event_of_an_old_revision_is_gone() -> None:

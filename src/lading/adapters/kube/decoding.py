@@ -93,7 +93,7 @@ def decode_event(resource: Resource[T], line: bytes, *, what: str) -> WatchEvent
         if event.type == "ERROR":
             raise errors.of_event(event.object)
         if event.type == "BOOKMARK":
-            return _bookmark(resource, event.object)
+            return _bookmark(event.object)
         decoded = _decoder(resource).decode(event.object)
         return WatchEvent(
             type=EventType(event.type),
@@ -111,13 +111,12 @@ def _resource_version(decoded: Any, raw: msgspec.Raw) -> str:
     return known if known is not None else _revision_decoder.decode(raw).metadata.resource_version
 
 
-def _bookmark(resource: Resource[T], raw: msgspec.Raw) -> WatchEvent[T]:
-    """Only the metadata is decoded: the rest of a built-in kind is nulls that mean nothing."""
+def _bookmark(raw: msgspec.Raw) -> WatchEvent[Any]:
+    """The object is not decoded: beside the revision it is nulls, even where a value is due."""
     metadata = _revision_decoder.decode(raw).metadata
-    stripped = {"metadata": {"resourceVersion": metadata.resource_version}}
     return WatchEvent(
         type=EventType.BOOKMARK,
-        object=msgspec.convert(stripped, resource.type),
+        object=None,
         resource_version=metadata.resource_version,
         initial_events_end=(metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true",
     )
