@@ -1,8 +1,8 @@
 """gRPC calls and handlers straight from the service descriptors, without generated stubs."""
 
 import re
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
@@ -19,6 +19,9 @@ MESSAGE_OPTIONS = (
 )
 
 Response = TypeVar("Response", bound=Message)
+Refusal = TypeVar("Refusal", bound=Exception)
+Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+Status: TypeAlias = tuple[grpc.StatusCode, str]
 
 
 def unary_call(
@@ -33,10 +36,37 @@ def unary_call(
     return call
 
 
-def handlers(service: ServiceDescriptor, servicer: object) -> grpc.GenericRpcHandler:
-    """Serves the methods that the servicer has, in snake case; the rest are UNIMPLEMENTED."""
+def handlers(
+    service: ServiceDescriptor,
+    servicer: object,
+    *,
+    refusals: type[Refusal],
+    status_of: Callable[[Refusal], Status],
+) -> grpc.GenericRpcHandler:
+    """Serves the methods that the servicer has, in snake case; the rest are UNIMPLEMENTED.
+
+    An error of the type `refusals` is answered with its status; any other is a bug.
+    """
+
+    def wrapped(method: MethodDescriptor, function: Any) -> Any:
+        async def unary(request: Message, context: Context) -> Message:
+            try:
+                answer: Message = await function(request, context)
+            except refusals as error:
+                await context.abort(*status_of(error))
+            return answer
+
+        async def stream(request: Message, context: Context) -> AsyncIterator[Message]:
+            try:
+                async for answer in function(request, context):
+                    yield answer
+            except refusals as error:
+                await context.abort(*status_of(error))
+
+        return stream if method.server_streaming else unary
+
     table = {
-        method.name: _handler(method, getattr(servicer, _snake(method.name)))
+        method.name: _handler(method, wrapped(method, getattr(servicer, _snake(method.name))))
         for method in service.methods
         if hasattr(servicer, _snake(method.name))
     }

@@ -1,0 +1,98 @@
+"""containerd's images service, as far as external clients use it to label, and so pin, images.
+
+Stricter than containerd where containerd crashes: an update without a target is refused.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import grpc
+
+from lading.servers.cri.core import LABEL_BYTES_MAX, EmbeddedRuntime
+from lading.servers.cri.records import StoredImage
+from lading.wire import containerd_images_pb2 as pb2
+from lading.wire.rpc import Context
+
+NAMESPACE_KEY = "containerd-namespace"
+NAMESPACE = "k8s.io"
+_LABELS = "labels"
+
+
+class Refused(Exception):
+    def __init__(self, code: grpc.StatusCode, said: str) -> None:
+        super().__init__(said)
+        self.status = (code, said)
+
+
+class ContainerdImages:
+    def __init__(self, runtime: EmbeddedRuntime) -> None:
+        self._runtime = runtime
+
+    async def list(
+        self, request: pb2.ListImagesRequest, context: Context
+    ) -> pb2.ListImagesResponse:
+        if request.filters:
+            raise Refused(grpc.StatusCode.UNIMPLEMENTED, "filters are not supported")
+        names = self._names(context)
+        return pb2.ListImagesResponse(
+            images=[_message(name, image, labels) for name, (image, labels) in names.items()]
+        )
+
+    async def get(self, request: pb2.GetImageRequest, context: Context) -> pb2.GetImageResponse:
+        image, labels = self._named(request.name, context)
+        return pb2.GetImageResponse(image=_message(request.name, image, labels))
+
+    async def update(
+        self, request: pb2.UpdateImageRequest, context: Context
+    ) -> pb2.UpdateImageResponse:
+        if not request.image.HasField("target"):
+            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, "image.target is required")
+        image, before = self._named(request.image.name, context)
+        paths = request.update_mask.paths or [_LABELS]
+        labels = _updated(before, request.image.labels, paths)
+        _require_short(labels)
+        self._runtime.set_labels(request.image.name, labels)
+        return pb2.UpdateImageResponse(image=_message(request.image.name, image, labels))
+
+    def _named(self, name: str, context: Context) -> tuple[StoredImage, dict[str, str]]:
+        names = self._names(context)
+        if name not in names:
+            raise Refused(grpc.StatusCode.NOT_FOUND, f"image {name!r}: not found")
+        return names[name]
+
+    def _names(self, context: Context) -> dict[str, tuple[StoredImage, dict[str, str]]]:
+        metadata = dict(context.invocation_metadata() or ())
+        if NAMESPACE_KEY not in metadata:
+            said = "namespace is required: send the metadata containerd-namespace"
+            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, said)
+        return self._runtime.labelled_names() if metadata[NAMESPACE_KEY] == NAMESPACE else {}
+
+
+def _updated(
+    before: Mapping[str, str], sent: Mapping[str, str], paths: Sequence[str]
+) -> dict[str, str]:
+    """The labels after an update with that mask; an empty value removes a label."""
+    after = dict(before)
+    for path in paths:
+        field, _, key = path.partition(".")
+        if field != _LABELS:
+            said = f"only labels can be updated, not {path}"
+            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, said)
+        if key:
+            after[key] = sent.get(key, "")
+        else:
+            after = dict(sent)
+    return {key: value for key, value in after.items() if value}
+
+
+def _require_short(labels: Mapping[str, str]) -> None:
+    for key, value in labels.items():
+        if len(key) + len(value) > LABEL_BYTES_MAX:
+            said = f"label {key!r} and its value are longer than {LABEL_BYTES_MAX} bytes"
+            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, said)
+
+
+def _message(name: str, image: StoredImage, labels: Mapping[str, str]) -> pb2.Image:
+    target = pb2.Descriptor(
+        media_type=image.media_type, digest=str(image.manifest), size=image.manifest_bytes
+    )
+    return pb2.Image(name=name, labels=labels, target=target)

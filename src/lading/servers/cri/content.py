@@ -1,0 +1,180 @@
+"""Content-addressed blobs on disk: whole and verified, or not there.
+
+    blobs/sha256/<hex>      complete, flushed to disk before it got this name
+    ingest/sha256-<hex>     being downloaded; continued by whoever needs the blob next
+
+Knows nothing about images: whoever needs blobs leases them, and everything else can be swept.
+"""
+
+import asyncio
+import errno
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+from weakref import WeakValueDictionary
+
+from lading.kernel import digests
+from lading.kernel.digests import Digest
+from lading.ports import cri
+from lading.servers.registry import files
+
+READ_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    digest: Digest
+    size_bytes: int
+
+
+class Hash(Protocol):
+    def update(self, content: bytes, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
+
+class ContentStore:
+    def __init__(self, root: Path, *, capacity_bytes: int | None = None) -> None:
+        self._blobs = root / "blobs"
+        self._ingest = root / "ingest"
+        self._capacity_bytes = capacity_bytes
+        self._leased: Counter[Blob] = Counter()
+        self._locks: WeakValueDictionary[Digest, asyncio.Lock] = WeakValueDictionary()
+        for algorithm in digests.HEX_LENGTH_BY_ALGORITHM:
+            files.make_folder(self._blobs / algorithm)
+        files.make_folder(self._ingest)
+        sizes = [file.stat().st_size for file in self._files()]
+        self.used_bytes = sum(sizes)
+        self.files_count = len(sizes)
+
+    def contains(self, digest: Digest) -> bool:
+        return self._path(digest).is_file()
+
+    def read(self, digest: Digest) -> bytes:
+        return self._path(digest).read_bytes()
+
+    @contextmanager
+    def lease(self, blobs: Collection[Blob]) -> Iterator[None]:
+        """Keeps these blobs from being swept, and their bytes from being promised twice."""
+        distinct = set(blobs)
+        self._leased.update(distinct)
+        try:
+            yield
+        finally:
+            self._leased -= Counter(distinct)
+
+    def require_space(self) -> None:
+        """Raises NoSpace when what is leased and not yet here would exceed the capacity."""
+        if self._capacity_bytes is None:
+            return
+        missing = sum(self._missing_bytes(blob) for blob in self._leased)
+        if self.used_bytes + missing > self._capacity_bytes:
+            raise cri.NoSpace(
+                f"no space left on device: {missing} more bytes are needed, {self.used_bytes} of"
+                f" {self._capacity_bytes} are used; remove images or raise the capacity"
+            )
+
+    async def put(self, blob: Blob, content: bytes) -> None:
+        async def whole(offset: int) -> AsyncIterator[bytes]:
+            yield content[offset:]
+
+        await self.fetch(blob, whole)
+
+    async def fetch(self, blob: Blob, source: Callable[[int], AsyncIterator[bytes]]) -> None:
+        """Brings the blob here unless it is; `source(offset)` gives its bytes from there on."""
+        lock = self._locks.setdefault(blob.digest, asyncio.Lock())
+        async with lock:
+            if not self.contains(blob.digest):
+                await self._download(blob, source)
+
+    async def _download(self, blob: Blob, source: Callable[[int], AsyncIterator[bytes]]) -> None:
+        partial = self._partial(blob.digest)
+        running = hashlib.new(blob.digest.algorithm)
+        offset = await asyncio.to_thread(_hash_file, partial, running)
+        if offset > blob.size_bytes:
+            self._discard(partial)
+            offset, running = 0, hashlib.new(blob.digest.algorithm)
+        try:
+            if offset < blob.size_bytes or not partial.exists():
+                await self._append(partial, running, source(offset), blob.size_bytes - offset)
+        except OSError as error:
+            self._discard(partial)
+            raise _from_disk(error) from error
+        if running.hexdigest() != blob.digest.encoded:
+            self._discard(partial)
+            raise cri.ContentRejected(f"the bytes of {blob.digest} have another digest")
+        await asyncio.to_thread(files.move_into_place, partial, self._path(blob.digest))
+
+    async def _append(
+        self, partial: Path, running: Hash, pieces: AsyncIterator[bytes], expected_bytes: int
+    ) -> None:
+        received_bytes = 0
+        with self._opened(partial) as file:
+            async with aclosing(pieces):  # type: ignore[type-var]
+                async for piece in pieces:
+                    received_bytes += len(piece)
+                    if received_bytes > expected_bytes:
+                        break
+                    file.write(piece)
+                    running.update(piece)
+                    self.used_bytes += len(piece)
+        if received_bytes != expected_bytes:
+            self._discard(partial)
+            raise cri.ContentRejected(f"{partial.name} is not {expected_bytes} bytes long")
+
+    def _opened(self, partial: Path) -> BinaryIO:
+        if not partial.exists():
+            self.files_count += 1
+        return partial.open("ab")
+
+    def sweep(self, keep: Collection[Digest]) -> None:
+        """Frees every blob and partial download that is neither kept nor leased."""
+        needed = {*keep, *(blob.digest for blob in self._leased)}
+        spared = {self._path(digest) for digest in needed}
+        spared |= {self._partial(digest) for digest in needed}
+        for file in list(self._files()):
+            if file not in spared:
+                self._discard(file)
+
+    def _missing_bytes(self, blob: Blob) -> int:
+        if self.contains(blob.digest):
+            return 0
+        partial = self._partial(blob.digest)
+        return blob.size_bytes - (partial.stat().st_size if partial.exists() else 0)
+
+    def _discard(self, file: Path) -> None:
+        if file.exists():
+            self.used_bytes -= file.stat().st_size
+            self.files_count -= 1
+            file.unlink()
+
+    def _files(self) -> Iterator[Path]:
+        for algorithm in digests.HEX_LENGTH_BY_ALGORITHM:
+            yield from (self._blobs / algorithm).iterdir()
+        yield from self._ingest.iterdir()
+
+    def _path(self, digest: Digest) -> Path:
+        return self._blobs / digest.algorithm / digest.encoded
+
+    def _partial(self, digest: Digest) -> Path:
+        return self._ingest / f"{digest.algorithm}-{digest.encoded}"
+
+
+def _hash_file(path: Path, running: Hash) -> int:
+    """Feeds what is already there into the hash and returns how much that was."""
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        while piece := file.read(READ_BYTES):
+            running.update(piece)
+        return file.tell()
+
+
+def _from_disk(error: OSError) -> cri.CriError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return cri.NoSpace(f"no space left on device: {error.filename or error}")
+    return cri.CriError(f"the content store cannot be written: {error}")

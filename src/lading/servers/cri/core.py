@@ -1,0 +1,208 @@
+"""The embedded runtime in one process: the `Cri` port, and the labels by which images are pinned.
+
+The gRPC services only translate to and from this. Containers are declared, not run, so that what
+is in use can be told.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import lading
+from lading.kernel import digests
+from lading.kernel.errors import Malformed
+from lading.kernel.platforms import Platform
+from lading.ports import cri
+from lading.ports.clock import Clock
+from lading.ports.registry import Credential, Registry, RegistryError
+from lading.servers.cri import naming, pulling
+from lading.servers.cri.content import ContentStore
+from lading.servers.cri.records import Records, StoredImage
+
+PULLS_IN_FLIGHT_MAX = 16
+PINNED_LABEL = ("io.cri-containerd.pinned", "pinned")
+"""containerd's label and value: on any name of an image it makes the image pinned."""
+LABEL_BYTES_MAX = 4096  # key and value together, as in containerd
+
+
+class EmbeddedRuntime:
+    def __init__(
+        self,
+        *,
+        root: Path,
+        registry: Registry,
+        clock: Clock,
+        platform: Platform,
+        guests: Mapping[str, Platform | None] | None = None,
+        capacity_bytes: int | None = None,
+    ) -> None:
+        """`guests` names the runtime handlers; one without a platform of its own uses the host's.
+
+        Nothing is stored beyond `capacity_bytes`; None leaves the limit to the disk.
+        """
+        self._root = root
+        self._registry = registry
+        self._clock = clock
+        self._platforms = {"": platform}
+        for handler, guest in (guests or {}).items():
+            self._platforms[handler] = guest or platform
+        self._content = ContentStore(root, capacity_bytes=capacity_bytes)
+        self._records = Records(root / "images.sqlite")
+        self._pull_slots = asyncio.Semaphore(PULLS_IN_FLIGHT_MAX)
+        self._containers: tuple[cri.Container, ...] = ()
+
+    def close(self) -> None:
+        self._records.close()
+
+    def declare_containers(self, containers: Iterable[cri.Container]) -> None:
+        """Says which containers there are; there is nothing else that would."""
+        self._containers = tuple(containers)
+
+    async def version(self) -> cri.RuntimeVersion:
+        return cri.RuntimeVersion(name="lading", version=lading.__version__, api_version="v1")
+
+    async def status(self) -> cri.RuntimeStatus:
+        handlers = tuple(cri.RuntimeHandler(name=name) for name in sorted(self._platforms))
+        return cri.RuntimeStatus(ready=True, network_ready=True, handlers=handlers)
+
+    async def images(self, only: cri.ImageSpec | None = None) -> tuple[cri.Image, ...]:
+        if only is not None and only.image:
+            found = self._resolve(only)
+            return () if found is None else self._listed((found,))
+        every = self._records.images()
+        if only is not None and only.runtime_handler:
+            self._platform_of(only.runtime_handler)
+            every = tuple(image for image in every if image.handler == only.runtime_handler)
+        return self._listed(every)
+
+    async def image(self, spec: cri.ImageSpec) -> cri.Image | None:
+        found = self._resolve(spec)
+        return None if found is None else self._listed((found,))[0]
+
+    async def inspect(self, spec: cri.ImageSpec) -> cri.Inspection | None:
+        found = self._resolve(spec)
+        if found is None:
+            return None
+        config = json.loads(self._content.read(digests.parse(found.id)))
+        detail = {
+            "manifestDigest": str(found.manifest),
+            "runtimeHandler": found.handler,
+            "guestPlatform": str(self._platform_of(found.handler)),
+            "imageSpec": config,
+        }
+        return cri.Inspection(image=self._listed((found,))[0], info={"info": json.dumps(detail)})
+
+    async def pull(self, spec: cri.ImageSpec, credential: cri.PullCredential | None = None) -> str:
+        platform = self._platform_of(spec.runtime_handler)
+        reference = naming.reference(spec.image)
+        async with self._pull_slots, _errors_as_the_runtime_says_them(spec.image):
+            return await pulling.pull(
+                reference,
+                handler=spec.runtime_handler,
+                platform=platform,
+                registry=self._registry_for(credential),
+                content=self._content,
+                records=self._records,
+            )
+
+    async def remove(self, spec: cri.ImageSpec) -> None:
+        found = self._resolve(spec)
+        if found is not None:
+            self._records.remove(found.id, found.handler)
+            self._content.sweep(self._records.blobs())
+
+    async def filesystems(self) -> cri.Filesystems:
+        used_bytes = self._content.used_bytes + self._records.size_bytes()
+        return cri.Filesystems(
+            images=(self._usage(used_bytes, self._content.files_count),),
+            containers=(self._usage(0, 0),),
+        )
+
+    async def containers(self) -> tuple[cri.Container, ...]:
+        return self._containers
+
+    def labelled_names(self) -> dict[str, tuple[StoredImage, dict[str, str]]]:
+        """Every name, IDs among them, with its image and labels.
+
+        A name that handlers share shows the default handler's image, whose handler sorts first.
+        """
+        labels = self._records.labels()
+        names = self._records.names()
+        table: dict[str, tuple[StoredImage, dict[str, str]]] = {}
+        for image in sorted(self._records.images(), key=lambda image: image.handler):
+            for name in (image.id, *names.get((image.id, image.handler), ())):
+                table.setdefault(name, (image, labels.get(name, {})))
+        return table
+
+    def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
+        self._records.set_labels(name, labels)
+
+    def _registry_for(self, credential: cri.PullCredential | None) -> Registry:
+        if credential is None:
+            return self._registry
+        return self._registry.with_credential(
+            Credential(
+                username=credential.username,
+                password=credential.password,
+                identity_token=credential.identity_token,
+                registry_token=credential.registry_token,
+            )
+        )
+
+    def _platform_of(self, handler: str) -> Platform:
+        platform = self._platforms.get(handler)
+        if platform is None:
+            known = ", ".join(sorted(filter(None, self._platforms))) or "none but the default"
+            raise cri.UnknownHandler(
+                f"no runtime handler {handler!r} is configured; known: {known}"
+            )
+        return platform
+
+    def _resolve(self, spec: cri.ImageSpec) -> StoredImage | None:
+        self._platform_of(spec.runtime_handler)
+        prefix = naming.image_id_prefix(spec.image)
+        if prefix is not None:
+            fitting = self._records.with_id_prefix(prefix, spec.runtime_handler)
+            return fitting[0] if len(fitting) == 1 else None
+        return self._records.named(str(naming.reference(spec.image)), spec.runtime_handler)
+
+    def _listed(self, images: Iterable[StoredImage]) -> tuple[cri.Image, ...]:
+        names, labels = self._records.names(), self._records.labels()
+        return tuple(
+            _image(image, names.get((image.id, image.handler), ()), labels) for image in images
+        )
+
+    def _usage(self, used_bytes: int, inodes_used: int) -> cri.FilesystemUsage:
+        return cri.FilesystemUsage(
+            mountpoint=str(self._root),
+            used_bytes=used_bytes,
+            inodes_used=inodes_used,
+            measured_at_nanoseconds=int(self._clock.now().timestamp() * 1e9),
+        )
+
+
+@asynccontextmanager
+async def _errors_as_the_runtime_says_them(image: str) -> AsyncIterator[None]:
+    try:
+        yield
+    except (cri.CriError, RegistryError, Malformed, ExceptionGroup) as error:
+        raise pulling.translated(error, image) from error
+
+
+def _image(
+    image: StoredImage, names: tuple[str, ...], labels: Mapping[str, Mapping[str, str]]
+) -> cri.Image:
+    user = image.user.partition(":")[0]
+    key, value = PINNED_LABEL
+    return cri.Image(
+        id=image.id,
+        size_bytes=image.size_bytes,
+        repo_tags=tuple(name for name in names if "@" not in name),
+        repo_digests=tuple(name for name in names if "@" in name),
+        uid=int(user) if user.isdecimal() else None,
+        username="" if user.isdecimal() else user,
+        pinned=any(labels.get(name, {}).get(key) == value for name in (image.id, *names)),
+        runtime_handler=image.handler,
+    )

@@ -1,0 +1,153 @@
+"""Brings one image here: find the manifest for the platform, check the space, fetch, record.
+
+Until the last step nothing of the image can be seen; being cut off before it leaves blobs that
+the next pull takes over.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from lading.kernel import manifests, platforms
+from lading.kernel.digests import Digest
+from lading.kernel.errors import Malformed
+from lading.kernel.manifests import Descriptor, ImageManifest
+from lading.kernel.platforms import Platform
+from lading.kernel.references import Reference
+from lading.ports import cri
+from lading.ports import registry as registry_port
+from lading.ports.registry import Manifest, Registry
+from lading.servers.cri.content import Blob, ContentStore
+from lading.servers.cri.records import Records, StoredImage
+
+INDEX_DEPTH_MAX = 3
+DOWNLOADS_PER_PULL_MAX = 3  # containerd's max_concurrent_downloads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a reference resolved to: the path of manifests walked, the last one being an image's."""
+
+    walked: tuple[Manifest, ...]
+    image: ImageManifest
+    platform_is_proven: bool
+
+    @property
+    def named_digest(self) -> Digest:
+        """What the registry's tag points at: the index where there is one."""
+        return self.walked[0].digest
+
+
+async def pull(
+    reference: Reference,
+    *,
+    handler: str,
+    platform: Platform,
+    registry: Registry,
+    content: ContentStore,
+    records: Records,
+) -> str:
+    """Returns the image's ID. The reference has a registry, and a tag or a digest."""
+    found = await _find(registry, reference, platform)
+    with content.lease(_blobs(found)):
+        _require_space(content, records)
+        await _fetch(registry, reference, found, content)
+        config = manifests.parse_config(content.read(found.image.config.digest))
+        if handler or not found.platform_is_proven:
+            _require_platform(reference, platform, config.platform)
+        stored = StoredImage(
+            id=str(found.image.config.digest),
+            handler=handler,
+            manifest=found.walked[-1].digest,
+            media_type=found.walked[-1].media_type,
+            manifest_bytes=len(found.walked[-1].content),
+            size_bytes=sum(blob.size_bytes for blob in set(_blobs(found))),
+            user=config.user,
+        )
+        names = {str(reference), str(reference.at(found.named_digest))}
+        records.add(stored, names=names, blobs={blob.digest for blob in _blobs(found)})
+    return stored.id
+
+
+async def _find(registry: Registry, reference: Reference, platform: Platform) -> Found:
+    walked = [await registry.manifest(reference)]
+    # A reference straight to one image is taken as it is: that is how a foreign one is asked for.
+    is_proven = True
+    while len(walked) <= INDEX_DEPTH_MAX:
+        document = manifests.parse(walked[-1].content, walked[-1].media_type)
+        if isinstance(document, ImageManifest):
+            return Found(walked=tuple(walked), image=document, platform_is_proven=is_proven)
+        choice = platforms.select(document.manifests, platform)
+        if isinstance(choice, platforms.NoMatch):
+            raise cri.NoMatchingPlatform(str(choice))
+        is_proven = choice.platform_is_declared
+        walked.append(await registry.manifest(reference.at(choice.entry.digest)))
+    raise cri.ContentRejected(f"indexes are nested deeper than {INDEX_DEPTH_MAX}")
+
+
+def _blobs(found: Found) -> tuple[Blob, ...]:
+    walked = (Blob(digest=one.digest, size_bytes=len(one.content)) for one in found.walked)
+    return (*walked, *(_blob(descriptor) for descriptor in found.image.blobs))
+
+
+def _blob(descriptor: Descriptor) -> Blob:
+    return Blob(digest=descriptor.digest, size_bytes=descriptor.size_bytes)
+
+
+def _require_space(content: ContentStore, records: Records) -> None:
+    try:
+        content.require_space()
+    except cri.NoSpace:
+        content.sweep(records.blobs())
+        content.require_space()
+
+
+def _require_platform(reference: Reference, wanted: Platform, offered: Platform) -> None:
+    refusal = platforms.refusal(wanted, offered)
+    if refusal is not None:
+        said = f"no match for platform {wanted}: {reference} is {offered}: {refusal}"
+        raise cri.NoMatchingPlatform(said)
+
+
+async def _fetch(
+    registry: Registry, reference: Reference, found: Found, content: ContentStore
+) -> None:
+    if found.image.config.size_bytes > manifests.CONFIG_BYTES_MAX:
+        limit = manifests.CONFIG_BYTES_MAX
+        raise cri.ContentRejected(f"the configuration is larger than {limit} bytes")
+    for manifest in found.walked:
+        blob = Blob(digest=manifest.digest, size_bytes=len(manifest.content))
+        await content.put(blob, manifest.content)
+    slots = asyncio.Semaphore(DOWNLOADS_PER_PULL_MAX)
+
+    async def fetch(descriptor: Descriptor) -> None:
+        async with slots:
+            await content.fetch(
+                _blob(descriptor),
+                lambda offset: registry.blob(reference, descriptor, offset=offset),
+            )
+
+    distinct = {descriptor.digest: descriptor for descriptor in found.image.blobs}
+    async with asyncio.TaskGroup() as tasks:
+        for descriptor in distinct.values():
+            tasks.create_task(fetch(descriptor))
+
+
+def translated(error: BaseException, image: str) -> cri.CriError:
+    """What went wrong on the way, as the runtime says it to its client."""
+    if isinstance(error, BaseExceptionGroup):
+        return translated(error.exceptions[0], image)
+    kind: type[cri.CriError]
+    match error:
+        case cri.CriError():
+            kind = type(error)
+        case registry_port.NotFound():
+            kind = cri.ImageNotFound
+        case registry_port.Unauthorized() | registry_port.Denied() | registry_port.Blocked():
+            kind = cri.Unauthorized
+        case registry_port.Transient():
+            kind = cri.RegistryUnavailable
+        case registry_port.RegistryError() | Malformed():
+            kind = cri.ContentRejected
+        case _:
+            raise error
+    return kind(str(error), image=image)

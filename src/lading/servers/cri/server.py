@@ -1,0 +1,57 @@
+"""Serves an embedded runtime on a unix socket, until the context ends."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import grpc.aio
+
+from lading.ports import cri
+from lading.servers.cri import messages
+from lading.servers.cri.containerd_service import ContainerdImages, Refused
+from lading.servers.cri.core import EmbeddedRuntime
+from lading.servers.cri.image_service import ImageService
+from lading.servers.cri.runtime_service import RuntimeService
+from lading.wire import containerd_images_pb2, cri_pb2, rpc
+
+STOP_GRACE_SECONDS = 1.0
+SOCKET_MODE = 0o660  # as containerd and CRI-O: whoever may write to it is root on the node
+
+
+@asynccontextmanager
+async def serve(runtime: EmbeddedRuntime, socket: Path) -> AsyncIterator[str]:
+    """Yields the endpoint, `unix://…`; a socket that an earlier run left behind is replaced."""
+    server = grpc.aio.server(options=rpc.MESSAGE_OPTIONS)
+    server.add_generic_rpc_handlers(_handlers(runtime))
+    endpoint = f"unix://{socket}"
+    server.add_insecure_port(endpoint)
+    await server.start()
+    os.chmod(socket, SOCKET_MODE)
+    try:
+        yield endpoint
+    finally:
+        await server.stop(STOP_GRACE_SECONDS)
+
+
+def _handlers(runtime: EmbeddedRuntime) -> tuple[grpc.GenericRpcHandler, ...]:
+    services = cri_pb2.DESCRIPTOR.services_by_name
+    for_cri = {"ImageService": ImageService(runtime), "RuntimeService": RuntimeService(runtime)}
+    return (
+        *(
+            rpc.handlers(
+                services[name],
+                servicer,
+                refusals=cri.CriError,
+                status_of=messages.code_and_details,
+            )
+            for name, servicer in for_cri.items()
+        ),
+        rpc.handlers(
+            containerd_images_pb2.DESCRIPTOR.services_by_name["Images"],
+            ContainerdImages(runtime),
+            refusals=Refused,
+            status_of=lambda refused: refused.status,
+        ),
+    )
