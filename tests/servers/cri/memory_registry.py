@@ -1,5 +1,6 @@
 """A registry in memory that honours the port, and can be told to fail where a real one would."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterable, AsyncIterator
@@ -27,6 +28,11 @@ class MemoryRegistry:
     """From where blobs were asked for, in order."""
     credentials: list[Credential] = field(default_factory=list)
     bytes_served: int = 0
+    stalls: bool = False
+    """Blobs stop after their first piece and never go on."""
+    stalled: asyncio.Event = field(default_factory=asyncio.Event)
+    abandoned: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when whoever read a stalled blob has stopped reading."""
 
     async def manifest(self, reference: Reference) -> Manifest:
         digest = reference.digest or self.digest_by_name.get(str(reference))
@@ -48,6 +54,15 @@ class MemoryRegistry:
                 raise registry.Unavailable("the connection was lost")
             self.bytes_served += len(content[start : start + PIECE_BYTES])
             yield content[start : start + PIECE_BYTES]
+            if self.stalls:
+                await self._stall()
+
+    async def _stall(self) -> None:
+        self.stalled.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self.abandoned.set()
 
     async def tags(self, repository: Reference) -> tuple[str, ...]:
         raise NotImplementedError

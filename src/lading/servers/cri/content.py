@@ -10,11 +10,11 @@ import asyncio
 import errno
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 from weakref import WeakValueDictionary
 
 from lading.kernel import digests
@@ -107,7 +107,7 @@ class ContentStore:
         if running.hexdigest() != blob.digest.encoded:
             self._discard(partial)
             raise cri.ContentRejected(f"the bytes of {blob.digest} have another digest")
-        await asyncio.to_thread(files.move_into_place, partial, self._path(blob.digest))
+        await _finished(asyncio.to_thread(files.move_into_place, partial, self._path(blob.digest)))
 
     async def _append(
         self, partial: Path, running: Hash, pieces: AsyncIterator[bytes], expected_bytes: int
@@ -172,6 +172,16 @@ def _hash_file(path: Path, running: Hash) -> int:
         while piece := file.read(READ_BYTES):
             running.update(piece)
         return file.tell()
+
+
+async def _finished(work: Coroutine[Any, Any, None]) -> None:
+    """Sees the work through even when cancelled: a thread goes on, and the lock must cover it."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def _from_disk(error: OSError) -> cri.CriError:

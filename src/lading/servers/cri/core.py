@@ -114,11 +114,8 @@ class EmbeddedRuntime:
             self._content.sweep(self._records.blobs())
 
     async def filesystems(self) -> cri.Filesystems:
-        used_bytes = self._content.used_bytes + self._records.size_bytes()
-        return cri.Filesystems(
-            images=(self._usage(used_bytes, self._content.files_count),),
-            containers=(self._usage(0, 0),),
-        )
+        stored = self._usage(self._content.used_bytes, self._content.files_count)
+        return cri.Filesystems(images=(stored,), containers=(self._usage(0, 0),))
 
     async def containers(self) -> tuple[cri.Container, ...]:
         return self._containers

@@ -44,7 +44,6 @@ class StoredImage:
 
 class Records:
     def __init__(self, file: Path) -> None:
-        self._file = file
         # In autocommit mode a transaction begins where it is written down, nowhere else.
         self._database = sqlite3.connect(file, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -53,9 +52,6 @@ class Records:
 
     def close(self) -> None:
         self._database.close()
-
-    def size_bytes(self) -> int:
-        return sum(file.stat().st_size for file in self._file.parent.glob(f"{self._file.name}*"))
 
     def add(self, image: StoredImage, *, names: Collection[str], blobs: Collection[Digest]) -> None:
         """Stores the image and moves the names to it, all or nothing."""
