@@ -3,7 +3,7 @@
 RegistryError             a registry, or the way to it, said no; names the registry and the object
 ├── Transient             worth trying again as it is
 │   ├── Unavailable       5xx, connection refused or lost, no answer in time
-│   ├── TooManyRequests   429; says how long to wait when the registry does
+│   ├── TooManyRequests   429
 │   └── NoProgress        the body stopped arriving, or arrives too slowly to ever end
 ├── NotFound              404: no such repository, tag, manifest or blob
 ├── Unauthorized          401, also with the best credential we have
@@ -16,7 +16,7 @@ RegistryError             a registry, or the way to it, said no; names the regis
 └── Unsupported           the registry does not implement the request
 """
 
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,7 +35,13 @@ class RegistryError(Exception):
 
 
 class Transient(RegistryError):
-    pass
+    """`retry_after_seconds` is what the registry asked for, None when it did not say."""
+
+    def __init__(
+        self, message: str, *, status: int = 0, retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(message, status=status)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class Unavailable(Transient):
@@ -43,9 +49,7 @@ class Unavailable(Transient):
 
 
 class TooManyRequests(Transient):
-    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
-        super().__init__(message, status=429)
-        self.retry_after_seconds = retry_after_seconds
+    pass
 
 
 class NoProgress(Transient):
@@ -120,7 +124,7 @@ class Registry(Protocol):
 
     def blob(
         self, repository: Reference, descriptor: Descriptor, *, offset: int = 0
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """The bytes of a blob from `offset` on, resumed by itself when a connection is lost.
 
         The size is always verified, and the digest when read from the start; the last piece is

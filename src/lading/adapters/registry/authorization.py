@@ -1,0 +1,153 @@
+"""Sends a request as somebody: answers challenges, tries what credentials there are, remembers.
+
+A credential goes to the endpoint it was found for, or to the realm which that endpoint names, and
+never over a weaker transport than the endpoint's own. A refusal after success asks the source
+for a fresh credential, once.
+"""
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import aiohttp
+import yarl
+
+from lading.adapters.registry import challenges, tokens
+from lading.adapters.registry.challenges import Challenge, Scheme
+from lading.adapters.registry.credentials import CredentialSource
+from lading.adapters.registry.endpoints import Endpoint
+from lading.adapters.registry.tokens import TokenRefused, Tokens
+from lading.adapters.registry.transport import Transport
+from lading.ports import registry
+from lading.ports.registry import Credential
+
+REMEMBERED_MAX = 4096
+_UNAUTHORIZED = 401
+_BEARER = "Bearer "
+
+Send = Callable[[str], Awaitable[aiohttp.ClientResponse]]
+"""Sends the request with this Authorization header; an empty one means without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Header:
+    value: str
+    expires_at: float
+
+
+_NEVER = float("inf")
+_NOTHING = _Header(value="", expires_at=_NEVER)
+
+
+class Authorization:
+    def __init__(self, source: CredentialSource, transport: Transport) -> None:
+        self._source = source
+        self._transport = transport
+        self._tokens = Tokens(transport)
+        self._accepted: OrderedDict[tuple[str, frozenset[str]], _Header] = OrderedDict()
+
+    async def send(
+        self, endpoint: Endpoint, scopes: frozenset[str], send: Send
+    ) -> aiohttp.ClientResponse:
+        """The answer to the request, as whoever the registry accepts; any status but 401."""
+        key = (endpoint.url, scopes)
+        held = self._accepted.get(key, _NOTHING)
+        if held.expires_at <= self._transport.clock.monotonic():
+            held = _NOTHING
+        response = await send(held.value)
+        if response.status != _UNAUTHORIZED:
+            return response
+        challenge = _challenge(response, endpoint, scopes)
+        async for header in self._headers(challenge, endpoint, refused=held.value):
+            response = await send(header.value)
+            if response.status != _UNAUTHORIZED:
+                self._remember(key, header)
+                return response
+            response.release()
+        raise registry.Unauthorized(
+            f"{endpoint.image}: {endpoint.host} accepts none of our credentials for it",
+            status=_UNAUTHORIZED,
+        )
+
+    async def _headers(
+        self, challenge: Challenge, endpoint: Endpoint, *, refused: str
+    ) -> AsyncIterator[_Header]:
+        """What to try, each once: what the source has, then what it has when asked again."""
+        tried = {refused}
+        async for credential in self._candidates(endpoint):
+            try:
+                header = await self._header(challenge, endpoint, credential, refused=refused)
+            except TokenRefused:
+                continue
+            if header.value and header.value not in tried:
+                tried.add(header.value)
+                yield header
+
+    async def _candidates(self, endpoint: Endpoint) -> AsyncIterator[Credential | None]:
+        found = await self._source.find(endpoint)
+        for credential in found[: self._transport.limits.credentials_tried_max]:
+            yield credential
+        if not found:
+            yield None
+        if self._source.forget(endpoint):
+            for credential in await self._source.find(endpoint):
+                yield credential
+
+    async def _header(
+        self,
+        challenge: Challenge,
+        endpoint: Endpoint,
+        credential: Credential | None,
+        *,
+        refused: str,
+    ) -> _Header:
+        if credential is not None and credential.registry_token:
+            return _Header(value=_BEARER + credential.registry_token, expires_at=_NEVER)
+        if challenge.scheme is Scheme.BASIC:
+            value = tokens.basic(credential) if credential and credential.password else ""
+            return _Header(value=value, expires_at=_NEVER)
+        same_host = yarl.URL(challenge.realm).host == yarl.URL(endpoint.url).host
+        token = await self._tokens.get(
+            challenge,
+            credential,
+            refused=refused.removeprefix(_BEARER),
+            tls=endpoint.tls if same_host else True,
+        )
+        return _Header(value=_BEARER + token.value, expires_at=token.expires_at)
+
+    def _remember(self, key: tuple[str, frozenset[str]], header: _Header) -> None:
+        self._accepted[key] = header
+        self._accepted.move_to_end(key)
+        while len(self._accepted) > REMEMBERED_MAX:
+            self._accepted.popitem(last=False)
+
+
+def _challenge(
+    response: aiohttp.ClientResponse, endpoint: Endpoint, scopes: frozenset[str]
+) -> Challenge:
+    """What the registry asks for, with the scopes that we need added to those that it names."""
+    found = challenges.parse(response.headers.getall("WWW-Authenticate", ()))
+    response.release()
+    if found is None:
+        message = f"{endpoint.image}: {endpoint.host} refuses and does not say what it wants"
+        raise registry.Unauthorized(message, status=_UNAUTHORIZED)
+    if found.scheme is Scheme.BEARER:
+        _check_realm(found.realm, endpoint)
+    return replace(found, scopes=found.scopes | scopes)
+
+
+def _check_realm(realm: str, endpoint: Endpoint) -> None:
+    """A registry that is reached over TLS must not make us show a password in the clear."""
+    try:
+        url = yarl.URL(realm)
+        usable = bool(url.host) and url.scheme in ("http", "https")
+    except ValueError:
+        usable = False
+    if not usable:
+        message = f"{endpoint.image}: {endpoint.host} names no usable token realm: {realm[:120]!r}"
+        raise registry.MalformedAnswer(message)
+    if url.scheme == "http" and not endpoint.url.startswith("http:"):
+        message = (
+            f"{endpoint.image}: the token realm {realm[:120]!r} would send secrets unencrypted"
+        )
+        raise registry.MalformedAnswer(message)

@@ -1,0 +1,142 @@
+"""The `Registry` port on the network: what is asked, where, and what is believed of the answer.
+
+Everything that comes back is checked: digest, size, form. Nothing is stored here.
+"""
+
+import random
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from lading.adapters.registry import downloads
+from lading.adapters.registry.authorization import Authorization
+from lading.adapters.registry.conversation import Conversation
+from lading.adapters.registry.credentials import Anonymous, CredentialSource, Given
+from lading.adapters.registry.downloads import Download
+from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing, Use
+from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.reads import Reads
+from lading.adapters.registry.retries import Retries
+from lading.adapters.registry.transport import Transport
+from lading.adapters.registry.uploads import Uploads
+from lading.kernel.digests import Digest
+from lading.kernel.manifests import Descriptor
+from lading.kernel.references import Reference
+from lading.ports import registry
+from lading.ports.clock import Clock
+from lading.ports.registry import Credential, Manifest
+
+
+@asynccontextmanager
+async def connect(
+    clock: Clock,
+    *,
+    routing: Routing = DirectRouting(),  # noqa: B008  a frozen value
+    credentials: CredentialSource = Anonymous(),  # noqa: B008  without state
+    limits: Limits = Limits(),  # noqa: B008  a frozen value
+    jitter: Callable[[], float] = random.random,
+) -> AsyncIterator["RegistryClient"]:
+    connector = aiohttp.TCPConnector(
+        limit=limits.connections_max, limit_per_host=limits.connections_per_host_max
+    )
+    timeout = aiohttp.ClientTimeout(
+        total=None, sock_connect=limits.connect_seconds_max, sock_read=limits.stall_seconds_max
+    )
+    async with aiohttp.ClientSession(
+        connector=connector,
+        timeout=timeout,
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": "lading"},
+    ) as session:
+        yield RegistryClient(
+            Transport(session, clock, limits), routing, credentials, Retries(clock, limits, jitter)
+        )
+
+
+class RegistryClient:
+    def __init__(
+        self,
+        transport: Transport,
+        routing: Routing,
+        credentials: CredentialSource,
+        retries: Retries,
+    ) -> None:
+        self._transport = transport
+        self._routing = routing
+        self._retries = retries
+        self._conversation = Conversation(transport, Authorization(credentials, transport))
+        self._reads = Reads(self._conversation)
+        self._uploads = Uploads(self._conversation, retries)
+
+    def with_credential(self, credential: Credential) -> "RegistryClient":
+        return RegistryClient(self._transport, self._routing, Given(credential), self._retries)
+
+    async def manifest(self, reference: Reference) -> Manifest:
+        endpoints = self._endpoints(reference, _use_of(reference))
+        return await self._retries.first(
+            endpoints, lambda endpoint: self._reads.manifest(endpoint, reference)
+        )
+
+    async def head(self, reference: Reference) -> Descriptor | None:
+        endpoints = self._endpoints(reference, _use_of(reference))
+        try:
+            return await self._retries.first(
+                endpoints, lambda endpoint: self._reads.head(endpoint, reference)
+            )
+        except registry.NotFound:
+            return None
+
+    def blob(
+        self, repository: Reference, descriptor: Descriptor, *, offset: int = 0
+    ) -> AsyncIterator[bytes]:
+        what = f"blob {repository.name}@{descriptor.digest}"
+        return downloads.pieces(
+            Download(descriptor, offset=offset, what=what),
+            endpoints=self._endpoints(repository, Use.PULL),
+            conversation=self._conversation,
+            retries=self._retries,
+        )
+
+    async def tags(self, repository: Reference) -> tuple[str, ...]:
+        endpoints = self._endpoints(repository, Use.RESOLVE)
+        return await self._retries.first(endpoints, self._reads.tags)
+
+    async def push_blob(
+        self, repository: Reference, descriptor: Descriptor, content: AsyncIterable[bytes]
+    ) -> None:
+        endpoint = self._endpoints(repository, Use.PUSH)[-1]
+        await self._uploads.blob(endpoint, descriptor, content)
+
+    async def push_manifest(self, reference: Reference, manifest: Manifest) -> Descriptor:
+        endpoint = self._endpoints(reference, Use.PUSH)[-1]
+        wanted = reference.tag or str(reference.digest or manifest.digest)
+        await self._uploads.manifest(endpoint, wanted, manifest)
+        return Descriptor(
+            media_type=manifest.media_type,
+            digest=manifest.digest,
+            size_bytes=len(manifest.content),
+        )
+
+    async def mount(self, repository: Reference, digest: Digest, *, source: Reference) -> bool:
+        if source.registry != repository.registry:
+            return False
+        endpoint = self._endpoints(repository, Use.PUSH)[-1]
+        origin = self._endpoints(source, Use.PUSH)[-1]
+        return await self._uploads.mount(endpoint, digest, source=origin.repository)
+
+    def _endpoints(self, reference: Reference, use: Use) -> tuple[Endpoint, ...]:
+        """Where to ask; mirrors are never pushed to."""
+        usable = tuple(
+            endpoint
+            for endpoint in self._routing.endpoints(reference)
+            if use in endpoint.uses and not (use is Use.PUSH and endpoint.is_mirror)
+        )
+        if not usable:
+            raise registry.Blocked(f"{reference}: no configured endpoint may be used to {use}")
+        return usable
+
+
+def _use_of(reference: Reference) -> Use:
+    return Use.PULL if reference.digest else Use.RESOLVE

@@ -1,0 +1,77 @@
+"""Who knows how to authenticate: the protocol of a source of credentials, and how sources combine.
+
+A source finds what fits an endpoint, best first. It never sees a request and never sends anything.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lading.adapters.registry import image_patterns
+from lading.adapters.registry.endpoints import Endpoint
+from lading.ports.registry import Credential
+
+
+class CredentialSource(Protocol):
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        """What may be shown to this endpoint, the most specific first."""
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        """Drops what was remembered for it; False when asking again cannot change anything."""
+
+
+class Anonymous:
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        return ()
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A credential that came with the request: for the registry that was named, not its mirrors."""
+
+    credential: Credential
+
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        return () if endpoint.is_mirror else (self.credential,)
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Credentials by pattern (`host`, `host:port`, `host/path`, `*.host`); the longest wins."""
+
+    credential_by_pattern: Mapping[str, Credential] = field(repr=False)
+
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        fitting = [
+            pattern
+            for pattern in self.credential_by_pattern
+            if image_patterns.matches(pattern, endpoint.image)
+        ]
+        fitting.sort(key=image_patterns.specificity, reverse=True)
+        return tuple(self.credential_by_pattern[pattern] for pattern in fitting)
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Several sources, asked in order; what all of them know is tried."""
+
+    sources: Sequence[CredentialSource]
+
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        found: list[Credential] = []
+        for source in self.sources:
+            found += [each for each in await source.find(endpoint) if each not in found]
+        return tuple(found)
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        forgotten = [source.forget(endpoint) for source in self.sources]
+        return any(forgotten)

@@ -1,0 +1,111 @@
+"""Where a reference is asked for: the registry itself, or mirrors before it.
+
+A `Routing` turns a reference into endpoints, in the order in which to try them; the last one is
+the registry itself, and its word counts. Without any configuration there is only that one, with
+HTTPS, and plain HTTP on this very machine.
+"""
+
+import ipaddress
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Protocol
+
+from lading.kernel.references import Reference
+from lading.ports.registry import RegistryError
+
+DOCKER_HUB = "docker.io"
+_DOCKER_HUB_API = "registry-1.docker.io"
+
+
+class Use(StrEnum):
+    RESOLVE = "resolve"  # from a tag to a digest
+    PULL = "pull"
+    PUSH = "push"
+
+
+ALL_USES = frozenset(Use)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """One base URL that serves a repository, and by which name its credentials are known."""
+
+    url: str
+    """Up to and including the API's root, without a slash at the end: `https://host/v2`."""
+    host: str
+    repository: str
+    is_mirror: bool = False
+    tls: ssl.SSLContext | bool = True
+    """True verifies with the system's authorities, False verifies nothing."""
+    uses: frozenset[Use] = ALL_USES
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def image(self) -> str:
+        """The name that credentials are looked up by."""
+        return f"{self.host}/{self.repository}"
+
+    def resource(self, path: str) -> str:
+        return f"{self.url}/{self.repository}/{path}"
+
+
+class Routing(Protocol):
+    def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
+        """At least one; raises Blocked when the configuration forbids the registry."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRouting:
+    """Every registry under its own name; plain HTTP for these hosts and for this machine."""
+
+    plain_http_hosts: frozenset[str] = frozenset()
+
+    def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
+        host = required_registry(reference)
+        plain = host in self.plain_http_hosts or is_loopback(host)
+        scheme = "http" if plain else "https"
+        return (endpoint_at(host, reference.repository, scheme=scheme),)
+
+
+def endpoint_at(
+    host: str,
+    repository: str,
+    *,
+    scheme: str = "https",
+    tls: ssl.SSLContext | bool = True,
+    is_mirror: bool = False,
+) -> Endpoint:
+    """An endpoint in the usual place of a host; knows the two oddities of Docker Hub."""
+    api_host = host
+    if host == DOCKER_HUB:
+        api_host = _DOCKER_HUB_API
+        repository = repository if "/" in repository else f"library/{repository}"
+    return Endpoint(
+        url=f"{scheme}://{api_host}/v2",
+        host=host,
+        repository=repository,
+        tls=tls,
+        is_mirror=is_mirror,
+    )
+
+
+def required_registry(reference: Reference) -> str:
+    if reference.registry is None:
+        raise RegistryError(
+            f"{reference} names no registry; write it whole, such as docker.io/{reference}"
+        )
+    return reference.registry
+
+
+def is_loopback(host: str) -> bool:
+    name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False

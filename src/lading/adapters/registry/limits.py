@@ -1,0 +1,31 @@
+"""Every bound of the registry client in one value, so that a test can make them small."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    connections_per_host_max: int = 16  # more gave no more throughput when measured
+    connections_max: int = 128
+    connect_seconds_max: float = 10.0
+    answer_seconds_max: float = 60.0
+    """From the request, or the last piece of its body, to the end of the answer's headers."""
+    stall_seconds_max: float = 60.0
+    """Between two pieces of a body."""
+    window_seconds: float = 20.0
+    window_bytes_min: int = 64 * 1024
+    """A body that keeps us waiting for a window must bring this much in it."""
+    attempts_max: int = 4
+    back_off_seconds: float = 0.5
+    back_off_seconds_max: float = 10.0
+    retry_after_seconds_max: float = 30.0
+    """A registry that asks for more is reported instead of waited for."""
+    redirects_max: int = 5
+    tags_max: int = 100_000
+    credentials_tried_max: int = 8
+
+
+ERROR_BYTES_MAX = 64 * 1024
+TOKEN_ANSWER_BYTES_MAX = 1024 * 1024
+TAGS_PAGE_BYTES_MAX = 4 * 1024 * 1024
+TAGS_PAGE_NAMES = 1000

@@ -1,0 +1,172 @@
+"""One HTTP exchange with a registry: redirects, time limits, and bodies of bounded size.
+
+It does not authenticate and does not try again. What aiohttp raises leaves here as our errors.
+A header that authenticates is only ever sent to the origin that it was made for.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import aiohttp
+import yarl
+
+from lading.adapters.registry import limits as bounds
+from lading.adapters.registry.limits import Limits
+from lading.ports import registry
+from lading.ports.clock import Clock
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# The only ones that follow a redirect to another origin; all others may hold a secret.
+_HARMLESS_HEADERS = frozenset({"Accept", "Range"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request, whole; `what` names it in errors."""
+
+    method: str
+    url: yarl.URL
+    what: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | AsyncIterable[bytes] | None = None
+    tls: ssl.SSLContext | bool = True
+
+
+class Transport:
+    def __init__(self, session: aiohttp.ClientSession, clock: Clock, limits: Limits) -> None:
+        self.clock = clock
+        self.limits = limits
+        self._session = session
+
+    async def send(self, call: Call) -> aiohttp.ClientResponse:
+        """The answer to a call, redirects followed; whoever takes it releases it."""
+        for _ in range(self.limits.redirects_max + 1):
+            response = await self._exchange(call)
+            if response.status not in _REDIRECTS:
+                return response
+            call = _redirected(call, response)
+        message = f"{call.what}: more than {self.limits.redirects_max} redirects"
+        raise registry.MalformedAnswer(message)
+
+    async def read(self, response: aiohttp.ClientResponse, *, bytes_max: int, what: str) -> bytes:
+        """The whole body, refused as soon as it is known to be too large."""
+        if (response.content_length or 0) > bytes_max:
+            raise _too_large(what, bytes_max)
+        content = bytearray()
+        async for piece in self.pieces(response, what=what):
+            content += piece
+            if len(content) > bytes_max:
+                raise _too_large(what, bytes_max)
+        return bytes(content)
+
+    async def read_error(self, response: aiohttp.ClientResponse, *, what: str) -> bytes:
+        """The body of a refusal, as far as it is worth reading; never a reason to fail."""
+        try:
+            return await self.read(response, bytes_max=bounds.ERROR_BYTES_MAX, what=what)
+        except registry.RegistryError:
+            return b""
+
+    async def pieces(
+        self, response: aiohttp.ClientResponse, *, what: str
+    ) -> AsyncGenerator[bytes, None]:
+        """The body as it comes. Only the time spent waiting for the registry counts as slow."""
+        waited_seconds, received_bytes = 0.0, 0
+        arrivals = response.content.iter_any()
+        while True:
+            began = self.clock.monotonic()
+            try:
+                piece = await anext(arrivals)
+            except StopAsyncIteration:
+                return
+            except TimeoutError as error:
+                raise self._stalled(what) from error
+            except (aiohttp.ClientError, OSError) as error:
+                raise registry.Unavailable(f"{what}: the connection was lost: {error}") from error
+            waited_seconds += self.clock.monotonic() - began
+            received_bytes += len(piece)
+            if waited_seconds >= self.limits.window_seconds:
+                if received_bytes < self.limits.window_bytes_min:
+                    raise self._too_slow(what, received_bytes, waited_seconds)
+                waited_seconds, received_bytes = 0.0, 0
+            yield piece
+
+    async def _exchange(self, call: Call) -> aiohttp.ClientResponse:
+        seconds_max = self.limits.answer_seconds_max
+        try:
+            async with asyncio.timeout(seconds_max) as deadline:
+                return await self._session.request(
+                    call.method,
+                    call.url,
+                    headers=call.headers,
+                    data=_extending(call.body, deadline, seconds_max),
+                    ssl=call.tls,
+                    allow_redirects=False,
+                )
+        except TimeoutError as error:
+            message = f"{call.what}: no answer from {call.url.host} within {seconds_max:g} s"
+            raise registry.Unavailable(message) from error
+        except (aiohttp.ClientConnectionError, OSError) as error:
+            message = f"{call.what}: cannot talk to {call.url.host}: {error}"
+            raise registry.Unavailable(message) from error
+        except (aiohttp.ClientError, ValueError) as error:
+            message = f"{call.what}: {call.url.host} does not speak HTTP: {error}"
+            raise registry.MalformedAnswer(message) from error
+
+    def _stalled(self, what: str) -> registry.NoProgress:
+        return registry.NoProgress(f"{what}: nothing came for {self.limits.stall_seconds_max:g} s")
+
+    def _too_slow(self, what: str, received: int, seconds: float) -> registry.NoProgress:
+        wanted = f"{self.limits.window_bytes_min} in {self.limits.window_seconds:g} s"
+        return registry.NoProgress(
+            f"{what}: {received} bytes in {seconds:.0f} s are too slow, expected {wanted}"
+        )
+
+
+async def _pieces_of(
+    body: AsyncIterable[bytes], deadline: asyncio.Timeout, seconds_max: float
+) -> AsyncIterator[bytes]:
+    """Each piece that goes out pushes the deadline: a large upload may take its time."""
+    loop = asyncio.get_running_loop()
+    async for piece in body:
+        deadline.reschedule(loop.time() + seconds_max)
+        yield piece
+
+
+def _extending(
+    body: bytes | AsyncIterable[bytes] | None, deadline: asyncio.Timeout, seconds_max: float
+) -> bytes | AsyncIterable[bytes] | None:
+    if body is None or isinstance(body, bytes):
+        return body
+    return _pieces_of(body, deadline, seconds_max)
+
+
+def _redirected(call: Call, response: aiohttp.ClientResponse) -> Call:
+    location = response.headers.get("Location", "")
+    response.release()
+    if call.method not in ("GET", "HEAD"):
+        raise registry.MalformedAnswer(f"{call.what}: a {call.method} was redirected")
+    target = joined(call.url, location, what=call.what)
+    if target.origin() == call.url.origin():
+        return replace(call, url=target)
+    headers = {key: value for key, value in call.headers.items() if key in _HARMLESS_HEADERS}
+    # Another host has its own certificate: what we know about the first says nothing about it.
+    tls = call.tls if target.host == call.url.host else True
+    return replace(call, url=target, headers=headers, tls=tls)
+
+
+def joined(base: yarl.URL, location: str, *, what: str) -> yarl.URL:
+    """The absolute URL that a Location header means."""
+    try:
+        target = base.join(yarl.URL(location, encoded=True))
+        acceptable = bool(location) and target.scheme in ("http", "https") and bool(target.host)
+    except ValueError:
+        acceptable = False
+    if not acceptable:
+        raise registry.MalformedAnswer(f"{what}: {location[:120]!r} is no location to go to")
+    return target
+
+
+def _too_large(what: str, bytes_max: int) -> registry.TooLarge:
+    return registry.TooLarge(f"{what}: the answer is larger than {bytes_max} bytes")

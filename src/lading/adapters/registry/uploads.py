@@ -1,0 +1,118 @@
+"""Pushes blobs and manifests to the registry itself, never to a mirror.
+
+A blob that is there already is not sent. Content that was begun to be sent is not sent again by
+itself, because a stream cannot be read twice: the caller gets a transient error and decides.
+"""
+
+from collections.abc import AsyncIterable
+
+import aiohttp
+import yarl
+
+from lading.adapters.registry import transport
+from lading.adapters.registry.conversation import PUSH, Conversation
+from lading.adapters.registry.endpoints import Endpoint
+from lading.adapters.registry.retries import Retries
+from lading.kernel.digests import Digest
+from lading.kernel.manifests import Descriptor
+from lading.ports import registry
+from lading.ports.registry import Manifest
+
+_CREATED = 201
+
+
+class Uploads:
+    def __init__(self, conversation: Conversation, retries: Retries) -> None:
+        self._conversation = conversation
+        self._retries = retries
+
+    async def blob(
+        self, endpoint: Endpoint, descriptor: Descriptor, content: AsyncIterable[bytes]
+    ) -> None:
+        what = f"push of blob {descriptor.digest} to {endpoint.image}"
+        if await self._exists(endpoint, descriptor.digest, what):
+            return
+        location = await self._retries.first([endpoint], lambda each: self._begin(each, what))
+        response = await self._conversation.ask(
+            endpoint,
+            "PUT",
+            location,
+            what=what,
+            actions=PUSH,
+            query=(("digest", str(descriptor.digest)),),
+            headers={
+                "Content-Type": "application/octet-stream",
+                "Content-Length": str(descriptor.size_bytes),
+            },
+            body=content,
+        )
+        response.release()
+
+    async def manifest(self, endpoint: Endpoint, reference: str, manifest: Manifest) -> None:
+        what = f"push of manifest {endpoint.image} {reference}"
+
+        async def put(each: Endpoint) -> aiohttp.ClientResponse:
+            return await self._conversation.ask(
+                each,
+                "PUT",
+                f"manifests/{reference}",
+                what=what,
+                actions=PUSH,
+                headers={"Content-Type": manifest.media_type},
+                body=manifest.content,
+            )
+
+        response = await self._retries.first([endpoint], put)
+        response.release()
+        stored = response.headers.get("Docker-Content-Digest", str(manifest.digest))
+        if stored != str(manifest.digest):
+            raise registry.DigestMismatch(f"{what}: stored as {stored[:140]}")
+
+    async def mount(self, endpoint: Endpoint, digest: Digest, *, source: str) -> bool:
+        what = f"mount of blob {digest} from {source} to {endpoint.image}"
+        response = await self._conversation.ask(
+            endpoint,
+            "POST",
+            "blobs/uploads/",
+            what=what,
+            actions=PUSH,
+            also_scopes=frozenset({f"repository:{source}:pull"}),
+            query=(("mount", str(digest)), ("from", source)),
+        )
+        response.release()
+        if response.status == _CREATED:
+            return True
+        await self._cancel(endpoint, _location(response, what), what)
+        return False
+
+    async def _exists(self, endpoint: Endpoint, digest: Digest, what: str) -> bool:
+        async def head(each: Endpoint) -> bool:
+            path = f"blobs/{digest}"
+            try:
+                (await self._conversation.ask(each, "HEAD", path, what=what)).release()
+            except registry.NotFound:
+                return False
+            return True
+
+        return await self._retries.first([endpoint], head)
+
+    async def _begin(self, endpoint: Endpoint, what: str) -> yarl.URL:
+        response = await self._conversation.ask(
+            endpoint, "POST", "blobs/uploads/", what=what, actions=PUSH
+        )
+        response.release()
+        return _location(response, what)
+
+    async def _cancel(self, endpoint: Endpoint, location: yarl.URL, what: str) -> None:
+        """Tidies up; a registry that will not is left to its own purge."""
+        try:
+            response = await self._conversation.ask(
+                endpoint, "DELETE", location, what=what, actions=PUSH
+            )
+        except registry.RegistryError:
+            return
+        response.release()
+
+
+def _location(response: aiohttp.ClientResponse, what: str) -> yarl.URL:
+    return transport.joined(response.url, response.headers.get("Location", ""), what=what)

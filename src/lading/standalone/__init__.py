@@ -1,0 +1,1 @@
+"""One process that runs everything: servers, controllers and agents on this machine."""
