@@ -5,12 +5,10 @@ through (ratcheting), as the API server does. CEL rules are in `rules`, identity
 `uniqueness`.
 """
 
-import functools
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from lading.servers.kube.schema import alternatives, causes, formats, nodes, uniqueness
+from lading.servers.kube.schema import alternatives, causes, formats, nodes, patterns, uniqueness
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document, Schema
 
@@ -94,18 +92,12 @@ def _string(schema: Schema, value: str, path: str) -> Iterator[Cause]:
         detail = f"{path} in body should be at least {limit} chars long"
         yield causes.invalid(path, value, detail)
     pattern = schema.get("pattern")
-    if pattern and not compiled(pattern).search(value):
+    if pattern and not patterns.matches(pattern, value):
         yield causes.invalid(path, value, f"{path} in body should match '{pattern}'")
     text_format = schema.get("format")
     if text_format and not formats.has_format(text_format, value):
         detail = f'{path} in body must be of type {text_format}: "{value}"'
         yield causes.type_invalid(path, value, detail)
-
-
-@functools.lru_cache(maxsize=1024)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern in RE2 syntax, near enough: RE2's `\\z` is Python's `\\Z`, `$` is end of text."""
-    return re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
 
 
 def _number(schema: Schema, value: float, path: str) -> Iterator[Cause]:

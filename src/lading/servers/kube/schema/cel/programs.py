@@ -1,0 +1,121 @@
+"""Compiles and evaluates CEL expressions; programs are cached by text and variable types.
+
+An error while evaluating comes out of the library as a value that looks true; here it is always
+raised, so that no rule passes by failing.
+"""
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_bindings, ext_encoders, ext_math, ext_optional, ext_strings
+
+from lading.servers.kube.schema.cel import addresses, lists, numbers, texts
+from lading.servers.kube.schema.cel.errors import DoesNotCompile, DoesNotEvaluate
+
+PROGRAMS_MAX = 4096
+ENVIRONMENTS_MAX = 256
+EXPRESSION_CHARACTERS_MAX = 100_000
+Variables = tuple[tuple[str, str], ...]
+"""Names with their CEL types, such as `("self", "dyn")`."""
+
+_TEXT_LITERAL = re.compile(
+    r"(?:[rR]?)(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")", re.DOTALL
+)
+_SYNTAX_OF = re.compile(r"^\w+: ERROR: <input>:(\d+):(\d+): (.*)$", re.DOTALL)
+_STATUS = re.compile(r"^[A-Z_]+: ")
+_MISSING_KEY = re.compile(r'Key not found in map : "(.*)"$', re.DOTALL)
+_INDEX = re.compile(r"Index error: index=(-?\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled expression; `return_type` is what the type checker found."""
+
+    expression: Any
+    return_type: str
+
+    def evaluate(self, data: Mapping[str, Any]) -> Any:
+        """The value in plain Python; raises DoesNotEvaluate for an error value."""
+        try:
+            result = self.expression.eval(data=data)
+            if result.type() == cel.Type.ERROR:
+                raise DoesNotEvaluate(_in_go_words(str(result.value())))
+            return result.plain_value()
+        except (TypeError, RuntimeError, RecursionError) as error:
+            raise DoesNotEvaluate(str(error)) from error
+
+
+@functools.lru_cache(maxsize=PROGRAMS_MAX)
+def compiled(expression: str, variables: Variables) -> Program:
+    """The program of an expression; raises DoesNotCompile with the place of the mistake."""
+    if len(expression) > EXPRESSION_CHARACTERS_MAX:
+        raise DoesNotCompile(
+            f"the expression is longer than {EXPRESSION_CHARACTERS_MAX} characters"
+        )
+    try:
+        program = _environment(variables).compile(expression)
+    except RuntimeError as error:
+        raise DoesNotCompile(_compile_message(str(error))) from error
+    return Program(program, program.return_type().name().lower())
+
+
+@functools.lru_cache(maxsize=ENVIRONMENTS_MAX)
+def _environment(variables: Variables) -> Any:
+    kubernetes = cel.CelExtension(
+        "kubernetes",
+        [*texts.functions(), *lists.functions(), *numbers.functions(), *addresses.functions()],
+    )
+    return cel.NewEnv(
+        variables={name: _type(text) for name, text in variables},
+        extensions=[
+            ext_strings.ExtStrings(),
+            ext_optional.ExtOptional(),
+            ext_bindings.ExtBindings(),
+            ext_math.ExtMath(),
+            ext_encoders.ExtEncoders(),
+            kubernetes,
+        ],
+    )
+
+
+def _type(text: str) -> Any:
+    """A CEL type from its spelling: `int`, `list(string)`, `map(dyn)` (keys are strings)."""
+    name, _, inner = text.partition("(")
+    match name:
+        case "list":
+            return cel.Type.List(_type(inner[:-1]))
+        case "map":
+            return cel.Type.Map(cel.Type.STRING, _type(inner[:-1]))
+        case _:
+            return getattr(cel.Type, name.upper())
+
+
+def uses(expression: str, variable: str) -> bool:
+    """Whether an expression names a variable, outside its string literals."""
+    bare = _TEXT_LITERAL.sub("''", expression)
+    return re.search(rf"(?<![\w.]){variable}\b", bare) is not None
+
+
+def _compile_message(text: str) -> str:
+    """The library's report with the place first, as a Kubernetes user knows it."""
+    match = _SYNTAX_OF.match(text.removesuffix(" [INVALID_ARGUMENT]"))
+    if match is None:
+        return f"compilation failed: {text}"
+    line, column, rest = match.groups()
+    return f"compilation failed: ERROR: <input>:{line}:{column}: {rest}"
+
+
+def _in_go_words(text: str) -> str:
+    """The errors a Kubernetes user knows from cel-go, for those that this library words anew."""
+    bare = _STATUS.sub("", text)
+    if match := _MISSING_KEY.search(bare):
+        return f"no such key: {match[1]}"
+    if match := _INDEX.search(bare):
+        return f"index out of bounds: {match[1]}"
+    if bare.startswith("No matching overloads found"):
+        return "no such overload"
+    return {"divide by zero": "division by zero"}.get(bare, bare)
