@@ -1,7 +1,8 @@
 """Guest platforms of runtime handlers, read from a containerd-style configuration.
 
-Reads `…runtimes.<handler>.guest_platform` tables wherever a plugin section holds them; decides
-nothing about whether a guest can run.
+Reads `…runtimes.<handler>.guest_platform` tables and containerd's own
+`…runtime_platforms.<handler>.platform` wherever a plugin section holds them; decides nothing about
+whether a guest can run.
 """
 
 import tomllib
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from lading.kernel.errors import Malformed
+from lading.kernel.platforms import types
 from lading.kernel.platforms.types import Platform, normalised
 
 
@@ -20,22 +22,28 @@ def parse(text: str) -> dict[str, Platform]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Malformed(what="runtime configuration", text=text, reason=str(error)) from error
-    return {
-        handler: _platform(handler, table["guest_platform"])
-        for handler, table in _runtimes(document)
-        if isinstance(table, Mapping) and "guest_platform" in table
+    texts = {
+        handler: types.parse(str(table["platform"]))
+        for handler, table in _tables(document, "runtime_platforms")
+        if table.get("platform")
     }
+    tables = {
+        handler: _platform(handler, table["guest_platform"])
+        for handler, table in _tables(document, "runtimes")
+        if "guest_platform" in table
+    }
+    return texts | tables
 
 
-def _runtimes(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Every `runtimes.<handler>` table at any depth: its place differs between versions."""
+def _tables(document: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every `<kind>.<handler>` table at any depth: its place differs between versions."""
     for name, value in document.items():
         if not isinstance(value, Mapping):
             continue
-        if name == "runtimes":
-            yield from value.items()
+        if name == kind:
+            yield from ((key, table) for key, table in value.items() if isinstance(table, Mapping))
         else:
-            yield from _runtimes(value)
+            yield from _tables(value, kind)
 
 
 class _GuestPlatform(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,11 @@
+"""One small file that is only ever read and replaced whole."""
+
+from typing import Protocol
+
+
+class Document(Protocol):
+    async def read(self) -> bytes | None:
+        """None when it was never written."""
+
+    async def replace(self, content: bytes) -> None:
+        """Readers, and whoever starts after a crash, see the old content or the new one."""

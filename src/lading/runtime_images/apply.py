@@ -1,0 +1,56 @@
+"""Carries out a removal plan: each image by its pair, if it is still unpinned and unused.
+
+One image that cannot be removed does not stop the others. What was freed is learnt by looking.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lading.ports import cri
+from lading.ports.cri import Cri
+from lading.ports.document import Document
+from lading.runtime_images import listing, observe, rules, state
+from lading.runtime_images.types import ImageKey, Policy, RemovalPlan, RemoveImage
+
+
+class Outcome(StrEnum):
+    REMOVED = "removed"
+    KEPT = "kept"
+    """Something changed since the plan was made."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    key: ImageKey
+    outcome: Outcome
+    message: str
+
+
+async def apply(plan: RemovalPlan, runtime: Cri, document: Document) -> AsyncIterator[Removal]:
+    """Remembers the look that the plan was made from, then removes, one after the other."""
+    await state.save_memory(document, plan.memory)
+    for action in plan.actions:
+        yield await _remove(action, plan, runtime)
+
+
+async def _remove(action: RemoveImage, plan: RemovalPlan, runtime: Cri) -> Removal:
+    try:
+        reason = await _reason_to_keep(action.key, plan, runtime)
+        if reason is not None:
+            return Removal(key=action.key, outcome=Outcome.KEPT, message=reason)
+        await runtime.remove(action.key.spec)
+    except cri.InUse as error:
+        return Removal(key=action.key, outcome=Outcome.KEPT, message=error.message)
+    except cri.CriError as error:
+        return Removal(key=action.key, outcome=Outcome.FAILED, message=error.message)
+    return Removal(key=action.key, outcome=Outcome.REMOVED, message=action.because)
+
+
+async def _reason_to_keep(key: ImageKey, plan: RemovalPlan, runtime: Cri) -> str | None:
+    observed = await observe.needs(runtime)
+    images = listing.merged(observed.images)
+    facts = rules.gather(observed, images, Policy(), plan.memory.looked_at)
+    verdict = rules.kept(images, facts, rules.UNTOUCHABLE).get(key)
+    return None if verdict is None else verdict.message

@@ -1,0 +1,44 @@
+"""Collects unused images of a node that has no kubelet to do it, again and again.
+
+Beside a real kubelet this is not run: there is only the explicit command `lading image prune`.
+"""
+
+from dataclasses import dataclass
+
+from lading.ports.clock import Clock
+from lading.ports.cri import Cri, Transient
+from lading.ports.disk import Disk
+from lading.ports.document import Document
+from lading.runtime_images import apply, observe
+from lading.runtime_images import plan as planning
+from lading.runtime_images.apply import Removal
+from lading.runtime_images.metrics import ImageMetrics
+from lading.runtime_images.types import Policy
+
+PERIOD_SECONDS = 300.0  # the kubelet's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collector:
+    runtime: Cri
+    disk: Disk
+    document: Document
+    clock: Clock
+    policy: Policy
+    metrics: ImageMetrics
+
+    async def run(self) -> None:
+        """Until cancelled; a runtime that does not answer is asked again in the next period."""
+        while True:
+            try:
+                await self.collect()
+            except Transient:
+                self.metrics.collections_failed.inc()
+            await self.clock.sleep(PERIOD_SECONDS)
+
+    async def collect(self) -> tuple[Removal, ...]:
+        observed = await observe.observe(self.runtime, self.disk, self.document)
+        self.metrics.count(observed.images)
+        plan = planning.plan(observed, self.policy, self.clock.now())
+        removals = apply.apply(plan, self.runtime, self.document)
+        return tuple([removal async for removal in removals])

@@ -1,0 +1,150 @@
+"""Makes sure that an image is on the node for a runtime handler, as the kubelet does for a pod.
+
+A runtime that keeps images by handler is simply asked. One that ignores handlers gets the manifest
+for the handler's guest platform by its digest: it is then on the node, and pods of that runtime
+class must name the digest, because the tag still means the host's image.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lading.kernel.platforms import Platform
+from lading.kernel.references import Reference
+from lading.ports.cri import Cri, ImageSpec, PullCredential
+from lading.ports.document import Document
+from lading.ports.registry import Credential, Registry
+from lading.runtime_images import detection, names, resolve, state
+from lading.runtime_images.errors import NeverPulled
+from lading.runtime_images.types import Resolution
+
+
+class PullPolicy(StrEnum):
+    ALWAYS = "Always"
+    IF_NOT_PRESENT = "IfNotPresent"
+    NEVER = "Never"
+
+
+class Delivery(StrEnum):
+    """In which way the image is there for the handler."""
+
+    DEFAULT = "default"
+    """For the host, as always; no handler was asked for."""
+    BY_HANDLER = "by-handler"
+    """The runtime keeps it for the handler; pods name it as ever."""
+    BY_DIGEST = "by-digest"
+    """The runtime ignores handlers; pods must name the digest."""
+    HOST_ONLY = "host-only"
+    """The runtime ignores handlers and no guest platform is declared: it is the host's image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    image: str
+    runtime_handler: str = ""
+    pull_policy: PullPolicy = PullPolicy.IF_NOT_PRESENT
+    credential: PullCredential | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ensured:
+    image_id: str
+    pulled: bool
+    delivery: Delivery
+    named: str
+    """What a pod of that runtime class must write as its image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """Where images are ensured: the runtime, its registries, what it remembers and its guests."""
+
+    runtime: Cri
+    registry: Registry
+    document: Document
+    guests: Mapping[str, Platform]
+
+
+async def ensure(wanted: Wanted, node: Node) -> Ensured:
+    reference = names.qualified(wanted.image)
+    if not wanted.runtime_handler:
+        return await _present(wanted, node, str(reference), Delivery.DEFAULT)
+    if await detection.honours_handlers(node.runtime):
+        return await _present(wanted, node, str(reference), Delivery.BY_HANDLER)
+    platform = node.guests.get(wanted.runtime_handler)
+    if platform is None:
+        return await _present(wanted, node, str(reference), Delivery.HOST_ONLY)
+    resolution = await _resolution(wanted, node, reference, platform)
+    ensured = await _present(wanted, node, resolution.pulled, Delivery.BY_DIGEST)
+    await state.save_resolution(node.document, resolution)
+    return ensured
+
+
+async def _present(wanted: Wanted, node: Node, name: str, delivery: Delivery) -> Ensured:
+    """The policy as the kubelet reads it: Always asks nothing first, Never pulls nothing."""
+    spec = ImageSpec(
+        image=name, runtime_handler=wanted.runtime_handler, annotations=wanted.annotations
+    )
+    if wanted.pull_policy is not PullPolicy.ALWAYS:
+        found = await node.runtime.image(spec)
+        if found is not None:
+            return Ensured(image_id=found.id, pulled=False, delivery=delivery, named=name)
+    if wanted.pull_policy is PullPolicy.NEVER:
+        raise _never_pulled(wanted)
+    image_id = await node.runtime.pull(spec, wanted.credential)
+    return Ensured(image_id=image_id, pulled=True, delivery=delivery, named=name)
+
+
+async def _resolution(
+    wanted: Wanted, node: Node, reference: Reference, platform: Platform
+) -> Resolution:
+    """What was resolved before while the policy allows it, else what the registry says now."""
+    if wanted.pull_policy is not PullPolicy.ALWAYS:
+        known = await _known_resolution(wanted, node, reference, platform)
+        if known is not None:
+            return known
+    if wanted.pull_policy is PullPolicy.NEVER:
+        raise _never_pulled(wanted)
+    registry = _with_credential(node.registry, wanted.credential)
+    pulled = await resolve.manifest_for(registry, reference, platform)
+    return Resolution(
+        reference=str(reference),
+        runtime_handler=wanted.runtime_handler,
+        platform=str(platform),
+        pulled=str(pulled),
+    )
+
+
+async def _known_resolution(
+    wanted: Wanted, node: Node, reference: Reference, platform: Platform
+) -> Resolution | None:
+    """Only while its image is on the node, and the handler's guests are still the same."""
+    known = state.resolution_of(
+        (await state.load(node.document)).resolutions,
+        reference=str(reference),
+        runtime_handler=wanted.runtime_handler,
+    )
+    if known is None or known.platform != str(platform):
+        return None
+    spec = ImageSpec(image=known.pulled, runtime_handler=wanted.runtime_handler)
+    return known if await node.runtime.image(spec) else None
+
+
+def _never_pulled(wanted: Wanted) -> NeverPulled:
+    handler = f" for runtime handler {wanted.runtime_handler}" if wanted.runtime_handler else ""
+    message = f"{wanted.image} is not on the node{handler}, and the pull policy is Never"
+    return NeverPulled(message)
+
+
+def _with_credential(registry: Registry, credential: PullCredential | None) -> Registry:
+    if credential is None:
+        return registry
+    return registry.with_credential(
+        Credential(
+            username=credential.username,
+            password=credential.password,
+            identity_token=credential.identity_token,
+            registry_token=credential.registry_token,
+        )
+    )

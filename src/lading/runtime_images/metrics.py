@@ -1,0 +1,29 @@
+"""How many images there are for each runtime handler: whether the feature is used at all."""
+
+from collections import Counter as Tally
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from lading.ports.cri import Image
+
+
+class ImageMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.images = Gauge(
+            "lading_images",
+            "Images on this node by runtime handler; the default handler's name is empty.",
+            ("runtime_handler",),
+            registry=registry,
+        )
+        self.collections_failed = Counter(
+            "lading_image_collections_failed",
+            "Rounds of image garbage collection in which the runtime did not answer.",
+            registry=registry,
+        )
+
+    def count(self, images: Iterable[Image]) -> None:
+        tally = Tally(image.runtime_handler for image in images)
+        self.images.clear()
+        for handler, count in tally.items():
+            self.images.labels(handler).set(count)
