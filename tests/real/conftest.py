@@ -10,6 +10,40 @@ import pytest
 from tests.real.bed import api_server as api_server_bed
 from tests.real.bed import cluster as cluster_bed
 from tests.real.bed import containerd, crio, processes, registry, runtime, sandbox
+from tests.real.setup import families
+
+COMPONENTS_OF_FIXTURES = {
+    "registry_2_8": {"registry"},
+    "registry_3_1": {"registry"},
+    "containerd_2_3": {"containerd"},
+    "containerd_1_7": {"containerd"},
+    "containerd_1_6": {"containerd"},
+    "crio_1_36": {"cri-o"},
+    "api_server": {"kube"},
+    "cluster": {"kube", "containerd"},
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--only", metavar="WORD,WORD", help="tests that need no other components")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "components(word, ...): what a test starts by itself")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if only := config.getoption("only"):
+        available = families.with_needed(only.split(","))
+        left_out = [item for item in items if not _components(item) <= available]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _components(item: pytest.Item) -> set[str]:
+    marked = {word for marker in item.iter_markers("components") for word in marker.args}
+    fixtures: list[str] = getattr(item, "fixturenames", [])
+    return marked.union(*(COMPONENTS_OF_FIXTURES.get(name, set()) for name in fixtures))
 
 
 @pytest.fixture(scope="session")

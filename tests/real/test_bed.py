@@ -31,14 +31,9 @@ from tests.real.bed import (
 )
 from tests.real.setup import binaries
 
-Start = Callable[[registry.Registry], AbstractContextManager[runtime.Runtime]]
-
-RUNTIMES: dict[str, Start] = {
-    "containerd-2.3": lambda images: containerd.containerd("2.3", registries=[images]),
-    "containerd-1.7": lambda images: containerd.containerd("1.7", registries=[images]),
-    "containerd-1.6": lambda images: containerd.containerd("1.6", registries=[images]),
-    "cri-o-1.36": lambda images: crio.crio(registries=[images]),
-}
+CONTAINERD = pytest.mark.components("containerd")
+CRI_O = pytest.mark.components("cri-o")
+CLUSTER = pytest.mark.components("kube", "containerd")
 PIN_SECONDS_MAX = 10.0
 MEBIBYTE = 1 << 20
 
@@ -69,6 +64,7 @@ def eventually(is_so: Callable[[], bool], seconds_max: float = PIN_SECONDS_MAX) 
     return True
 
 
+@pytest.mark.components("registry")
 @pytest.mark.parametrize("version", registry.VERSIONS)
 def test_a_registry_serves_deletes_and_collects_what_was_pushed(version: str) -> None:
     with registry.registry(version) as running:
@@ -84,10 +80,28 @@ def test_a_registry_serves_deletes_and_collects_what_was_pushed(version: str) ->
     assert traces.of(place.folder, subnet="none") == []
 
 
-@pytest.mark.parametrize("name", RUNTIMES)
-def test_a_runtime_pulls_and_runs_an_image(name: str, registry_3_1: registry.Registry) -> None:
+def runtime_of(
+    kind: str, version: str, images: registry.Registry
+) -> AbstractContextManager[runtime.Runtime]:
+    if kind == "cri-o":
+        return crio.crio(registries=[images])
+    return containerd.containerd(version, registries=[images])
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [
+        pytest.param("containerd", "2.3", marks=CONTAINERD),
+        pytest.param("containerd", "1.7", marks=CONTAINERD),
+        pytest.param("containerd", "1.6", marks=CONTAINERD),
+        pytest.param("cri-o", crio.VERSION, marks=CRI_O),
+    ],
+)
+def test_a_runtime_pulls_and_runs_an_image(
+    kind: str, version: str, registry_3_1: registry.Registry
+) -> None:
     reference = push(registry_3_1, "smoke")
-    with RUNTIMES[name](registry_3_1) as engine:
+    with runtime_of(kind, version, registry_3_1) as engine:
         subnet = addresses.subnet(engine.sandbox_folder)
         container = pods.run(engine, name="smoke", image=reference)
         state = engine.crictl_json("inspect", container)["status"]["state"]
@@ -97,6 +111,7 @@ def test_a_runtime_pulls_and_runs_an_image(name: str, registry_3_1: registry.Reg
     assert traces.of(engine.sandbox_folder, subnet=subnet) == []
 
 
+@CONTAINERD
 @pytest.mark.parametrize(("version", "pinned"), [("2.3", True), ("1.7", True), ("1.6", False)])
 def test_containerd_knows_pins_from_1_7_on(
     version: str, pinned: bool, registry_3_1: registry.Registry
@@ -123,6 +138,7 @@ def test_crio_pins_by_a_drop_in_and_a_signal(
     assert eventually(lambda: not is_pinned(crio_1_36, reference))
 
 
+@CONTAINERD
 def test_a_small_disk_is_really_full(registry_3_1: registry.Registry) -> None:
     reference = push(registry_3_1, "large", os.urandom(64 * MEBIBYTE))
     with (
@@ -134,6 +150,7 @@ def test_a_small_disk_is_really_full(registry_3_1: registry.Registry) -> None:
     assert traces.of(root.parent, subnet="none") == []
 
 
+@CLUSTER
 def test_a_cluster_runs_a_pod() -> None:
     with cluster.cluster() as running:
         folder = running.runtime.sandbox_folder
@@ -147,14 +164,31 @@ def test_a_cluster_runs_a_pod() -> None:
     assert traces.of(folder, subnet=subnet) == []
 
 
+def start_by_hand() -> tuple["subprocess.Popen[str]", pathlib.Path]:
+    """`make real-up`, once its cluster is ready, and the folder of its sandbox."""
+    up = [sys.executable, "-m", "tests.real.bed.up"]
+    run = subprocess.Popen(up, stdout=subprocess.PIPE, text=True)
+    assert run.stdout
+    kubeconfig = next(line for line in run.stdout if "KUBECONFIG=" in line).split("=")[1]
+    return run, pathlib.Path(kubeconfig.strip()).parents[1]
+
+
+@CLUSTER
+def test_a_cluster_started_by_hand_ends_with_an_interrupt() -> None:
+    run, folder = start_by_hand()
+    with run:
+        subnet = addresses.subnet(folder)
+        run.send_signal(signal.SIGINT)
+        run.communicate()
+    assert run.returncode == 0
+    assert traces.of(folder, subnet=subnet) == []
+
+
+@CLUSTER
 def test_a_killed_run_is_removed_by_the_next() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.real.bed.up"], stdout=subprocess.PIPE, text=True
-    ) as run:
-        assert run.stdout
-        kubeconfig = next(line for line in run.stdout if "KUBECONFIG=" in line).split("=")[1]
+    run, folder = start_by_hand()
+    with run:
         run.kill()
-    folder = pathlib.Path(kubeconfig.strip()).parents[1]
     subnet = addresses.subnet(folder)
     assert f"address {subnet}.254 on lo" in traces.of(folder, subnet=subnet)
     assert folder in leftovers.remove_dead()
@@ -164,7 +198,7 @@ def test_a_killed_run_is_removed_by_the_next() -> None:
 def test_a_living_run_is_not_removed(registry_3_1: registry.Registry) -> None:
     clean = [sys.executable, "-m", "tests.real.bed.clean"]
     subprocess.run(clean, check=True, capture_output=True)
-    assert registry_3_1.root.exists()
+    assert registry_3_1.config_file.exists()
     with contextlib.closing(urllib.request.urlopen(f"{registry_3_1.url}/v2/")) as response:
         assert response.status == 200
 

@@ -4,6 +4,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from tests.real.setup import families
+
 
 def setup(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
@@ -15,8 +19,9 @@ def setup(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str
     )
 
 
-def test_a_second_run_builds_and_installs_nothing() -> None:
-    answer = setup()
+def test_a_second_run_builds_and_installs_nothing(pytestconfig: pytest.Config) -> None:
+    chosen = pytestconfig.getoption("only") or ",".join(families.COMPONENTS)
+    answer = setup(f"--only={chosen}")
     assert answer.returncode == 0
     assert "building" not in answer.stderr
     assert "unpack" not in answer.stderr
@@ -32,3 +37,7 @@ def test_an_unknown_component_is_refused_with_the_known_ones() -> None:
     answer = setup("--only=registery")
     assert answer.returncode == 2
     assert "registery: expected some of kube, registry" in answer.stderr
+
+
+def test_a_runtime_brings_what_it_is_used_with() -> None:
+    assert families.with_needed(["containerd"]) == {"containerd", "registry", "cri-tools"}

@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import os
 import pathlib
 from collections.abc import Iterator, Sequence
 
@@ -79,7 +80,7 @@ def _launch(
         "containerd",
         [program, f"--config={config_file}"],
         # The shim is looked for on PATH, and must be of the same release.
-        PATH=f"{program.parent}:/usr/sbin:/usr/bin:/sbin:/bin",
+        PATH=f"{program.parent}:{os.environ['PATH']}",
     )
     running = runtime.Runtime(
         kind="containerd",

@@ -119,6 +119,8 @@ def _runtime_config(folder: pathlib.Path) -> dict[str, Any]:
         "container_attach_socket_dir": str(folder / "attach"),
         "container_exits_dir": str(folder / "exits"),
         "default_runtime": "runc",
+        # It would write to the host's packet filter.
+        "disable_hostport_mapping": True,
         "namespaces_dir": str(folder / "namespaces"),
         "pinns_path": str(binaries.built("cri-o", "pinns")),
         "runtimes": {"runc": runc},

@@ -38,14 +38,11 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _components(text: str) -> tuple[str, ...]:
-    words = tuple(text.split(","))
-    unknown = sorted(set(words) - {*families.COMPONENTS, "debian"})
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"{', '.join(unknown)}: expected some of {', '.join(families.COMPONENTS)}"
-        )
-    return words
+def _components(text: str) -> frozenset[str]:
+    try:
+        return families.with_needed(text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _say(line: str) -> None:

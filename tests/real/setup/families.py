@@ -7,6 +7,7 @@ This module only describes; build.py builds and binaries.py finds.
 import dataclasses
 import pathlib
 import re
+from collections.abc import Iterable
 
 MODULES = pathlib.Path(__file__).parent.parent / "modules"
 
@@ -158,3 +159,17 @@ FAMILIES = (
 )
 
 COMPONENTS = tuple(dict.fromkeys(family.component for family in FAMILIES))
+NEEDED_WITH = {
+    "containerd": ("registry", "cri-tools"),
+    "cri-o": ("registry", "cri-tools"),
+}
+"""A runtime is asked with crictl and pulls from a registry."""
+
+
+def with_needed(components: Iterable[str]) -> frozenset[str]:
+    """The components, and those without which they cannot be used."""
+    chosen = frozenset(components)
+    unknown = sorted(chosen.difference(COMPONENTS))
+    if unknown:
+        raise ValueError(f"{', '.join(unknown)}: expected some of {', '.join(COMPONENTS)}")
+    return chosen.union(*(NEEDED_WITH.get(component, ()) for component in chosen))
