@@ -1,0 +1,61 @@
+"""One small world per test: a virtual clock, an API server, and the real client on it."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+
+import prometheus_client
+import pytest
+
+from lading.adapters.clock import VirtualClock
+from lading.adapters.kube.client import KubeClient
+from lading.loop.informer import Informers
+from lading.observability.metrics import Metrics
+from tests.loop.apiserver import ApiServer
+from tests.loop.faults import Link
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    return random.Random(7)
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics(prometheus_client.CollectorRegistry())
+
+
+@pytest.fixture
+async def server(clock: VirtualClock) -> ApiServer:
+    return ApiServer(clock)
+
+
+@pytest.fixture
+async def link(server: ApiServer) -> Link:
+    return Link(server)
+
+
+@pytest.fixture
+async def kube(server: ApiServer) -> KubeClient:
+    """For the test itself: never disturbed."""
+    return KubeClient(server)
+
+
+@pytest.fixture
+async def informers(
+    link: Link, clock: VirtualClock, chance: random.Random, metrics: Metrics
+) -> Informers:
+    """What is under test speaks through the link."""
+    return Informers(kube=KubeClient(link), clock=clock, chance=chance, metrics=metrics)
+
+
+@pytest.fixture(autouse=True)
+async def no_task_is_left() -> AsyncIterator[None]:
+    yield
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left, f"still running: {left}"

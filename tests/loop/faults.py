@@ -1,0 +1,66 @@
+"""A way to an API server that can be bad: down, hanging, silent, or cut. Wraps any exchange."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from lading.loop import tasks
+from lading.ports import kube
+from lading.ports.http import Exchange, Request, Response
+from tests.loop import apiserver
+
+
+class Link:
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._cut = asyncio.Event()
+        self.served: list[Request] = []
+        self.is_down = False
+        self.hangs = False
+        self.is_silent = False
+        """Watches stay open and deliver nothing, as over a half-open connection."""
+        self.refuses_initial_events = False
+
+    @property
+    def lists(self) -> int:
+        """How often the first page of a list, or all initial events, were asked for."""
+        queries = [dict(request.query) for request in self.served if request.method == "GET"]
+        return sum("sendInitialEvents" in query or "limit" in query for query in queries)
+
+    @property
+    def watches(self) -> int:
+        return sum("watch" in dict(request.query) for request in self.served)
+
+    def cut_watches(self) -> None:
+        """Ends every open watch, as a server does that restarts."""
+        self._cut.set()
+        self._cut = asyncio.Event()
+
+    async def __call__(self, request: Request) -> Response:
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.is_down:
+            raise kube.Unavailable("connection refused")
+        if self.refuses_initial_events and "sendInitialEvents" in dict(request.query):
+            return apiserver.refusal(422, "Invalid", "sendInitialEvents is forbidden")
+        self.served.append(request)
+        response = await self._exchange(request)
+        if isinstance(response.body, bytes):
+            return response
+        return Response(status=response.status, body=self._relay(response.body))
+
+    async def _relay(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            async with tasks.started(self._cut.wait()) as cut:
+                while True:
+                    async with tasks.started(next_chunk(body)) as chunk:
+                        await asyncio.wait({chunk, cut}, return_when=asyncio.FIRST_COMPLETED)
+                    if chunk.cancelled() or (read := chunk.result()) is None:
+                        return
+                    if not self.is_silent:
+                        yield read
+        finally:
+            await body.aclose()  # type: ignore[attr-defined]
+
+
+async def next_chunk(stream: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(stream, None)

@@ -1,0 +1,233 @@
+"""The informer on a server that is well, restarts, forgets, falls silent, or is slow to start."""
+
+import random
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lading.adapters.clock import VirtualClock, settle
+from lading.adapters.kube.client import KubeClient
+from lading.api.core import CONFIG_MAPS, ConfigMap
+from lading.loop import reflector, tasks
+from lading.loop.informer import Informer, Informers
+from lading.observability.metrics import Metrics
+from lading.ports.kube import Selection
+from tests.loop import build
+from tests.loop.apiserver import ApiServer
+from tests.loop.faults import Link
+
+Changes = list[tuple[str | None, str | None]]
+
+
+def value(one: ConfigMap | None) -> str | None:
+    return None if one is None else one.data.get("value", "")
+
+
+@pytest.fixture
+async def config_maps(informers: Informers) -> Informer[ConfigMap]:
+    return informers.of(CONFIG_MAPS)
+
+
+@pytest.fixture
+async def changes(config_maps: Informer[ConfigMap]) -> Changes:
+    seen: Changes = []
+    config_maps.add_handler(lambda old, new: seen.append((value(old), value(new))))
+    return seen
+
+
+@pytest.fixture
+async def running(
+    informers: Informers, config_maps: Informer[ConfigMap]
+) -> AsyncIterator[Informer[ConfigMap]]:
+    async with tasks.started(informers.run()):
+        await settle()
+        yield config_maps
+
+
+@pytest.mark.parametrize("refuses", [False, True], ids=["initial events", "pages"])
+async def test_everything_that_exists_is_there_when_synced(
+    refuses: bool, link: Link, kube: KubeClient, informers: Informers
+) -> None:
+    link.refuses_initial_events = refuses
+    for number in range(1203):
+        await build.create(kube, f"map-{number}", value=str(number))
+    config_maps = informers.of(CONFIG_MAPS)
+    assert informers.unsynced() == ("configmaps",)
+    async with tasks.started(informers.run()):
+        await config_maps.synced.wait()
+        assert len(config_maps) == 1203
+        assert value(config_maps.get(build.key("map-1202"))) == "1202"
+        assert informers.unsynced() == ()
+
+
+async def test_handlers_are_told_what_was_and_what_is(
+    changes: Changes, running: Informer[ConfigMap], kube: KubeClient
+) -> None:
+    await build.create(kube, "a", value="1")
+    await build.change(kube, "a", value="2")
+    await build.delete(kube, "a")
+    await settle()
+    assert changes == [(None, "1"), ("1", "2"), ("2", None)]
+    assert len(running) == 0
+
+
+async def test_a_late_handler_is_told_of_what_is_already_there(
+    running: Informer[ConfigMap], kube: KubeClient
+) -> None:
+    await build.create(kube, "a", value="1")
+    await settle()
+    seen: Changes = []
+    running.add_handler(lambda old, new: seen.append((value(old), value(new))))
+    assert seen == [(None, "1")]
+
+
+@pytest.mark.usefixtures("running")
+async def test_a_quiet_watch_is_resumed_and_not_relisted(
+    changes: Changes, clock: VirtualClock, server: ApiServer, link: Link, kube: KubeClient
+) -> None:
+    await build.create(kube, "a", value="1")
+    for _ in range(60):
+        server.bookmark()
+        await clock.advance(60)
+    assert link.watches >= 6, "an hour is longer than six of the longest watches"
+    assert link.lists == 1
+    await build.change(kube, "a", value="2")
+    await settle()
+    assert changes == [(None, "1"), ("1", "2")]
+
+
+@pytest.mark.usefixtures("running")
+async def test_a_bookmark_saves_a_quiet_watch_from_a_relist_after_compaction(
+    clock: VirtualClock, server: ApiServer, link: Link
+) -> None:
+    server.compact()
+    server.bookmark()
+    await settle()
+    link.cut_watches()
+    await clock.advance(5)
+    assert (link.watches, link.lists) == (2, 1)
+
+
+async def test_what_happens_between_two_watches_is_not_missed(
+    changes: Changes,
+    running: Informer[ConfigMap],
+    clock: VirtualClock,
+    link: Link,
+    kube: KubeClient,
+) -> None:
+    await build.create(kube, "a", value="1")
+    await settle()
+    link.is_down = True
+    link.cut_watches()
+    await build.delete(kube, "a")
+    await build.create(kube, "b", value="2")
+    await clock.advance(60)
+    link.is_down = False
+    await clock.advance(60)
+    assert changes == [(None, "1"), ("1", None), (None, "2")]
+    assert [one.metadata.name for one in running] == ["b"]
+    assert link.lists == 1
+
+
+async def test_after_410_silently_deleted_objects_are_reported_as_deleted(
+    changes: Changes,
+    running: Informer[ConfigMap],
+    clock: VirtualClock,
+    server: ApiServer,
+    link: Link,
+    kube: KubeClient,
+) -> None:
+    for name in ("kept", "changed", "deleted"):
+        await build.create(kube, name, value=name)
+    await settle()
+    changes.clear()
+    link.is_down = True
+    link.cut_watches()
+    await settle()
+    await build.delete(kube, "deleted")
+    await build.change(kube, "changed", value="new")
+    server.compact()
+    link.is_down = False
+    await clock.advance(10)
+    assert changes == [("deleted", None), ("changed", "new")]
+    assert {one.metadata.name for one in running} == {"kept", "changed"}
+    assert link.lists == 2
+
+
+@pytest.mark.usefixtures("running")
+async def test_a_half_open_watch_is_noticed_by_the_idle_time_out(
+    changes: Changes, clock: VirtualClock, link: Link, kube: KubeClient
+) -> None:
+    link.is_silent = True
+    await build.create(kube, "a", value="1")
+    await clock.advance(reflector.IDLE_SECONDS_MAX - 1)
+    link.is_silent = False
+    assert changes == []
+    await clock.advance(5)
+    assert changes == [(None, "1")]
+    assert link.lists == 1
+
+
+async def test_a_server_that_ignores_the_wish_for_initial_events_is_listed(
+    informers: Informers, clock: VirtualClock, link: Link, kube: KubeClient
+) -> None:
+    await build.create(kube, "a", value="1")
+    link.is_silent = True  # the bookmark that ends the initial events never comes
+    config_maps = informers.of(CONFIG_MAPS)
+    async with tasks.started(informers.run()):
+        await clock.advance(reflector.IDLE_SECONDS_MAX)
+        assert config_maps.synced.is_set()
+        assert len(config_maps) == 1
+
+
+@pytest.mark.usefixtures("running")
+async def test_a_server_that_ends_every_watch_at_once_is_asked_ever_more_slowly(
+    clock: VirtualClock, link: Link
+) -> None:
+    for _ in range(600):
+        link.cut_watches()
+        await clock.advance(1)
+    assert 10 < link.watches < 60
+
+
+async def test_controllers_share_an_informer_of_the_same_selection(informers: Informers) -> None:
+    assert informers.of(CONFIG_MAPS) is informers.of(CONFIG_MAPS)
+    narrow = Selection(namespace=build.NAMESPACE)
+    assert informers.of(CONFIG_MAPS, narrow) is informers.of(CONFIG_MAPS, narrow)
+    assert informers.of(CONFIG_MAPS, narrow) is not informers.of(CONFIG_MAPS)
+
+
+async def test_an_index_follows_its_objects(running: Informer[ConfigMap], kube: KubeClient) -> None:
+    await build.create(kube, "a", node="one")
+    await settle()
+    by_node = running.index(lambda one: (one.data["node"],))
+    await build.create(kube, "b", node="one")
+    await build.change(kube, "a", node="two")
+    await settle()
+    assert [one.metadata.name for one in by_node.find("one")] == ["b"]
+    assert [one.metadata.name for one in by_node.find("two")] == ["a"]
+    await build.delete(kube, "b")
+    await settle()
+    assert by_node.find("one") == ()
+
+
+async def test_metrics_count_objects_relists_and_events(
+    running: Informer[ConfigMap], kube: KubeClient, metrics: Metrics
+) -> None:
+    await build.create(kube, "a")
+    await build.change(kube, "a", value="1")
+    await settle()
+    sample = metrics.registry.get_sample_value
+    labels = {"resource": "configmaps"}
+    assert sample("lading_informer_objects", labels) == len(running) == 1
+    assert sample("lading_informer_relists_total", labels) == 1
+    assert sample("lading_informer_events_total", labels | {"type": "MODIFIED"}) == 1
+
+
+def test_two_reflectors_do_not_move_in_step() -> None:
+    first, second = (
+        [reflector.RETRY.delay_seconds(failures=n, chance=random.Random(seed)) for n in range(1, 9)]
+        for seed in (1, 2)
+    )
+    assert first != second
+    assert all(delay <= 60 for delay in first + second)

@@ -1,0 +1,153 @@
+"""Events as a person finds them in the API, however often and however fast they were recorded."""
+
+import random
+
+import pytest
+
+from lading.adapters.clock import VirtualClock, settle
+from lading.adapters.kube.client import KubeClient
+from lading.api.events import EVENTS, Event, ObjectReference
+from lading.loop import occurrences, recorder, tasks
+from lading.loop.recorder import Recorder
+from lading.observability.metrics import Metrics
+from tests.loop.faults import Link
+
+POOL = ObjectReference(
+    api_version="machineconfiguration.openshift.io/v1",
+    kind="MachineConfigPool",
+    name="worker",
+    uid="1",
+)
+
+
+@pytest.fixture
+async def subject(
+    link: Link, clock: VirtualClock, chance: random.Random, metrics: Metrics
+) -> Recorder:
+    return Recorder(
+        kube=KubeClient(link),
+        clock=clock,
+        chance=chance,
+        metrics=metrics,
+        controller="lading/pinned-images",
+        instance="lading-0",
+    )
+
+
+def record(subject: Recorder, note: str = "pinned 3 of 3 images", name: str = "worker") -> None:
+    regarding = ObjectReference(kind=POOL.kind, name=name, uid=name, api_version=POOL.api_version)
+    subject.record(regarding, reason="Pinned", action="Pin", note=note)
+
+
+async def events(kube: KubeClient) -> list[Event]:
+    return [event async for event in kube.each(EVENTS)]
+
+
+def dropped(metrics: Metrics) -> float | None:
+    return metrics.registry.get_sample_value("lading_events_dropped_total")
+
+
+async def test_an_event_says_what_happened_to_which_object(
+    subject: Recorder, kube: KubeClient, clock: VirtualClock
+) -> None:
+    async with tasks.started(subject.run()):
+        subject.record(
+            POOL,
+            severity=occurrences.Severity.WARNING,
+            reason="PullFailed",
+            action="Pull",
+            note="quay.io/a: no such image",
+        )
+        await settle()
+    [event] = await events(kube)
+    assert event.metadata.namespace == "default"
+    assert event.regarding == POOL
+    assert (event.type, event.reason, event.action) == ("Warning", "PullFailed", "Pull")
+    assert event.note == "quay.io/a: no such image"
+    assert event.event_time == "2026-01-01T00:00:00.000000Z"
+    assert event.series is None
+
+
+async def test_the_same_again_raises_a_count_with_few_writes(
+    subject: Recorder, kube: KubeClient, clock: VirtualClock, link: Link
+) -> None:
+    async with tasks.started(subject.run()):
+        for _ in range(600):
+            record(subject)
+            await clock.advance(0.1)
+        await clock.advance(60)
+    [event] = await events(kube)
+    assert event.series is not None
+    assert event.series.count == 600
+    assert event.series.last_observed_time == "2026-01-01T00:00:59.900000Z"
+    assert len(link.served) <= 5
+
+
+async def test_the_same_after_a_long_silence_is_a_new_event(
+    subject: Recorder, kube: KubeClient, clock: VirtualClock
+) -> None:
+    async with tasks.started(subject.run()):
+        record(subject)
+        await clock.advance(recorder.SERIES_IDLE_MAX.total_seconds() + 1)
+        record(subject)
+        await settle()
+    assert len(await events(kube)) == 2
+
+
+async def test_a_different_note_is_a_different_event(subject: Recorder, kube: KubeClient) -> None:
+    async with tasks.started(subject.run()):
+        record(subject, "pinned 2 of 3 images")
+        record(subject, "pinned 3 of 3 images")
+        await settle()
+    assert len(await events(kube)) == 2
+
+
+async def test_an_event_survives_a_short_outage(
+    subject: Recorder, kube: KubeClient, clock: VirtualClock, link: Link
+) -> None:
+    link.is_down = True
+    async with tasks.started(subject.run()):
+        record(subject)
+        await clock.advance(1)
+        link.is_down = False
+        await clock.advance(10)
+    assert len(await events(kube)) == 1
+
+
+async def test_a_long_outage_costs_events_and_nothing_else(
+    subject: Recorder, kube: KubeClient, clock: VirtualClock, link: Link, metrics: Metrics
+) -> None:
+    link.is_down = True
+    async with tasks.started(subject.run()):
+        record(subject)
+        await clock.advance(3600)
+        assert dropped(metrics) == 1
+        link.is_down = False
+        record(subject, "and then it worked")
+        await settle()
+    assert [event.note for event in await events(kube)] == ["and then it worked"]
+
+
+async def test_a_flood_is_bounded(subject: Recorder, kube: KubeClient, metrics: Metrics) -> None:
+    for number in range(2 * recorder.UNWRITTEN_MAX):
+        record(subject, name=f"pool-{number}")
+    assert dropped(metrics) == recorder.UNWRITTEN_MAX
+    async with tasks.started(subject.run()):
+        await settle()
+    assert len(await events(kube)) == recorder.UNWRITTEN_MAX
+
+
+async def test_no_secret_gets_into_an_event(subject: Recorder, kube: KubeClient) -> None:
+    async with tasks.started(subject.run()):
+        record(subject, "GET https://me:hunter2@quay.io/v2 with Authorization: Bearer abcdefghijk")
+        await settle()
+    [event] = await events(kube)
+    assert "hunter2" not in event.note
+    assert "abcdefghijk" not in event.note
+    assert "quay.io/v2" in event.note
+
+
+def test_a_long_note_is_cut_between_characters_within_the_limit() -> None:
+    note = occurrences.shortened("ü" * 2000)
+    assert len(note.encode()) <= occurrences.NOTE_BYTES_MAX
+    assert note.endswith("ü…")

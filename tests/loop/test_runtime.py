@@ -1,0 +1,123 @@
+"""The whole loop together: it starts in order, stops in order, and leaves nothing behind."""
+
+import asyncio
+import random
+
+import pytest
+
+from lading.adapters.clock import VirtualClock
+from lading.adapters.kube.client import KubeClient
+from lading.api.coordination import LEASES
+from lading.api.core import CONFIG_MAPS
+from lading.kernel.objects import Key
+from lading.loop import controller, tasks
+from lading.loop.controller import Controller
+from lading.loop.election import Elector, LeadershipLost
+from lading.loop.informer import Informers
+from lading.loop.recorder import Recorder
+from lading.loop.runtime import Runtime
+from lading.observability.metrics import Metrics
+from tests.loop import build
+from tests.loop.faults import Link
+
+
+@pytest.fixture
+def reconciled() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def runtime(
+    informers: Informers,
+    link: Link,
+    clock: VirtualClock,
+    chance: random.Random,
+    metrics: Metrics,
+    reconciled: list[str],
+) -> Runtime:
+    config_maps = informers.of(CONFIG_MAPS)
+
+    async def reconcile(key: Key) -> None:
+        assert config_maps.synced.is_set()
+        reconciled.append(f"began {key.name}")
+        try:
+            await clock.sleep(5)
+            reconciled.append(f"ended {key.name}")
+        finally:
+            lease = await KubeClient(link).get(LEASES, "controller", namespace="lading")
+            assert lease.spec.holder_identity == "lading-0", "work outlived the lease"
+
+    worker = Controller(
+        name="test", reconcile=reconcile, clock=clock, chance=chance, metrics=metrics
+    )
+    worker.watch(config_maps, controller.own_key)
+    client = KubeClient(link)
+    recorder = Recorder(
+        kube=client,
+        clock=clock,
+        chance=chance,
+        metrics=metrics,
+        controller="lading/test",
+        instance="lading-0",
+    )
+    elector = Elector(
+        kube=client,
+        clock=clock,
+        chance=chance,
+        metrics=metrics,
+        namespace="lading",
+        name="controller",
+        identity="lading-0",
+    )
+    return Runtime(informers=informers, controllers=(worker,), support=(recorder,), elector=elector)
+
+
+async def test_work_begins_when_the_caches_are_complete(
+    runtime: Runtime, link: Link, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
+) -> None:
+    await build.create(kube, "a")
+    link.is_down = True
+    async with tasks.started(runtime.run()):
+        await clock.advance(60)
+        assert reconciled == []
+        link.is_down = False
+        await clock.advance(60)
+        assert reconciled == ["began a", "ended a"]
+
+
+async def test_a_clean_shutdown_cancels_releases_and_leaves_no_task(
+    runtime: Runtime, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
+) -> None:
+    await build.create(kube, "a")
+    running = asyncio.create_task(runtime.run())
+    await clock.advance(1)
+    assert reconciled == ["began a"]
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert reconciled == ["began a"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    lease = await kube.get(LEASES, "controller", namespace="lading")
+    assert lease.spec.holder_identity is None
+
+
+async def test_shutdown_is_bounded_when_the_api_server_hangs(
+    runtime: Runtime, link: Link, clock: VirtualClock
+) -> None:
+    running = asyncio.create_task(runtime.run())
+    await clock.advance(1)
+    link.hangs = True
+    running.cancel()
+    await clock.advance(10)
+    assert running.cancelled()
+
+
+async def test_a_lost_lease_ends_the_process(
+    runtime: Runtime, link: Link, clock: VirtualClock
+) -> None:
+    running = asyncio.create_task(runtime.run())
+    await clock.advance(1)
+    link.is_down = True
+    await clock.advance(30)
+    with pytest.RaisesGroup(LeadershipLost):
+        await running

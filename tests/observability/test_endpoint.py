@@ -1,0 +1,61 @@
+"""The health endpoints and the metrics over real HTTP, and the counting exchange."""
+
+import aiohttp
+import prometheus_client
+import pytest
+
+from lading.observability import endpoint, requests
+from lading.observability.metrics import Metrics
+from lading.ports import kube
+from lading.ports.http import Request, Response
+
+
+async def get(url: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.status, await response.text()
+
+
+async def test_ready_means_that_nothing_is_waited_for() -> None:
+    missing = ["pods", "nodes"]
+    async with endpoint.serve(
+        host="127.0.0.1",
+        port=0,
+        registry=prometheus_client.CollectorRegistry(),
+        waiting_for=lambda: tuple(missing),
+    ) as url:
+        assert await get(f"{url}/healthz") == (200, "ok\n")
+        assert await get(f"{url}/readyz") == (503, "waiting for pods, nodes\n")
+        missing.clear()
+        assert await get(f"{url}/readyz") == (200, "ok\n")
+        assert (await get(f"{url}/elsewhere"))[0] == 404
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await get(f"{url}/healthz")
+
+
+async def test_metrics_are_those_of_the_registry_that_was_handed_in() -> None:
+    metrics = Metrics(prometheus_client.CollectorRegistry())
+    metrics.reconciles.labels("pools", "success").inc()
+    async with endpoint.serve(
+        host="::1", port=0, registry=metrics.registry, waiting_for=tuple
+    ) as url:
+        status, text = await get(f"{url}/metrics")
+    assert status == 200
+    assert 'lading_reconciles_total{controller="pools",outcome="success"} 1.0' in text
+
+
+async def test_requests_are_counted_by_method_and_code_also_when_there_is_no_answer() -> None:
+    metrics = Metrics(prometheus_client.CollectorRegistry())
+
+    async def exchange(request: Request) -> Response:
+        if request.path == "/lost":
+            raise kube.Unavailable("connection reset")
+        return Response(status=404)
+
+    measured = requests.measured(exchange, metrics)
+    assert (await measured(Request(method="GET", path="/x"))).status == 404
+    with pytest.raises(kube.Unavailable):
+        await measured(Request(method="PATCH", path="/lost"))
+    sample = metrics.registry.get_sample_value
+    assert sample("lading_client_requests_total", {"method": "GET", "code": "404"}) == 1
+    assert sample("lading_client_requests_total", {"method": "PATCH", "code": "none"}) == 1
+    assert sample("lading_client_request_seconds_count", {"method": "GET"}) == 1
