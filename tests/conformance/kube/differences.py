@@ -1,0 +1,24 @@
+"""Where the embedded server and a real one rightly differ, each with the reason.
+
+A test that is listed must fail on that target: a difference that has gone is taken off the list.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    module: str
+    test: str
+    targets: tuple[str, ...]
+    reason: str
+
+
+DIFFERENCES: tuple[Difference, ...] = ()
+
+
+def reason(module: str, test: str, target: str) -> str:
+    for difference in DIFFERENCES:
+        if (difference.module, difference.test) == (module, test) and target in difference.targets:
+            return difference.reason
+    return ""
