@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicy and its bindings: which apply to a request, and what they say."""

@@ -1,0 +1,66 @@
+"""What a request asks for, as admission policies see it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lading.servers.kube.schema.nodes import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """One write: who, what, on which object, and the object before and after."""
+
+    operation: str
+    """CREATE, UPDATE, DELETE or CONNECT."""
+    group: str
+    version: str
+    kind: str
+    resource: str
+    subresource: str = ""
+    name: str = ""
+    namespace: str = ""
+    object: Document | None = None
+    old_object: Document | None = None
+    namespace_object: Document | None = None
+    user: Document = field(default_factory=dict)
+    """username, uid, groups, extra (lists of texts by key)."""
+    dry_run: bool = False
+    options: Document = field(default_factory=dict)
+    equivalent_versions: tuple[str, ...] = ()
+    """The other served versions of the same resource."""
+
+    def request(self) -> Document:
+        """The `request` variable of expressions."""
+        kind = {"group": self.group, "version": self.version, "kind": self.kind}
+        resource = {"group": self.group, "version": self.version, "resource": self.resource}
+        return {
+            "kind": kind,
+            "resource": resource,
+            "subResource": self.subresource,
+            "requestKind": kind,
+            "requestResource": resource,
+            "requestSubResource": self.subresource,
+            "name": self.name,
+            "namespace": self.namespace,
+            "operation": self.operation,
+            "userInfo": self.user,
+            "dryRun": self.dry_run,
+            "options": self.options,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterQuery:
+    """Which objects a binding takes its parameters from: by name, or by selector."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    """Where namespaced parameters live; meaningless for cluster-scoped ones."""
+    name: str = ""
+    selector: dict[str, Any] | None = None
+
+
+ParameterLookup = Callable[[ParameterQuery], list[Document] | None]
+"""The parameters found; None when the server knows no such kind."""
