@@ -1,0 +1,129 @@
+"""Pins on containerd: a label on the name that is the image's ID, beside labels that say whose.
+
+The ID's name keeps its labels when a tag is pulled again; a tag's name does not. A pin that
+somebody else had set before us is left standing when ours is taken back.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+
+import grpc
+import grpc.aio
+
+from lading.adapters.cri import errors, releases
+from lading.ports import cri
+from lading.ports.cri import Cri, HeldPin, Pin
+from lading.wire import containerd_images_pb2 as pb2
+from lading.wire import rpc
+
+CALL_TIMEOUT_SECONDS = 30.0
+NAMESPACE = (("containerd-namespace", "k8s.io"),)
+"""Where containerd keeps the images that CRI lists."""
+
+PINNED = ("io.cri-containerd.pinned", "pinned")
+OWNER_PREFIX = "lading.dev/pinned-by/"
+"""The rest of the key is the owner; the value holds the references, separated by spaces."""
+FOREIGN = ("lading.dev/pinned-before", "true")
+
+# Earlier releases know the label, but notice a change of it only when they are restarted.
+PINNING_PATCH_BY_LINE = {(1, 6): 25, (1, 7): 10}
+RUNTIMES_WITHOUT_HISTORY = ("lading",)
+
+_SERVICE = pb2.DESCRIPTOR.services_by_name["Images"]
+
+
+class ContainerdPins:
+    def __init__(self, channel: grpc.aio.Channel, runtime: Cri) -> None:
+        self._list = rpc.unary_call(channel, _SERVICE, "List", pb2.ListImagesResponse)
+        self._update = rpc.unary_call(channel, _SERVICE, "Update", pb2.UpdateImageResponse)
+        self._runtime = runtime
+
+    async def cannot_pin(self) -> cri.CannotPin | None:
+        version = await self._runtime.version()
+        if version.name in RUNTIMES_WITHOUT_HISTORY:
+            return None
+        if version.name != "containerd":
+            return cri.CannotPin(f"{version.name} does not pin by containerd's labels")
+        reason = "it does not follow the label of a pin"
+        return releases.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
+
+    async def held(self) -> tuple[HeldPin, ...]:
+        pinned_ids = {image.id for image in await self._runtime.images() if image.pinned}
+        return tuple(
+            HeldPin(pin=pin, effective=pin.image_id in pinned_ids)
+            for record in (await self._records()).values()
+            for pin in _pins(record)
+        )
+
+    async def hold(self, pins: Collection[Pin]) -> None:
+        refusal = await self.cannot_pin()
+        if refusal is not None:
+            raise refusal
+        wanted: dict[str, list[Pin]] = defaultdict(list)
+        for pin in pins:
+            wanted[pin.image_id].append(pin)
+        for record in (await self._records()).values():
+            await self._set_labels(record, _labels(record.labels, wanted.get(record.name, ())))
+
+    async def _records(self) -> dict[str, pb2.Image]:
+        """The records whose names are image IDs."""
+        request = pb2.ListImagesRequest()
+        try:
+            answer = await self._list(request, metadata=NAMESPACE, timeout=CALL_TIMEOUT_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            raise errors.translated(error, call="listing containerd's images") from error
+        return {record.name: record for record in answer.images if _is_id(record.name)}
+
+    async def _set_labels(self, record: pb2.Image, labels: Mapping[str, str]) -> None:
+        keys = record.labels.keys() | labels.keys()
+        changed = sorted(key for key in keys if record.labels.get(key) != labels.get(key))
+        if not changed:
+            return
+        # containerd crashes on an update without a target; with the mask the target stays.
+        image = pb2.Image(name=record.name, labels=labels, target=record.target)
+        request = pb2.UpdateImageRequest(image=image)
+        request.update_mask.paths.extend(f"labels.{key}" for key in changed)
+        try:
+            await self._update(request, metadata=NAMESPACE, timeout=CALL_TIMEOUT_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.NOT_FOUND:
+                return  # removed meanwhile; `held` will not list it
+            raise errors.translated(error, call="labelling", image=record.name) from error
+
+
+def _is_id(name: str) -> bool:
+    return name.startswith("sha256:")
+
+
+def _pins(record: pb2.Image) -> list[Pin]:
+    owners: dict[str, set[str]] = defaultdict(set)
+    for key, references in record.labels.items():
+        if key.startswith(OWNER_PREFIX):
+            for reference in references.split():
+                owners[reference].add(key.removeprefix(OWNER_PREFIX))
+    return [
+        Pin(image=reference, image_id=record.name, owners=tuple(sorted(names)))
+        for reference, names in sorted(owners.items())
+    ]
+
+
+def _labels(before: Mapping[str, str], pins: Collection[Pin]) -> dict[str, str]:
+    """All labels of the record as they must be; what is not ours is kept."""
+    ours = any(key.startswith(OWNER_PREFIX) for key in before)
+    is_foreign = before.get(FOREIGN[0]) == FOREIGN[1] if ours else PINNED[0] in before
+    labels = {
+        key: value
+        for key, value in before.items()
+        if not key.startswith(OWNER_PREFIX) and key not in (PINNED[0], FOREIGN[0])
+    }
+    references: dict[str, set[str]] = defaultdict(set)
+    for pin in pins:
+        for owner in pin.owners:
+            references[owner].add(pin.image)
+    for owner, images in references.items():
+        labels[f"{OWNER_PREFIX}{owner}"] = " ".join(sorted(images))
+    if is_foreign or pins:
+        labels[PINNED[0]] = PINNED[1]
+    if is_foreign and pins:
+        labels[FOREIGN[0]] = FOREIGN[1]
+    return labels

@@ -1,0 +1,92 @@
+"""Pins on CRI-O: one configuration file, a reload, and then a look at what CRI-O made of it.
+
+Whose the pins are is kept in a state file of our own, outside CRI-O's folders. The state is
+written before the configuration, so after a crash a pin is listed as not in force, never lost.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+
+from lading.adapters.cri import crio_config, releases
+from lading.adapters.cri.crio_config import CrioConfig
+from lading.adapters.cri.crio_reload import Reload
+from lading.ports import cri
+from lading.ports.clock import Clock
+from lading.ports.cri import Cri, HeldPin, Pin
+
+# Before these, a reload does not change the pins, or cannot take the last one back.
+PINNING_PATCH_BY_LINE = {(1, 29): 7, (1, 30): 3}
+READ_BACK_SECONDS_MAX = 10.0
+READ_BACK_INTERVAL_SECONDS = 0.1
+
+
+class CrioPins:
+    def __init__(
+        self, runtime: Cri, *, config: CrioConfig, state_file: Path, reload: Reload, clock: Clock
+    ) -> None:
+        self._runtime = runtime
+        self._config = config
+        self._state_file = state_file
+        self._reload = reload
+        self._clock = clock
+
+    async def cannot_pin(self) -> cri.CannotPin | None:
+        version = await self._runtime.version()
+        if version.name != "cri-o":
+            return cri.CannotPin(f"{version.name} does not read CRI-O's configuration")
+        reason = "it needs a restart to notice pins"
+        return (
+            releases.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
+            or self._config.refusal()
+        )
+
+    async def held(self) -> tuple[HeldPin, ...]:
+        """A pin whose image is gone is listed too, as not in force, until it is let go."""
+        pinned_ids = {image.id for image in await self._runtime.images() if image.pinned}
+        return tuple(
+            HeldPin(pin=pin, effective=pin.image_id in pinned_ids) for pin in self._recorded()
+        )
+
+    async def hold(self, pins: Collection[Pin]) -> None:
+        refusal = await self.cannot_pin()
+        if refusal is not None:
+            raise refusal
+        present = {image.id for image in await self._runtime.images()}
+        ours = sorted(
+            (pin for pin in pins if pin.image_id in present),
+            key=lambda pin: (pin.image, pin.image_id),
+        )
+        self._record(ours)
+        changed = self._config.write({pin.image for pin in ours})
+        if changed or not await self._in_force(ours):
+            await self._reload()
+            await self._read_back(ours)
+
+    async def _read_back(self, pins: Collection[Pin]) -> None:
+        """CRI-O reloads in its own time; what it has not done by then is told by `held`."""
+        deadline = self._clock.monotonic() + READ_BACK_SECONDS_MAX
+        while self._clock.monotonic() < deadline:
+            if await self._in_force(pins):
+                return
+            await self._clock.sleep(READ_BACK_INTERVAL_SECONDS)
+
+    async def _in_force(self, pins: Collection[Pin]) -> bool:
+        pinned_ids = {image.id for image in await self._runtime.images() if image.pinned}
+        return {pin.image_id for pin in pins} <= pinned_ids
+
+    def _recorded(self) -> list[Pin]:
+        """An unreadable state is no state: the next `hold` writes it anew."""
+        try:
+            return msgspec.json.decode(self._state_file.read_bytes(), type=list[Pin])
+        except (FileNotFoundError, msgspec.DecodeError):
+            return []
+
+    def _record(self, pins: list[Pin]) -> None:
+        if self._recorded() == pins:
+            return
+        folder = self._state_file.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        text = msgspec.json.encode(pins).decode()
+        crio_config.write_atomically(self._state_file, text, temporary_folder=folder)
