@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import dataclass, field
 
 from lading.kernel import manifests
@@ -45,7 +45,7 @@ class MemoryRegistry:
 
     async def blob(
         self, repository: Reference, descriptor: Descriptor, *, offset: int = 0
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         self.offsets.append(offset)
         content = self.blobs[descriptor.digest]
         for start in range(offset, len(content), PIECE_BYTES):

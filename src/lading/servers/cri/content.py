@@ -10,7 +10,7 @@ import asyncio
 import errno
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,19 +79,21 @@ class ContentStore:
             )
 
     async def put(self, blob: Blob, content: bytes) -> None:
-        async def whole(offset: int) -> AsyncIterator[bytes]:
+        async def whole(offset: int) -> AsyncGenerator[bytes, None]:
             yield content[offset:]
 
         await self.fetch(blob, whole)
 
-    async def fetch(self, blob: Blob, source: Callable[[int], AsyncIterator[bytes]]) -> None:
+    async def fetch(self, blob: Blob, source: Callable[[int], AsyncGenerator[bytes, None]]) -> None:
         """Brings the blob here unless it is; `source(offset)` gives its bytes from there on."""
         lock = self._locks.setdefault(blob.digest, asyncio.Lock())
         async with lock:
             if not self.contains(blob.digest):
                 await self._download(blob, source)
 
-    async def _download(self, blob: Blob, source: Callable[[int], AsyncIterator[bytes]]) -> None:
+    async def _download(
+        self, blob: Blob, source: Callable[[int], AsyncGenerator[bytes, None]]
+    ) -> None:
         partial = self._partial(blob.digest)
         running = hashlib.new(blob.digest.algorithm)
         offset = await asyncio.to_thread(_hash_file, partial, running)
@@ -110,11 +112,11 @@ class ContentStore:
         await _finished(asyncio.to_thread(files.move_into_place, partial, self._path(blob.digest)))
 
     async def _append(
-        self, partial: Path, running: Hash, pieces: AsyncIterator[bytes], expected_bytes: int
+        self, partial: Path, running: Hash, pieces: AsyncGenerator[bytes, None], expected_bytes: int
     ) -> None:
         received_bytes = 0
         with self._opened(partial) as file:
-            async with aclosing(pieces):  # type: ignore[type-var]
+            async with aclosing(pieces):
                 async for piece in pieces:
                     received_bytes += len(piece)
                     if received_bytes > expected_bytes:

@@ -1,0 +1,56 @@
+"""What runtimes say, word for word, and the error of the port that it becomes."""
+
+import grpc
+import grpc.aio
+import pytest
+
+from lading.adapters.cri import errors
+from lading.ports import cri
+
+UNKNOWN, NOT_FOUND = grpc.StatusCode.UNKNOWN, grpc.StatusCode.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "expected"),
+    [
+        (NOT_FOUND, 'failed to resolve "r.io/a:1": r.io/a:1: not found', cri.ImageNotFound),
+        (NOT_FOUND, "no match for platform in manifest: not found", cri.NoMatchingPlatform),
+        (UNKNOWN, "no image found in image index for architecture amd64", cri.NoMatchingPlatform),
+        (UNKNOWN, "reading manifest 1 in r.io/a: manifest unknown", cri.ImageNotFound),
+        (
+            UNKNOWN,
+            "pull access denied, repository does not exist or may require authorization: not found",
+            cri.Unauthorized,
+        ),
+        (UNKNOWN, "unexpected status from HEAD request: 401 Unauthorized", cri.Unauthorized),
+        (UNKNOWN, "unexpected status: 503 Service Unavailable", cri.RegistryUnavailable),
+        (UNKNOWN, "dial tcp 127.0.0.1:9: connect: connection refused", cri.RegistryUnavailable),
+        (UNKNOWN, "RegistryUnavailable: pinging r.io", cri.RegistryUnavailable),
+        (UNKNOWN, "SignatureValidationFailed: no policy", cri.ContentRejected),
+        (UNKNOWN, "failed commit on ref: unexpected commit digest", cri.ContentRejected),
+        (UNKNOWN, "write /blobs: no space left on device", cri.NoSpace),
+        (UNKNOWN, "invalid reference format", cri.InvalidReference),
+        (UNKNOWN, "UnknownHandler: no runtime handler 'x'", cri.UnknownHandler),
+        (grpc.StatusCode.UNAVAILABLE, "connection refused", cri.Unavailable),
+        (grpc.StatusCode.UNAVAILABLE, "RegistryUnavailable: x", cri.RegistryUnavailable),
+        (grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded", cri.TimedOut),
+        (grpc.StatusCode.UNIMPLEMENTED, "unknown method", cri.Unsupported),
+        (UNKNOWN, "something nobody has seen before", cri.CriError),
+    ],
+)
+def test_words_and_codes_become_kinds(
+    code: grpc.StatusCode, said: str, expected: type[cri.CriError]
+) -> None:
+    error = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details=said)
+    translated = errors.translated(error, call="PullImage", image="r.io/a:1")
+    assert type(translated) is expected
+    assert translated.image == "r.io/a:1"
+    assert str(translated) == f"PullImage of r.io/a:1 failed: {said}"
+
+
+def test_words_inside_the_images_own_name_are_not_taken_for_a_reason() -> None:
+    image = "r.io/access-denied/unauthorized:403"
+    said = f"failed to pull {image}: something else"
+    metadata = grpc.aio.Metadata()
+    error = grpc.aio.AioRpcError(UNKNOWN, metadata, metadata, details=said)
+    assert type(errors.translated(error, call="PullImage", image=image)) is cri.CriError

@@ -1,0 +1,168 @@
+"""Pins by containerd's labels, on the embedded service that speaks the same protocol."""
+
+from collections.abc import AsyncIterator
+
+import grpc.aio
+import pytest
+
+from lading.adapters.cri import client, pins_containerd, releases
+from lading.adapters.cri.client import CriClient
+from lading.adapters.cri.pins_containerd import ContainerdPins
+from lading.ports import cri
+from lading.ports.cri import HeldPin, ImageSpec, Pin
+from lading.servers.cri.core import EmbeddedRuntime
+from tests.servers.cri.memory_registry import MemoryRegistry
+
+
+@pytest.fixture
+async def channel(endpoint: str) -> AsyncIterator[grpc.aio.Channel]:
+    async with client.channel_to(endpoint) as channel:
+        yield channel
+
+
+@pytest.fixture
+def pins(channel: grpc.aio.Channel) -> ContainerdPins:
+    return ContainerdPins(channel, CriClient(channel))
+
+
+async def pulled(
+    runtime: EmbeddedRuntime, registry: MemoryRegistry, name: str, *owners: str
+) -> Pin:
+    """An image on the node, and the pin that these sets want for it."""
+    manifest = registry.add_image(f"{name}:1", layers=(name.encode(),))
+    image_id = await runtime.pull(ImageSpec(image=f"{name}:1"))
+    return Pin(image=f"{name}@{manifest.digest}", image_id=image_id, owners=owners)
+
+
+async def pinned_ids(runtime: EmbeddedRuntime) -> set[str]:
+    return {image.id for image in await runtime.images() if image.pinned}
+
+
+async def test_pins_are_held_with_their_owners_and_are_in_force(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    first = await pulled(runtime, registry, "r.io/a", "blue", "green")
+    second = await pulled(runtime, registry, "r.io/b", "green")
+    await pins.hold([first, second])
+    held = await pins.held()
+    assert set(held) == {
+        HeldPin(pin=first, effective=True),
+        HeldPin(pin=second, effective=True),
+    }
+    assert await pinned_ids(runtime) == {first.image_id, second.image_id}
+
+
+async def test_what_is_no_longer_wanted_is_let_go(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    first = await pulled(runtime, registry, "r.io/a", "blue")
+    second = await pulled(runtime, registry, "r.io/b", "blue")
+    await pins.hold([first, second])
+    await pins.hold([second])
+    assert await pins.held() == (HeldPin(pin=second, effective=True),)
+    assert await pinned_ids(runtime) == {second.image_id}
+    await pins.hold([])
+    assert await pins.held() == ()
+    assert await pinned_ids(runtime) == set()
+
+
+async def test_a_pin_survives_pulling_the_tag_again(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    await runtime.pull(ImageSpec(image="r.io/a:1"))
+    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+
+
+async def test_a_label_on_the_tag_does_not_survive_so_pins_are_not_put_there(
+    runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    runtime.set_labels("r.io/a:1", dict([pins_containerd.PINNED]))
+    assert await pinned_ids(runtime) == {pin.image_id}
+    await runtime.pull(ImageSpec(image="r.io/a:1"))
+    assert await pinned_ids(runtime) == set()
+
+
+async def test_an_image_that_is_not_there_gets_no_pin_and_stops_no_other(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    there = await pulled(runtime, registry, "r.io/a", "blue")
+    absent = Pin(image="r.io/b@sha256:0", image_id=f"sha256:{'0' * 64}", owners=("blue",))
+    await pins.hold([absent, there])
+    assert await pins.held() == (HeldPin(pin=there, effective=True),)
+
+
+async def test_a_pin_of_somebody_else_is_neither_listed_nor_taken_back(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    theirs = dict([pins_containerd.PINNED]) | {"another.tool/owner": "them"}
+    runtime.set_labels(pin.image_id, theirs)
+    assert await pins.held() == ()
+    await pins.hold([pin])
+    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    await pins.hold([])
+    assert await pinned_ids(runtime) == {pin.image_id}
+    assert runtime.labelled_names()[pin.image_id][1] == theirs
+
+
+async def test_a_pin_that_somebody_unlabelled_is_shown_as_not_in_force_and_repaired(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    labels = runtime.labelled_names()[pin.image_id][1]
+    key, _ = pins_containerd.PINNED
+    runtime.set_labels(pin.image_id, {k: v for k, v in labels.items() if k != key})
+    assert await pins.held() == (HeldPin(pin=pin, effective=False),)
+    await pins.hold([pin])
+    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+
+
+async def test_two_references_to_one_image_keep_their_own_owners(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    first = await pulled(runtime, registry, "r.io/a", "blue")
+    mirrored = Pin(
+        image=first.image.replace("r.io", "mirror.io"), image_id=first.image_id, owners=("green",)
+    )
+    await pins.hold([first, mirrored])
+    assert {held.pin for held in await pins.held()} == {first, mirrored}
+    await pins.hold([mirrored])
+    assert {held.pin for held in await pins.held()} == {mirrored}
+    assert await pinned_ids(runtime) == {first.image_id}
+
+
+async def test_a_hundred_owners_fit(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    owners = tuple(sorted(f"{number:03}-{'o' * 240}" for number in range(100)))
+    pin = await pulled(runtime, registry, "r.io/a", *owners)
+    await pins.hold([pin])
+    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+
+
+@pytest.mark.parametrize(
+    ("version", "can"),
+    [
+        ("1.6.20~ds1", False),
+        ("v1.6.25", True),
+        ("v1.7.9", False),
+        ("v1.7.10", True),
+        ("v2.0.0-rc.1", True),
+        ("v2.3.1", True),
+        ("1.5.0", False),
+        ("unknown", False),
+    ],
+)
+def test_a_release_that_cannot_pin_is_named_with_the_one_that_can(version: str, can: bool) -> None:
+    refusal = releases.too_old(
+        cri.RuntimeVersion(name="containerd", version=version, api_version="v1"),
+        patch_by_line=pins_containerd.PINNING_PATCH_BY_LINE,
+        reason="it does not follow labels",
+    )
+    assert (refusal is None) is can
+    if refusal is not None:
+        assert version in str(refusal)

@@ -1,0 +1,199 @@
+"""Pins by CRI-O's configuration: the file that is written, when not, and what is read back."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.cri import crio_config
+from lading.adapters.cri.crio_config import CrioConfig
+from lading.adapters.cri.pins_crio import CrioPins
+from lading.kernel import platforms
+from lading.ports import cri
+from lading.ports.cri import HeldPin, ImageSpec, Pin
+from lading.servers.cri.core import PINNED_LABEL, EmbeddedRuntime
+from tests.servers.cri.memory_registry import MemoryRegistry
+
+
+class Crio(EmbeddedRuntime):
+    """Pins what the last file of its folder names, when told to reload, as CRI-O does."""
+
+    release = "1.36.0"
+    reloads = 0
+
+    async def version(self) -> cri.RuntimeVersion:
+        return cri.RuntimeVersion(name="cri-o", version=self.release, api_version="v1")
+
+    def read(self, folder: Path) -> None:
+        self.reloads += 1
+        pinned: list[str] = []
+        for file in sorted(folder.iterdir()):
+            image = tomllib.loads(file.read_text()).get("crio", {}).get("image", {})
+            pinned = image.get("pinned_images", pinned)
+        for name in self.labelled_names():
+            self.set_labels(name, dict([PINNED_LABEL]) if name in pinned else {})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "etc" / "crio.conf.d"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def crio(tmp_path: Path, registry: MemoryRegistry) -> Iterator[Crio]:
+    crio = Crio(
+        root=tmp_path / "storage",
+        registry=registry,
+        clock=SystemClock(),
+        platform=platforms.parse("linux/amd64"),
+    )
+    yield crio
+    crio.close()
+
+
+@pytest.fixture
+def pins(crio: Crio, folder: Path, tmp_path: Path) -> CrioPins:
+    async def reload() -> None:
+        crio.read(folder)
+
+    return CrioPins(
+        crio,
+        config=CrioConfig(main_file=folder.parent / "crio.conf", drop_in_folder=folder),
+        state_file=tmp_path / "state" / "pins.json",
+        reload=reload,
+        clock=SystemClock(),
+    )
+
+
+async def pulled(crio: Crio, registry: MemoryRegistry, name: str, *owners: str) -> Pin:
+    manifest = registry.add_image(f"{name}:1", layers=(name.encode(),))
+    image_id = await crio.pull(ImageSpec(image=f"{name}:1"))
+    return Pin(image=f"{name}@{manifest.digest}", image_id=image_id, owners=owners)
+
+
+def files_in(folder: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in folder.iterdir() if file.is_file()}
+
+
+def written(folder: Path) -> list[str]:
+    document = tomllib.loads((folder / crio_config.OUR_FILE).read_text())
+    pinned: list[str] = document["crio"]["image"]["pinned_images"]
+    return pinned
+
+
+async def test_pins_are_written_read_back_and_survive_a_new_driver(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue", "green")
+    await pins.hold([pin])
+    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    assert written(folder) == [pin.image]
+
+
+async def test_the_same_pins_again_cost_no_write_and_no_reload(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    await pins.hold([pin])
+    assert crio.reloads == 1
+
+
+async def test_a_pin_that_crio_forgot_is_shown_and_asked_for_again(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    for name in crio.labelled_names():
+        crio.set_labels(name, {})
+    assert await pins.held() == (HeldPin(pin=pin, effective=False),)
+    await pins.hold([pin])
+    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+
+
+async def test_pins_of_other_files_stay_in_force_beside_ours(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    (folder / "10-early").write_text('[crio.image]\npinned_images = ["replaced"]\n')
+    (folder / "20-late.toml").write_text('[crio.image]\npinned_images = ["r.io/theirs*"]\n')
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    assert written(folder) == [pin.image, "r.io/theirs*"]
+
+
+async def test_letting_everything_go_removes_the_file(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    await pins.hold([])
+    assert files_in(folder) == {}
+    assert await pins.held() == ()
+    assert not any(image.pinned for image in await crio.images())
+
+
+async def test_nothing_but_the_finished_file_is_ever_in_the_folder(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    assert list(files_in(folder)) == [crio_config.OUR_FILE]
+    assert files_in(folder.parent) == {}, "a temporary file was left behind"
+
+
+async def test_an_image_that_is_not_there_gets_no_pin(pins: CrioPins, folder: Path) -> None:
+    absent = Pin(image="r.io/b@sha256:0", image_id=f"sha256:{'0' * 64}", owners=("blue",))
+    await pins.hold([absent])
+    assert await pins.held() == ()
+    assert files_in(folder) == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        (crio_config.OPENSHIFT_FILE, "", "machine-config-daemon"),
+        (crio_config.OUR_FILE, "# mine\n", "not written by Lading"),
+        ("zzz-last", '[crio.image]\npinned_images = ["x"]\n', "read after"),
+    ],
+)
+async def test_beside_another_manager_nothing_is_written_and_the_reason_is_said(
+    pins: CrioPins,
+    crio: Crio,
+    registry: MemoryRegistry,
+    folder: Path,
+    file: str,
+    content: str,
+    said: str,
+) -> None:
+    (folder / file).write_text(content)
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    with pytest.raises(cri.CannotPin, match=said):
+        await pins.hold([pin])
+    assert files_in(folder) == {file: content}
+    refusal = await pins.cannot_pin()
+    assert refusal is not None
+    assert str(folder / file) in str(refusal)
+
+
+@pytest.mark.parametrize("release", ["1.28.9", "1.29.6", "1.30.2"])
+async def test_a_release_that_needs_a_restart_is_refused(
+    pins: CrioPins, crio: Crio, release: str
+) -> None:
+    crio.release = release
+    with pytest.raises(cri.CannotPin, match=release):
+        await pins.hold([])
+
+
+async def test_a_spoilt_state_file_is_written_anew(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, tmp_path: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "pins.json").write_text("{")
+    assert await pins.held() == ()
+    await pins.hold([pin])
+    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
