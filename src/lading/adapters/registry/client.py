@@ -106,11 +106,11 @@ class RegistryClient:
     async def push_blob(
         self, repository: Reference, descriptor: Descriptor, content: AsyncIterable[bytes]
     ) -> None:
-        endpoint = self._endpoints(repository, Use.PUSH)[-1]
+        endpoint = self._endpoints(repository, Use.PUSH)[0]
         await self._uploads.blob(endpoint, descriptor, content)
 
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> Descriptor:
-        endpoint = self._endpoints(reference, Use.PUSH)[-1]
+        endpoint = self._endpoints(reference, Use.PUSH)[0]
         wanted = reference.tag or str(reference.digest or manifest.digest)
         await self._uploads.manifest(endpoint, wanted, manifest)
         return Descriptor(
@@ -122,8 +122,8 @@ class RegistryClient:
     async def mount(self, repository: Reference, digest: Digest, *, source: Reference) -> bool:
         if source.registry != repository.registry:
             return False
-        endpoint = self._endpoints(repository, Use.PUSH)[-1]
-        origin = self._endpoints(source, Use.PUSH)[-1]
+        endpoint = self._endpoints(repository, Use.PUSH)[0]
+        origin = self._endpoints(source, Use.PUSH)[0]
         return await self._uploads.mount(endpoint, digest, source=origin.repository)
 
     def _endpoints(self, reference: Reference, use: Use) -> tuple[Endpoint, ...]:

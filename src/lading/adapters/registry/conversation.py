@@ -1,6 +1,7 @@
 """Asks one endpoint for one resource, authenticated; refusals become errors."""
 
 from collections.abc import AsyncIterable, Mapping
+from dataclasses import dataclass, field
 
 import aiohttp
 import yarl
@@ -9,49 +10,79 @@ from lading.adapters.registry import answers
 from lading.adapters.registry.authorization import Authorization
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.transport import Call, Transport
+from lading.ports import registry
 
 PULL = "pull"
 PUSH = "pull,push"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What to ask an endpoint; `path` is below the repository, or a URL that the registry gave."""
+
+    method: str
+    path: str | yarl.URL
+    what: str
+    actions: str = PULL
+    also_scopes: frozenset[str] = frozenset()
+    query: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | AsyncIterable[bytes] | None = None
 
 
 class Conversation:
     def __init__(self, transport: Transport, authorization: Authorization) -> None:
         self.transport = transport
         self._authorization = authorization
+        self._plain_http_urls: set[str] = set()
 
-    async def ask(
-        self,
-        endpoint: Endpoint,
-        method: str,
-        path: str | yarl.URL,
-        *,
-        what: str,
-        actions: str = PULL,
-        also_scopes: frozenset[str] = frozenset(),
-        query: tuple[tuple[str, str], ...] = (),
-        headers: Mapping[str, str] | None = None,
-        body: bytes | AsyncIterable[bytes] | None = None,
-    ) -> aiohttp.ClientResponse:
-        """A successful answer; `path` is below the repository, or a URL that the registry gave."""
-        url = _url(endpoint, path).extend_query((*endpoint.query, *query))
-        scopes = also_scopes | {f"repository:{endpoint.repository}:{actions}"}
-        ours = url.origin() == yarl.URL(endpoint.url).origin()
+    async def ask(self, endpoint: Endpoint, question: Question) -> aiohttp.ClientResponse:
+        """A successful answer; whoever takes it releases it."""
+        if not endpoint.may_be_plain_http:
+            return await self._ask(endpoint, question)
+        if endpoint.url in self._plain_http_urls:
+            return await self._ask(endpoint.over_plain_http(), question)
+        try:
+            return await self._ask(endpoint, question)
+        except registry.Unavailable as error:
+            if error.status:
+                raise
+        response = await self._ask(endpoint.over_plain_http(), question)
+        self._plain_http_urls.add(endpoint.url)
+        return response
 
-        async def send(authorization: str) -> aiohttp.ClientResponse:
-            sent = {**endpoint.headers, **(headers or {})} if ours else dict(headers or {})
-            if authorization and ours:
-                sent["Authorization"] = authorization
-            tls = endpoint.tls if ours else True
-            call = Call(method=method, url=url, what=what, headers=sent, body=body, tls=tls)
-            return await self.transport.send(call)
-
-        response = await self._authorization.send(endpoint, scopes, send)
+    async def _ask(self, endpoint: Endpoint, question: Question) -> aiohttp.ClientResponse:
+        scopes = question.also_scopes | {f"repository:{endpoint.repository}:{question.actions}"}
+        response = await self._authorization.send(
+            endpoint,
+            scopes,
+            lambda authorization: self.transport.send(_call(endpoint, question, authorization)),
+        )
         if response.ok:
             return response
         async with response:
-            refusal = await self.transport.read_error(response, what=what)
+            refusal = await self.transport.read_error(response, what=question.what)
             now = self.transport.clock.now()
-            raise answers.error_from(response, refusal, what=what, now=now)
+            raise answers.error_from(response, refusal, what=question.what, now=now)
+
+
+def _call(endpoint: Endpoint, question: Question, authorization: str) -> Call:
+    """The request; what is secret is left out when the registry sent us to another origin."""
+    url = _url(endpoint, question.path).extend_query((*endpoint.query, *question.query))
+    is_ours = url.origin() == yarl.URL(endpoint.url).origin()
+    headers = dict(question.headers)
+    if is_ours:
+        headers |= endpoint.headers
+        if authorization:
+            headers["Authorization"] = authorization
+    return Call(
+        method=question.method,
+        url=url,
+        what=question.what,
+        headers=headers,
+        body=question.body,
+        tls=endpoint.tls if is_ours else True,
+    )
 
 
 def _url(endpoint: Endpoint, path: str | yarl.URL) -> yarl.URL:

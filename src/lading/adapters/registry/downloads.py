@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import aiohttp
 
-from lading.adapters.registry.conversation import Conversation
+from lading.adapters.registry.conversation import Conversation, Question
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.retries import Retries
 from lading.kernel.manifests import Descriptor
@@ -100,7 +100,9 @@ async def _opened(
     if download.position:
         headers["Range"] = f"bytes={download.position}-"
     path = f"blobs/{download.descriptor.digest}"
-    return await conversation.ask(endpoint, "GET", path, what=download.what, headers=headers)
+    return await conversation.ask(
+        endpoint, Question(method="GET", path=path, what=download.what, headers=headers)
+    )
 
 
 async def _rest(

@@ -1,14 +1,13 @@
 """Where a reference is asked for: the registry itself, or mirrors before it.
 
-A `Routing` turns a reference into endpoints, in the order in which to try them; the last one is
-the registry itself, and its word counts. Without any configuration there is only that one, with
-HTTPS, and plain HTTP on this very machine.
+A `Routing` turns a reference into endpoints, in the order in which to try them. Without any
+configuration there is only the registry itself: over HTTPS, and over plain HTTP on this machine.
 """
 
 import ipaddress
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Protocol
@@ -40,6 +39,8 @@ class Endpoint:
     is_mirror: bool = False
     tls: ssl.SSLContext | bool = True
     """True verifies with the system's authorities, False verifies nothing."""
+    may_be_plain_http: bool = False
+    """Plain HTTP is good enough where TLS is not spoken at all."""
     uses: frozenset[Use] = ALL_USES
     headers: Mapping[str, str] = field(default_factory=dict)
     query: tuple[tuple[str, str], ...] = ()
@@ -48,6 +49,10 @@ class Endpoint:
     def image(self) -> str:
         """The name that credentials are looked up by."""
         return f"{self.host}/{self.repository}"
+
+    def over_plain_http(self) -> "Endpoint":
+        url = f"http://{self.url.removeprefix('https://')}"
+        return replace(self, url=url, may_be_plain_http=False)
 
     def resource(self, path: str) -> str:
         return f"{self.url}/{self.repository}/{path}"
@@ -76,10 +81,13 @@ def endpoint_at(
     repository: str,
     *,
     scheme: str = "https",
-    tls: ssl.SSLContext | bool = True,
     is_mirror: bool = False,
+    insecure: bool = False,
 ) -> Endpoint:
-    """An endpoint in the usual place of a host; knows the two oddities of Docker Hub."""
+    """An endpoint in the usual place of a host; knows the two oddities of Docker Hub.
+
+    An insecure one is not verified, and reached over plain HTTP when it speaks no TLS.
+    """
     api_host = host
     if host == DOCKER_HUB:
         api_host = _DOCKER_HUB_API
@@ -88,7 +96,8 @@ def endpoint_at(
         url=f"{scheme}://{api_host}/v2",
         host=host,
         repository=repository,
-        tls=tls,
+        tls=not insecure,
+        may_be_plain_http=insecure,
         is_mirror=is_mirror,
     )
 

@@ -7,7 +7,7 @@ import msgspec
 import yarl
 
 from lading.adapters.registry import limits as bounds
-from lading.adapters.registry.conversation import Conversation
+from lading.adapters.registry.conversation import Conversation, Question
 from lading.adapters.registry.endpoints import Endpoint
 from lading.kernel import digests, manifests
 from lading.kernel.digests import Digest
@@ -32,7 +32,10 @@ class Reads:
     async def manifest(self, endpoint: Endpoint, reference: Reference) -> Manifest:
         what = f"manifest {reference}"
         response = await self._conversation.ask(
-            endpoint, "GET", f"manifests/{_wanted(reference)}", what=what, headers=_ACCEPT
+            endpoint,
+            Question(
+                method="GET", path=f"manifests/{_wanted(reference)}", what=what, headers=_ACCEPT
+            ),
         )
         async with response:
             content = await self._conversation.transport.read(
@@ -48,10 +51,12 @@ class Reads:
     async def head(self, endpoint: Endpoint, reference: Reference) -> Descriptor:
         response = await self._conversation.ask(
             endpoint,
-            "HEAD",
-            f"manifests/{_wanted(reference)}",
-            what=f"manifest {reference}",
-            headers=_ACCEPT,
+            Question(
+                method="HEAD",
+                path=f"manifests/{_wanted(reference)}",
+                what=f"manifest {reference}",
+                headers=_ACCEPT,
+            ),
         )
         response.release()
         digest = reference.digest or _stated_digest(response)
@@ -71,7 +76,7 @@ class Reads:
         query: tuple[tuple[str, str], ...] = (("n", str(bounds.TAGS_PAGE_NAMES)),)
         while True:
             response = await self._conversation.ask(
-                endpoint, "GET", "tags/list", what=what, query=query
+                endpoint, Question(method="GET", path="tags/list", what=what, query=query)
             )
             async with response:
                 body = await self._conversation.transport.read(

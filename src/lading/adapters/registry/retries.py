@@ -1,7 +1,7 @@
 """Tries the endpoints of a reference in turn, and all of them again while that may help.
 
-The registry itself comes last and its word counts: a mirror's refusal only means the next one is
-asked. Between rounds there is a pause, as long as the registry asked for, or growing, with jitter.
+A refusal by the registry itself counts; by a mirror it only means that the next one is asked.
+Between rounds there is a pause: as long as the registry asked for, or growing, with jitter.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -48,6 +48,7 @@ async def _one_round(endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Aw
     for endpoint in endpoints[:-1]:
         try:
             return await ask(endpoint)
-        except RegistryError:
-            continue
+        except RegistryError as error:
+            if not endpoint.is_mirror and not isinstance(error, Transient):
+                raise
     return await ask(endpoints[-1])

@@ -10,7 +10,7 @@ import aiohttp
 import yarl
 
 from lading.adapters.registry import transport
-from lading.adapters.registry.conversation import PUSH, Conversation
+from lading.adapters.registry.conversation import PUSH, Conversation, Question
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.retries import Retries
 from lading.kernel.digests import Digest
@@ -35,16 +35,18 @@ class Uploads:
         location = await self._retries.first([endpoint], lambda each: self._begin(each, what))
         response = await self._conversation.ask(
             endpoint,
-            "PUT",
-            location,
-            what=what,
-            actions=PUSH,
-            query=(("digest", str(descriptor.digest)),),
-            headers={
-                "Content-Type": "application/octet-stream",
-                "Content-Length": str(descriptor.size_bytes),
-            },
-            body=content,
+            Question(
+                method="PUT",
+                path=location,
+                what=what,
+                actions=PUSH,
+                query=(("digest", str(descriptor.digest)),),
+                headers={
+                    "Content-Type": "application/octet-stream",
+                    "Content-Length": str(descriptor.size_bytes),
+                },
+                body=content,
+            ),
         )
         response.release()
 
@@ -54,12 +56,14 @@ class Uploads:
         async def put(each: Endpoint) -> aiohttp.ClientResponse:
             return await self._conversation.ask(
                 each,
-                "PUT",
-                f"manifests/{reference}",
-                what=what,
-                actions=PUSH,
-                headers={"Content-Type": manifest.media_type},
-                body=manifest.content,
+                Question(
+                    method="PUT",
+                    path=f"manifests/{reference}",
+                    what=what,
+                    actions=PUSH,
+                    headers={"Content-Type": manifest.media_type},
+                    body=manifest.content,
+                ),
             )
 
         response = await self._retries.first([endpoint], put)
@@ -72,12 +76,14 @@ class Uploads:
         what = f"mount of blob {digest} from {source} to {endpoint.image}"
         response = await self._conversation.ask(
             endpoint,
-            "POST",
-            "blobs/uploads/",
-            what=what,
-            actions=PUSH,
-            also_scopes=frozenset({f"repository:{source}:pull"}),
-            query=(("mount", str(digest)), ("from", source)),
+            Question(
+                method="POST",
+                path="blobs/uploads/",
+                what=what,
+                actions=PUSH,
+                also_scopes=frozenset({f"repository:{source}:pull"}),
+                query=(("mount", str(digest)), ("from", source)),
+            ),
         )
         response.release()
         if response.status == _CREATED:
@@ -89,7 +95,11 @@ class Uploads:
         async def head(each: Endpoint) -> bool:
             path = f"blobs/{digest}"
             try:
-                (await self._conversation.ask(each, "HEAD", path, what=what)).release()
+                (
+                    await self._conversation.ask(
+                        each, Question(method="HEAD", path=path, what=what)
+                    )
+                ).release()
             except registry.NotFound:
                 return False
             return True
@@ -98,7 +108,7 @@ class Uploads:
 
     async def _begin(self, endpoint: Endpoint, what: str) -> yarl.URL:
         response = await self._conversation.ask(
-            endpoint, "POST", "blobs/uploads/", what=what, actions=PUSH
+            endpoint, Question(method="POST", path="blobs/uploads/", what=what, actions=PUSH)
         )
         response.release()
         return _location(response, what)
@@ -107,7 +117,7 @@ class Uploads:
         """Tidies up; a registry that will not is left to its own purge."""
         try:
             response = await self._conversation.ask(
-                endpoint, "DELETE", location, what=what, actions=PUSH
+                endpoint, Question(method="DELETE", path=location, what=what, actions=PUSH)
             )
         except registry.RegistryError:
             return

@@ -1,0 +1,153 @@
+"""Docker configuration files, containers' auth files and Kubernetes pull secrets, as credentials.
+
+An entry that cannot be read only disables itself: it becomes a `problem` that names it, and the
+others still work. Problems never show a secret.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lading.adapters.registry import image_patterns
+from lading.ports.registry import Credential
+
+FILE_BYTES_MAX = 1024 * 1024  # a Kubernetes Secret cannot be larger
+DOCKER_CONFIG_JSON = "kubernetes.io/dockerconfigjson"
+DOCKER_CFG = "kubernetes.io/dockercfg"
+_NO_USER = "<token>"  # docker's mark for a secret that is an identity token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthFile:
+    """What a file says; `helper_by_pattern` and `default_helper` name programs to ask."""
+
+    credential_by_pattern: Mapping[str, Credential] = field(default_factory=dict, repr=False)
+    helper_by_pattern: Mapping[str, str] = field(default_factory=dict)
+    default_helper: str = ""
+    problems: tuple[str, ...] = ()
+
+
+class _Entry(msgspec.Struct):
+    auth: str = ""
+    username: str = ""
+    password: str = ""
+    identity_token: str = msgspec.field(name="identitytoken", default="")
+    registry_token: str = msgspec.field(name="registrytoken", default="")
+
+
+class _File(msgspec.Struct):
+    auths: dict[str, msgspec.Raw] = {}
+    helper_by_host: dict[str, str] = msgspec.field(name="credHelpers", default_factory=dict)
+    default_helper: str = msgspec.field(name="credsStore", default="")
+
+
+def read(path: Path) -> AuthFile:
+    """The file's content; one that is not there says nothing."""
+    try:
+        with path.open("rb") as file:
+            return parse(file.read(FILE_BYTES_MAX + 1), name=str(path))
+    except FileNotFoundError:
+        return AuthFile()
+    except OSError as error:
+        return AuthFile(problems=(f"{path}: cannot be read: {error.strerror}",))
+
+
+def parse(content: bytes, *, name: str) -> AuthFile:
+    """A docker `config.json` or a containers `auth.json`."""
+    document = _decoded(content, _File)
+    if document is None:
+        return AuthFile(problems=(f"{name}: not a docker configuration in JSON; ignored",))
+    helpers = {
+        image_patterns.normalised(host): helper for host, helper in document.helper_by_host.items()
+    }
+    credentials, problems = _entries(document.auths, name)
+    return AuthFile(
+        credential_by_pattern=credentials,
+        helper_by_pattern=helpers,
+        default_helper=document.default_helper,
+        problems=problems,
+    )
+
+
+def parse_pull_secret(secret_type: str, data: Mapping[str, str], *, name: str) -> AuthFile:
+    """A Kubernetes pull secret; `data` holds base64, as the API gives it.
+
+    Programs that a secret names are not run: a secret may only carry credentials.
+    """
+    key = {DOCKER_CONFIG_JSON: ".dockerconfigjson", DOCKER_CFG: ".dockercfg"}.get(secret_type)
+    if key is None:
+        return AuthFile(problems=(f"{name}: type {secret_type!r} is not a pull secret; ignored",))
+    try:
+        content = base64.b64decode(data.get(key, ""), validate=True)
+    except binascii.Error:
+        content = b""
+    if secret_type == DOCKER_CFG:
+        auths = _decoded(content, dict[str, msgspec.Raw])
+    else:
+        document = _decoded(content, _File)
+        auths = None if document is None else document.auths
+    if auths is None:
+        return AuthFile(problems=(f"{name}: {key} is missing or not in JSON; ignored",))
+    credentials, problems = _entries(auths, name)
+    return AuthFile(credential_by_pattern=credentials, problems=problems)
+
+
+def _entries(
+    auths: Mapping[str, msgspec.Raw], name: str
+) -> tuple[dict[str, Credential], tuple[str, ...]]:
+    credentials: dict[str, Credential] = {}
+    problems: list[str] = []
+    for key, raw in auths.items():
+        entry = _decoded(bytes(raw), _Entry)
+        credential = None if entry is None else _credential(entry)
+        if credential is None:
+            problems.append(f"{name}: the entry for {key[:120]!r} is malformed; ignored")
+        elif credential != Credential():
+            credentials[image_patterns.normalised(key)] = credential
+    return credentials, tuple(problems)
+
+
+def _credential(entry: _Entry) -> Credential | None:
+    """The credential of an entry; an empty one means that a helper has it."""
+    username, password = entry.username, entry.password
+    if entry.auth:
+        try:
+            pair = base64.b64decode(entry.auth, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        username, colon, password = pair.partition(":")
+        if not colon:
+            return None
+    return from_secret(
+        username,
+        password.rstrip("\x00"),
+        identity_token=entry.identity_token,
+        registry_token=entry.registry_token,
+    )
+
+
+def from_secret(
+    username: str, secret: str, *, identity_token: str = "", registry_token: str = ""
+) -> Credential:
+    if username == _NO_USER:
+        return Credential(identity_token=identity_token or secret, registry_token=registry_token)
+    return Credential(
+        username=username,
+        password=secret,
+        identity_token=identity_token,
+        registry_token=registry_token,
+    )
+
+
+def _decoded(content: bytes, kind: Any) -> Any:
+    if len(content) > FILE_BYTES_MAX:
+        return None
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,204 @@
+"""The kubelet's credential-provider plugins, as nodes of the clouds have them.
+
+Reads a `CredentialProviderConfig` and runs the plugins it names by the exec protocol
+`credentialprovider.kubelet.k8s.io/v1`, with the kubelet's rules for which images and how long an
+answer is kept. A provider that is malformed or fails is reported and skipped; the others work.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from lading.adapters.registry import image_patterns
+from lading.adapters.registry.credentials import Table
+from lading.adapters.registry.endpoints import Endpoint
+from lading.adapters.registry.programs import Program, ProgramFailed
+from lading.kernel import durations
+from lading.kernel.errors import Malformed
+from lading.ports.clock import Clock
+from lading.ports.registry import Credential
+
+CONFIG_API_GROUP = "kubelet.config.k8s.io/"
+PROTOCOL = "credentialprovider.kubelet.k8s.io/v1"
+KEPT_ANSWERS_MAX = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    name: str
+    program: Program
+    match_images: tuple[str, ...]
+    kept_for: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderConfig:
+    providers: tuple[Provider, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class _Variable(msgspec.Struct):
+    name: str
+    value: str = ""
+
+
+class _Provider(msgspec.Struct, rename="camel"):
+    name: str
+    match_images: list[str]
+    default_cache_duration: str
+    api_version: str
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+
+
+class _Auth(msgspec.Struct):
+    username: str = ""
+    password: str = ""
+
+
+class _Response(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    cache_key_type: str = ""
+    cache_duration: str | None = None
+    auth: dict[str, _Auth] | None = None
+
+
+def parse(content: bytes, *, name: str, folder: Path) -> ProviderConfig:
+    """The usable providers of a configuration; their programs lie in `folder`."""
+    try:
+        document: Any = yaml.load(content, Loader=yaml.CSafeLoader)
+        entries = document["providers"]
+        is_ours = str(document["apiVersion"]).startswith(CONFIG_API_GROUP)
+    except (yaml.YAMLError, LookupError, TypeError, RecursionError):
+        is_ours, entries = False, []
+    if not is_ours or not isinstance(entries, list):
+        expected = f"expected a CredentialProviderConfig of {CONFIG_API_GROUP}v1"
+        return ProviderConfig(problems=(f"{name}: {expected}; ignored",))
+    providers, problems = [], []
+    for position, entry in enumerate(entries):
+        try:
+            providers.append(_provider(entry, folder))
+        except (msgspec.ValidationError, Malformed) as error:
+            problems.append(f"{name}: providers[{position}]: {error}; ignored")
+    return ProviderConfig(providers=tuple(providers), problems=tuple(problems))
+
+
+def _provider(entry: object, folder: Path) -> Provider:
+    raw = msgspec.convert(entry, _Provider)
+    if "/" in raw.name or raw.name in ("", ".", ".."):
+        raise Malformed(what="provider name", text=raw.name, reason="expected a file name")
+    if raw.api_version != PROTOCOL:
+        raise Malformed(what="apiVersion", text=raw.api_version, reason=f"expected {PROTOCOL}")
+    if not raw.match_images:
+        raise Malformed(what="matchImages", text=raw.match_images, reason="expected at least one")
+    return Provider(
+        name=raw.name,
+        program=Program(
+            command=(str(folder / raw.name), *(raw.args or ())),
+            environment={variable.name: variable.value for variable in raw.env or ()},
+        ),
+        match_images=tuple(image_patterns.normalised(glob) for glob in raw.match_images),
+        kept_for=durations.parse(raw.default_cache_duration),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    credential_by_pattern: Mapping[str, Credential] = field(repr=False)
+    until: float
+
+
+class ProviderSource:
+    """What one provider gives; callers that come at once share one run."""
+
+    def __init__(self, provider: Provider, clock: Clock, report: Callable[[str], None]) -> None:
+        self._provider = provider
+        self._clock = clock
+        self._report = report
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._turn = asyncio.Lock()
+
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        globs = self._provider.match_images
+        if not any(image_patterns.matches(glob, endpoint.image) for glob in globs):
+            return ()
+        async with self._turn:
+            found = self._still_kept(endpoint)
+            if found is None:
+                found = await self._ask(endpoint)
+        return await Table(found).find(endpoint)
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        dropped = [self._kept.pop(key, None) for key in _keys(endpoint)]
+        return any(kept is not None for kept in dropped)
+
+    def _still_kept(self, endpoint: Endpoint) -> Mapping[str, Credential] | None:
+        now = self._clock.monotonic()
+        for key in _keys(endpoint):
+            kept = self._kept.get(key)
+            if kept is not None and kept.until > now:
+                return kept.credential_by_pattern
+        return None
+
+    async def _ask(self, endpoint: Endpoint) -> Mapping[str, Credential]:
+        request = {
+            "apiVersion": PROTOCOL,
+            "kind": "CredentialProviderRequest",
+            "image": endpoint.image,
+        }
+        try:
+            answer = await self._provider.program.run(msgspec.json.encode(request))
+            response = msgspec.json.decode(answer, type=_Response)
+            kept_for = _kept_for(response, self._provider)
+        except (ProgramFailed, Malformed) as error:
+            self._report(f"{endpoint.image}: {error}")
+            return {}
+        except (msgspec.DecodeError, RecursionError):
+            self._report(f"{endpoint.image}: provider {self._provider.name} answered no JSON")
+            return {}
+        found = {
+            image_patterns.normalised(pattern): Credential(
+                username=auth.username, password=auth.password
+            )
+            for pattern, auth in (response.auth or {}).items()
+        }
+        self._keep(response.cache_key_type, endpoint, found, kept_for)
+        return found
+
+    def _keep(
+        self,
+        key_type: str,
+        endpoint: Endpoint,
+        found: Mapping[str, Credential],
+        kept_for: timedelta,
+    ) -> None:
+        key_by_type = dict(zip(("Image", "Registry", "Global"), _keys(endpoint), strict=True))
+        key = key_by_type.get(key_type)
+        if key is None:
+            self._report(
+                f"provider {self._provider.name}: cacheKeyType {key_type[:40]!r} is none of"
+                f" {', '.join(key_by_type)}; the answer is used once"
+            )
+            return
+        self._kept[key] = _Kept(found, self._clock.monotonic() + kept_for.total_seconds())
+        self._kept.move_to_end(key)
+        while len(self._kept) > KEPT_ANSWERS_MAX:
+            self._kept.popitem(last=False)
+
+
+def _keys(endpoint: Endpoint) -> tuple[str, str, str]:
+    """The cache keys of an image, of its registry, and of everything."""
+    return f"image {endpoint.image}", f"registry {endpoint.host}", "everything"
+
+
+def _kept_for(response: _Response, provider: Provider) -> timedelta:
+    if response.cache_duration is None:
+        return provider.kept_for
+    return durations.parse(response.cache_duration)
