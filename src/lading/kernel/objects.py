@@ -37,6 +37,34 @@ class ObjectMeta(Model, frozen=True, kw_only=True):
     deletion_timestamp: str = ""
 
 
+class ManagedFields(Model, frozen=True, kw_only=True):
+    """Which fields a manager owns, in the form that server-side apply keeps them."""
+
+    manager: str = ""
+    operation: str = ""
+    subresource: str = ""
+    fields_v1: dict[str, Any] = msgspec.field(name="fieldsV1", default_factory=dict)
+
+
+class OwnedMeta(ObjectMeta, frozen=True, kw_only=True):
+    """Metadata that also tells who owns which field, for the few kinds where we must know."""
+
+    managed_fields: tuple[ManagedFields, ...] = ()
+
+    def applied_names(self, manager: str, *path: str) -> frozenset[str]:
+        """The `name` keys of the list entries at `path` that the manager applied."""
+        names: set[str] = set()
+        for entry in self.managed_fields:
+            if (entry.manager, entry.operation, entry.subresource) != (manager, "Apply", ""):
+                continue
+            fields: Any = entry.fields_v1
+            for step in path:
+                fields = fields.get(f"f:{step}", {})
+            keys = (field.removeprefix("k:") for field in fields if field.startswith("k:"))
+            names.update(msgspec.json.decode(key)["name"] for key in keys)
+        return frozenset(names)
+
+
 class Object(Model, frozen=True, kw_only=True):
     """The base of every kind; `apiVersion` and `kind` are absent inside lists."""
 

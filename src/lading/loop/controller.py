@@ -69,12 +69,17 @@ class Controller:
         self._log = log.bind(controller=name)
         metrics.watch_queue(name, lambda: len(self._queue))
 
-    def watch(self, informer: Informer[T], mapping: Mapping[T]) -> None:
-        """Reconciles the keys that the mapping finds for each change of the informer."""
+    def watch(
+        self, informer: Informer[T], mapping: Mapping[T], *, settle_seconds: float = 0.0
+    ) -> None:
+        """Reconciles the keys that the mapping finds for each change of the informer.
+
+        With `settle_seconds`, changes that come close together cost one reconcile.
+        """
 
         def enqueue(old: T | None, new: T | None) -> None:
             for key in mapping(old, new):
-                self._queue.add(key)
+                self._queue.add_after(key, settle_seconds)
 
         informer.add_handler(enqueue)
 

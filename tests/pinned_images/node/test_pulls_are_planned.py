@@ -19,6 +19,7 @@ from tests.pinned_images.node.worlds import (
     NOW,
     RUNNING,
     actions_of,
+    budget,
     failed,
     image_set,
     key,
@@ -26,7 +27,6 @@ from tests.pinned_images.node.worlds import (
     observed,
     planned,
     present,
-    space,
     status_of,
 )
 
@@ -129,7 +129,7 @@ def test_disk_pressure_cancels_what_is_being_pulled() -> None:
 
 
 def test_a_set_that_does_not_fit_is_refused_whole_and_others_go_on() -> None:
-    seen = observed(known=["a", "b", "c"], space=space(free_mib=50))
+    seen = observed(known=["a", "b", "c"], budget=budget(free_mib=50))
     plan = planned([image_set("large", "a", "b", "c"), image_set("small", "c")], seen)
     assert [action.key for action in actions_of(plan, StartPull)] == [key("c")]
     (large, small) = status_of(plan).pinned_image_sets
@@ -144,9 +144,9 @@ def test_layers_are_counted_once_over_all_sets() -> None:
         key(name): Resolution(pull_reference=key(name).image, layers=(shared, layer(name, 1)))
         for name in ("a", "b")
     }
-    seen = observed(resolutions=resolutions, space=space(free_mib=24))
+    seen = observed(resolutions=resolutions, budget=budget(free_mib=24))
     assert started([image_set("s", "a"), image_set("t", "b")], seen) == ["a", "b"]
-    tight = observed(resolutions=resolutions, space=space(free_mib=23))
+    tight = observed(resolutions=resolutions, budget=budget(free_mib=23))
     assert started([image_set("s", "a"), image_set("t", "b")], tight) == ["a"]
 
 
@@ -156,19 +156,19 @@ def test_layers_that_are_already_here_cost_nothing() -> None:
         key(name): Resolution(pull_reference=key(name).image, layers=(shared, layer(name, 1)))
         for name in ("a", "b")
     }
-    seen = observed(images=present("a"), resolutions=resolutions, space=space(free_mib=2))
+    seen = observed(images=present("a"), resolutions=resolutions, budget=budget(free_mib=2))
     assert started([image_set("s", "a", "b")], seen) == ["b"]
 
 
 def test_what_the_kubelet_needs_free_is_not_ours() -> None:
-    seen = observed(known=["a"], space=space(free_mib=100, reserve_mib=90))
+    seen = observed(known=["a"], budget=budget(free_mib=100, reserve_mib=90))
     plan = planned([image_set("s", "a")], seen)
     assert actions_of(plan, StartPull) == []
     assert "90 MiB must stay free" in status_of(plan).conditions[0].message
 
 
 def test_a_pull_under_way_is_not_refused_for_the_space_it_is_using() -> None:
-    seen = observed(known=["a", "b"], pulls={key("a"): RUNNING}, space=space(free_mib=20))
+    seen = observed(known=["a", "b"], pulls={key("a"): RUNNING}, budget=budget(free_mib=20))
     assert started([image_set("s", "a", "b")], seen) == ["b"]
 
 

@@ -9,6 +9,7 @@ from lading.kernel.digests import Digest
 from lading.kernel.planning import Plan
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.types import (
+    Budget,
     Desired,
     DesiredSet,
     Fault,
@@ -20,7 +21,6 @@ from lading.pinned_images.node.types import (
     Pull,
     Resolution,
     Settings,
-    Space,
     WriteStatus,
 )
 from lading.ports.cri import HeldPin, Pin
@@ -85,8 +85,8 @@ def failed(kind: FaultKind, *, attempts: int = 1, message: str = "it broke") -> 
 RUNNING = Pull(running=True, attempts=1)
 
 
-def space(free_mib: int, reserve_mib: int = 0) -> Space:
-    return Space(
+def budget(free_mib: int, reserve_mib: int = 0) -> Budget:
+    return Budget(
         capacity_bytes=100_000 * MIB,
         free_bytes=free_mib * MIB,
         reserve_bytes=reserve_mib * MIB,

@@ -7,7 +7,7 @@ from lading.api.definitions import AGE, Column, Definition
 from lading.api.machineconfiguration import group
 from lading.kernel.conditions import Condition
 from lading.kernel.fields import Field, Rule
-from lading.kernel.objects import Model, Object, Resource
+from lading.kernel.objects import Model, Object, OwnedMeta, Resource
 from lading.kernel.selectors import LabelSelector
 
 
@@ -131,6 +131,7 @@ class MachineConfigPoolStatus(Model, frozen=True, kw_only=True):
 class MachineConfigPool(Object, frozen=True, kw_only=True):
     """A group of nodes that is configured alike."""
 
+    metadata: OwnedMeta = OwnedMeta()
     spec: Annotated[
         MachineConfigPoolSpec, Field("Which nodes are in the pool and which sets they hold.")
     ]

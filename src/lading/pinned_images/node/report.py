@@ -60,10 +60,12 @@ def status(
     entries = {entry.name: entry for entry in last.pinned_image_sets}
     found = last.conditions
     for condition in (_progressing(verdicts, observed), _degraded(verdicts, observed)):
-        found = conditions.with_condition(found, condition, now=now)
+        said = msgspec.structs.replace(condition, observed_generation=desired.generation)
+        found = conditions.with_condition(found, said, now=now)
     ordered = sorted(verdicts, key=lambda verdict: verdict.desired.name)
     return msgspec.structs.replace(
         last,
+        observed_generation=desired.generation,
         conditions=found,
         pinned_image_sets=tuple(
             _entry(verdict, entries.get(verdict.desired.name)) for verdict in ordered

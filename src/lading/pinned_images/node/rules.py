@@ -163,15 +163,15 @@ def _troubles(
 
 def storage_refusal(*, needed_bytes: int, observed: Observed, factor: float) -> Trouble | None:
     """The images do not fit beside what must stay free."""
-    if observed.space is None or needed_bytes * factor <= observed.space.budget_bytes:
+    if observed.budget is None or needed_bytes * factor <= observed.budget.usable_bytes:
         return None
-    space = observed.space
+    budget = observed.budget
     shown = quantities.format_bytes
     return Trouble(
         reason=Reason.INSUFFICIENT_STORAGE,
         message=(
             f"needs {shown(int(needed_bytes * factor))} of disk for {shown(needed_bytes)} to pull, "
-            f"but of {shown(space.free_bytes)} free {shown(space.reserve_bytes)} must stay free "
-            f"for {space.reserve_reason}"
+            f"but of {shown(budget.free_bytes)} free {shown(budget.reserve_bytes)} must stay free "
+            f"for {budget.reserve_reason}"
         ),
     )

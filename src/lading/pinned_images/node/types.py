@@ -49,6 +49,8 @@ class Settings:
 class Desired:
     node_name: str
     sets: tuple[DesiredSet, ...]
+    generation: int = 0
+    """Of the MachineConfigNode that the status is about."""
     settings: Settings = Settings()
 
 
@@ -109,7 +111,7 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class Budget:
     """The image file system as it is, and what must stay free of it."""
 
     capacity_bytes: int
@@ -118,7 +120,7 @@ class Space:
     reserve_reason: str = "the kubelet's limits"
 
     @property
-    def budget_bytes(self) -> int:
+    def usable_bytes(self) -> int:
         return max(0, self.free_bytes - self.reserve_bytes)
 
 
@@ -137,7 +139,7 @@ class Observed:
     resolutions: Mapping[ImageKey, Resolution] = field(default_factory=dict)
     unresolved: frozenset[ImageKey] = frozenset()
     """Tried and failed: the runtime may still know a way, so they are pulled with no size."""
-    space: Space | None = None
+    budget: Budget | None = None
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
     status_written_at: datetime | None = None

@@ -1,0 +1,97 @@
+"""Carries out the cluster's plans, by server-side apply: fields of other managers stay theirs."""
+
+from typing import Any, assert_never
+
+import msgspec
+
+from lading.api.core import NODES
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOLS,
+    PoolSynchronizerType,
+)
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.kernel.objects import Resource
+from lading.pinned_images.cluster import report
+from lading.pinned_images.cluster.plan import FIELD_MANAGER
+from lading.pinned_images.cluster.types import (
+    CreatePool,
+    DescribeNode,
+    EnterSets,
+    WritePoolStatus,
+    WriteSetStatus,
+)
+from lading.ports import kube
+from lading.ports.kube import Kube
+
+ClusterAction = CreatePool | EnterSets | WritePoolStatus | WriteSetStatus | DescribeNode
+_POOL_CONDITIONS = (report.DEGRADED, report.SETS_DEGRADED)
+
+
+async def apply(action: ClusterAction, api: Kube) -> None:
+    match action:
+        case CreatePool(name=name, spec=spec):
+            await _create(api, _body(MACHINE_CONFIG_POOLS, name, spec=spec))
+        case EnterSets(pool=name, sets=sets):
+            entries = [{"name": one} for one in sets]
+            body = _body(MACHINE_CONFIG_POOLS, name, spec={"pinnedImageSets": entries})
+            await _apply(api, MACHINE_CONFIG_POOLS, body)
+        case WritePoolStatus(pool=name):
+            body = _body(MACHINE_CONFIG_POOLS, name, status=_pool_part(action))
+            await _apply(api, MACHINE_CONFIG_POOLS, body, subresource="status")
+        case WriteSetStatus(image_set=name, status=status):
+            body = _body(PINNED_IMAGE_SETS, name, status=msgspec.to_builtins(status))
+            await _apply(api, PINNED_IMAGE_SETS, body, subresource="status")
+        case DescribeNode():
+            await _apply(api, MACHINE_CONFIG_NODES, _machine_config_node(action))
+        case _:
+            assert_never(action)
+
+
+async def _create(api: Kube, body: dict[str, Any]) -> None:
+    try:
+        await api.create(MACHINE_CONFIG_POOLS, body)
+    except kube.AlreadyExists:
+        return  # somebody was quicker; theirs stands
+
+
+async def _apply(
+    api: Kube, resource: Resource[Any], body: dict[str, Any], *, subresource: str = ""
+) -> None:
+    await api.apply(
+        resource, body, field_manager=FIELD_MANAGER, force=True, subresource=subresource
+    )
+
+
+def _body(resource: Resource[Any], name: str, **parts: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name},
+        **parts,
+    }
+
+
+def _pool_part(action: WritePoolStatus) -> dict[str, Any]:
+    """Only what is ours in the status of a pool that others report on too."""
+    whole = msgspec.to_builtins(action.status)
+    ours = PoolSynchronizerType.PINNED_IMAGE_SETS
+    return {
+        "poolSynchronizersStatus": [
+            one for one in whole["poolSynchronizersStatus"] if one["poolSynchronizerType"] == ours
+        ],
+        "conditions": [one for one in whole["conditions"] if one["type"] in _POOL_CONDITIONS],
+    }
+
+
+def _machine_config_node(action: DescribeNode) -> dict[str, Any]:
+    node = action.node.metadata
+    body = _body(
+        MACHINE_CONFIG_NODES,
+        node.name,
+        spec={"node": {"name": node.name}, "pool": {"name": action.pool}},
+    )
+    body["metadata"]["ownerReferences"] = [
+        {"apiVersion": NODES.api_version, "kind": NODES.kind, "name": node.name, "uid": node.uid}
+    ]
+    return body

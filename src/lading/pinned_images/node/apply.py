@@ -1,0 +1,67 @@
+"""Carries out the plan of a node. Pulls are handed to the engine and never waited for."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, assert_never
+
+import msgspec
+
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.pinned_images.node import report
+from lading.pinned_images.node.observe import NodeTools
+from lading.pinned_images.node.types import (
+    CancelPull,
+    ImageKey,
+    RecordEvent,
+    ResolveImages,
+    StartPull,
+    WritePins,
+    WriteStatus,
+)
+from lading.ports.cri import ImageSpec
+
+NodeAction = StartPull | CancelPull | ResolveImages | WritePins | WriteStatus | RecordEvent
+OUR_CONDITIONS = (report.PROGRESSING, report.DEGRADED)
+
+
+async def apply(
+    action: NodeAction,
+    tools: NodeTools,
+    *,
+    write_status: Callable[[MachineConfigNodeStatus], Awaitable[None]],
+    record: Callable[[RecordEvent], None],
+) -> None:
+    match action:
+        case StartPull(key=key, pull_reference=reference):
+            tools.pulls.start(key, _spec(key, reference, tools))
+        case CancelPull(key=key):
+            tools.pulls.cancel(key)
+        case ResolveImages(keys=keys):
+            tools.resolver.resolve(keys)
+        case WritePins(pins=pins):
+            await tools.pins.hold(pins)
+        case WriteStatus(status=status):
+            await write_status(status)
+        case RecordEvent() as event:
+            record(event)
+        case _:
+            assert_never(action)
+
+
+def _spec(key: ImageKey, pull_reference: str, tools: NodeTools) -> ImageSpec:
+    if tools.handlers_honoured:
+        return ImageSpec(image=key.image, runtime_handler=key.runtime_handler)
+    return ImageSpec(image=pull_reference)
+
+
+def status_body(status: MachineConfigNodeStatus) -> dict[str, Any]:
+    """The part of the status that the node owns, for server-side apply."""
+    whole = msgspec.to_builtins(status)
+    return {
+        "observedGeneration": status.observed_generation,
+        "pinnedImageSets": whole.get("pinnedImageSets", []),
+        "conditions": [
+            condition
+            for condition in whole.get("conditions", [])
+            if condition["type"] in OUR_CONDITIONS
+        ],
+    }

@@ -1,0 +1,189 @@
+"""Wires the node's corridor to the cluster: which changes matter, where the status goes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lading.api.core import NODES, Node
+from lading.api.machineconfiguration.machine_config_node import (
+    MACHINE_CONFIG_NODES,
+    MachineConfigNode,
+    MachineConfigNodeStatus,
+)
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOLS,
+    MachineConfigPool,
+)
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
+from lading.api.node import RUNTIME_CLASSES, RuntimeClass
+from lading.kernel.objects import Key
+from lading.kernel.planning import Plan
+from lading.loop import corridor, occurrences
+from lading.loop.controller import Controller
+from lading.loop.informer import Informer, Informers
+from lading.loop.occurrences import Severity
+from lading.loop.recorder import Recorder
+from lading.pinned_images.node import apply, desire, observe
+from lading.pinned_images.node import plan as policy
+from lading.pinned_images.node.apply import NodeAction
+from lading.pinned_images.node.observe import NodeTools
+from lading.pinned_images.node.types import Desired, Observed, RecordEvent, Settings
+from lading.ports.clock import Clock
+from lading.ports.kube import Kube, Selection
+
+FIELD_MANAGER = "lading-agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caches:
+    nodes: Informer[Node]
+    pools: Informer[MachineConfigPool]
+    sets: Informer[PinnedImageSet]
+    machine_config_nodes: Informer[MachineConfigNode]
+    runtime_classes: Informer[RuntimeClass]
+
+    @classmethod
+    def of(cls, informers: Informers, node_name: str) -> "Caches":
+        own = Selection(field_selector=f"metadata.name={node_name}")
+        return cls(
+            nodes=informers.of(NODES, own),
+            pools=informers.of(MACHINE_CONFIG_POOLS),
+            sets=informers.of(PINNED_IMAGE_SETS),
+            machine_config_nodes=informers.of(MACHINE_CONFIG_NODES, own),
+            runtime_classes=informers.of(RUNTIME_CLASSES),
+        )
+
+
+class NodeReconciler:
+    """The corridor of one node; the key is always the node itself."""
+
+    def __init__(
+        self,
+        *,
+        node_name: str,
+        kube: Kube,
+        clock: Clock,
+        caches: Caches,
+        tools: NodeTools,
+        recorder: Recorder,
+        settings: Settings,
+        by_runtime_class: bool,
+    ) -> None:
+        self._key = Key("", node_name)
+        self._kube = kube
+        self._clock = clock
+        self._caches = caches
+        self._tools = tools
+        self._recorder = recorder
+        self._settings = settings
+        self._by_runtime_class = by_runtime_class
+        self._first_seen: dict[tuple[str, int], datetime] = {}
+        self._written: MachineConfigNode | None = None
+        self._written_at: datetime | None = None
+
+    async def reconcile(self, key: Key) -> datetime | None:
+        return await corridor.walk(self, key, self._clock)
+
+    async def observe(self, key: Key) -> tuple[Desired, Observed] | None:
+        node = self._caches.nodes.get(self._key)
+        if node is None:
+            return None
+        mine = self._newest()
+        desired = self._desired(node, mine)
+        self._forget_unwanted(desired)
+        observed = await observe.observe(
+            self._tools,
+            desired,
+            node=node,
+            last_status=mine.status if mine else MachineConfigNodeStatus(),
+            status_written_at=self._written_at,
+        )
+        return desired, observed
+
+    def plan(self, observed: tuple[Desired, Observed] | None, now: datetime) -> Plan:
+        return policy.plan(*observed, now) if observed else Plan()
+
+    async def apply(self, action: NodeAction) -> None:
+        await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
+
+    def _desired(self, node: Node, mine: MachineConfigNode | None) -> Desired:
+        now = self._clock.now()
+        for image_set in self._caches.sets:
+            generation = image_set.metadata.uid, image_set.metadata.generation
+            self._first_seen.setdefault(generation, now)
+        return desire.desired(
+            node,
+            self._caches.pools,
+            self._caches.sets,
+            handlers=self._handlers(),
+            first_seen=self._first_seen,
+            settings=self._settings,
+            generation=mine.metadata.generation if mine else 0,
+            now=now,
+        )
+
+    def _handlers(self) -> dict[str, str] | None:
+        if not self._by_runtime_class:
+            return None
+        return {one.metadata.name: one.handler for one in self._caches.runtime_classes}
+
+    def _forget_unwanted(self, desired: Desired) -> None:
+        wanted = {key for image_set in desired.sets for key in image_set.images}
+        self._tools.pulls.forget(set(self._tools.pulls.snapshot()) - wanted)
+        live = {(one.metadata.uid, one.metadata.generation) for one in self._caches.sets}
+        for gone in self._first_seen.keys() - live:
+            del self._first_seen[gone]
+
+    def _newest(self) -> MachineConfigNode | None:
+        """What we wrote ourselves, until the cache has it too."""
+        cached = self._caches.machine_config_nodes.get(self._key)
+        if cached is None or self._written is None:
+            return cached
+        return max(cached, self._written, key=lambda one: int(one.metadata.resource_version or 0))
+
+    async def _write_status(self, status: MachineConfigNodeStatus) -> None:
+        body = {
+            "apiVersion": MACHINE_CONFIG_NODES.api_version,
+            "kind": MACHINE_CONFIG_NODES.kind,
+            "metadata": {"name": self._key.name},
+            "status": apply.status_body(status),
+        }
+        with corridor.precondition(f"MachineConfigNode {self._key}"):
+            self._written = await self._kube.apply(
+                MACHINE_CONFIG_NODES,
+                body,
+                field_manager=FIELD_MANAGER,
+                force=True,
+                subresource="status",
+            )
+        self._written_at = self._clock.now()
+
+    def _record(self, event: RecordEvent) -> None:
+        mine = self._newest()
+        if mine is None:
+            return
+        self._recorder.record(
+            occurrences.reference(MACHINE_CONFIG_NODES, mine),
+            reason=event.reason,
+            action="SynchronizePinnedImageSets",
+            note=f"set {event.set_name}: {event.because}",
+            severity=Severity.WARNING if event.warning else Severity.NORMAL,
+        )
+
+
+def watch(controller: Controller, caches: Caches, node_name: str) -> None:
+    """Any change of anything that the node depends on leads to its one key."""
+
+    def own_node(old: object, new: object) -> Iterable[Key]:
+        return (Key("", node_name),)
+
+    watched: tuple[Informer[Any], ...] = (
+        caches.nodes,
+        caches.pools,
+        caches.sets,
+        caches.machine_config_nodes,
+        caches.runtime_classes,
+    )
+    for informer in watched:
+        controller.watch(informer, own_node)

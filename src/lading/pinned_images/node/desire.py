@@ -1,0 +1,109 @@
+"""What this node should hold, from the objects of the cluster. Pure."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from lading.api.core import Node
+from lading.api.machineconfiguration.machine_config_pool import (
+    MachineConfigPool,
+    PoolSynchronizerType,
+)
+from lading.api.machineconfiguration.pinned_image_set import PinnedImage, PinnedImageSet
+from lading.pinned_images import rules
+from lading.pinned_images.node.types import Desired, DesiredSet, ImageKey, Settings
+
+CONTROL_PLANE_PULLS_AT_ONCE_MAX = 2  # etcd shares the disk there
+START_SPREAD_PER_NODE = timedelta(milliseconds=100)
+START_SPREAD_MAX = timedelta(minutes=1)
+
+FirstSeen = Mapping[tuple[str, int], datetime]
+"""When a generation was first seen, by (uid of the set, generation)."""
+
+
+def desired(
+    node: Node,
+    pools: Iterable[MachineConfigPool],
+    sets: Iterable[PinnedImageSet],
+    *,
+    handlers: Mapping[str, str] | None,
+    first_seen: FirstSeen,
+    settings: Settings,
+    generation: int,
+    now: datetime,
+) -> Desired:
+    """`handlers` is runtime class -> handler; None when images are not told apart by class."""
+    pools = tuple(pools)
+    mine = rules.sets_of_node(node, pools, sets)
+    return Desired(
+        node_name=node.metadata.name,
+        sets=tuple(
+            desired_set(image_set, handlers=handlers, first_seen=first_seen, now=now)
+            for image_set in mine
+        ),
+        settings=_settings_for(node, pools, settings),
+        generation=generation,
+    )
+
+
+def desired_set(
+    image_set: PinnedImageSet,
+    *,
+    handlers: Mapping[str, str] | None,
+    first_seen: FirstSeen,
+    now: datetime,
+) -> DesiredSet:
+    keys: list[ImageKey] = []
+    problems: list[str] = []
+    for image in image_set.spec.pinned_images:
+        for found in _keys(image, handlers):
+            (keys if isinstance(found, ImageKey) else problems).append(found)  # type: ignore[arg-type]
+    meta = image_set.metadata
+    return DesiredSet(
+        name=meta.name,
+        generation=meta.generation,
+        images=tuple(dict.fromkeys(keys)),
+        unresolvable=tuple(dict.fromkeys(problems)),
+        first_seen_at=first_seen.get((meta.uid, meta.generation), now),
+    )
+
+
+def _keys(image: PinnedImage, handlers: Mapping[str, str] | None) -> Iterable[ImageKey | str]:
+    if not image.runtime_class_names:
+        yield ImageKey(image.name)
+        return
+    for name in image.runtime_class_names:
+        if handlers is None:
+            yield (
+                f"{image.name} names runtime class {name!r}, but the feature gate "
+                "RuntimeClassInImageCriApi is off on this node"
+            )
+        elif name not in handlers:
+            yield f"{image.name} names runtime class {name!r}, which does not exist"
+        else:
+            yield ImageKey(image.name, handlers[name])
+
+
+def _settings_for(node: Node, pools: tuple[MachineConfigPool, ...], settings: Settings) -> Settings:
+    control_plane = rules.CONTROL_PLANE_LABEL in node.metadata.labels
+    at_once = settings.pulls_at_once_max
+    if control_plane:
+        at_once = min(at_once, CONTROL_PLANE_PULLS_AT_ONCE_MAX)
+    machines = max((_machine_count(pool) for pool in rules.pools_of_node(node, pools)), default=0)
+    return Settings(
+        pulls_at_once_max=at_once,
+        expansion_factor=settings.expansion_factor,
+        start_spread=min(START_SPREAD_PER_NODE * machines, START_SPREAD_MAX),
+        round=settings.round,
+        status_interval_min=settings.status_interval_min,
+    )
+
+
+def _machine_count(pool: MachineConfigPool) -> int:
+    return max(
+        (
+            status.machine_count
+            for status in pool.status.pool_synchronizers_status
+            if status.pool_synchronizer_type is PoolSynchronizerType.PINNED_IMAGE_SETS
+        ),
+        default=0,
+    )

@@ -1,0 +1,100 @@
+"""Reads the node as it is: the runtime's images and pins, the disk, the ledgers. Writes nothing."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lading.api.core import Node
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.kernel.conditions import Truth
+from lading.pinned_images.node import limits, skew
+from lading.pinned_images.node.pulls import PullEngine
+from lading.pinned_images.node.resolutions import Resolver
+from lading.pinned_images.node.types import Budget, Desired, ImageKey, Observed, Present, Resolution
+from lading.ports.cri import Cri, Image, Pins
+from lading.ports.disk import Disk
+from lading.ports.kubelet import Kubelet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTools:
+    """The parts of one node that are read and driven together."""
+
+    cri: Cri
+    pins: Pins
+    pulls: PullEngine
+    resolver: Resolver
+    disk: Disk
+    kubelet: Kubelet
+    handlers_honoured: bool
+    """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
+
+
+async def observe(
+    tools: NodeTools,
+    desired: Desired,
+    *,
+    node: Node | None,
+    last_status: MachineConfigNodeStatus,
+    status_written_at: datetime | None,
+) -> Observed:
+    """Everything that the plan of a node needs; `node` is None on a host without a cluster."""
+    keys = {key for image_set in desired.sets for key in image_set.images}
+    images = await tools.cri.images()
+    resolutions = tools.resolver.resolutions()
+    cannot_pin = await tools.pins.cannot_pin()
+    return Observed(
+        ready=node is None or _condition_is(node, "Ready", Truth.TRUE, absent=True),
+        disk_pressure=node is not None
+        and not _condition_is(node, "DiskPressure", Truth.FALSE, absent=True),
+        images=present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured),
+        image_ids=frozenset(image.id for image in images),
+        pins=await tools.pins.held() if cannot_pin is None else (),
+        cannot_pin="" if cannot_pin is None else cannot_pin.message,
+        pins_ignored=skew.pins_ignored(node.status.node_info.kubelet_version) if node else "",
+        resolutions=resolutions,
+        unresolved=tools.resolver.failed(),
+        budget=await _budget(tools),
+        pulls=tools.pulls.snapshot(),
+        last_status=last_status,
+        status_written_at=status_written_at,
+    )
+
+
+def present(
+    keys: Iterable[ImageKey],
+    images: Iterable[Image],
+    resolutions: Mapping[ImageKey, Resolution],
+    *,
+    handlers_honoured: bool,
+) -> dict[ImageKey, Present]:
+    """The wanted images that the runtime lists, found by the names it gives them."""
+    listed = {
+        (name, image.runtime_handler if handlers_honoured else ""): image
+        for image in images
+        for name in (*image.repo_digests, *image.repo_tags)
+    }
+    found: dict[ImageKey, Present] = {}
+    for key in keys:
+        name, handler = key.image, key.runtime_handler
+        if handler and not handlers_honoured:
+            if key not in resolutions:
+                continue
+            name, handler = resolutions[key].pull_reference, ""
+        if (name, handler) in listed:
+            found[key] = Present(image_id=listed[name, handler].id, reference=name)
+    return found
+
+
+def _condition_is(node: Node, type_: str, wanted: Truth, *, absent: bool) -> bool:
+    statuses = [one.status for one in node.status.conditions if one.type == type_]
+    return statuses[0] is wanted if statuses else absent
+
+
+async def _budget(tools: NodeTools) -> Budget | None:
+    """The tightest of the image file systems; None when the runtime names none that we can see."""
+    kubelet_limits = await tools.kubelet.limits()
+    mountpoints = [usage.mountpoint for usage in (await tools.cri.filesystems()).images]
+    spaces = [await tools.disk.space(mountpoint) for mountpoint in mountpoints]
+    budgets = [limits.budget(space, kubelet_limits) for space in spaces if space is not None]
+    return min(budgets, key=lambda budget: budget.usable_bytes, default=None)

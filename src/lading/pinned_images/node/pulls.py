@@ -1,0 +1,109 @@
+"""The pull engine: one task per pull, and a ledger that `observe` reads like any other fact.
+
+It decides nothing: the plan says what to start and what to cancel. A finished pull leaves the
+ledger and is seen as present in the runtime; a failed one stays with its fault.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from lading.pinned_images.node.types import Fault, FaultKind, ImageKey, Pull
+from lading.ports import cri
+from lading.ports.clock import Clock
+from lading.ports.cri import Cri, ImageSpec, PullCredential
+
+# Many small pulls end close together; one look at the runtime serves them all.
+CHANGES_SETTLE_SECONDS = 0.2
+
+_KINDS: Mapping[type[cri.CriError], FaultKind] = {
+    cri.NoSpace: FaultKind.NO_SPACE,
+    cri.ImageNotFound: FaultKind.NOT_FOUND,
+    cri.Unauthorized: FaultKind.UNAUTHORIZED,
+    cri.NoMatchingPlatform: FaultKind.NO_MATCHING_PLATFORM,
+    cri.UnknownHandler: FaultKind.UNKNOWN_HANDLER,
+    cri.InvalidReference: FaultKind.NOT_FOUND,
+    cri.ContentRejected: FaultKind.REJECTED,
+}
+
+
+class Credentials(Protocol):
+    async def credential(self, image: str) -> PullCredential | None:
+        """The credential that belongs to the image's registry and path; None is anonymous."""
+
+
+class PullEngine:
+    def __init__(
+        self, *, cri: Cri, credentials: Credentials, clock: Clock, changed: Callable[[], None]
+    ) -> None:
+        self._cri = cri
+        self._credentials = credentials
+        self._clock = clock
+        self._changed = changed
+        self._ledger: dict[ImageKey, Pull] = {}
+        self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
+        self._settling: asyncio.Task[None] | None = None
+
+    def snapshot(self) -> Mapping[ImageKey, Pull]:
+        return dict(self._ledger)
+
+    def start(self, key: ImageKey, spec: ImageSpec) -> None:
+        """Starts the pull unless it is running; returns at once."""
+        before = self._ledger.get(key, Pull(running=False, attempts=0))
+        if before.running:
+            return
+        self._ledger[key] = replace(before, running=True, attempts=before.attempts + 1)
+        self._tasks[key] = asyncio.create_task(self._pull(key, spec), name=f"pull {key}")
+
+    def cancel(self, key: ImageKey) -> None:
+        if key in self._tasks:
+            self._tasks[key].cancel()
+
+    def forget(self, keys: set[ImageKey]) -> None:
+        """Drops the faults of images that nobody wants any more."""
+        for key in keys:
+            if key in self._ledger and not self._ledger[key].running:
+                del self._ledger[key]
+
+    async def close(self) -> None:
+        tasks = [*self._tasks.values(), *([self._settling] if self._settling else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _pull(self, key: ImageKey, spec: ImageSpec) -> None:
+        try:
+            credential = await self._credentials.credential(spec.image)
+            await self._cri.pull(spec, credential)
+        except cri.CriError as error:
+            self._fail(key, kind=kind_of(error), message=error.message)
+        except Exception as error:  # noqa: BLE001 - a pull is a boundary: the fault is a fact
+            self._fail(key, kind=FaultKind.OTHER, message=f"{type(error).__name__}: {error}")
+        except asyncio.CancelledError:
+            self._ledger.pop(key, None)
+            raise
+        else:
+            self._ledger.pop(key, None)
+        finally:
+            del self._tasks[key]
+            self._settle()
+
+    def _fail(self, key: ImageKey, *, kind: FaultKind, message: str) -> None:
+        fault = Fault(kind=kind, message=message, at=self._clock.now())
+        self._ledger[key] = replace(self._ledger[key], running=False, fault=fault)
+
+    def _settle(self) -> None:
+        if self._settling is None or self._settling.done():
+            self._settling = asyncio.create_task(self._tell_soon())
+
+    async def _tell_soon(self) -> None:
+        await self._clock.sleep(CHANGES_SETTLE_SECONDS)
+        self._settling = None
+        self._changed()
+
+
+def kind_of(error: cri.CriError) -> FaultKind:
+    if isinstance(error, cri.Transient):
+        return FaultKind.UNAVAILABLE
+    return _KINDS.get(type(error), FaultKind.OTHER)

@@ -1,0 +1,134 @@
+"""What each image means on this node: the manifest for its platform, and its layers with sizes.
+
+Like the pull engine it works in the background and is observed. What a digest resolves to never
+changes, so it is kept in a notebook on disk and asked from a registry once in the node's life.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import structlog
+
+from lading.kernel import digests, manifests, platforms, references
+from lading.kernel.errors import Malformed
+from lading.kernel.manifests import ImageManifest, Index
+from lading.kernel.platforms import NoMatch, Platform
+from lading.kernel.references import Reference
+from lading.pinned_images.node.types import ImageKey, Layer, Resolution
+from lading.ports.notebook import Notebook
+from lading.ports.registry import Registry, RegistryError
+
+RESOLVES_AT_ONCE_MAX = 8
+INDEX_DEPTH_MAX = 2
+
+log = structlog.get_logger(__name__)
+
+
+class UnresolvableImage(Exception):
+    """The registry's answer cannot become an image of this node; the message says why."""
+
+
+class Resolver:
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        notebook: Notebook,
+        platform_of: Callable[[str], Platform],
+        changed: Callable[[], None],
+    ) -> None:
+        self._registry = registry
+        self._notebook = notebook
+        self._platform_of = platform_of
+        self._changed = changed
+        self._known: dict[ImageKey, Resolution] = {}
+        self._failed: set[ImageKey] = set()
+        self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
+        self._free = asyncio.Semaphore(RESOLVES_AT_ONCE_MAX)
+        self._remembered = dict(notebook.entries())
+
+    def resolutions(self) -> Mapping[ImageKey, Resolution]:
+        return dict(self._known)
+
+    def failed(self) -> frozenset[ImageKey]:
+        return frozenset(self._failed)
+
+    def resolve(self, keys: Iterable[ImageKey]) -> None:
+        """Starts to find out what is not known; returns at once."""
+        for key in keys:
+            remembered = self._remembered.get(self._note(key))
+            if remembered is not None:
+                self._known[key] = _read(remembered)
+            elif key not in self._tasks and key not in self._known:
+                self._tasks[key] = asyncio.create_task(self._find(key), name=f"resolve {key}")
+        if any(key in self._known for key in keys):
+            self._changed()
+
+    def try_again(self, keys: Iterable[ImageKey]) -> None:
+        """Forgets that these failed, so that the next plan asks for them again."""
+        self._failed.difference_update(keys)
+
+    async def close(self) -> None:
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _find(self, key: ImageKey) -> None:
+        try:
+            async with self._free:
+                found = await self._resolve(key)
+        except (RegistryError, UnresolvableImage, Malformed) as error:
+            log.warning("image not resolved", image=str(key), error=str(error))
+            self._failed.add(key)
+        else:
+            self._known[key] = found
+            self._remembered[self._note(key)] = _written(found)
+            self._notebook.put(self._note(key), _written(found))
+        finally:
+            del self._tasks[key]
+            self._changed()
+
+    async def _resolve(self, key: ImageKey) -> Resolution:
+        reference = references.parse(key.image)
+        platform = self._platform_of(key.runtime_handler)
+        found, manifest = await self._manifest(reference, platform, depth=0)
+        by_manifest = bool(key.runtime_handler)
+        layers = (Layer(blob.digest, blob.size_bytes) for blob in manifest.blobs)
+        return Resolution(
+            pull_reference=str(found) if by_manifest else key.image, layers=tuple(layers)
+        )
+
+    async def _manifest(
+        self, reference: Reference, platform: Platform, *, depth: int
+    ) -> tuple[Reference, ImageManifest]:
+        fetched = await self._registry.manifest(reference)
+        match manifests.parse(fetched.content, fetched.media_type):
+            case ImageManifest() as manifest:
+                return reference, manifest
+            case Index() as index if depth < INDEX_DEPTH_MAX:
+                chosen = platforms.select(index.manifests, platform)
+                if isinstance(chosen, NoMatch):
+                    raise UnresolvableImage(str(chosen))
+                narrowed = reference.at(chosen.entry.digest)
+                return await self._manifest(narrowed, platform, depth=depth + 1)
+            case _:
+                raise UnresolvableImage(f"{reference}: indexes inside indexes, too deep")
+
+    def _note(self, key: ImageKey) -> str:
+        return f"{key.image} {self._platform_of(key.runtime_handler)} {bool(key.runtime_handler)}"
+
+
+def _written(resolution: Resolution) -> dict[str, Any]:
+    return {
+        "pull": resolution.pull_reference,
+        "layers": [[str(layer.digest), layer.size_bytes] for layer in resolution.layers],
+    }
+
+
+def _read(note: Mapping[str, Any]) -> Resolution:
+    return Resolution(
+        pull_reference=note["pull"],
+        layers=tuple(Layer(digests.parse(digest), size) for digest, size in note["layers"]),
+    )

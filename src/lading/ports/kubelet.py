@@ -1,0 +1,20 @@
+"""The limits by which the kubelet removes images and evicts pods, as far as they concern us."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletLimits:
+    """The defaults are the kubelet's own."""
+
+    image_gc_high_threshold_percent: int = 85
+    eviction_hard: Mapping[str, str] = field(
+        default_factory=lambda: {"imagefs.available": "15%", "nodefs.available": "10%"}
+    )
+
+
+class Kubelet(Protocol):
+    async def limits(self) -> KubeletLimits:
+        """What the kubelet runs with now; its defaults when it cannot be asked."""
