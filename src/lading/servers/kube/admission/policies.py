@@ -146,9 +146,9 @@ def _message(validation: Document, evaluation: Evaluation) -> str:
             text = evaluation.evaluate(validation["messageExpression"])
         except CelError:
             text = ""
-    if isinstance(text, str) and (line := text.strip()) and "\n" not in line:
-        if len(line.encode()) <= MESSAGE_BYTES_MAX:
-            return line
+    line = text.strip() if isinstance(text, str) else ""
+    if line and "\n" not in line and len(line.encode()) <= MESSAGE_BYTES_MAX:
+        return line
     return (validation.get("message") or "").strip() or (
         f"failed expression: {validation['expression'].strip()}"
     )

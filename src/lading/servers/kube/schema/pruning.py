@@ -16,6 +16,13 @@ def prune(schema: Schema, document: Document) -> tuple[Document, list[str]]:
     return kept, sorted(unknown)
 
 
+def unknown_fields(schema: Schema, value: Document) -> list[str]:
+    """The paths in a part of a document that its schema does not know."""
+    unknown: list[str] = []
+    _object(schema, value, "", unknown)
+    return sorted(unknown)
+
+
 def _prune(schema: Schema, value: Any, path: str, unknown: list[str]) -> Any:
     match value:
         case dict():

@@ -70,7 +70,7 @@ def _tree(
     if id(schema) in above:
         return None  # a schema that contains itself: JSONSchemaProps has no rules
     above |= {id(schema)}
-    seen = _resource(typed) if is_root or nodes.is_embedded_resource(typed) else typed
+    seen = resource(typed) if is_root or nodes.is_embeddedresource(typed) else typed
     below = {
         key: tree
         for key, each in nodes.properties(schema).items()
@@ -96,7 +96,7 @@ def _below(schema: Any, typed: Any, above: frozenset[int]) -> RuleTree | None:
     return _tree(schema, typed if isinstance(typed, dict) else schema, above)
 
 
-def _resource(schema: Schema) -> Schema:
+def resource(schema: Schema) -> Schema:
     """What rules see of a resource: its own fields, its type, and its name."""
     text = {"type": "string"}
     metadata = {"type": "object", "properties": {"name": text, "generateName": text}}
