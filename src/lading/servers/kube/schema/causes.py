@@ -16,6 +16,10 @@ ROOT: Final = "<nil>"
 """How Kubernetes writes the path of the whole object."""
 
 
+class Struct(dict[str, Any]):
+    """A value that Kubernetes prints with its fields in their own order, not sorted."""
+
+
 class Reason(StrEnum):
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -103,7 +107,8 @@ def summary(causes: Iterable[Cause]) -> str:
 
 def shown(value: Any) -> str:
     """A value as Kubernetes prints it: compact JSON with sorted keys."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    is_sorted = not isinstance(value, Struct)
+    text = json.dumps(value, ensure_ascii=False, sort_keys=is_sorted, separators=(",", ":"))
     if isinstance(value, dict | list):
         return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     return text

@@ -66,16 +66,16 @@ def _compilation(rule: Rule, source: dict[str, Any], field: str) -> Iterator[Cau
         yield causes.invalid(f"{field}.messageExpression", _as_shown(source), detail)
 
 
-def _as_shown(source: dict[str, Any]) -> dict[str, Any]:
+def _as_shown(source: dict[str, Any]) -> causes.Struct:
     """The rule as the API server prints it: under its internal field names."""
-    return {
-        "Rule": source.get("rule", ""),
-        "Message": source.get("message", ""),
-        "MessageExpression": source.get("messageExpression", ""),
-        "Reason": source.get("reason"),
-        "FieldPath": source.get("fieldPath", ""),
-        "OptionalOldSelf": source.get("optionalOldSelf"),
-    }
+    return causes.Struct(
+        Rule=source.get("rule", ""),
+        Message=source.get("message", ""),
+        MessageExpression=source.get("messageExpression", ""),
+        Reason=source.get("reason"),
+        FieldPath=source.get("fieldPath", ""),
+        OptionalOldSelf=source.get("optionalOldSelf"),
+    )
 
 
 def _names_a_field(schema: Schema, path: str) -> bool:

@@ -65,13 +65,12 @@ def _node(schema: Schema, field: str, *, level: int) -> Iterator[Cause]:
         place = f"{field}.properties[{key}]"
         yield from _type_is_given(below, place, "must not be empty for specified object fields")
         yield from _node(below, place, level=level + 1)
-    for key in ("items", "additionalProperties"):
-        below = schema.get(key)
-        if isinstance(below, dict):
-            what = "array items" if key == "items" else "object fields"
+    for key, what in (("items", "array items"), ("additionalProperties", "object fields")):
+        inner = schema.get(key)
+        if isinstance(inner, dict):
             detail = f"must not be empty for specified {what}"
-            yield from _type_is_given(below, f"{field}.{key}", detail)
-            yield from _node(below, f"{field}.{key}", level=level + 1)
+            yield from _type_is_given(inner, f"{field}.{key}", detail)
+            yield from _node(inner, f"{field}.{key}", level=level + 1)
 
 
 def _type_is_given(schema: Schema, field: str, detail: str) -> Iterator[Cause]:
@@ -118,11 +117,10 @@ def _list(schema: Schema, field: str) -> Iterator[Cause]:
     if kind == "map":
         yield from _map_keys(schema, keys, field)
     item = nodes.items(schema)
-    if kind == "set" and item.get("type") == "object":
-        if item.get("x-kubernetes-map-type") != "atomic":
-            detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
-            place = f"{field}.items.x-kubernetes-map-type"
-            yield causes.invalid(place, item.get("x-kubernetes-map-type"), detail)
+    map_type = item.get("x-kubernetes-map-type")
+    if kind == "set" and item.get("type") == "object" and map_type != "atomic":
+        detail = "must be atomic as item of a list with x-kubernetes-list-type=set"
+        yield causes.invalid(f"{field}.items.x-kubernetes-map-type", map_type, detail)
 
 
 def _map_keys(schema: Schema, keys: list[str], field: str) -> Iterator[Cause]:

@@ -70,7 +70,7 @@ def _tree(
     if id(schema) in above:
         return None  # a schema that contains itself: JSONSchemaProps has no rules
     above |= {id(schema)}
-    seen = resource(typed) if is_root or nodes.is_embeddedresource(typed) else typed
+    seen = resource(typed) if is_root or nodes.is_embedded_resource(typed) else typed
     below = {
         key: tree
         for key, each in nodes.properties(schema).items()
