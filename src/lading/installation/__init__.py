@@ -1,0 +1,1 @@
+"""Puts the kinds that Lading owns into a cluster, and leaves those of others alone."""

@@ -1,0 +1,50 @@
+"""Reads what is installed, applies what the plan says, and waits until it is served."""
+
+from lading.api import catalogue
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
+from lading.installation.plan import ApplyDefinition, plan
+from lading.kernel.planning import Plan
+from lading.ports import kube
+from lading.ports.clock import Clock
+from lading.ports.kube import Kube
+
+FIELD_MANAGER = "lading-installation"
+ESTABLISHED_SECONDS_MAX = 30.0
+POLL_SECONDS = 0.2
+
+
+class NotEstablished(Exception):
+    """The API server took a definition but does not serve it."""
+
+
+async def install(api: Kube, clock: Clock) -> Plan:
+    """Installs every kind of ours; returns the plan, whose notes name the kinds of others."""
+    existing: dict[str, CustomResourceDefinition] = {}
+    for definition in catalogue.DEFINITIONS:
+        try:
+            existing[definition.name] = await api.get(CUSTOM_RESOURCE_DEFINITIONS, definition.name)
+        except kube.NotFound:
+            continue
+    found = plan(catalogue.DEFINITIONS, existing)
+    for action in found.actions:
+        assert isinstance(action, ApplyDefinition)
+        await api.apply(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            action.definition.manifest(),
+            field_manager=FIELD_MANAGER,
+            force=True,
+        )
+    for definition in catalogue.DEFINITIONS:
+        await _wait_until_served(api, clock, definition.name)
+    return found
+
+
+async def _wait_until_served(api: Kube, clock: Clock, name: str) -> None:
+    deadline = clock.monotonic() + ESTABLISHED_SECONDS_MAX
+    while not (await api.get(CUSTOM_RESOURCE_DEFINITIONS, name)).is_established:
+        if clock.monotonic() > deadline:
+            raise NotEstablished(
+                f"{name} was not established within {ESTABLISHED_SECONDS_MAX:.0f} s; "
+                f"`kubectl describe crd {name}` says why"
+            )
+        await clock.sleep(POLL_SECONDS)

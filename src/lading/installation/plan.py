@@ -1,0 +1,49 @@
+"""Which definitions to install. One that somebody else owns is never replaced."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+from lading.api.apiextensions import CustomResourceDefinition
+from lading.api.definitions import OWNER, OWNER_LABEL, Definition
+from lading.kernel.planning import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyDefinition:
+    definition: Definition
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.definition.name
+
+
+def plan(
+    definitions: Iterable[Definition], existing: Mapping[str, CustomResourceDefinition]
+) -> Plan:
+    """Applies ours; `notes` say which kinds belong to somebody else and what that means."""
+    actions: list[ApplyDefinition] = []
+    notes: list[str] = []
+    for definition in definitions:
+        found = existing.get(definition.name)
+        if found is None:
+            actions.append(ApplyDefinition(definition=definition, because="it is not there"))
+        elif is_ours(found):
+            actions.append(ApplyDefinition(definition=definition, because="it may be older"))
+        else:
+            notes.append(_foreign(definition, found))
+    return Plan(actions=tuple(actions), notes=tuple(notes))
+
+
+def is_ours(found: CustomResourceDefinition) -> bool:
+    return found.metadata.labels.get(OWNER_LABEL) == OWNER
+
+
+def _foreign(definition: Definition, found: CustomResourceDefinition) -> str:
+    served = {version.name for version in found.spec.versions if version.served}
+    wanted = definition.versions[-1]
+    kept = f"{definition.name} belongs to somebody else and is left as it is"
+    if wanted in served:
+        return kept
+    offered = ", ".join(sorted(served)) or "none"
+    return f"{kept}; Lading needs its version {wanted}, but it serves {offered}"
