@@ -11,8 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import lading
-from lading.kernel import digests
+from lading.kernel import digests, manifests
 from lading.kernel.errors import Malformed
+from lading.kernel.manifests import ImageManifest
 from lading.kernel.platforms import Platform
 from lading.ports import cri
 from lading.ports.clock import Clock
@@ -91,6 +92,7 @@ class EmbeddedRuntime:
             "runtimeHandler": found.handler,
             "guestPlatform": str(self._platform_of(found.handler)),
             "imageSpec": config,
+            "layers": self._layers(found),
         }
         return cri.Inspection(image=self._listed((found,))[0], info={"info": json.dumps(detail)})
 
@@ -164,6 +166,14 @@ class EmbeddedRuntime:
             fitting = self._records.with_id_prefix(prefix, spec.runtime_handler)
             return fitting[0] if len(fitting) == 1 else None
         return self._records.named(str(naming.reference(spec.image)), spec.runtime_handler)
+
+    def _layers(self, image: StoredImage) -> list[dict[str, str | int]]:
+        """With their sizes, so that a client can tell what removing an image would free."""
+        manifest = manifests.parse(self._content.read(image.manifest), image.media_type)
+        assert isinstance(manifest, ImageManifest), "what is stored was pulled as an image"
+        return [
+            {"digest": str(layer.digest), "size": layer.size_bytes} for layer in manifest.layers
+        ]
 
     def _listed(self, images: Iterable[StoredImage]) -> tuple[cri.Image, ...]:
         names, labels = self._records.names(), self._records.labels()

@@ -1,0 +1,155 @@
+"""Images for runtime classes, on a runtime that keeps them by handler and on one that does not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from lading.kernel import feature_gates
+from lading.kernel.feature_gates import Gate
+from lading.ports.cri import Cri, ImageSpec, UnknownHandler
+from lading.runtime_images import detection, ensure, gate, state
+from lading.runtime_images.ensure import Delivery, Ensured, Node, PullPolicy, Wanted
+from lading.runtime_images.errors import NeverPulled, NoImageForGuest
+from lading.runtime_images.gate import WithoutHandlers
+from tests.runtime_images.conftest import GUESTS, Stand
+
+TWO_PLATFORMS = {"linux/amd64": b"for the host", "linux/arm64": b"for arm guests"}
+
+
+def node(stand: Stand, runtime: Cri | None = None) -> Node:
+    return Node(
+        runtime=runtime or stand.runtime,
+        registry=stand.registry,
+        document=stand.document,
+        guests=GUESTS,
+    )
+
+
+def blind(stand: Stand) -> Node:
+    """A runtime that ignores handlers, as containerd and CRI-O do."""
+    return node(stand, WithoutHandlers(stand.runtime))
+
+
+async def test_two_runtime_classes_have_their_own_image_of_one_tag(stand: Stand) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    host = await ensure.ensure(Wanted(image=tag), node(stand))
+    arm = await ensure.ensure(Wanted(image=tag, runtime_handler="arm"), node(stand))
+    assert (host.delivery, arm.delivery) == (Delivery.DEFAULT, Delivery.BY_HANDLER)
+    assert arm.named == tag
+    listed = {(image.runtime_handler, image.id) for image in await stand.runtime.images()}
+    assert listed == {("", host.image_id), ("arm", arm.image_id)}
+    assert host.image_id != arm.image_id
+
+
+async def test_removing_the_image_of_one_class_keeps_the_other(stand: Stand) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    for handler in ("", "arm"):
+        await ensure.ensure(Wanted(image=tag, runtime_handler=handler), node(stand))
+    await stand.runtime.remove(ImageSpec(image=tag, runtime_handler="arm"))
+    assert [image.runtime_handler for image in await stand.runtime.images()] == [""]
+
+
+async def test_an_unknown_handler_is_refused_by_a_runtime_that_knows_handlers(
+    stand: Stand,
+) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    with pytest.raises(UnknownHandler):
+        await ensure.ensure(Wanted(image=tag, runtime_handler="riscv"), node(stand))
+
+
+async def test_what_is_present_is_not_pulled_again_unless_always(stand: Stand) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+
+    async def pulled(policy: PullPolicy) -> bool:
+        wanted = Wanted(image=tag, runtime_handler="arm", pull_policy=policy)
+        return (await ensure.ensure(wanted, node(stand))).pulled
+
+    assert await pulled(PullPolicy.IF_NOT_PRESENT)
+    assert not await pulled(PullPolicy.IF_NOT_PRESENT)
+    assert not await pulled(PullPolicy.NEVER)
+    assert await pulled(PullPolicy.ALWAYS)
+
+
+@pytest.mark.parametrize("handler", ["", "arm"])
+@pytest.mark.parametrize("make", [node, blind])
+async def test_never_means_that_nothing_is_pulled(
+    stand: Stand, make: Callable[[Stand], Node], handler: str
+) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    wanted = Wanted(image=tag, runtime_handler=handler, pull_policy=PullPolicy.NEVER)
+    with pytest.raises(NeverPulled, match="Never"):
+        await ensure.ensure(wanted, make(stand))
+    assert await stand.runtime.images() == ()
+
+
+async def test_both_kinds_of_runtime_are_told_apart_by_what_they_answer(stand: Stand) -> None:
+    async def answers() -> tuple[bool, bool]:
+        runtime = stand.runtime
+        honours = await detection.honours_handlers(runtime)
+        return honours, await detection.honours_handlers(WithoutHandlers(runtime))
+
+    assert await answers() == (True, False)
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
+    assert await answers() == (True, False)
+
+
+async def test_a_runtime_that_ignores_handlers_gets_the_guests_manifest_by_digest(
+    stand: Stand,
+) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    host = await ensure.ensure(Wanted(image=tag), blind(stand))
+    arm = await ensure.ensure(Wanted(image=tag, runtime_handler="arm"), blind(stand))
+    assert arm.delivery is Delivery.BY_DIGEST
+    assert arm.named.startswith(f"{tag.rpartition(':')[0]}@sha256:")
+    assert arm.image_id != host.image_id
+    found = await stand.runtime.image(ImageSpec(image=arm.named))
+    assert found is not None
+    assert found.id == arm.image_id
+
+
+async def test_what_was_resolved_is_remembered_so_the_registry_is_not_asked_again(
+    stand: Stand,
+) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    wanted = Wanted(image=tag, runtime_handler="arm")
+    first = await ensure.ensure(wanted, blind(stand))
+    moved = {"linux/amd64": b"new for the host", "linux/arm64": b"new for arm guests"}
+    await stand.publisher.index("app:1", moved)
+    second = await ensure.ensure(wanted, blind(stand))
+    assert (second.image_id, second.pulled) == (first.image_id, False)
+    always = Wanted(image=tag, runtime_handler="arm", pull_policy=PullPolicy.ALWAYS)
+    assert (await ensure.ensure(always, blind(stand))).image_id != first.image_id
+    assert len((await state.load(stand.document)).resolutions) == 2
+
+
+async def test_a_guest_that_the_index_does_not_serve_is_told_what_it_offers(stand: Stand) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    wanted = Wanted(image=tag, runtime_handler="wcow-2019")
+    with pytest.raises(NoImageForGuest, match=r"offers linux/amd64: .*; linux/arm64: "):
+        await ensure.ensure(wanted, blind(stand))
+
+
+async def test_without_a_declared_guest_the_hosts_image_is_had_and_that_is_said(
+    stand: Stand,
+) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    ensured = await ensure.ensure(Wanted(image=tag, runtime_handler="kata"), blind(stand))
+    host = await ensure.ensure(Wanted(image=tag), blind(stand))
+    assert ensured == Ensured(
+        image_id=host.image_id, pulled=True, delivery=Delivery.HOST_ONLY, named=tag
+    )
+
+
+async def test_with_the_gate_off_no_handler_goes_in_or_out(stand: Stand) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    runtime = gate.gated(stand.runtime, feature_gates.parse(""))
+    await runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
+    assert [image.runtime_handler for image in await stand.runtime.images()] == [""]
+    await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
+    assert {image.runtime_handler for image in await runtime.images()} == {""}
+
+
+def test_with_the_gate_on_the_runtime_is_seen_as_it_is(stand: Stand) -> None:
+    gates = feature_gates.parse(f"{Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API}=true")
+    assert gate.gated(stand.runtime, gates) is stand.runtime
