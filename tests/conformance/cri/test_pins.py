@@ -1,0 +1,74 @@
+"""Pins on any runtime that has a driver: set, read back, kept over pulls, taken back."""
+
+import secrets
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lading.kernel import references
+from lading.ports.cri import HeldPin, ImageSpec, Pin
+from lading.standalone import sample_images
+from tests.conformance.cri.targets import Target
+
+
+@pytest.fixture(autouse=True)
+async def _nothing_held_afterwards(target: Target) -> AsyncIterator[None]:
+    yield
+    await target.pins.hold([])
+
+
+async def pulled(target: Target, name: str, *owners: str) -> Pin:
+    sample = sample_images.image([{"unique": secrets.token_bytes(16)}])
+    reference = references.parse(await target.push(sample, name))
+    image_id = await target.cri.pull(ImageSpec(image=str(reference)))
+    return Pin(image=str(reference.at(sample.digest)), image_id=image_id, owners=owners)
+
+
+async def is_pinned(target: Target, pin: Pin) -> bool:
+    image = await target.cri.image(ImageSpec(image=pin.image_id))
+    assert image is not None
+    return image.pinned
+
+
+async def test_the_runtime_can_pin(target: Target) -> None:
+    assert await target.pins.cannot_pin() is None
+
+
+async def test_a_held_pin_is_what_the_runtime_itself_reports(
+    target: Target, repository: str
+) -> None:
+    pin = await pulled(target, f"{repository}:1", "blue", "green")
+    other = await pulled(target, f"{repository}:2", "blue")
+    assert not await is_pinned(target, pin)
+    await target.pins.hold([pin])
+    assert await target.pins.held() == (HeldPin(pin=pin, effective=True),)
+    assert await is_pinned(target, pin)
+    assert not await is_pinned(target, other)
+
+
+async def test_a_pin_that_is_no_longer_wanted_is_taken_back(
+    target: Target, repository: str
+) -> None:
+    old = await pulled(target, f"{repository}:1", "blue")
+    new = await pulled(target, f"{repository}:2", "blue")
+    await target.pins.hold([old])
+    await target.pins.hold([new])
+    assert await target.pins.held() == (HeldPin(pin=new, effective=True),)
+    assert not await is_pinned(target, old)
+
+
+async def test_a_pin_survives_pulling_the_tag_again(target: Target, repository: str) -> None:
+    pin = await pulled(target, f"{repository}:1", "blue")
+    await target.pins.hold([pin])
+    await target.cri.pull(ImageSpec(image=f"{target.registry_host}/{repository}:1"))
+    assert await target.pins.held() == (HeldPin(pin=pin, effective=True),)
+
+
+async def test_a_pinned_image_is_removed_when_the_client_insists(
+    target: Target, repository: str
+) -> None:
+    pin = await pulled(target, f"{repository}:1", "blue")
+    await target.pins.hold([pin])
+    await target.cri.remove(ImageSpec(image=pin.image_id))
+    assert await target.cri.image(ImageSpec(image=pin.image_id)) is None
+    assert not any(held.effective for held in await target.pins.held())
