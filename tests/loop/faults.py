@@ -49,6 +49,7 @@ class Link:
         return Response(status=response.status, body=self._relay(response.body))
 
     async def _relay(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        is_dead = False
         try:
             async with tasks.started(self._cut.wait()) as cut:
                 while True:
@@ -56,7 +57,8 @@ class Link:
                         await asyncio.wait({chunk, cut}, return_when=asyncio.FIRST_COMPLETED)
                     if chunk.cancelled() or (read := chunk.result()) is None:
                         return
-                    if not self.is_silent:
+                    is_dead = is_dead or self.is_silent  # a stream never skips what it lost
+                    if not is_dead:
                         yield read
         finally:
             await body.aclose()  # type: ignore[attr-defined]
