@@ -27,12 +27,8 @@ def data_count(document: Document) -> int:
 
 
 def node_status(node: Document) -> str:
-    conditions = {each.get("type"): each.get("status") for each in _list(node, "status.conditions")}
-    states = {"True": ["Ready"], "False": ["NotReady"]}.get(
-        conditions.get("Ready", ""), ["Unknown"]
-    )
-    if conditions.get("Ready") == "Unknown":
-        states = ["NotReady"]
+    ready = [each for each in _list(node, "status.conditions") if each.get("type") == "Ready"]
+    states = ["Ready" if ready[0].get("status") == "True" else "NotReady"] if ready else ["Unknown"]
     if dig(node, ["spec", "unschedulable"], False):
         states = [*states, "SchedulingDisabled"]
     return ",".join(states)
@@ -131,9 +127,9 @@ def deployment_ready(deployment: Document) -> str:
     return f"{ready}/{dig(deployment, ['spec', 'replicas'], 0)}"
 
 
-def is_suspended(cron_job: Document) -> bool | str:
+def is_suspended(cron_job: Document) -> str:
     value = dig(cron_job, ["spec", "suspend"], None)
-    return "<unset>" if value is None else bool(value)
+    return "<unset>" if value is None else str(bool(value))
 
 
 def active_count(cron_job: Document) -> int:

@@ -1,0 +1,236 @@
+"""What the API server fills into built-in kinds beyond their schemas, as data where possible.
+
+`fill` holds for every write and doing it twice changes nothing; `begin` holds only for a create.
+What admission plug-ins and controllers of a whole cluster add (cluster addresses, service account
+volumes, taints of new nodes) is not added here.
+"""
+
+import base64
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from lading.servers.kube.builtins import pods
+from lading.servers.kube.schema.nodes import Document
+
+_RBAC = "rbac.authorization.k8s.io"
+_ADMISSION = "admissionregistration.k8s.io"
+_MATCH = {"namespaceSelector": {}, "objectSelector": {}, "matchPolicy": "Equivalent"}
+_JOB = {
+    "backoffLimit": 6,
+    "completionMode": "NonIndexed",
+    "manualSelector": False,
+    "podReplacementPolicy": "TerminatingOrFailed",
+    "suspend": False,
+}
+
+_ALWAYS: dict[tuple[str, str], Document] = {
+    ("", "Namespace"): {"spec": {}, "status": {}},
+    ("", "Secret"): {"type": "Opaque"},
+    ("", "Service"): {
+        "spec": {
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "internalTrafficPolicy": "Cluster",
+        },
+        "status": {"loadBalancer": {}},
+    },
+    ("apps", "DaemonSet"): {
+        "spec": {"updateStrategy": {"type": "RollingUpdate"}, "revisionHistoryLimit": 10},
+        "status": {
+            "currentNumberScheduled": 0,
+            "numberMisscheduled": 0,
+            "desiredNumberScheduled": 0,
+            "numberReady": 0,
+        },
+    },
+    ("apps", "Deployment"): {
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "RollingUpdate"},
+            "revisionHistoryLimit": 10,
+            "progressDeadlineSeconds": 600,
+        },
+        "status": {},
+    },
+    ("batch", "Job"): {"spec": _JOB, "status": {}},
+    ("batch", "CronJob"): {
+        "spec": {
+            "concurrencyPolicy": "Allow",
+            "suspend": False,
+            "successfulJobsHistoryLimit": 3,
+            "failedJobsHistoryLimit": 1,
+        },
+        "status": {},
+    },
+    ("coordination.k8s.io", "Lease"): {"spec": {}},
+    (_RBAC, "ClusterRoleBinding"): {"roleRef": {"apiGroup": _RBAC}},
+    (_RBAC, "RoleBinding"): {"roleRef": {"apiGroup": _RBAC}},
+    (_ADMISSION, "ValidatingAdmissionPolicy"): {
+        "spec": {"failurePolicy": "Fail", "matchConstraints": _MATCH},
+        "status": {},
+    },
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): {
+        "spec": {"conversion": {"strategy": "None"}}
+    },
+}
+
+_AT_CREATION: dict[tuple[str, str], Document] = {
+    ("", "Namespace"): {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}},
+    ("", "Pod"): {
+        "spec": {
+            "serviceAccountName": "default",
+            "serviceAccount": "default",
+            "priority": 0,
+            "preemptionPolicy": "PreemptLowerPriority",
+        },
+        "status": {"phase": "Pending", "qosClass": "BestEffort"},
+    },
+}
+
+
+def fill(group: str, kind: str, document: Document) -> Document:
+    """The document with the defaults of its kind; the given one is left as it was."""
+    filled = _filled(document, _ALWAYS.get((group, kind), {}))
+    special = _SPECIAL.get((group, kind))
+    return special(filled) if special else filled
+
+
+def begin(group: str, kind: str, document: Document) -> Document:
+    """What a new object of the kind gets, beside what `fill` gives to every one."""
+    begun = _filled(document, _AT_CREATION.get((group, kind), {}))
+    if (group, kind) == ("", "Namespace"):
+        labels = {"kubernetes.io/metadata.name": document["metadata"]["name"]}
+        begun["metadata"] = _filled(document["metadata"], {"labels": labels})
+    return begun
+
+
+def _filled(given: Document, defaults: Document) -> Document:
+    filled = dict(given)
+    for key, value in defaults.items():
+        if filled.get(key) is None:
+            filled[key] = copy.deepcopy(value)
+        elif isinstance(value, dict) and isinstance(filled[key], dict):
+            filled[key] = _filled(filled[key], value)
+    return filled
+
+
+def _secret(secret: Document) -> Document:
+    texts = secret.get("stringData")
+    if not isinstance(texts, dict):
+        return secret
+    encoded = {
+        key: base64.b64encode(value.encode()).decode()
+        for key, value in texts.items()
+        if isinstance(value, str)
+    }
+    kept = {key: value for key, value in secret.items() if key != "stringData"}
+    return {**kept, "data": {**(secret.get("data") or {}), **encoded}}
+
+
+def _pod(pod: Document) -> Document:
+    spec = pods.filled(pod.get("spec") or {})
+    return {**pod, "spec": _filled(spec, {"enableServiceLinks": True})}
+
+
+def _with_template(workload: Document) -> Document:
+    """A workload whose `spec.template` is a pod."""
+    spec = workload.get("spec") or {}
+    template = spec.get("template")
+    if not isinstance(template, dict):
+        return workload
+    filled = {"metadata": {}, **template, "spec": pods.filled(template.get("spec") or {})}
+    return {**workload, "spec": {**spec, "template": filled}}
+
+
+def _rolling(field: str, limits: Document) -> Callable[[Document], Document]:
+    """A rolling update has limits; another strategy has none."""
+
+    def fill_limits(workload: Document) -> Document:
+        workload = _with_template(workload)
+        spec: Any = workload["spec"]
+        if spec[field].get("type") != "RollingUpdate":
+            return workload
+        strategy = _filled(spec[field], {"rollingUpdate": limits})
+        return {**workload, "spec": {**spec, field: strategy}}
+
+    return fill_limits
+
+
+def _job(job: Document) -> Document:
+    spec = job.get("spec") or {}
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec = {**spec, "completions": 1, "parallelism": 1}
+    return _with_template({**job, "spec": _filled(spec, {"parallelism": 1})})
+
+
+def _cron_job(cron_job: Document) -> Document:
+    spec = cron_job["spec"]
+    template = spec.get("jobTemplate")
+    if not isinstance(template, dict):
+        return cron_job
+    filled = {"metadata": {}, **_with_template(template)}
+    return {**cron_job, "spec": {**spec, "jobTemplate": filled}}
+
+
+def _service(service: Document) -> Document:
+    spec = service["spec"]
+    ports = [
+        _filled(port, {"protocol": "TCP", "targetPort": port.get("port")})
+        for port in spec.get("ports") or ()
+    ]
+    return {**service, "spec": {**spec, "ports": ports}} if ports else service
+
+
+def _binding_of_role(binding: Document) -> Document:
+    subjects = [
+        _filled(each, {"apiGroup": _RBAC}) if each.get("kind") in ("User", "Group") else each
+        for each in binding.get("subjects") or ()
+    ]
+    return {**binding, "subjects": subjects} if subjects else binding
+
+
+def _definition(definition: Document) -> Document:
+    names = (definition.get("spec") or {}).get("names") or {}
+    kind = names.get("kind")
+    if not isinstance(kind, str) or not kind:
+        return definition
+    derived = {"singular": kind.lower(), "listKind": f"{kind}List"}
+    return _filled(definition, {"spec": {"names": derived}})
+
+
+def _policy(policy: Document) -> Document:
+    return _with_rule_scopes(policy, "matchConstraints")
+
+
+def _binding_of_policy(binding: Document) -> Document:
+    spec = binding.get("spec") or {}
+    if not isinstance(spec.get("matchResources"), dict):
+        return binding
+    filled = _filled(binding, {"spec": {"matchResources": _MATCH}})
+    return _with_rule_scopes(filled, "matchResources")
+
+
+def _with_rule_scopes(document: Document, field: str) -> Document:
+    spec = document["spec"]
+    constraints = dict(spec[field])
+    for key in ("resourceRules", "excludeResourceRules"):
+        if constraints.get(key):
+            constraints[key] = [_filled(rule, {"scope": "*"}) for rule in constraints[key]]
+    return {**document, "spec": {**spec, field: constraints}}
+
+
+_SPECIAL: dict[tuple[str, str], Callable[[Document], Document]] = {
+    ("", "Pod"): _pod,
+    ("", "Secret"): _secret,
+    ("", "Service"): _service,
+    ("apps", "DaemonSet"): _rolling("updateStrategy", {"maxUnavailable": 1, "maxSurge": 0}),
+    ("apps", "Deployment"): _rolling("strategy", {"maxUnavailable": "25%", "maxSurge": "25%"}),
+    ("batch", "Job"): _job,
+    ("batch", "CronJob"): _cron_job,
+    (_RBAC, "ClusterRoleBinding"): _binding_of_role,
+    (_RBAC, "RoleBinding"): _binding_of_role,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): _policy,
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): _binding_of_policy,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
+}
