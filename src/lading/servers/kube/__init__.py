@@ -1,0 +1,1 @@
+"""The embedded Kubernetes API server: one core, in process or behind HTTP."""

@@ -1,0 +1,106 @@
+"""Turns what a verb found into an HTTP response, in the form the client asked for."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from lading.ports.http import Response
+from lading.servers.kube import negotiation, status, tables
+from lading.servers.kube.negotiation import Form
+from lading.servers.kube.requests import Call
+from lading.servers.kube.schema import causes
+from lading.servers.kube.state import State
+
+Document = dict[str, Any]
+
+JSON = "application/json"
+_INCLUDES = ("", "None", "Metadata", "Object")
+
+
+def one(state: State, call: Call, document: Document, *, code: int = 200) -> Response:
+    """An object, as itself, as a table of one row, or as its metadata."""
+    return body(call, shaped(state, call, document), code=code)
+
+
+def shaped(state: State, call: Call, document: Document, *, with_columns: bool = True) -> Document:
+    match negotiation.form(call.headers.get("accept", "")):
+        case Form.TABLE:
+            version = document["metadata"].get("resourceVersion", "")
+            return _table(
+                state,
+                call,
+                [document],
+                {"resourceVersion": version},
+                with_columns=with_columns,
+            )
+        case Form.METADATA:
+            return tables.metadata_only(document)
+        case Form.METADATA_LIST:
+            raise status.not_acceptable([JSON])
+        case Form.OBJECT:
+            return document
+
+
+def many(state: State, call: Call, documents: list[Document], metadata: Document) -> Response:
+    """A page of a collection."""
+    resource = call.resource
+    match negotiation.form(call.headers.get("accept", "")):
+        case Form.TABLE:
+            return body(call, _table(state, call, documents, metadata))
+        case Form.METADATA_LIST:
+            items = [tables.metadata_only(each) for each in documents]
+            listed = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+            return body(call, {**listed, "metadata": metadata, "items": items})
+        case Form.METADATA:
+            raise status.not_acceptable([JSON])
+        case Form.OBJECT:
+            listed = {"kind": resource.list_kind, "apiVersion": resource.api_version}
+            items = documents if resource.custom else [_untyped(each) for each in documents]
+            return body(call, {**listed, "metadata": metadata, "items": items})
+
+
+def body(call: Call, document: Document, *, code: int = 200) -> Response:
+    return Response(status=code, headers=headers(call.warnings), body=msgspec.json.encode(document))
+
+
+def headers(warnings: Iterable[str]) -> Mapping[str, str]:
+    found = {"content-type": JSON}
+    texts = [_warning(each) for each in dict.fromkeys(warnings)]
+    if texts:
+        found["warning"] = ", ".join(texts)
+    return found
+
+
+def _warning(text: str) -> str:
+    """One value of a Warning header; what HTTP cannot carry is left out."""
+    plain = "".join(each for each in text if each.isprintable())
+    escaped = plain.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'
+
+
+def _table(
+    state: State,
+    call: Call,
+    documents: list[Document],
+    metadata: Document,
+    *,
+    with_columns: bool = True,
+) -> Document:
+    include = call.query.get("includeObject", "")
+    if include not in _INCLUDES:
+        cause = causes.not_supported("includeObject", include, _INCLUDES[1:])
+        raise status.invalid_options("TableOptions", [cause])
+    return tables.table(
+        call.resource.columns,
+        documents,
+        now=state.clock.now(),
+        metadata=metadata,
+        include=include,
+        with_columns=with_columns,
+    )
+
+
+def _untyped(document: Document) -> Document:
+    """Built-in kinds leave out of a list what the list already says."""
+    return {key: value for key, value in document.items() if key not in ("kind", "apiVersion")}

@@ -1,0 +1,46 @@
+"""Who asks: bearer tokens, known by their digests.
+
+Every request needs a token, except those that only tell whether the server lives and which
+version it is. Whoever is known may do everything: RBAC objects are stored, and not enforced.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lading.servers.kube import status
+
+OPEN_PATHS = frozenset({"/livez", "/healthz", "/readyz", "/version"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ("system:authenticated",)
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ADMIN = User(name="admin", groups=("system:masters", "system:authenticated"))
+ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
+
+
+class Authenticator:
+    """Knows tokens by digest, so that finding one takes the same time whatever it shares."""
+
+    def __init__(self, tokens: Mapping[str, User]) -> None:
+        self._users = {_digest(token): user for token, user in tokens.items()}
+
+    def user(self, path: str, headers: Mapping[str, str]) -> User:
+        """Returns who asks, or raises the 401."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        known = self._users.get(_digest(token.strip())) if scheme.lower() == "bearer" else None
+        if known is not None:
+            return known
+        if path in OPEN_PATHS:
+            return ANONYMOUS
+        raise status.unauthorized()
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,146 @@
+"""Reads what a client sent: JSON or YAML into a document of the expected kind.
+
+Says no in kube-apiserver's words when the text is broken, too large, nested too deeply, or of
+another kind. What the fields mean is for the schema to say.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import yaml
+
+from lading.servers.kube import status
+from lading.servers.kube.resources import Resource
+
+Document = dict[str, Any]
+
+BODY_BYTES_MAX = 3 * 1024 * 1024  # kube-apiserver's limit
+NESTING_LEVELS_MAX = 200
+"""Far beyond any API object, and well inside the interpreter's own limit."""
+SHOWN_BYTES_MAX = 200
+
+
+class _JsonLoader(yaml.CSafeLoader):
+    """YAML read as JSON would be: a date is text."""
+
+
+_JsonLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def document(body: bytes, content_type: str, resource: Resource) -> Document:
+    """The object in the body, which must be of the resource's kind and version."""
+    if content_type not in ("", "application/json", "application/yaml"):
+        raise status.unsupported_media_type(("application/json", "application/yaml"))
+    prefix = (
+        f"the object provided is unrecognized (must be of type {resource.kind}): "
+        "couldn't get version/kind; json parse error: "
+    )
+    shown = body[:SHOWN_BYTES_MAX].decode(errors="replace") or "<empty>"
+    try:
+        found = yaml_value(body) if content_type == "application/yaml" else json_value(body)
+    except Unreadable as error:
+        raise status.bad_request(f"{prefix}{error} ({shown})") from None
+    if not isinstance(found, dict):
+        raise status.bad_request(f"{prefix}json: cannot read it as an object ({shown})")
+    return of_kind(found, resource)
+
+
+def of_kind(found: Document, resource: Resource) -> Document:
+    """A document may leave out what the path already says; it may not contradict it."""
+    kind = found.setdefault("kind", resource.kind) or resource.kind
+    version = found.setdefault("apiVersion", resource.api_version) or resource.api_version
+    if resource.custom and version != resource.api_version:
+        raise status.bad_request(
+            f"the API version in the data ({version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+    if (version, kind) != (resource.api_version, resource.kind):
+        raise status.bad_request(
+            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
+            f'no kind "{kind}" is registered for version "{version}" at this path'
+        )
+    found.update(kind=kind, apiVersion=version)
+    metadata = found.setdefault("metadata", {})
+    if metadata is None:
+        found["metadata"] = metadata = {}
+    if not isinstance(metadata, dict):
+        raise cannot_unmarshal(resource, metadata, "metadata")
+    return found
+
+
+class Unreadable(ValueError):
+    """The text is not JSON or YAML, or is nested too deeply."""
+
+
+def json_value(body: bytes) -> Any:
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        truncated = "truncated" in str(error)
+        text = "unexpected end of JSON input" if truncated else str(error)
+        raise Unreadable(text) from None
+    except RecursionError:
+        raise Unreadable("exceeded max depth") from None
+    _refuse_deep_nesting(found)
+    return found
+
+
+def yaml_value(body: bytes) -> Any:
+    try:
+        found = yaml.load(body, Loader=_JsonLoader)  # noqa: S506 - it is a safe loader
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise Unreadable(f"error converting YAML to JSON: {error}") from None
+    except RecursionError:
+        raise Unreadable("exceeded max depth") from None
+    _refuse_deep_nesting(found)
+    return found
+
+
+def cannot_unmarshal(resource: Resource, value: object, field: str) -> status.ApiError:
+    return status.bad_request(
+        f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+        f"json: cannot unmarshal {_json_type(value)} into field {resource.kind}.{field}"
+    )
+
+
+def _json_type(value: object) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "null"
+
+
+def _refuse_deep_nesting(value: Any) -> None:
+    level = [value]
+    for _ in range(NESTING_LEVELS_MAX):
+        level = [inner for outer in level for inner in _containers(outer)]
+        if not level:
+            return
+    raise Unreadable("exceeded max depth")
+
+
+def _containers(value: Any) -> list[Any]:
+    match value:
+        case dict():
+            return [inner for inner in value.values() if isinstance(inner, dict | list)]
+        case list():
+            return [inner for inner in value if isinstance(inner, dict | list)]
+        case _:
+            return []

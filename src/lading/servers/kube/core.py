@@ -1,0 +1,147 @@
+"""The server without its sockets: one request in, one response out, state in between.
+
+A `Core` is an `Exchange`, so a client in the same process talks to it as to any API server. It
+must live in one event loop; no request waits for another inside it.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from lading.ports.clock import Clock
+from lading.ports.http import Request, Response
+from lading.servers.kube import (
+    answers,
+    authentication,
+    bodies,
+    builtins,
+    definitions,
+    namespaces,
+    pages,
+    resources,
+    routes,
+    status,
+)
+from lading.servers.kube.authentication import User
+from lading.servers.kube.collector import Collector
+from lading.servers.kube.requests import Call
+from lading.servers.kube.resources import Registry
+from lading.servers.kube.state import State, read
+from lading.servers.kube.storage.types import Change, Storage
+from lading.servers.kube.verbs import create, delete, get, lists, patch, update, watch
+from lading.servers.kube.wakeups import Wakeups
+
+_log = logging.getLogger(__name__)
+
+
+def random_uid() -> str:
+    return str(uuid.uuid4())
+
+
+class Core:
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        *,
+        tokens: Mapping[str, User],
+        uid_source: Callable[[], str] = random_uid,
+    ) -> None:
+        registry = Registry(resources.builtin(kind) for kind in builtins.kinds())
+        self._state = State(storage=storage, registry=registry, clock=clock, uid_source=uid_source)
+        self._authenticator = authentication.Authenticator(tokens)
+        self._wakeups = Wakeups()
+        self._serve_definitions()
+        self._collector = Collector(self._state)
+        storage.subscribe(self._follow)
+        namespaces.ensure_initial(self._state)
+
+    async def __call__(self, request: Request) -> Response:
+        try:
+            return self._answer(request)
+        except status.ApiError as error:
+            return _refusal(error)
+        except routes.NoSuchPath:
+            headers = {"content-type": "text/plain; charset=utf-8"}
+            return Response(status=404, headers=headers, body=b"404 page not found\n")
+        except Exception as error:  # noqa: BLE001 - one request may not take the server down
+            _log.exception("%s %s failed", request.method, request.path)
+            return _refusal(status.internal(f"{type(error).__name__}; see the server's log"))
+
+    async def close(self) -> None:
+        """Ends the watches and the collector; the storage is its opener's to close."""
+        self._wakeups.close()
+        await self._collector.close()
+
+    def _answer(self, request: Request) -> Response:
+        user = self._authenticator.user(request.path, request.headers)
+        if len(request.body) > bodies.BODY_BYTES_MAX:
+            raise status.too_large(bodies.BODY_BYTES_MAX)
+        self._collector.start()
+        if request.method == "GET" and (page := pages.page(request, self._state.registry)):
+            return page
+        call = Call(
+            target=routes.target(request.path, self._state.registry),
+            query=dict(request.query),
+            headers=request.headers,
+            body=request.body,
+            user=user,
+        )
+        if call.resource.deprecation:
+            call.warnings.append(call.resource.deprecation)
+        return self._dispatch(request.method, call)
+
+    def _dispatch(self, method: str, call: Call) -> Response:
+        state, one = self._state, bool(call.target.name)
+        match method, one:
+            case "GET", _ if call.flag("watch"):
+                return watch.watch(state, self._wakeups, call)
+            case "GET", True:
+                return get.get(state, call)
+            case "GET", False:
+                return lists.list_objects(state, call)
+            case "POST", False:
+                return create.create(state, call)
+            case "PUT", True:
+                return update.update(state, call)
+            case "PATCH", True:
+                return patch.patch(state, call)
+            case "DELETE", True if not call.target.subresource:
+                return delete.delete(state, call)
+            case "DELETE", False if "deletecollection" in call.resource.verbs:
+                return delete.delete_collection(state, call)
+            case _:
+                raise status.method_not_allowed()
+
+    def _follow(self, change: Change) -> None:
+        """Everything that must happen once a change is safe."""
+        if change.record.key.resource == definitions.STORAGE_NAME:
+            self._serve(change)
+        self._collector.changed(change)
+        self._wakeups.changed(change)
+
+    def _serve_definitions(self) -> None:
+        state = self._state
+        resource = state.registry.of_storage(definitions.STORAGE_NAME)
+        assert resource is not None, "CustomResourceDefinition is a built-in kind"
+        for document in state.every(resource):
+            revision = int(document["metadata"]["resourceVersion"])
+            name = document["metadata"]["name"]
+            state.registry.replace_custom(name, definitions.served(document, revision))
+
+    def _serve(self, change: Change) -> None:
+        resource = self._state.registry.of_storage(definitions.STORAGE_NAME)
+        assert resource is not None, "CustomResourceDefinition is a built-in kind"
+        document = read(resource, change.record)
+        served = () if change.deleted else definitions.served(document, change.revision)
+        self._state.registry.replace_custom(change.record.key.name, served)
+
+
+def _refusal(error: status.ApiError) -> Response:
+    headers = dict(answers.headers(()))
+    retry_after = error.status.get("details", {}).get("retryAfterSeconds")
+    if retry_after:
+        headers["retry-after"] = str(retry_after)
+    return Response(status=error.code, headers=headers, body=msgspec.json.encode(error.status))

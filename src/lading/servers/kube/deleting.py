@@ -1,0 +1,116 @@
+"""What deleting an object means: gone at once, or marked until its finalizers are done.
+
+Dependents are the collector's. A pod is gone at once too: there is no kubelet to wait for.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lading.servers.kube import status
+from lading.servers.kube.resources import Resource
+from lading.servers.kube.state import State
+
+Document = dict[str, Any]
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+POLICIES = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": ""}
+"""The propagation policies, and the finalizer by which the collector knows them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    policy: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    grace_seconds: int = 0
+    dry_run: bool = False
+
+
+def delete(
+    state: State, resource: Resource, document: Document, deletion: Deletion
+) -> tuple[Document, bool]:
+    """Returns the object after the deletion and whether it is gone."""
+    _check_preconditions(resource, document, deletion)
+    marked = _marked(state, resource, document, deletion)
+    if deletion.dry_run:
+        return marked, is_finished(marked)
+    if is_finished(marked):
+        return finish(state, resource, marked), True
+    return (document if marked == document else state.put(resource, marked)), False
+
+
+def is_finished(document: Document) -> bool:
+    """Marked for deletion, and nobody holds it any more."""
+    metadata = document["metadata"]
+    held = metadata.get("finalizers") or _namespace_finalizers(document)
+    return "deletionTimestamp" in metadata and not held
+
+
+def finish(state: State, resource: Resource, document: Document) -> Document:
+    return state.remove(resource, document)
+
+
+def release(state: State, resource: Resource, document: Document, finalizer: str) -> None:
+    """Takes a finalizer off, and the object with it when that was the last."""
+    left = [each for each in document["metadata"].get("finalizers", []) if each != finalizer]
+    metadata = {**document["metadata"], "finalizers": left}
+    if not left:
+        del metadata["finalizers"]
+    released = {**document, "metadata": metadata}
+    if is_finished(released):
+        finish(state, resource, released)
+    else:
+        state.put(resource, released)
+
+
+def _check_preconditions(resource: Resource, document: Document, deletion: Deletion) -> None:
+    metadata = document["metadata"]
+    if deletion.uid and deletion.uid != metadata["uid"]:
+        why = (
+            f"the UID in the precondition ({deletion.uid}) does not match the UID in record "
+            f"({metadata['uid']}). The object might have been deleted and then recreated"
+        )
+    elif deletion.resource_version and deletion.resource_version != metadata["resourceVersion"]:
+        why = (
+            f"the ResourceVersion in the precondition ({deletion.resource_version}) does not match "
+            f"the ResourceVersion in record ({metadata['resourceVersion']}). "
+            "The object might have been modified"
+        )
+    else:
+        return
+    raise status.conflict(
+        group=resource.group, plural=resource.kind, name=metadata["name"], why=why
+    )
+
+
+def _marked(state: State, resource: Resource, document: Document, deletion: Deletion) -> Document:
+    metadata = dict(document["metadata"])
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = state.now()
+        metadata["deletionGracePeriodSeconds"] = 0
+        if "generation" in metadata:
+            metadata["generation"] += 1
+    metadata["finalizers"] = _finalizers(metadata.get("finalizers", []), deletion.policy)
+    if not metadata["finalizers"]:
+        del metadata["finalizers"]
+    marked = {**document, "metadata": metadata}
+    if resource.storage_name == "namespaces":
+        marked["status"] = {**document.get("status", {}), "phase": "Terminating"}
+    return marked
+
+
+def _finalizers(present: list[str], policy: str) -> list[str]:
+    """An explicit policy replaces the one an earlier request asked for."""
+    wanted = POLICIES.get(policy)
+    if wanted is None:
+        return present
+    others = [each for each in present if each not in (FOREGROUND, ORPHAN)]
+    return [*others, wanted] if wanted else others
+
+
+def _namespace_finalizers(document: Document) -> list[str]:
+    if document["kind"] != "Namespace":
+        return []
+    found: list[str] = document.get("spec", {}).get("finalizers", [])
+    return found

@@ -1,0 +1,84 @@
+"""Which objects of a collection are meant: label selectors and field selectors."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lading.kernel import selectors
+from lading.kernel.errors import Malformed
+from lading.kernel.selectors import Selector
+from lading.servers.kube import status
+from lading.servers.kube.resources import Resource
+
+Document = dict[str, Any]
+
+_TERM = re.compile(r"(?P<field>[^=!]+)(?P<operator>==|=|!=)(?P<value>.*)", re.DOTALL)
+_UNESCAPED_COMMA = re.compile(r"(?<!\\),")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Term:
+    path: tuple[str, ...]
+    value: str
+    equal: bool
+
+    def matches(self, document: Document) -> bool:
+        return (_text_at(document, self.path) == self.value) is self.equal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    labels: Selector
+    fields: tuple[_Term, ...]
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.fields and not self.labels.requirements
+
+    def matches(self, document: Document) -> bool:
+        labels = document["metadata"].get("labels") or {}
+        return self.labels.matches(labels) and all(term.matches(document) for term in self.fields)
+
+
+def of(resource: Resource, query: Mapping[str, str], name: str = "") -> Selection:
+    """Reads the selectors of a request; a name in the path selects one object."""
+    try:
+        labels = selectors.parse(query.get("labelSelector", ""))
+    except Malformed as error:
+        raise status.bad_request(f"unable to parse requirement: {error}") from None
+    terms = [_term(resource, text) for text in _terms(query.get("fieldSelector", ""))]
+    if name:
+        terms.append(_Term(path=("metadata", "name"), value=name, equal=True))
+    return Selection(labels=labels, fields=tuple(terms))
+
+
+def _terms(text: str) -> list[str]:
+    return [each for each in _UNESCAPED_COMMA.split(text) if each]
+
+
+def _term(resource: Resource, text: str) -> _Term:
+    match = _TERM.fullmatch(text)
+    if match is None:
+        raise status.bad_request(f"invalid selector: '{text}'; can't understand '{text}'")
+    field = match["field"].strip()
+    scoped = ("metadata.namespace",) if resource.namespaced or not resource.custom else ()
+    known = ("metadata.name", *scoped, *resource.selectable_fields)
+    if field not in known:
+        shown = ", ".join(f'"{each}"' for each in known)
+        raise status.bad_request(f'"{field}" is not a known field selector: only {shown}')
+    value = re.sub(r"\\(.)", r"\1", match["value"])
+    return _Term(path=tuple(field.split(".")), value=value, equal=match["operator"] != "!=")
+
+
+def _text_at(document: Document, path: tuple[str, ...]) -> str:
+    value: Any = document
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    match value:
+        case None:
+            return "false" if path == ("spec", "unschedulable") else ""
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return str(value)

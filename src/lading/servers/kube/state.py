@@ -1,0 +1,80 @@
+"""The objects as documents: decoding and encoding between the store and the verbs.
+
+A document read here is the caller's own to change. `resourceVersion` is never stored: it is the
+revision of the record.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+import msgspec
+
+from lading.ports.clock import Clock
+from lading.servers.kube.resources import Registry, Resource
+from lading.servers.kube.schema import structural
+from lading.servers.kube.storage.types import Key, Record, Storage
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    storage: Storage
+    registry: Registry
+    clock: Clock
+    uid_source: Callable[[], str]
+
+    def now(self) -> str:
+        return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Document | None:
+        record = self.storage.get(Key(resource.storage_name, namespace, name))
+        return None if record is None else read(resource, record)
+
+    def every(self, resource: Resource, namespace: str = "") -> Iterator[Document]:
+        records = self.storage.list(
+            resource.storage_name, namespace=namespace, at=self.storage.revision, after=None
+        )
+        return (read(resource, record) for record in records)
+
+    def put(self, resource: Resource, document: Document) -> Document:
+        """Stores the document and gives it its new resourceVersion."""
+        record = self.storage.put(key_of(resource, document), encode(document))
+        return stamped(document, record.revision)
+
+    def remove(self, resource: Resource, document: Document) -> Document:
+        record = self.storage.delete(key_of(resource, document), encode(document))
+        return stamped(document, record.revision)
+
+
+def key_of(resource: Resource, document: Document) -> Key:
+    metadata = document["metadata"]
+    return Key(resource.storage_name, metadata.get("namespace", ""), metadata["name"])
+
+
+def read(resource: Resource, record: Record) -> Document:
+    """Decodes a record as the version that was asked for."""
+    document: Document = msgspec.json.decode(record.body)
+    outdated = resource.custom and (
+        record.revision < resource.since_revision or document["apiVersion"] != resource.api_version
+    )
+    if outdated:
+        document["apiVersion"] = resource.api_version
+        pruned, _ = structural.prune(resource.schema, document)
+        document = structural.default(resource.schema, pruned)
+    return stamped(document, record.revision)
+
+
+def stamped(document: Document, revision: int) -> Document:
+    document["metadata"]["resourceVersion"] = str(revision)
+    return document
+
+
+def encode(document: Document) -> bytes:
+    metadata = {key: value for key, value in document["metadata"].items() if key != _VERSION}
+    return msgspec.json.encode({**document, "metadata": metadata})
+
+
+_VERSION = "resourceVersion"

@@ -1,0 +1,1 @@
+"""One file per verb: each reads its request, does its one thing, and answers."""

@@ -1,0 +1,129 @@
+"""PATCH of an object: JSON patch, merge patch, strategic merge patch, server-side apply."""
+
+from typing import Any
+
+from lading.ports.http import Response
+from lading.servers.kube import answers, bodies, fields, metadata, requests, status, writing
+from lading.servers.kube.applying import server_side
+from lading.servers.kube.applying.errors import ApplyConflict, ApplyError
+from lading.servers.kube.merge import json_patch, merge_patch, strategic
+from lading.servers.kube.merge.errors import PatchError
+from lading.servers.kube.requests import Call, WriteOptions
+from lading.servers.kube.schema import causes
+from lading.servers.kube.state import Document, State
+from lading.servers.kube.verbs import get
+
+_JSON = "application/json-patch+json"
+_MERGE = "application/merge-patch+json"
+_STRATEGIC = "application/strategic-merge-patch+json"
+_APPLY = "application/apply-patch+yaml"
+
+
+def patch(state: State, call: Call) -> Response:
+    media_type = bodies.media_type(call.headers)
+    accepted = _accepted(call)
+    if media_type not in accepted:
+        raise status.unsupported_media_type(accepted)
+    options = requests.write_options(call, "PatchOptions")
+    if media_type == _APPLY:
+        return _apply(state, call, options)
+    old = get.existing(state, call)
+    patched = _patched(call, media_type, old)
+    patched = _known(call, options, bodies.of_kind(patched, call.resource))
+    metadata.check_place(call, patched)
+    return answers.one(state, call, writing.update(state, call, options, old, patched))
+
+
+def _accepted(call: Call) -> tuple[str, ...]:
+    """A custom resource has no strategic merge: its schema knows no merge keys for it."""
+    if call.resource.custom:
+        return (_JSON, _MERGE, _APPLY)
+    return (_JSON, _MERGE, _STRATEGIC, _APPLY)
+
+
+def _patched(call: Call, media_type: str, old: Document) -> Document:
+    change = _change(call.body)
+    try:
+        match media_type:
+            case "application/json-patch+json":
+                return json_patch.apply(old, change)
+            case "application/merge-patch+json":
+                return merge_patch.apply(old, change)
+            case _:
+                return strategic.apply(call.resource.schema, old, change)
+    except PatchError as error:
+        if error.code == 422:
+            raise status.unprocessable(error.message) from None
+        raise status.bad_request(error.message) from None
+
+
+def _change(body: bytes) -> Any:
+    try:
+        return bodies.json_value(body)
+    except bodies.Unreadable as error:
+        raise status.bad_request(f"error decoding patch: {error}") from None
+
+
+def _apply(state: State, call: Call, options: WriteOptions) -> Response:
+    if not call.query.get("fieldManager"):
+        cause = causes.required("fieldManager", "is required for apply patch")
+        raise status.invalid_options("PatchOptions", [cause])
+    applied = _known(call, options, _applied(call))
+    metadata.check_place(call, applied)
+    resource, target = call.resource, call.target
+    live = state.find(resource, target.namespace, target.name)
+    if live is None and target.subresource:
+        raise status.not_found(group=resource.group, plural=resource.plural, name=target.name)
+    merged = _merged(state, call, options, live, applied)
+    if live is None:
+        if applied["metadata"].get("resourceVersion") or applied["metadata"].get("uid"):
+            raise status.conflict(
+                group=resource.group,
+                plural=resource.plural,
+                name=target.name,
+                why="the object to be applied to does not exist",
+            )
+        created = writing.create(state, call, options, merged, owned=True)
+        return answers.one(state, call, created, code=201)
+    updated = writing.update(state, call, options, live, merged, owned=True)
+    return answers.one(state, call, updated)
+
+
+def _applied(call: Call) -> Document:
+    try:
+        found = bodies.yaml_value(call.body)
+    except bodies.Unreadable as error:
+        raise status.bad_request(f"error decoding YAML: {error}") from None
+    if not isinstance(found, dict) or not found.get("kind") or not found.get("apiVersion"):
+        raise status.bad_request("invalid object type: /, Kind=")
+    return bodies.of_kind(found, call.resource)
+
+
+def _merged(
+    state: State, call: Call, options: WriteOptions, live: Document | None, applied: Document
+) -> Document:
+    try:
+        return server_side.apply(
+            call.resource.schema,
+            live,
+            applied,
+            manager=options.manager,
+            subresource=call.target.subresource,
+            force=options.force,
+            api_version=call.resource.api_version,
+            now=state.now(),
+        )
+    except ApplyConflict as error:
+        raise status.apply_conflict(error.message, error.causes) from None
+    except ApplyError as error:
+        reason = "BadRequest" if error.code == 400 else "InternalError"
+        raise status.ApiError(code=error.code, reason=reason, message=error.message) from None
+
+
+def _known(call: Call, options: WriteOptions, document: Document) -> Document:
+    return fields.known(
+        call.resource,
+        document,
+        validation=options.field_validation,
+        warnings=call.warnings,
+    )
