@@ -62,9 +62,9 @@ class Controller:
         self.name = name
         self._reconcile = reconcile
         self._clock = clock
-        self._metrics = metrics
         self._workers = workers
         self._queue: WorkQueue[Key] = WorkQueue(clock, chance)
+        self._outcomes = {one: metrics.reconciles.labels(name, one) for one in Outcome}
         self._seconds = metrics.reconcile_seconds.labels(name)
         self._log = log.bind(controller=name)
         metrics.watch_queue(name, lambda: len(self._queue))
@@ -100,7 +100,7 @@ class Controller:
                 started_at = self._clock.monotonic()
                 outcome = await self._attempt(key)
                 self._seconds.observe(self._clock.monotonic() - started_at)
-                self._metrics.reconciles.labels(self.name, outcome).inc()
+                self._outcomes[outcome].inc()
 
     async def _attempt(self, key: Key) -> Outcome:
         try:
