@@ -14,7 +14,14 @@ class Difference:
     reason: str
 
 
-DIFFERENCES: tuple[Difference, ...] = ()
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        module="test_revisions",
+        test="test_a_page_of_a_forgotten_revision_is_gone",
+        targets=("real",),
+        reason="its watch cache keeps snapshots for a while after etcd forgot the revision",
+    ),
+)
 
 
 def reason(module: str, test: str, target: str) -> str:

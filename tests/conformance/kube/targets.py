@@ -17,7 +17,6 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import kubeconfig
 from lading.adapters.kube.connection import Connection, User
 from lading.adapters.kube.exchange import NetworkExchange
-from lading.adapters.kube.retry import Retrying
 from lading.ports.http import Exchange
 
 KUBECONFIG_VARIABLE = "CONFORMANCE_KUBECONFIG"
@@ -71,7 +70,7 @@ async def _network(
     ):
         yield Target(
             name=name,
-            exchange=Retrying(exchange, clock),
+            exchange=exchange,
             anonymous=anonymous_exchange,
             mistaken=mistaken_exchange,
             compact=compact,
