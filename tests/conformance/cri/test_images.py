@@ -1,5 +1,6 @@
 """The life of an image in any runtime: pulled, listed, found by each of its names, removed."""
 
+import asyncio
 import json
 import secrets
 
@@ -11,6 +12,8 @@ from lading.ports.cri import Image, ImageSpec
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
 from tests.conformance.cri.targets import Target
+
+MEASURING_SECONDS_MAX = 30.0  # containerd measures its snapshots every ten seconds
 
 
 def unique_image(*, user: str = "") -> SampleImage:
@@ -159,12 +162,15 @@ async def test_inspection_adds_information_as_json(target: Target, repository: s
 async def test_the_filesystem_of_images_is_measured(target: Target, repository: str) -> None:
     name = await target.push(unique_image(), f"{repository}:1")
     await pulled(target, name)
-    filesystems = await target.cri.filesystems()
-    assert filesystems.images
-    for usage in filesystems.images:
+    async with asyncio.timeout(MEASURING_SECONDS_MAX):
+        while True:
+            usages = (await target.cri.filesystems()).images
+            if any(usage.used_bytes for usage in usages):
+                break
+            await asyncio.sleep(0.1)
+    for usage in usages:
         assert usage.mountpoint.startswith("/")
         assert usage.measured_at_nanoseconds > 0
-    assert sum(usage.used_bytes for usage in filesystems.images) > 0
 
 
 async def test_the_runtime_is_ready_and_says_what_it_is(target: Target) -> None:
@@ -172,8 +178,11 @@ async def test_the_runtime_is_ready_and_says_what_it_is(target: Target) -> None:
     status = await target.cri.status()
     assert (version.name, version.api_version) == (target.name, "v1")
     assert status.ready
-    assert "" in {handler.name for handler in status.handlers}
-    assert isinstance(await target.cri.containers(), tuple)
+    assert await target.cri.containers() == ()
+
+
+async def test_the_default_handler_is_listed(target: Target) -> None:
+    assert "" in {handler.name for handler in (await target.cri.status()).handlers}
 
 
 async def test_a_missing_tag_and_a_missing_repository_are_not_found(

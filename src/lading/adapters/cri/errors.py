@@ -61,6 +61,7 @@ _WORDING: Mapping[type[CriError], tuple[str, ...]] = {
         "failed to parse (image )?reference",
         "short-name",
         "invalid image name",
+        "repository name must be",
     ),
     cri.RegistryUnavailable: (
         "429 Too Many Requests",
