@@ -5,6 +5,7 @@ never over a weaker transport than the endpoint's own. A refusal after success a
 for a fresh credential, once.
 """
 
+import ssl
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -31,12 +32,15 @@ Send = Callable[[str], Awaitable[aiohttp.ClientResponse]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Header:
+    """A header that may be sent, and how it was come by, so that a new one can be made in time."""
+
     value: str
     expires_at: float
+    challenge: Challenge
+    credential: Credential | None
 
 
 _NEVER = float("inf")
-_NOTHING = _Header(value="", expires_at=_NEVER)
 
 
 class Authorization:
@@ -51,14 +55,12 @@ class Authorization:
     ) -> aiohttp.ClientResponse:
         """The answer to the request, as whoever the registry accepts; any status but 401."""
         key = (endpoint.url, scopes)
-        held = self._accepted.get(key, _NOTHING)
-        if held.expires_at <= self._transport.clock.monotonic():
-            held = _NOTHING
-        response = await send(held.value)
+        known = await self._known(key, endpoint)
+        response = await send(known)
         if response.status != _UNAUTHORIZED:
             return response
         challenge = _challenge(response, endpoint, scopes)
-        async for header in self._headers(challenge, endpoint, refused=held.value):
+        async for header in self._headers(challenge, endpoint, refused=known):
             response = await send(header.value)
             if response.status != _UNAUTHORIZED:
                 self._remember(key, header)
@@ -68,6 +70,22 @@ class Authorization:
             f"{endpoint.image}: {endpoint.host} accepts none of our credentials for it",
             status=_UNAUTHORIZED,
         )
+
+    async def _known(self, key: tuple[str, frozenset[str]], endpoint: Endpoint) -> str:
+        """The header that was accepted before, made anew when it is over; empty for none."""
+        held = self._accepted.get(key)
+        if held is None:
+            return ""
+        if held.expires_at > self._transport.clock.monotonic():
+            return held.value
+        try:
+            header = await self._header(
+                held.challenge, endpoint, held.credential, refused=held.value
+            )
+        except TokenRefused:
+            return ""
+        self._remember(key, header)
+        return header.value
 
     async def _headers(
         self, challenge: Challenge, endpoint: Endpoint, *, refused: str
@@ -102,18 +120,21 @@ class Authorization:
         refused: str,
     ) -> _Header:
         if credential is not None and credential.registry_token:
-            return _Header(value=_BEARER + credential.registry_token, expires_at=_NEVER)
-        if challenge.scheme is Scheme.BASIC:
+            value, expires_at = _BEARER + credential.registry_token, _NEVER
+        elif challenge.scheme is Scheme.BASIC:
             value = tokens.basic(credential) if credential and credential.password else ""
-            return _Header(value=value, expires_at=_NEVER)
-        same_host = yarl.URL(challenge.realm).host == yarl.URL(endpoint.url).host
-        token = await self._tokens.get(
-            challenge,
-            credential,
-            refused=refused.removeprefix(_BEARER),
-            tls=endpoint.tls if same_host else True,
+            expires_at = _NEVER
+        else:
+            token = await self._tokens.get(
+                challenge,
+                credential,
+                refused=refused.removeprefix(_BEARER),
+                tls=_realm_tls(challenge, endpoint),
+            )
+            value, expires_at = _BEARER + token.value, token.expires_at
+        return _Header(
+            value=value, expires_at=expires_at, challenge=challenge, credential=credential
         )
-        return _Header(value=_BEARER + token.value, expires_at=token.expires_at)
 
     def _remember(self, key: tuple[str, frozenset[str]], header: _Header) -> None:
         self._accepted[key] = header
@@ -134,6 +155,12 @@ def _challenge(
     if found.scheme is Scheme.BEARER:
         _check_realm(found.realm, endpoint)
     return replace(found, scopes=found.scopes | scopes)
+
+
+def _realm_tls(challenge: Challenge, endpoint: Endpoint) -> ssl.SSLContext | bool:
+    """What is known about the registry's certificate says nothing about another host's."""
+    same_host = yarl.URL(challenge.realm).host == yarl.URL(endpoint.url).host
+    return endpoint.tls if same_host else True
 
 
 def _check_realm(realm: str, endpoint: Endpoint) -> None:

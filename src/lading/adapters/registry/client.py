@@ -4,7 +4,7 @@ Everything that comes back is checked: digest, size, form. Nothing is stored her
 """
 
 import random
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -90,7 +90,7 @@ class RegistryClient:
 
     def blob(
         self, repository: Reference, descriptor: Descriptor, *, offset: int = 0
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         what = f"blob {repository.name}@{descriptor.digest}"
         return downloads.pieces(
             Download(descriptor, offset=offset, what=what),

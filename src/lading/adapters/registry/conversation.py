@@ -53,11 +53,17 @@ class Conversation:
 
     async def _ask(self, endpoint: Endpoint, question: Question) -> aiohttp.ClientResponse:
         scopes = question.also_scopes | {f"repository:{endpoint.repository}:{question.actions}"}
-        response = await self._authorization.send(
-            endpoint,
-            scopes,
-            lambda authorization: self.transport.send(_call(endpoint, question, authorization)),
-        )
+        sent = 0
+
+        async def send(authorization: str) -> aiohttp.ClientResponse:
+            nonlocal sent
+            if sent and not isinstance(question.body, bytes | None):
+                message = f"{question.what}: refused when the content was sent; begin again"
+                raise registry.Unavailable(message)
+            sent += 1
+            return await self.transport.send(_call(endpoint, question, authorization))
+
+        response = await self._authorization.send(endpoint, scopes, send)
         if response.ok:
             return response
         async with response:

@@ -1,0 +1,79 @@
+"""A server that says whatever a test wants it to, byte by byte, and remembers what it was asked."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from lading.adapters.registry.limits import Limits
+
+SMALL = Limits(
+    connect_seconds_max=2.0,
+    answer_seconds_max=0.5,
+    stall_seconds_max=0.3,
+    window_seconds=0.2,
+    window_bytes_min=1000,
+    attempts_max=2,
+    back_off_seconds=0.01,
+    retry_after_seconds_max=0.5,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    method: str
+    path: str
+    headers: Mapping[str, str]
+
+
+Answering = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Hostile:
+    host: str = ""
+    received: list[Received] = field(default_factory=list)
+
+
+@contextlib.asynccontextmanager
+async def served(answering: Answering, tls: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
+    hostile = Hostile()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            request = await _read(reader)
+            hostile.received.append(request)
+            await answering(request, writer)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls)
+    hostile.host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with contextlib.AsyncExitStack() as stack:
+        stack.callback(server.close)
+        yield hostile
+
+
+async def _read(reader: asyncio.StreamReader) -> Received:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    method, path, _ = head[0].split(" ")
+    lines = (line.partition(": ") for line in head[1:] if line)
+    return Received(
+        method=method, path=path, headers={key.lower(): value for key, _, value in lines}
+    )
+
+
+def head(status: str, *lines: str) -> bytes:
+    return "\r\n".join([f"HTTP/1.1 {status}", "Connection: close", *lines, "", ""]).encode()
+
+
+def whole(body: bytes, *lines: str, status: str = "200 OK") -> bytes:
+    return head(status, f"Content-Length: {len(body)}", *lines) + body
+
+
+def always(answer: bytes) -> Answering:
+    async def answering(_request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+
+    return answering

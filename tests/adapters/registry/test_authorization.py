@@ -1,0 +1,148 @@
+"""Who we are to a registry: passwords, tokens and their cache, refusals, several credentials."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.registry import client as registry_client
+from lading.adapters.registry.client import RegistryClient
+from lading.adapters.registry.credentials import Chain, CredentialSource, Table
+from lading.kernel import references
+from lading.kernel.references import Reference
+from lading.ports import registry
+from lading.ports.registry import Credential
+from lading.servers.registry import server
+from lading.servers.registry.access import Guard, Passwords, Tokens
+from lading.standalone import sample_images
+from tests.adapters.registry import hostile
+from tests.adapters.registry.hostile import always, served, whole
+
+PASSWORDS = Passwords({"carol": "right"})
+RIGHT = Credential(username="carol", password="right")
+WRONG = Credential(username="carol", password="wrong")
+IMAGE = sample_images.image([{"a": b"b"}])
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    folder: Path, guard: Guard, *credentials: Mapping[str, Credential]
+) -> AsyncIterator[tuple[RegistryClient, Reference]]:
+    """A registry with a guard, and a client whose tables are keyed below that registry's host."""
+    async with server.serve(folder, guard=guard) as url:
+        host = url.removeprefix("http://")
+        tables: list[CredentialSource] = [
+            Table({f"{host}{path}": credential for path, credential in table.items()})
+            for table in credentials
+        ]
+        async with registry_client.connect(
+            SystemClock(), credentials=Chain(tables), limits=hostile.SMALL
+        ) as client:
+            yield client, references.parse(f"{host}/team/app:v1")
+
+
+@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "bearer"])
+async def test_the_right_credential_pushes_and_pulls(tmp_path: Path, guard: Guard) -> None:
+    async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
+        await sample_images.push(client, app, IMAGE)
+        assert await client.manifest(app) == IMAGE.manifest
+
+
+@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "bearer"])
+async def test_the_wrong_credential_is_unauthorized(tmp_path: Path, guard: Guard) -> None:
+    async with opened(tmp_path, guard, {"": WRONG}) as (client, app):
+        with pytest.raises(
+            registry.Unauthorized, match="accepts none of our credentials"
+        ) as caught:
+            await client.manifest(app)
+    assert "wrong" not in str(caught.value)
+
+
+async def test_the_longest_prefix_is_used_first(tmp_path: Path) -> None:
+    table = {"": WRONG, "/team": RIGHT, "/team-of-others": WRONG}
+    async with opened(tmp_path, PASSWORDS, table) as (client, app):
+        await sample_images.push(client, app, IMAGE)
+
+
+async def test_a_second_credential_is_tried_when_the_first_is_refused(tmp_path: Path) -> None:
+    guard = Tokens(passwords=PASSWORDS)
+    async with opened(tmp_path, guard, {"": WRONG}, {"": RIGHT}) as (client, app):
+        await sample_images.push(client, app, IMAGE)
+
+
+async def test_an_identity_token_is_exchanged_for_access(tmp_path: Path) -> None:
+    identity = Credential(identity_token="carol:right")
+    async with opened(tmp_path, Tokens(passwords=PASSWORDS), {"": identity}) as (client, app):
+        await sample_images.push(client, app, IMAGE)
+
+
+async def test_a_token_is_fetched_once_for_each_scope(tmp_path: Path) -> None:
+    guard = Tokens(passwords=PASSWORDS)
+    async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
+        await sample_images.push(client, app, IMAGE)
+        for _ in range(5):
+            await client.manifest(app)
+        assert len(guard._grants) == 2
+
+
+async def test_a_token_that_is_no_longer_accepted_is_replaced(tmp_path: Path) -> None:
+    guard = Tokens(passwords=PASSWORDS)
+    async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
+        await sample_images.push(client, app, IMAGE)
+        guard.revoke_all()
+        assert await client.manifest(app) == IMAGE.manifest
+
+
+async def test_a_token_that_has_expired_is_replaced_before_it_is_refused(tmp_path: Path) -> None:
+    guard = Tokens(passwords=PASSWORDS, seconds=1)
+    async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
+        await sample_images.push(client, app, IMAGE)
+        await client.manifest(app)
+        before = len(guard._grants)
+        await client.manifest(app)
+        assert len(guard._grants) == before + 1
+
+
+async def test_a_credential_that_came_with_the_request_replaces_the_configured_ones(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, PASSWORDS, {"": WRONG}) as (client, app):
+        await sample_images.push(client.with_credential(RIGHT), app, IMAGE)
+        with pytest.raises(registry.Unauthorized):
+            await client.manifest(app)
+
+
+async def test_what_one_caller_may_see_is_not_shown_to_another(tmp_path: Path) -> None:
+    async with opened(tmp_path, Tokens(passwords=PASSWORDS), {"": WRONG}) as (client, app):
+        await sample_images.push(client.with_credential(RIGHT), app, IMAGE)
+        with pytest.raises(registry.Unauthorized):
+            await client.with_credential(WRONG).manifest(app)
+
+
+async def test_a_credential_is_not_sent_to_a_registry_that_does_not_ask(tmp_path: Path) -> None:
+    answer = whole(IMAGE.manifest.content, f"Content-Type: {IMAGE.manifest.media_type}")
+    async with served(always(answer)) as plain:
+        table = Table({plain.host: RIGHT})
+        async with registry_client.connect(SystemClock(), credentials=table) as client:
+            await client.manifest(references.parse(f"{plain.host}/app:v1"))
+        assert "authorization" not in plain.received[0].headers
+
+
+async def test_a_credential_is_not_sent_to_another_registry(tmp_path: Path) -> None:
+    challenge = whole(b"", 'WWW-Authenticate: Basic realm="x"', status="401 Unauthorized")
+    async with (
+        served(always(challenge)) as other,
+        opened(tmp_path, PASSWORDS, {"": RIGHT}) as (client, _app),
+    ):
+        with pytest.raises(registry.Unauthorized):
+            await client.manifest(references.parse(f"{other.host}/team/app:v1"))
+        assert all("authorization" not in received.headers for received in other.received)
+
+
+def test_a_credential_does_not_show_its_secrets() -> None:
+    secret = Credential(
+        username="carol", password="one", identity_token="two", registry_token="three"
+    )
+    assert repr(secret) == "Credential(username='carol')"

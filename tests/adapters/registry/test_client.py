@@ -1,0 +1,150 @@
+"""The client on the embedded registry: push, ask, pull, resume, mount, list."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.registry import client as registry_client
+from lading.adapters.registry.client import RegistryClient
+from lading.adapters.registry.limits import Limits
+from lading.kernel import manifests, references
+from lading.kernel.digests import Digest
+from lading.kernel.manifests import Descriptor, ImageManifest, Index
+from lading.kernel.references import Reference
+from lading.ports import registry
+from lading.ports.registry import Manifest
+from lading.servers.registry import server
+from lading.standalone import sample_images
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[Reference]:
+    async with server.serve(tmp_path) as url:
+        yield references.parse(f"{url.removeprefix('http://')}/team/app:v1")
+
+
+def uploads_in(folder: Path) -> list[Path]:
+    return list(folder.glob("**/_uploads/*"))
+
+
+async def one_piece(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+async def test_a_pushed_image_comes_back_whole(client: RegistryClient, app: Reference) -> None:
+    amd64 = sample_images.image([{"bin/entry": b"amd64" * 1000}])
+    sample = sample_images.index([amd64])
+    by_digest = await sample_images.push(client, app, sample)
+    for reference in (app, by_digest):
+        assert await client.manifest(reference) == sample.manifest
+    index = manifests.parse(sample.manifest.content)
+    assert isinstance(index, Index)
+    image = manifests.parse((await client.manifest(app.at(amd64.digest))).content)
+    assert isinstance(image, ImageManifest)
+    for descriptor, content in amd64.blobs:
+        assert b"".join([piece async for piece in client.blob(app, descriptor)]) == content
+
+
+async def test_head_tells_what_a_tag_names(client: RegistryClient, app: Reference) -> None:
+    sample = sample_images.image([{"a": b"b"}])
+    await sample_images.push(client, app, sample)
+    assert await client.head(app) == replace(sample.descriptor, platform=None)
+
+
+async def test_head_of_what_is_not_there_is_none(client: RegistryClient, app: Reference) -> None:
+    assert await client.head(app) is None
+
+
+async def test_a_manifest_that_is_not_there_is_not_found(
+    client: RegistryClient, app: Reference
+) -> None:
+    with pytest.raises(registry.NotFound, match=r"team/app:v1.*MANIFEST_UNKNOWN"):
+        await client.manifest(app)
+
+
+async def test_a_blob_is_read_from_an_offset(
+    client: RegistryClient, app: Reference, content: bytes, descriptor: Descriptor
+) -> None:
+    await client.push_blob(app, descriptor, one_piece(content))
+    rest = [piece async for piece in client.blob(app, descriptor, offset=1000)]
+    assert b"".join(rest) == content[1000:]
+
+
+async def test_a_blob_that_is_there_is_not_read_from_its_source_again(
+    client: RegistryClient, app: Reference, content: bytes, descriptor: Descriptor
+) -> None:
+    await client.push_blob(app, descriptor, one_piece(content))
+    untouched = one_piece(content)
+    await client.push_blob(app, descriptor, untouched)
+    assert await anext(untouched) == content
+
+
+async def test_pushing_content_with_a_wrong_digest_is_refused(
+    client: RegistryClient, app: Reference, content: bytes, descriptor: Descriptor
+) -> None:
+    wrong = replace(descriptor, digest=Digest.of(b"something else"))
+    with pytest.raises(registry.RegistryError, match="DIGEST_INVALID"):
+        await client.push_blob(app, wrong, one_piece(content))
+
+
+async def test_a_blob_is_mounted_within_a_registry_only(
+    client: RegistryClient, app: Reference, content: bytes, descriptor: Descriptor
+) -> None:
+    await client.push_blob(app, descriptor, one_piece(content))
+    other = replace(app, repository="other")
+    assert await client.mount(other, descriptor.digest, source=app)
+    assert b"".join([piece async for piece in client.blob(other, descriptor)]) == content
+    assert not await client.mount(other, Digest.of(b"not there"), source=app)
+    elsewhere = replace(app, registry="localhost:1")
+    assert not await client.mount(other, descriptor.digest, source=elsewhere)
+
+
+async def test_a_mount_that_fails_leaves_no_upload_behind(
+    client: RegistryClient, app: Reference, tmp_path: Path
+) -> None:
+    assert not await client.mount(app, Digest.of(b"not there"), source=app)
+    assert uploads_in(tmp_path) == []
+
+
+async def test_all_pages_of_tags_are_read(
+    client: RegistryClient, app: Reference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lading.adapters.registry.limits.TAGS_PAGE_NAMES", 2)
+    sample = sample_images.image([{"a": b"b"}])
+    names = ("a", "b", "c", "d", "e")
+    for tag in names:
+        await sample_images.push(client, replace(app, tag=tag), sample)
+    assert await client.tags(app) == names
+
+
+async def test_a_reference_without_a_registry_is_refused(client: RegistryClient) -> None:
+    with pytest.raises(registry.RegistryError, match="names no registry"):
+        await client.manifest(references.parse("team/app:v1"))
+
+
+async def test_a_reference_without_tag_and_digest_is_refused(
+    client: RegistryClient, app: Reference
+) -> None:
+    with pytest.raises(registry.RegistryError, match="neither tag nor digest"):
+        await client.manifest(replace(app, tag=None))
+
+
+async def test_a_sha512_digest_is_verified_and_kept(client: RegistryClient, app: Reference) -> None:
+    sample = sample_images.image([{"a": b"b"}])
+    await sample_images.push(client, app, sample)
+    digest = Digest.of(sample.manifest.content, "sha512")
+    same = Manifest(
+        media_type=sample.manifest.media_type, digest=digest, content=sample.manifest.content
+    )
+    await client.push_manifest(app.at(digest), same)
+    assert await client.manifest(app.at(digest)) == same
+
+
+async def test_a_registry_that_does_not_run_is_unavailable() -> None:
+    limits = Limits(attempts_max=1)
+    async with registry_client.connect(SystemClock(), limits=limits) as client:
+        with pytest.raises(registry.Unavailable, match="cannot talk to"):
+            await client.manifest(references.parse("127.0.0.1:1/a:b"))
