@@ -35,6 +35,15 @@ check: setup ## formatting, lint, types
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
+real-setup: ## install the real components into a cache (ONLY=kube,registry,... selects)
+	@$(PYTHON) -m tests.real.setup $(if $(ONLY),--only $(ONLY))
+
+real: setup real-setup ## conformance and end-to-end tests on real components (ONLY=... selects)
+	@$(BIN)/pytest tests/real -q $(if $(ONLY),--only $(ONLY))
+
+real-up: setup real-setup ## run a real Kubernetes on this machine until Ctrl-C
+	@$(BIN)/python -m tests.real.bed.up
+
 format: setup ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .

@@ -1,1 +1,1 @@
-"""One process that runs everything: servers, controllers and agents on this machine."""
+"""Everything in one process: API server, registry, nodes with their runtimes, controllers."""

@@ -1,5 +1,7 @@
 """Which pins a node holds: complete sets, and what incomplete ones held before."""
 
+from datetime import timedelta
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,6 +9,7 @@ from lading.kernel.planning import Plan
 from lading.pinned_images.node.types import DesiredSet, Observed, WritePins
 from lading.ports.cri import HeldPin
 from tests.pinned_images.node.worlds import (
+    NOW,
     actions_of,
     image_id,
     image_set,
@@ -85,6 +88,16 @@ def test_a_node_that_is_not_ready_writes_no_new_pins_and_keeps_the_old_ones() ->
 def test_a_runtime_that_cannot_pin_is_not_asked_to() -> None:
     seen = observed("a", cannot_pin="containerd 1.6.20 ignores pins")
     assert pins_written(planned([image_set("s", "a")], seen)) is None
+
+
+def test_pins_are_read_back_soon_and_not_hammered_when_they_are_not_taken() -> None:
+    sets = [image_set("s", "a")]
+    first = planned(sets, observed("a"))
+    assert first.recheck_at == NOW + timedelta(seconds=1)
+    lost = observed("a", pins=pinned("a", by="s", effective=False), pins_written_at=NOW)
+    again = planned(sets, lost, now=NOW + timedelta(seconds=1))
+    assert pins_written(again) == {image_id("a"): ("s",)}
+    assert again.recheck_at == NOW + timedelta(seconds=31)
 
 
 names = st.sampled_from(["a", "b", "c", "d"])

@@ -145,6 +145,14 @@ def test_a_runtime_that_cannot_pin_is_said_plainly_and_nothing_is_claimed() -> N
     assert status.pinned_image_sets[0].current_generation == 0
 
 
+def test_a_pin_that_the_runtime_does_not_take_is_said() -> None:
+    pins = pinned("a", by="s", effective=False)
+    status = status_of(
+        planned([image_set("s", "a")], observed("a", pins=pins, pins_written_at=NOW))
+    )
+    assert truth(status, report.DEGRADED) == ("True", Reason.PIN_NOT_TAKEN)
+
+
 def test_a_kubelet_that_ignores_pins_is_named() -> None:
     seen = observed("a", pins=pinned("a", by="s"), pins_ignored="kubelet 1.26.1 ignores pins")
     status = status_of(planned([image_set("s", "a")], seen))

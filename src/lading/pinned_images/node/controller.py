@@ -1,7 +1,7 @@
 """Wires the node's corridor to the cluster: which changes matter, where the status goes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +28,14 @@ from lading.pinned_images.node import apply, desire, observe
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.apply import NodeAction
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.types import Desired, Observed, RecordEvent, Settings
+from lading.pinned_images.node.types import (
+    Desired,
+    Observed,
+    RecordEvent,
+    Settings,
+    WritePins,
+    Written,
+)
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 
@@ -80,7 +87,7 @@ class NodeReconciler:
         self._by_runtime_class = by_runtime_class
         self._first_seen: dict[tuple[str, int], datetime] = {}
         self._written: MachineConfigNode | None = None
-        self._written_at: datetime | None = None
+        self._written_at = Written()
 
     async def reconcile(self, key: Key) -> datetime | None:
         return await corridor.walk(self, key, self._clock)
@@ -97,7 +104,7 @@ class NodeReconciler:
             desired,
             node=node,
             last_status=mine.status if mine else MachineConfigNodeStatus(),
-            status_written_at=self._written_at,
+            written=self._written_at,
         )
         return desired, observed
 
@@ -106,6 +113,8 @@ class NodeReconciler:
 
     async def apply(self, action: NodeAction) -> None:
         await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
+        if isinstance(action, WritePins):
+            self._written_at = replace(self._written_at, pins_at=self._clock.now())
 
     def _desired(self, node: Node, mine: MachineConfigNode | None) -> Desired:
         now = self._clock.now()
@@ -157,7 +166,7 @@ class NodeReconciler:
                 force=True,
                 subresource="status",
             )
-        self._written_at = self._clock.now()
+        self._written_at = replace(self._written_at, status_at=self._clock.now())
 
     def _record(self, event: RecordEvent) -> None:
         mine = self._newest()

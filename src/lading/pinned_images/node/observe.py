@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
@@ -10,7 +9,15 @@ from lading.kernel.conditions import Truth
 from lading.pinned_images.node import limits, skew
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Budget, Desired, ImageKey, Observed, Present, Resolution
+from lading.pinned_images.node.types import (
+    Budget,
+    Desired,
+    ImageKey,
+    Observed,
+    Present,
+    Resolution,
+    Written,
+)
 from lading.ports.cri import Cri, Image, Pins
 from lading.ports.disk import Disk
 from lading.ports.kubelet import Kubelet
@@ -36,7 +43,7 @@ async def observe(
     *,
     node: Node | None,
     last_status: MachineConfigNodeStatus,
-    status_written_at: datetime | None,
+    written: Written,
 ) -> Observed:
     """Everything that the plan of a node needs; `node` is None on a host without a cluster."""
     keys = {key for image_set in desired.sets for key in image_set.images}
@@ -57,7 +64,8 @@ async def observe(
         budget=await _budget(tools),
         pulls=tools.pulls.snapshot(),
         last_status=last_status,
-        status_written_at=status_written_at,
+        status_written_at=written.status_at,
+        pins_written_at=written.pins_at,
     )
 
 

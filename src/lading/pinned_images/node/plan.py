@@ -43,7 +43,10 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
             *report.events(verdicts, observed),
             *status,
         ),
-        recheck_at=recheck_at(desired, verdicts, observed, now, status_is_written=bool(status)),
+        recheck_at=earliest(
+            read_back_at(desired, observed, now) if pins else None,
+            recheck_at(desired, verdicts, observed, now, status_is_written=bool(status)),
+        ),
     )
 
 
@@ -197,6 +200,13 @@ def _why_pins_change(wanted: tuple[Pin, ...], observed: Observed) -> str:
     after = {pin.image_id for pin in wanted}
     kept = len(before & after)
     return f"{len(after - before)} to pin, {len(before - after)} to unpin, {kept} to keep"
+
+
+def read_back_at(desired: Desired, observed: Observed, now: datetime) -> datetime:
+    """Soon after pins were written; later when they were written just before and not taken."""
+    settings, before = desired.settings, observed.pins_written_at
+    again = before is not None and now - before < settings.pins_interval
+    return now + (settings.pins_interval if again else settings.read_back_after)
 
 
 def recheck_at(

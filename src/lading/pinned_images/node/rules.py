@@ -42,6 +42,16 @@ def set_is_pinned(image_set: DesiredSet, observed: Observed) -> bool:
     )
 
 
+def pin_not_taken(image_set: DesiredSet, observed: Observed) -> str:
+    """An image whose pin we wrote and the runtime does not honour; empty when there is none."""
+    if observed.pins_written_at is None:
+        return ""
+    for held in observed.pins:
+        if image_set.name in held.pin.owners and not held.effective:
+            return held.pin.image
+    return ""
+
+
 def pull_is_a_fault(pull: Pull) -> bool:
     """Whether the last failure is one that somebody must know about."""
     if pull.fault is None:
@@ -156,6 +166,9 @@ def _troubles(
             no_space = pull.fault.kind is FaultKind.NO_SPACE
             reason = Reason.NO_SPACE if no_space else Reason.PREFETCH_FAILED
             yield Trouble(reason=reason, message=f"failed to pull {key}: {pull.fault.message}")
+    if not missing and (image := pin_not_taken(image_set, observed)):
+        message = f"{image} was pinned, but the runtime does not report it as pinned"
+        yield Trouble(reason=Reason.PIN_NOT_TAKEN, message=message)
     if not missing and observed.cannot_pin:
         message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
         yield Trouble(reason=Reason.CANNOT_PIN, message=message)

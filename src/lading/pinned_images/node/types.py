@@ -43,6 +43,10 @@ class Settings:
     """The fleet starts a new generation over this long, each node at its own moment."""
     round: timedelta = timedelta(minutes=2)
     status_interval_min: timedelta = timedelta(seconds=30)
+    read_back_after: timedelta = timedelta(seconds=1)
+    """How soon after writing pins the runtime is asked whether they are in force."""
+    pins_interval: timedelta = timedelta(seconds=30)
+    """How often pins are written that the runtime does not take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +147,15 @@ class Observed:
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
     status_written_at: datetime | None = None
+    pins_written_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """When this process last wrote; after a restart it is as if it never had."""
+
+    status_at: datetime | None = None
+    pins_at: datetime | None = None
 
 
 class SetState(StrEnum):
@@ -163,6 +176,7 @@ class Reason(StrEnum):
     NODE_NOT_READY = "NodeNotReady"
     DISK_PRESSURE = "DiskPressure"
     CANNOT_PIN = "RuntimeCannotPin"
+    PIN_NOT_TAKEN = "PinNotInForce"
     PINS_IGNORED = "KubeletIgnoresPins"
 
 

@@ -8,8 +8,11 @@ import base64
 import binascii
 import functools
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
@@ -111,17 +114,29 @@ def _visible_text(text_format: str, text: str) -> Any:
     try:
         match text_format:
             case "duration":
-                return durations.parse(text)
+                return _duration(durations.parse(text))
             case "date-time":
-                return datetime.fromisoformat(text.upper())
+                return _timestamp(datetime.fromisoformat(text.upper()))
             case "date":
                 day = date.fromisoformat(text)
-                return datetime(day.year, day.month, day.day, tzinfo=UTC)
+                return _timestamp(datetime(day.year, day.month, day.day, tzinfo=UTC))
             case "byte":
                 return base64.b64decode(text, validate=True)
     except (ValueError, Malformed, binascii.Error):
         return text
     return text
+
+
+def _timestamp(instant: datetime) -> Timestamp:
+    message = Timestamp()
+    message.FromDatetime(instant)
+    return message
+
+
+def _duration(length: timedelta) -> Duration:
+    message = Duration()
+    message.FromTimedelta(length)
+    return message
 
 
 @functools.lru_cache(maxsize=4096)

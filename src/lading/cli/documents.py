@@ -1,0 +1,119 @@
+"""Kubernetes objects from YAML or JSON files, each value with the line it stands on.
+
+Reads as kubectl does (YAML 1.1, several documents, lists), but refuses a key that is there twice,
+and stops at limits that no manifest needs.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+FILE_BYTES_MAX = 32 * 1024 * 1024
+VALUES_MAX = 1_000_000  # aliases count each time: a bomb of them ends here
+DEPTH_MAX = 200
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_MERGE = "tag:yaml.org,2002:merge"
+
+Path_ = tuple[str | int, ...]
+
+
+class UnreadableDocument(click.ClickException):
+    """The file is not YAML that describes objects; says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One object, where it came from, and the line of each of its values."""
+
+    file: str
+    content: dict[str, Any]
+    lines: dict[Path_, int] = field(repr=False)
+
+    def line(self, path: Path_) -> int:
+        """The line of the value, or of the nearest one above it that was written."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines[path]
+
+
+def read(file: str) -> list[Source]:
+    """The objects of a file, or of standard input for `-`; items of a List one by one."""
+    text = _text(file)
+    try:
+        nodes = [node for node in yaml.compose_all(text, Loader=yaml.CSafeLoader) if node]
+        return [source for node in nodes for source in _sources(file, node)]
+    except yaml.MarkedYAMLError as error:
+        line = f"{error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise UnreadableDocument(f"{file}:{line}this is not YAML: {error.problem}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise UnreadableDocument(f"{file}: this is not YAML: {error}") from error
+
+
+def _text(file: str) -> str:
+    try:
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        if len(content) > FILE_BYTES_MAX:
+            raise UnreadableDocument(f"{file}: larger than {FILE_BYTES_MAX} bytes")
+        return content.decode()
+    except OSError as error:
+        raise UnreadableDocument(f"{file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableDocument(f"{file}: this is not UTF-8 text") from error
+
+
+def _sources(file: str, node: yaml.Node) -> Iterator[Source]:
+    reader = _Reader(file)
+    content = reader.value(node, ())
+    if content is None:
+        return
+    if not isinstance(content, dict):
+        raise UnreadableDocument(
+            f"{file}:{node.start_mark.line + 1}: expected an object with apiVersion and kind, "
+            f"found {type(content).__name__}"
+        )
+    if content.get("kind") == "List" and isinstance(content.get("items"), list):
+        for index, item in enumerate(content["items"]):
+            at = ("items", index)
+            inside = {p[2:]: line for p, line in reader.lines.items() if p[:2] == at}
+            yield Source(file, item, inside)
+    else:
+        yield Source(file, content, reader.lines)
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._constructor = yaml.constructor.SafeConstructor()
+        self.lines: dict[Path_, int] = {}
+
+    def value(self, node: yaml.Node, path: Path_) -> Any:
+        self.lines[path] = node.start_mark.line + 1
+        if len(self.lines) > VALUES_MAX or len(path) > DEPTH_MAX:
+            raise UnreadableDocument(f"{self._file}: too large or too deeply nested")
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
+        if node.tag == _TIMESTAMP:  # a date stays the text that was written
+            return node.value
+        return self._constructor.construct_object(node)
+
+    def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Any]:
+        if any(key.tag == _MERGE for key, _ in node.value):
+            self._constructor.flatten_mapping(node)
+        found: dict[str, Any] = {}
+        for key_node, child in node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            line = key_node.start_mark.line + 1
+            if key is None:
+                raise UnreadableDocument(f"{self._file}:{line}: a key must be a single word")
+            if key in found:
+                raise UnreadableDocument(f"{self._file}:{line}: the key {key!r} is there twice")
+            found[key] = self.value(child, (*path, key))
+            self.lines[*path, key] = line
+        return found

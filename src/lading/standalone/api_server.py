@@ -1,0 +1,86 @@
+"""The embedded API server on its data folder: certificates, one administrator, a kubeconfig."""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from lading.ports.clock import Clock
+from lading.ports.http import Exchange, Request, Response
+from lading.servers.kube import certificates, http
+from lading.servers.kube.authentication import ADMIN
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage import sqlite
+
+TOKEN_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServer:
+    url: str
+    kubeconfig: Path
+    exchange: Exchange
+    """The way in for whoever lives in this process, as administrator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authorized:
+    """Sends a token with every request."""
+
+    exchange: Exchange
+    token: str
+
+    async def __call__(self, request: Request) -> Response:
+        headers = {**request.headers, "authorization": f"Bearer {self.token}"}
+        return await self.exchange(replace(request, headers=headers))
+
+
+@asynccontextmanager
+async def serve(data: Path, clock: Clock, *, port: int) -> AsyncIterator[ApiServer]:
+    token = _token(data / "admin-token")
+    pki = certificates.ensure(data / "pki")
+    with sqlite.open(data / "api.sqlite") as storage:
+        core = Core(storage, clock, tokens={token: ADMIN})
+        try:
+            async with http.serve(core, host="127.0.0.1", port=port, tls=pki) as url:
+                kubeconfig = data / "kubeconfig"
+                _write_private(kubeconfig, _kubeconfig(url, pki.ca_file, token))
+                exchange = Authorized(core, token)
+                yield ApiServer(url=url, kubeconfig=kubeconfig, exchange=exchange)
+        finally:
+            await core.close()
+
+
+def _token(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        _write_private(path, secrets.token_urlsafe(TOKEN_BYTES))
+    return path.read_text(encoding="utf-8")
+
+
+def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
+    name = "lading"
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {"name": name, "cluster": {"server": url, "certificate-authority": str(ca_file)}}
+            ],
+            "users": [{"name": name, "user": {"token": token}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "current-context": name,
+        },
+        sort_keys=False,
+    )
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Readable by nobody else, from the first moment on."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

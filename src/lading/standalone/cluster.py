@@ -1,0 +1,120 @@
+"""One process that is a whole cluster: it starts in order, and stops in the reverse order.
+
+Everything it knows is in its data folder: started again there, it goes on where it was.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from lading.adapters.kube.client import KubeClient
+from lading.installation import apply as installation
+from lading.kernel.feature_gates import DEFAULTS, Gate
+from lading.loop.runtime import Runtime
+from lading.observability.metrics import Metrics
+from lading.pinned_images.node.types import Settings
+from lading.ports.clock import Clock
+from lading.servers.registry import server as registry_server
+from lading.standalone import api_server, node
+from lading.standalone.api_server import ApiServer
+from lading.standalone.node import EmbeddedNode, NodeDescription
+from lading.wiring import controller
+from lading.wiring.registries import Registries, open_registries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    data: Path
+    nodes: tuple[NodeDescription, ...]
+    api_port: int = 0
+    registry_port: int = 0
+    gates: Mapping[Gate, bool] = field(default_factory=lambda: dict(DEFAULTS))
+    settings: Settings = field(default_factory=Settings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandaloneCluster:
+    api: ApiServer
+    kube: KubeClient
+    registry_url: str
+    registries: Registries
+    nodes: tuple[EmbeddedNode, ...]
+    controllers: Runtime
+    metrics: Metrics
+
+    @property
+    def registry_host(self) -> str:
+        return self.registry_url.removeprefix("http://")
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.controllers.run())
+            for one in self.nodes:
+                group.create_task(one.agent.run())
+
+    def unsynced(self) -> tuple[str, ...]:
+        """What is not ready yet, by name; empty means that the cluster works."""
+        parts = {"controllers": self.controllers}
+        parts.update({one.description.name: one.agent for one in self.nodes})
+        return tuple(
+            f"{name}: {resource}"
+            for name, part in parts.items()
+            for resource in part.informers.unsynced()
+        )
+
+
+@asynccontextmanager
+async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[StandaloneCluster]:
+    """Everything started except the loops, which `run` runs."""
+    metrics = Metrics(CollectorRegistry())
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(
+            api_server.serve(options.data, clock, port=options.api_port)
+        )
+        kube = KubeClient(api.exchange)
+        await installation.install(kube, clock)
+        registry_url = await stack.enter_async_context(
+            registry_server.serve(options.data / "registry", port=options.registry_port)
+        )
+        registries = await stack.enter_async_context(open_registries(clock))
+        nodes = [
+            await stack.enter_async_context(
+                node.open_node(
+                    description,
+                    folder=_node_folder(options.data, description.name),
+                    kube=kube,
+                    clock=clock,
+                    registries=registries,
+                    metrics=Metrics(CollectorRegistry()),
+                    gates=options.gates,
+                    settings=options.settings,
+                )
+            )
+            for description in options.nodes
+        ]
+        yield StandaloneCluster(
+            api=api,
+            kube=kube,
+            registry_url=registry_url,
+            registries=registries,
+            nodes=tuple(nodes),
+            controllers=controller.controllers(
+                kube=kube,
+                clock=clock,
+                metrics=metrics,
+                chance=random.Random(),  # noqa: S311 - jitter, not a secret
+            ),
+            metrics=metrics,
+        )
+
+
+def _node_folder(data: Path, name: str) -> Path:
+    folder = data / "nodes" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

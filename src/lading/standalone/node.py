@@ -1,0 +1,173 @@
+"""An embedded node: a container runtime of its own on a socket, a Node object, and an agent."""
+
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lading
+from lading.adapters.disk import MachineDisk
+from lading.adapters.kubelet import FixedLimits
+from lading.api.core import NODES
+from lading.kernel import conditions
+from lading.kernel.feature_gates import Gate
+from lading.kernel.platforms import Platform
+from lading.loop.runtime import Runtime
+from lading.observability.metrics import Metrics
+from lading.pinned_images.node.types import Settings
+from lading.ports.clock import Clock
+from lading.ports.cri import Cri
+from lading.ports.disk import Disk, Space
+from lading.ports.kube import Kube
+from lading.ports.kubelet import KubeletLimits
+from lading.servers.cri import server
+from lading.servers.cri.core import EmbeddedRuntime
+from lading.wiring import agent
+from lading.wiring.agent import NodeParts
+from lading.wiring.registries import Registries
+from lading.wiring.runtimes import NodeRuntime, open_runtime
+
+FIELD_MANAGER = "lading-standalone"
+LINUX_AMD64 = Platform(os="linux", architecture="amd64")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDescription:
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    platform: Platform = LINUX_AMD64
+    guests: Mapping[str, Platform | None] = field(default_factory=dict)
+    """Runtime handlers and the platforms of their guests."""
+    capacity_bytes: int | None = None
+    """How much its runtime may store; None leaves it to the disk of this machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedNode:
+    description: NodeDescription
+    endpoint: str
+    runtime: NodeRuntime
+    agent: Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaDisk:
+    """The room that an embedded runtime has, which is less than the machine's."""
+
+    runtime: Cri
+    capacity_bytes: int
+
+    async def space(self, path: str) -> Space:
+        used = sum(usage.used_bytes for usage in (await self.runtime.filesystems()).images)
+        available = max(0, self.capacity_bytes - used)
+        return Space(capacity_bytes=self.capacity_bytes, available_bytes=available)
+
+
+@asynccontextmanager
+async def open_node(
+    description: NodeDescription,
+    *,
+    folder: Path,
+    kube: Kube,
+    clock: Clock,
+    registries: Registries,
+    metrics: Metrics,
+    gates: Mapping[Gate, bool],
+    settings: Settings,
+) -> AsyncIterator[EmbeddedNode]:
+    """The agent is put together but not running; whoever opens the node runs it."""
+    embedded = EmbeddedRuntime(
+        root=folder / "images",
+        registry=registries.client,
+        clock=clock,
+        platform=description.platform,
+        guests=description.guests,
+        capacity_bytes=description.capacity_bytes,
+    )
+    socket = folder / "runtime.sock"
+    async with (
+        server.serve(embedded, socket) as endpoint,
+        open_runtime(endpoint, clock, state_folder=folder) as runtime,
+        agent.open_agent(
+            NodeParts(
+                runtime=runtime,
+                registry=registries.client,
+                credentials=registries.credentials,
+                disk=_disk(description, runtime.cri),
+                kubelet=FixedLimits(KubeletLimits()),
+                platform_of=_platform_of(description),
+                state_folder=folder,
+            ),
+            node_name=description.name,
+            kube=kube,
+            clock=clock,
+            metrics=metrics,
+            gates=gates,
+            settings=settings,
+            chance=random.Random(description.name),  # noqa: S311 - jitter, not a secret
+        ) as made,
+    ):
+        await register(kube, description, clock)
+        yield EmbeddedNode(description=description, endpoint=endpoint, runtime=runtime, agent=made)
+
+
+def _disk(description: NodeDescription, runtime: Cri) -> Disk:
+    if description.capacity_bytes is None:
+        return MachineDisk()
+    return QuotaDisk(runtime, description.capacity_bytes)
+
+
+def _platform_of(description: NodeDescription) -> Callable[[str], Platform]:
+    return lambda handler: description.guests.get(handler) or description.platform
+
+
+async def register(kube: Kube, description: NodeDescription, clock: Clock) -> None:
+    """Writes the Node object as a kubelet would when it starts."""
+    body = {
+        "apiVersion": NODES.api_version,
+        "kind": NODES.kind,
+        "metadata": {"name": description.name, "labels": _labels(description)},
+    }
+    await kube.apply(NODES, body, field_manager=FIELD_MANAGER, force=True)
+    status = {
+        "conditions": [
+            _condition("Ready", "True", "KubeletReady", clock),
+            _condition("DiskPressure", "False", "KubeletHasNoDiskPressure", clock),
+        ],
+        "nodeInfo": _node_info(description),
+    }
+    await kube.patch(NODES, description.name, {"status": status}, subresource="status")
+
+
+def _labels(description: NodeDescription) -> dict[str, str]:
+    return {
+        "kubernetes.io/hostname": description.name,
+        "kubernetes.io/os": description.platform.os,
+        "kubernetes.io/arch": description.platform.architecture,
+        **description.labels,
+    }
+
+
+def _condition(type_: str, status: str, reason: str, clock: Clock) -> dict[str, Any]:
+    now = conditions.timestamp(clock.now())
+    return {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "message": "",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+
+
+def _node_info(description: NodeDescription) -> dict[str, str]:
+    unknown = ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "kubeProxyVersion")
+    return {
+        **dict.fromkeys(unknown, ""),
+        "architecture": description.platform.architecture,
+        "operatingSystem": description.platform.os,
+        "containerRuntimeVersion": f"lading://{lading.__version__}",
+        "kubeletVersion": "",
+    }

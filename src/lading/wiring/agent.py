@@ -1,0 +1,119 @@
+"""The agent of one node, put together: informers, pull engine, resolver, controller."""
+
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lading.adapters.notebook import FileNotebook
+from lading.kernel.feature_gates import Gate
+from lading.kernel.objects import Key
+from lading.kernel.platforms import Platform
+from lading.loop.controller import Controller
+from lading.loop.informer import Informers
+from lading.loop.recorder import Recorder
+from lading.loop.runtime import Runtime
+from lading.observability.metrics import Metrics
+from lading.pinned_images.node import controller as node_controller
+from lading.pinned_images.node.controller import Caches, NodeReconciler
+from lading.pinned_images.node.observe import NodeTools
+from lading.pinned_images.node.pulls import Credentials, PullEngine
+from lading.pinned_images.node.resolutions import Resolver
+from lading.pinned_images.node.types import Settings
+from lading.ports.clock import Clock
+from lading.ports.disk import Disk
+from lading.ports.kube import Kube
+from lading.ports.kubelet import Kubelet
+from lading.ports.registry import Registry
+from lading.runtime_images import detection, gate
+from lading.wiring.runtimes import NodeRuntime
+
+COMPONENT = "lading-agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParts:
+    """What one node consists of, whether it is this machine or an embedded one."""
+
+    runtime: NodeRuntime
+    registry: Registry
+    credentials: Credentials
+    disk: Disk
+    kubelet: Kubelet
+    platform_of: Callable[[str], Platform]
+    """The platform of a runtime handler's guests; the empty handler is the node itself."""
+    state_folder: Path
+
+
+@asynccontextmanager
+async def open_tools(
+    parts: NodeParts, clock: Clock, *, gates: Mapping[Gate, bool], changed: Callable[[], None]
+) -> AsyncIterator[NodeTools]:
+    runtime = gate.gated(parts.runtime.cri, gates)
+    pulls = PullEngine(cri=runtime, credentials=parts.credentials, clock=clock, changed=changed)
+    resolver = Resolver(
+        registry=parts.registry,
+        notebook=FileNotebook(parts.state_folder / "resolutions.jsonl"),
+        platform_of=parts.platform_of,
+        changed=changed,
+    )
+    try:
+        yield NodeTools(
+            cri=runtime,
+            pins=parts.runtime.pins,
+            pulls=pulls,
+            resolver=resolver,
+            disk=parts.disk,
+            kubelet=parts.kubelet,
+            handlers_honoured=gate.is_on(gates) and await detection.honours_handlers(runtime),
+        )
+    finally:
+        await pulls.close()
+        await resolver.close()
+
+
+@asynccontextmanager
+async def open_agent(
+    parts: NodeParts,
+    *,
+    node_name: str,
+    kube: Kube,
+    clock: Clock,
+    metrics: Metrics,
+    gates: Mapping[Gate, bool],
+    settings: Settings,
+    chance: random.Random,
+) -> AsyncIterator[Runtime]:
+    key = Key("", node_name)
+    informers = Informers(kube=kube, clock=clock, chance=chance, metrics=metrics)
+    caches = Caches.of(informers, node_name)
+    recorder = Recorder(
+        kube=kube,
+        clock=clock,
+        chance=chance,
+        metrics=metrics,
+        controller=COMPONENT,
+        instance=node_name,
+    )
+    async with open_tools(parts, clock, gates=gates, changed=lambda: controller.wake(key)) as tools:
+        reconciler = NodeReconciler(
+            node_name=node_name,
+            kube=kube,
+            clock=clock,
+            caches=caches,
+            tools=tools,
+            recorder=recorder,
+            settings=settings,
+            by_runtime_class=gate.is_on(gates),
+        )
+        controller = Controller(
+            name="pinned-images-node",
+            reconcile=reconciler.reconcile,
+            clock=clock,
+            chance=chance,
+            metrics=metrics,
+            workers=1,
+        )
+        node_controller.watch(controller, caches, node_name)
+        yield Runtime(informers=informers, controllers=(controller,), support=(recorder,))

@@ -1,0 +1,41 @@
+"""The cluster's controllers, put together over one set of informers."""
+
+import random
+
+from lading.loop.controller import Controller
+from lading.loop.election import Elector
+from lading.loop.informer import Informers
+from lading.loop.runtime import Runtime
+from lading.observability.metrics import Metrics
+from lading.pinned_images.cluster import controller as cluster_controller
+from lading.pinned_images.cluster.controller import PLANNERS, Caches, ClusterReconciler
+from lading.ports.clock import Clock
+from lading.ports.kube import Kube
+
+LEASE_NAME = "lading-controller"
+
+
+def controllers(
+    *,
+    kube: Kube,
+    clock: Clock,
+    metrics: Metrics,
+    chance: random.Random,
+    elector: Elector | None = None,
+) -> Runtime:
+    informers = Informers(kube=kube, clock=clock, chance=chance, metrics=metrics)
+    caches = Caches.of(informers)
+    made = {
+        name: Controller(
+            name=name,
+            reconcile=ClusterReconciler(
+                planner=planner, kube=kube, clock=clock, caches=caches
+            ).reconcile,
+            clock=clock,
+            chance=chance,
+            metrics=metrics,
+        )
+        for name, planner in PLANNERS.items()
+    }
+    cluster_controller.watch(made, caches)
+    return Runtime(informers=informers, controllers=tuple(made.values()), elector=elector)

@@ -1,0 +1,62 @@
+"""What the image commands open on this machine: a runtime, its registries, a cluster, a file."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.disk import MachineDisk
+from lading.adapters.document import FileDocument
+from lading.ports.clock import Clock
+from lading.ports.cri import Cri
+from lading.ports.disk import Disk
+from lading.ports.document import Document
+from lading.ports.kube import Kube
+from lading.ports.registry import Registry
+
+
+def clock() -> Clock:
+    return SystemClock()
+
+
+def disk() -> Disk:
+    return MachineDisk()
+
+
+def document(path: Path) -> Document:
+    return FileDocument(path)
+
+
+@asynccontextmanager
+async def open_cri(endpoint: str, *, image_endpoint: str) -> AsyncIterator[Cri]:
+    """A runtime, and the service that manages its images where that is another one."""
+    # gRPC is slow to import, and a command that only prints its help does not need it.
+    from lading.adapters.cri import client
+    from lading.adapters.cri.split import SplitRuntime
+
+    async with client.channel_to(endpoint) as channel:
+        runtime = client.CriClient(channel)
+        if image_endpoint == endpoint:
+            yield runtime
+            return
+        async with client.channel_to(image_endpoint) as image_channel:
+            yield SplitRuntime(runtime=runtime, image_service=client.CriClient(image_channel))
+
+
+@asynccontextmanager
+async def open_registry() -> AsyncIterator[Registry]:
+    from lading.wiring.registries import open_registries
+
+    async with open_registries(SystemClock()) as registries:
+        yield registries.client
+
+
+@asynccontextmanager
+async def open_cluster(kubeconfig: Path | None) -> AsyncIterator[Kube]:
+    """The cluster of that file, else of the environment, else of the pod that we run in."""
+    from lading.adapters.kube import connect
+
+    connection = connect.find(os.environ, file=kubeconfig)
+    async with connect.connect(connection, SystemClock()) as cluster:
+        yield cluster

@@ -1,0 +1,78 @@
+"""Registries as this machine is configured to reach them: mirrors, plain HTTP, credentials."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from lading.adapters.registry import client, node_credentials, registries_conf
+from lading.adapters.registry.credentials import CredentialSource
+from lading.adapters.registry.endpoints import DirectRouting, Routing
+from lading.adapters.registry.hosts_toml import HostsFolders
+from lading.kernel import references
+from lading.ports.clock import Clock
+from lading.ports.cri import PullCredential
+from lading.ports.registry import Registry
+
+log = structlog.get_logger(__name__)
+
+REGISTRIES_CONF = Path("etc/containers/registries.conf")
+HOSTS_FOLDER = Path("etc/containerd/certs.d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registries:
+    client: Registry
+    credentials: "ImageCredentials"
+
+
+@asynccontextmanager
+async def open_registries(
+    clock: Clock,
+    *,
+    host_root: Path = Path("/"),
+    environment: Mapping[str, str] = os.environ,
+) -> AsyncIterator[Registries]:
+    routing = routing_of(host_root)
+    paths = node_credentials.auth_file_paths(environment)
+    source = node_credentials.from_auth_files(paths, clock, _report)
+    async with client.connect(clock, routing=routing, credentials=source) as registry:
+        credentials = ImageCredentials(source=source, routing=routing)
+        yield Registries(client=registry, credentials=credentials)
+
+
+def routing_of(host_root: Path) -> Routing:
+    """What the host's runtime goes by: containerd's folders if there are any, else the other."""
+    hosts = host_root / HOSTS_FOLDER
+    if hosts.is_dir():
+        return HostsFolders((hosts,), _report)
+    conf = host_root / REGISTRIES_CONF
+    if conf.exists():
+        return registries_conf.load(registries_conf.files_of(conf), _report)
+    return DirectRouting()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageCredentials:
+    """The machine's credentials in the form in which the runtime takes them with a pull."""
+
+    source: CredentialSource
+    routing: Routing
+
+    async def credential(self, image: str) -> PullCredential | None:
+        for endpoint in self.routing.endpoints(references.parse(image)):
+            for found in await self.source.find(endpoint):
+                return PullCredential(
+                    username=found.username,
+                    password=found.password,
+                    identity_token=found.identity_token,
+                    registry_token=found.registry_token,
+                )
+        return None
+
+
+def _report(problem: str) -> None:
+    log.warning("registry configuration", problem=problem)

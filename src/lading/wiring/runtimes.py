@@ -1,0 +1,47 @@
+"""A container runtime on this machine, with the pin driver that belongs to it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lading.adapters.cri import crio_reload
+from lading.adapters.cri.client import CriClient, channel_to
+from lading.adapters.cri.crio_config import CrioConfig
+from lading.adapters.cri.pins_containerd import ContainerdPins
+from lading.adapters.cri.pins_crio import CrioPins
+from lading.ports.clock import Clock
+from lading.ports.cri import Cri, Pins
+
+CRIO = "cri-o"
+CRIO_MAIN_FILE = Path("etc/crio/crio.conf")
+CRIO_DROP_IN_FOLDER = Path("etc/crio/crio.conf.d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRuntime:
+    cri: Cri
+    pins: Pins
+
+
+@asynccontextmanager
+async def open_runtime(
+    endpoint: str, clock: Clock, *, state_folder: Path, host_root: Path = Path("/")
+) -> AsyncIterator[NodeRuntime]:
+    """Asks the runtime who it is, to know how it pins; `host_root` is where the host is mounted."""
+    async with channel_to(endpoint) as channel:
+        runtime = CriClient(channel)
+        version = await runtime.version()
+        pins: Pins = ContainerdPins(channel, runtime)
+        if version.name == CRIO:
+            pins = CrioPins(
+                runtime,
+                config=CrioConfig(
+                    main_file=host_root / CRIO_MAIN_FILE,
+                    drop_in_folder=host_root / CRIO_DROP_IN_FOLDER,
+                ),
+                state_file=state_folder / "crio-pins.json",
+                reload=crio_reload.by_signal(),
+                clock=clock,
+            )
+        yield NodeRuntime(cri=runtime, pins=pins)

@@ -1,0 +1,75 @@
+"""The generated definitions on a real API server: accepted, served, explained, round-tripped."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lading.api import catalogue
+from lading.api.definitions import Definition
+from tests.real.bed.api_server import ApiServer
+
+CRDS = Path(__file__).parents[2] / "deploy" / "crds"
+DIGEST = "sha256:" + "a" * 64
+KINDS = pytest.mark.parametrize(
+    "definition", catalogue.DEFINITIONS, ids=[one.kind for one in catalogue.DEFINITIONS]
+)
+
+
+@pytest.fixture(scope="module")
+def server(api_server: ApiServer) -> Iterator[ApiServer]:
+    api_server.kubectl("apply", "--server-side", "-f", str(CRDS))
+    yield api_server
+    api_server.kubectl("delete", "-f", str(CRDS))
+
+
+@KINDS
+def test_it_is_established_and_structural(server: ApiServer, definition: Definition) -> None:
+    server.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{definition.name}")
+    found = json.loads(server.kubectl("get", "crd", definition.name, "-o", "json"))
+    conditions = {one["type"]: one["status"] for one in found["status"]["conditions"]}
+    assert conditions["NamesAccepted"] == "True"
+    assert conditions.get("NonStructuralSchema", "False") == "False"
+    assert [one["name"] for one in found["spec"]["versions"]] == list(definition.versions)
+
+
+@KINDS
+def test_explain_reads_well(server: ApiServer, definition: Definition) -> None:
+    text = server.kubectl("explain", f"{definition.plural}.spec", "--recursive")
+    assert "<empty>" not in text
+    assert definition.kind in text
+
+
+def pinned_image_set(version: str, name: str) -> str:
+    return json.dumps(
+        {
+            "apiVersion": f"machineconfiguration.openshift.io/{version}",
+            "kind": "PinnedImageSet",
+            "metadata": {"name": name},
+            "spec": {"pinnedImages": [{"name": f"quay.io/a/b/c@{DIGEST}"}]},
+        }
+    )
+
+
+def test_the_served_versions_are_one_object(server: ApiServer) -> None:
+    server.kubectl("apply", "-f", "-", stdin=pinned_image_set("v1alpha1", "round-trip"))
+    plural = "pinnedimagesets.{}.machineconfiguration.openshift.io"
+    specs = [
+        json.loads(server.kubectl("get", plural.format(version), "round-trip", "-o", "json"))
+        for version in ("v1alpha1", "v1")
+    ]
+    assert specs[0]["spec"] == specs[1]["spec"]
+    assert specs[0]["apiVersion"].endswith("/v1alpha1")
+    assert specs[1]["apiVersion"].endswith("/v1")
+
+
+def test_a_set_of_five_hundred_long_names_stays_within_the_cost_limits(server: ApiServer) -> None:
+    host = "registry.example.com:5000"
+    path = "/".join(["a" * 50] * 6)
+    images = [{"name": f"{host}/{path}/{number:04}@{DIGEST}"} for number in range(500)]
+    document = json.loads(pinned_image_set("v1", "large"))
+    document["spec"]["pinnedImages"] = images
+    server.kubectl("create", "-f", "-", stdin=json.dumps(document))
+    found = json.loads(server.kubectl("get", "pis", "large", "-o", "json"))
+    assert len(found["spec"]["pinnedImages"]) == 500
