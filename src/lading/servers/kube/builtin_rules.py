@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lading.servers.kube.builtins import defaults
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema.causes import Cause
 
@@ -9,11 +10,16 @@ Document = dict[str, Any]
 
 
 def begun(resource: Resource, document: Document) -> Document:
-    return document
+    """A new object with everything its kind gives it."""
+    if resource.custom:
+        return document
+    return filled(resource, defaults.begin(resource.group, resource.kind, document))
 
 
-def changed(resource: Resource, old: Document, new: Document) -> Document:
-    return new
+def filled(resource: Resource, document: Document) -> Document:
+    if resource.custom:
+        return document
+    return defaults.fill(resource.group, resource.kind, document)
 
 
 def problems(resource: Resource, document: Document, old: Document | None) -> list[Cause]:

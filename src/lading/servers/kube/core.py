@@ -102,7 +102,7 @@ class Core:
                 return get.get(state, call)
             case "GET", False:
                 return lists.list_objects(state, call)
-            case "POST", False:
+            case "POST", False if "create" in call.resource.verbs:
                 return create.create(state, call)
             case "PUT", True:
                 return update.update(state, call)

@@ -18,6 +18,8 @@ Document = dict[str, Any]
 STORAGE_NAME = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that holds a definition until its objects are gone."""
+_LEAVING_VERBS = tuple(each for each in STANDARD_VERBS if each != "create")
+"""While its objects are being removed, a definition takes no new ones."""
 _TEXT = {"type": "string"}
 _VERSION = re.compile(r"v(?P<major>[0-9]+)(?:(?P<stage>alpha|beta)(?P<minor>[0-9]+))?")
 
@@ -46,7 +48,9 @@ def with_status(state: State, resource: Resource, document: Document) -> Documen
         "metadata": metadata,
         "status": {
             "conditions": conditions,
-            "acceptedNames": before.get("acceptedNames", {}) if taken else _names(document),
+            "acceptedNames": before.get("acceptedNames", {})
+            if taken
+            else document["spec"]["names"],
             "storedVersions": _stored_versions(document, before.get("storedVersions", [])),
         },
     }
@@ -58,8 +62,11 @@ def served(document: Document, revision: int) -> tuple[Resource, ...]:
     if not _is_established(document):
         return ()
     versions = sorted(spec["versions"], key=lambda each: version_rank(each["name"]))
+    leaving = "deletionTimestamp" in document["metadata"]
     return tuple(
-        _resource(spec, version, revision) for version in versions if version.get("served")
+        _resource(spec, version, revision, leaving=leaving)
+        for version in versions
+        if version.get("served")
     )
 
 
@@ -72,7 +79,7 @@ def version_rank(name: str) -> tuple[int, int, int, str]:
     return (stage, -int(match["major"]), -int(match["minor"] or 0), name)
 
 
-def _resource(spec: Document, version: Document, revision: int) -> Resource:
+def _resource(spec: Document, version: Document, revision: int, *, leaving: bool) -> Resource:
     names, group = spec["names"], spec["group"]
     subresources = version.get("subresources") or {}
     declared = (version.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -88,7 +95,7 @@ def _resource(spec: Document, version: Document, revision: int) -> Resource:
         categories=tuple(names.get("categories") or ()),
         namespaced=spec["scope"] == "Namespaced",
         subresources=tuple(sorted(each for each in subresources if each in ("scale", "status"))),
-        verbs=STANDARD_VERBS,
+        verbs=_LEAVING_VERBS if leaving else STANDARD_VERBS,
         schema=_schema(declared, preserves=bool(spec.get("preserveUnknownFields"))),
         columns=tables.of_definition(version.get("additionalPrinterColumns")),
         definition=f"{backwards}.{version['name']}.{names['kind']}",
@@ -123,16 +130,9 @@ def _is_established(document: Document) -> bool:
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
-def _names(document: Document) -> Document:
-    names = dict(document["spec"]["names"])
-    names.setdefault("singular", names["kind"].lower())
-    names.setdefault("listKind", f"{names['kind']}List")
-    return names
-
-
 def _taken_name(state: State, document: Document) -> str:
     """A name that another definition, or a built-in kind, of the same group already has."""
-    names, group = _names(document), document["spec"]["group"]
+    names, group = document["spec"]["names"], document["spec"]["group"]
     mine = {names["plural"], names["singular"], *names.get("shortNames", ())}
     own = f"{names['plural']}.{group}"
     for other in state.registry:
@@ -140,7 +140,7 @@ def _taken_name(state: State, document: Document) -> str:
             continue
         shared = mine & {other.plural, other.singular, *other.short_names}
         if shared or names["kind"] == other.kind:
-            return min(shared, default=names["kind"])
+            return min(shared, default=other.kind)
     return ""
 
 

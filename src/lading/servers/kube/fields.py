@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from lading.servers.kube import builtins, status
+from lading.servers.kube import bodies, builtins, status
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema import structural
+from lading.servers.kube.schema.causes import Reason
 
 Document = dict[str, Any]
 
@@ -16,9 +17,8 @@ def known(
     resource: Resource, document: Document, *, validation: str, warnings: list[str]
 ) -> Document:
     """Returns the document with the fields that the schema knows."""
-    metadata, unknown_metadata = structural.prune(
-        builtins.object_metadata(), document.get("metadata", {})
-    )
+    _refuse_wrong_metadata(resource, document["metadata"])
+    metadata, unknown_metadata = structural.prune(builtins.object_metadata(), document["metadata"])
     kept, unknown = structural.prune(resource.schema, document)
     kept["metadata"] = metadata
     unknown = sorted(unknown + [f"metadata.{path}" for path in unknown_metadata])
@@ -31,3 +31,10 @@ def known(
     if validation == "Warn":
         warnings.extend(texts[:WARNINGS_MAX])
     return kept
+
+
+def _refuse_wrong_metadata(resource: Resource, metadata: Document) -> None:
+    """Everything after this may take metadata for what its schema says."""
+    for cause in structural.validate(builtins.object_metadata(), metadata):
+        if cause.reason == Reason.TYPE_INVALID:
+            raise bodies.cannot_unmarshal(resource, cause.bad_value, f"metadata.{cause.field}")

@@ -70,6 +70,20 @@ def version_2(registry: Registry) -> Document:
     }
 
 
+def version_2_protobuf() -> bytes:
+    """The head of the older form, without schemas.
+
+    kubectl reads it before it looks at a kind whose definition is not there yet; the fields are
+    those of the OpenAPI v2 message: 1 swagger, 2 info (1 title, 2 version), 8 paths.
+    """
+    info = _text_field(1, "Kubernetes") + _text_field(2, builtins.kubernetes_version())
+    return _text_field(1, "2.0") + bytes([2 << 3 | 2, len(info)]) + info + bytes([8 << 3 | 2, 0])
+
+
+def _text_field(number: int, text: str) -> bytes:
+    return bytes([number << 3 | 2, len(text)]) + text.encode()
+
+
 def _hash(registry: Registry, group: str, version: str) -> str:
     encoded = msgspec.json.encode(document(registry, group, version))
     return hashlib.sha256(encoded).hexdigest().upper()

@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 
 from lading.ports.http import Request, Response
-from lading.servers.kube import answers, builtins, discovery, negotiation, openapi, status
+from lading.servers.kube import answers, builtins, discovery, negotiation, openapi
 from lading.servers.kube.resources import Registry
 
 Document = dict[str, Any]
+
+_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
 def page(request: Request, registry: Registry) -> Response | None:
@@ -58,8 +60,9 @@ def _wants_aggregated(accept: str) -> bool:
 def _openapi(request: Request, rest: list[str], registry: Registry) -> Response | None:
     match rest:
         case ["v2"]:
-            if not _accepts_json(request.headers.get("accept", "")):
-                raise status.not_acceptable([answers.JSON])
+            if _wants_protobuf(request.headers.get("accept", "")):
+                headers = {"content-type": _PROTOBUF.replace("@", ".")}
+                return Response(status=200, headers=headers, body=openapi.version_2_protobuf())
             return _json(openapi.version_2(registry))
         case ["v3"]:
             return _json(openapi.index(registry))
@@ -71,8 +74,8 @@ def _openapi(request: Request, rest: list[str], registry: Registry) -> Response 
             return None
 
 
-def _accepts_json(accept: str) -> bool:
-    return any(each in accept for each in (answers.JSON, "*/*")) or not accept
+def _wants_protobuf(accept: str) -> bool:
+    return accept.startswith(_PROTOBUF)
 
 
 def _version() -> Document:

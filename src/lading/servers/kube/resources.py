@@ -138,7 +138,7 @@ class Registry:
         group = api_version.rpartition("/")[0]
         found = [each for each in self if each.group == group and each.kind == kind]
         exact = [each for each in found if each.api_version == api_version]
-        return (exact or found or [None])[0]
+        return next(iter(exact or found), None)
 
     def of_storage(self, storage_name: str) -> Resource | None:
         return next((each for each in self if each.storage_name == storage_name), None)

@@ -7,6 +7,7 @@ know them and act on them.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lading.servers.kube.applying.errors import Conflict
 from lading.servers.kube.schema import causes
 from lading.servers.kube.schema.causes import Cause
 
@@ -132,7 +133,7 @@ def conflict(*, group: str, plural: str, name: str, why: str = MODIFIED) -> ApiE
     )
 
 
-def apply_conflict(message: str, found: Sequence[Cause]) -> ApiError:
+def apply_conflict(message: str, found: Sequence[Cause | Conflict]) -> ApiError:
     details = {"causes": _causes(found)}
     return ApiError(code=409, reason="Conflict", message=message, details=details)
 
@@ -188,7 +189,7 @@ def revision_is_in_the_future(*, asked: int, current: int) -> ApiError:
     return ApiError(code=504, reason="Timeout", message=message, details=details)
 
 
-def _causes(found: Sequence[Cause]) -> list[Document]:
+def _causes(found: Sequence[Cause | Conflict]) -> list[Document]:
     return [
         {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in found
     ]

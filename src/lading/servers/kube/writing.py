@@ -21,7 +21,7 @@ from lading.servers.kube.requests import Call, WriteOptions
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema import rules, structural
 from lading.servers.kube.schema.causes import Cause, Reason
-from lading.servers.kube.state import State, key_of
+from lading.servers.kube.state import State, encode
 
 Document = dict[str, Any]
 
@@ -67,7 +67,7 @@ def update(
     _check_precondition(resource, old, new)
     new = _merged(call, old, new)
     changed = metadata.carry_over(resource, old, new)
-    new = builtin_rules.changed(resource, old, structural.default(resource.schema, new))
+    new = builtin_rules.filled(resource, structural.default(resource.schema, new))
     metadata.bump_generation(resource, old, new)
     if not owned:
         new = _with_owners(state, call, options, old, new)
@@ -159,9 +159,6 @@ def _refuse_wrong_types(resource: Resource, shape: list[Cause]) -> None:
 
 
 def _stored(state: State, resource: Resource, document: Document) -> Document:
-    document["metadata"].pop("resourceVersion", None)
-    size = len(str(document))
-    if size > OBJECT_BYTES_MAX:
+    if len(encode(document)) > OBJECT_BYTES_MAX:
         raise status.too_large(OBJECT_BYTES_MAX)
-    assert key_of(resource, document).name, "a validated object has a name"
     return state.put(resource, document)

@@ -163,7 +163,7 @@ class _Watcher:
         if initial_events_end:
             metadata["annotations"] = {_INITIAL_EVENTS_END: "true"}
         resource = self.call.resource
-        document = {
+        document: Document = {
             "kind": resource.kind,
             "apiVersion": resource.api_version,
             "metadata": metadata,
