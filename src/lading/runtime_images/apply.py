@@ -11,7 +11,12 @@ from lading.ports import cri
 from lading.ports.cri import Cri
 from lading.ports.document import Document
 from lading.runtime_images import listing, observe, rules, state
-from lading.runtime_images.types import ImageKey, Policy, RemovalPlan, RemoveImage
+from lading.runtime_images.types import ImageKey, Policy, RemovalPlan, RemoveImage, key_of
+
+_STILL_LISTED = (
+    "the runtime still lists it; if it was pulled for a runtime class, turn the feature gate on"
+    " or use `lading image cleanup`"
+)
 
 
 class Outcome(StrEnum):
@@ -28,9 +33,14 @@ class Removal:
     message: str
 
 
-async def apply(plan: RemovalPlan, runtime: Cri, document: Document) -> AsyncIterator[Removal]:
-    """Remembers the look that the plan was made from, then removes, one after the other."""
+async def remember(plan: RemovalPlan, document: Document) -> None:
+    """Keeps the look that the plan was made from: the ages of the next one begin here."""
     await state.save_memory(document, plan.memory)
+
+
+async def apply(plan: RemovalPlan, runtime: Cri, document: Document) -> AsyncIterator[Removal]:
+    """Remembers, then removes one after the other, telling of each."""
+    await remember(plan, document)
     for action in plan.actions:
         yield await _remove(action, plan, runtime)
 
@@ -41,11 +51,17 @@ async def _remove(action: RemoveImage, plan: RemovalPlan, runtime: Cri) -> Remov
         if reason is not None:
             return Removal(key=action.key, outcome=Outcome.KEPT, message=reason)
         await runtime.remove(action.key.spec)
+        if await _is_listed(action.key, runtime):
+            return Removal(key=action.key, outcome=Outcome.FAILED, message=_STILL_LISTED)
     except cri.InUse as error:
         return Removal(key=action.key, outcome=Outcome.KEPT, message=error.message)
     except cri.CriError as error:
         return Removal(key=action.key, outcome=Outcome.FAILED, message=error.message)
     return Removal(key=action.key, outcome=Outcome.REMOVED, message=action.because)
+
+
+async def _is_listed(key: ImageKey, runtime: Cri) -> bool:
+    return key in map(key_of, await runtime.images())
 
 
 async def _reason_to_keep(key: ImageKey, plan: RemovalPlan, runtime: Cri) -> str | None:

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 
 from lading.runtime_images.types import Ages, ImageKey, Memory, Policy
 
+UNWATCHED_MAX = timedelta(days=1)  # a daily look counts as watching when no maximum age says more
+
 
 def remember(
     memory: Memory | None,
@@ -32,7 +34,8 @@ def remember(
 def _is_unbroken(gap: timedelta, policy: Policy) -> bool:
     if gap < timedelta(0):  # the clock was set back, so no age can be trusted
         return False
-    return policy.maximum_age is None or gap <= policy.maximum_age / 2
+    maximum_age = policy.maximum_age
+    return gap <= (UNWATCHED_MAX if maximum_age is None else maximum_age / 2)
 
 
 def _ages(known: Ages | None, *, used: bool, now: datetime) -> Ages:

@@ -1,0 +1,41 @@
+"""`lading image fsinfo`: what images and containers take on disk, as the runtime counts it."""
+
+from datetime import UTC, datetime
+
+import click
+
+from lading.cli import output
+from lading.cli.image import documents, sentences
+from lading.cli.image.settings import Settings, with_settings
+from lading.cli.output import Format
+from lading.ports.cri import Filesystems, FilesystemUsage
+
+_HEADERS = ("FILESYSTEM", "MOUNTPOINT", "USED", "INODES", "MEASURED")
+
+
+@click.command(name="fsinfo")
+@output.form_option(default=Format.JSON)
+@with_settings
+def command(settings: Settings, form: Format) -> None:
+    """Show what images and containers take on disk, one entry for each filesystem."""
+    sentences.run(_show(settings, form))
+
+
+async def _show(settings: Settings, form: Format) -> None:
+    async with settings.runtime() as runtime:
+        found = await runtime.filesystems()
+    if form is Format.TABLE:
+        click.echo(output.table(_HEADERS, _rows(found)), nl=False)
+    else:
+        click.echo(output.document(documents.filesystems(found), form), nl=False)
+
+
+def _rows(found: Filesystems) -> list[tuple[str, ...]]:
+    images = [("images", *_cells(usage)) for usage in found.images]
+    return images + [("containers", *_cells(usage)) for usage in found.containers]
+
+
+def _cells(usage: FilesystemUsage) -> tuple[str, ...]:
+    measured = datetime.fromtimestamp(usage.measured_at_nanoseconds // 10**9, UTC)
+    used = output.decimal_size(usage.used_bytes)
+    return usage.mountpoint, used, str(usage.inodes_used), f"{measured:%Y-%m-%dT%H:%M:%SZ}"

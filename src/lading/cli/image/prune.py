@@ -1,0 +1,80 @@
+"""`lading image prune`: garbage collection by hand, with the kubelet's policy and its defaults."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import click
+
+from lading.cli.image import removals, sentences
+from lading.cli.image.settings import Settings, runtime_option, with_settings
+from lading.cli.output import Format
+from lading.kernel import durations
+from lading.kernel.errors import Malformed
+from lading.runtime_images import observe
+from lading.runtime_images import plan as planning
+from lading.runtime_images.types import Policy
+from lading.wiring import image_commands as wiring
+
+
+class _Duration(click.ParamType[timedelta]):
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        try:
+            return value if isinstance(value, timedelta) else durations.parse(str(value))
+        except Malformed as error:
+            self.fail(str(error), param, ctx)
+
+
+@click.command(name="prune")
+@click.option("--all", "everything", is_flag=True, help="Everything unused, however much is free.")
+@click.option("--high", type=click.IntRange(0, 100), default=85, show_default=True,
+              help="Percent of the disk in use from which on images go.")  # fmt: skip
+@click.option("--low", type=click.IntRange(0, 100), default=80, show_default=True,
+              help="Percent of the disk in use at which that ends.")  # fmt: skip
+@click.option("--minimum-age", type=_Duration(), default="2m", show_default=True,
+              help="Images that were first seen later than this stay.")  # fmt: skip
+@click.option("--maximum-age", type=_Duration(), default=None,
+              help="Images unused for longer go; prune at least twice in this time.")  # fmt: skip
+@removals.yes_option
+@removals.form_option
+@runtime_option
+@with_settings
+def command(
+    settings: Settings,
+    everything: bool,
+    high: int,
+    low: int,
+    minimum_age: timedelta,
+    maximum_age: timedelta | None,
+    yes: bool,
+    form: Format,
+    runtime: str | None,
+) -> None:
+    """Remove images that nobody needs, with a reason for each that goes or stays."""
+    try:
+        policy = Policy(
+            high_threshold_percent=high,
+            low_threshold_percent=low,
+            minimum_age=minimum_age,
+            maximum_age=maximum_age,
+            everything_unused=everything,
+        )
+    except Malformed as error:
+        raise click.UsageError(f"--low must not be above --high: {error}") from error
+    sentences.run(_prune(settings, policy, runtime, form, yes=yes))
+
+
+async def _prune(
+    settings: Settings, policy: Policy, runtime_class: str | None, form: Format, *, yes: bool
+) -> None:
+    if runtime_class is not None:
+        policy = replace(policy, only_handler=await settings.handler(runtime_class))
+    document = settings.document
+    async with settings.runtime() as runtime:
+        observed = await observe.observe(runtime, wiring.disk(), document)
+        plan = planning.plan(observed, policy, wiring.clock().now())
+        removals.show(plan, form)
+        await removals.finish(plan, runtime, document, yes=yes)

@@ -1,0 +1,152 @@
+"""The options that every image command has, as one value, and what they open."""
+
+import functools
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lading.cli.image import endpoints
+from lading.cli.image.endpoints import Endpoints
+from lading.kernel import feature_gates
+from lading.kernel.errors import Malformed
+from lading.kernel.feature_gates import Gate
+from lading.kernel.platforms import Platform, guests
+from lading.ports.cri import Cri
+from lading.ports.document import Document
+from lading.runtime_images import classes, gate
+from lading.wiring import image_commands as wiring
+
+HANDLER_PREFIX = "handler:"
+_DEFAULT_STATE = "/var/lib/lading/images.json"
+_DEFAULT_RUNTIME_CONFIG = "/etc/containerd/config.toml"
+_DEFAULT_GUESTS = "/etc/lading/guest-platforms.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    endpoints: Endpoints
+    gates: Mapping[Gate, bool]
+    state_file: Path
+    guest_files: tuple[Path, ...]
+    """The runtime's own configuration last, because it wins."""
+    kubeconfig: Path | None
+
+    @asynccontextmanager
+    async def runtime(self) -> AsyncIterator[Cri]:
+        """The runtime as the feature gate lets us see it."""
+        async with self.whole_runtime() as runtime:
+            yield gate.gated(runtime, self.gates)
+
+    @asynccontextmanager
+    async def whole_runtime(self) -> AsyncIterator[Cri]:
+        """The runtime with its handlers, whatever the gate says."""
+        endpoint, images = self.endpoints.runtime, self.endpoints.images
+        async with wiring.open_cri(endpoint, image_endpoint=images) as runtime:
+            yield runtime
+
+    @property
+    def document(self) -> Document:
+        return wiring.document(self.state_file)
+
+    def guests(self) -> dict[str, Platform]:
+        found: dict[str, Platform] = {}
+        for file in self.guest_files:
+            found |= _guests(file)
+        return found
+
+    async def handler(self, runtime: str | None) -> str:
+        """What `--runtime` names: `handler:NAME` itself, else a RuntimeClass of the cluster."""
+        if not runtime:
+            return ""
+        if not gate.is_on(self.gates):
+            name = Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API
+            raise click.UsageError(
+                f"--runtime needs the feature gate {name}, which is off;"
+                f" add --feature-gates {name}=true"
+            )
+        if runtime.startswith(HANDLER_PREFIX):
+            return runtime.removeprefix(HANDLER_PREFIX)
+        async with wiring.open_cluster(self.kubeconfig) as cluster:
+            return await classes.handler_of(cluster, runtime)
+
+
+def class_label(handler: str) -> str:
+    """A handler as `--runtime` takes it."""
+    return f"{HANDLER_PREFIX}{handler}" if handler else "<default>"
+
+
+def _guests(file: Path) -> dict[str, Platform]:
+    try:
+        return guests.parse(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except Malformed as error:
+        raise click.ClickException(f"{file}: {error}") from error
+
+
+_OPTIONS = (
+    click.option("--runtime-endpoint", "-r", envvar="CONTAINER_RUNTIME_ENDPOINT", default="",
+                 help="Socket of the container runtime.", metavar="ENDPOINT"),
+    click.option("--image-endpoint", "-i", envvar="IMAGE_SERVICE_ENDPOINT", default="",
+                 help="Socket of the image service, if it is another one.", metavar="ENDPOINT"),
+    click.option("--config", "-c", envvar="CRI_CONFIG_FILE", default="/etc/crictl.yaml",
+                 type=click.Path(path_type=Path), help="crictl's configuration file."),
+    click.option("--feature-gates", envvar="LADING_FEATURE_GATES", default="",
+                 help="For instance RuntimeClassInImageCriApi=true.", metavar="NAME=BOOL,..."),
+    click.option("--state", envvar="LADING_IMAGE_STATE", default=_DEFAULT_STATE,
+                 type=click.Path(path_type=Path), help="What is remembered about images."),
+    click.option("--runtime-config", default=_DEFAULT_RUNTIME_CONFIG,
+                 type=click.Path(path_type=Path), help="Configuration of the runtime."),
+    click.option("--guest-platforms", envvar="LADING_GUEST_PLATFORMS", default=_DEFAULT_GUESTS,
+                 type=click.Path(path_type=Path), help="Guest platforms by runtime handler."),
+    click.option("--kubeconfig", default=None, type=click.Path(path_type=Path),
+                 help="Cluster whose RuntimeClasses --runtime names."),
+)  # fmt: skip
+
+runtime_option = click.option(
+    "--runtime",
+    metavar="CLASS",
+    help=f"A RuntimeClass of the cluster, or {HANDLER_PREFIX}NAME of this runtime.",
+)
+
+
+def with_settings(function: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the common options, and their meaning as its first argument."""
+
+    @functools.wraps(function)
+    def wrapper(
+        runtime_endpoint: str,
+        image_endpoint: str,
+        config: Path,
+        feature_gates: str,
+        state: Path,
+        runtime_config: Path,
+        guest_platforms: Path,
+        kubeconfig: Path | None,
+        **arguments: Any,
+    ) -> None:
+        settings = Settings(
+            endpoints=endpoints.find(
+                runtime=runtime_endpoint, images=image_endpoint, config=config
+            ),
+            gates=_gates(feature_gates),
+            state_file=state,
+            guest_files=(guest_platforms, runtime_config),
+            kubeconfig=kubeconfig,
+        )
+        function(settings, **arguments)
+
+    for option in reversed(_OPTIONS):
+        wrapper = option(wrapper)
+    return wrapper
+
+
+def _gates(text: str) -> Mapping[Gate, bool]:
+    try:
+        return feature_gates.parse(text)
+    except Malformed as error:
+        raise click.UsageError(str(error)) from error

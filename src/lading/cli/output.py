@@ -1,0 +1,67 @@
+"""How commands print: plain columns for people, JSON and YAML for programs."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import click
+import yaml
+
+_GAP = 3  # spaces between columns, as in crictl and kubectl
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def choice_option(*names: str, default: Choice, choices: Iterable[Choice], help: str) -> Decorator:  # noqa: A002
+    """An option whose words are the values of an enumeration; click would take its names."""
+    return click.option(
+        *names,
+        type=click.Choice([choice.value for choice in choices]),
+        default=default.value,
+        show_default=True,
+        callback=lambda _context, _option, value: type(default)(value),
+        help=help,
+    )
+
+
+def form_option(*, default: Format, forms: Iterable[Format] = Format) -> Decorator:
+    return choice_option(
+        "-o", "--output", "form", default=default, choices=forms, help="How to print it."
+    )
+
+
+def document(value: Any, output: Format) -> str:
+    if output is Format.YAML:
+        return yaml.safe_dump(value, sort_keys=True, allow_unicode=True)
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [tuple(headers), *map(tuple, rows)]
+    widths = [max(map(len, column)) + _GAP for column in zip(*lines, strict=True)]
+    return "".join(_line(line, widths) for line in lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return "".join(padded).rstrip() + "\n"
+
+
+def decimal_size(size_bytes: int) -> str:
+    """Three digits and a decimal unit, as crictl and docker print sizes: `302kB`, `1.23GB`."""
+    size = float(size_bytes)
+    for unit in _UNITS:
+        if size < 999.5 or unit == _UNITS[-1]:
+            return f"{size:.3g}{unit}"
+        size /= 1000
+    raise AssertionError("unreachable: the last unit always returns")

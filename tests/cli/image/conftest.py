@@ -1,0 +1,57 @@
+"""The command as a person runs it, in a process of its own, on an embedded node."""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.runtime_images.conftest import Stand, stand
+
+__all__ = ["stand"]
+
+GATE = "RuntimeClassInImageCriApi=true"
+_PROGRAM = "from lading.cli.image import command; command(prog_name='lading image')"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    code: int
+    output: str
+    errors: str
+
+
+Run = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture
+def run(stand: Stand, tmp_path: Path) -> Run:
+    return lambda *arguments, gate=True: _run(
+        stand, *arguments, *(("--feature-gates", GATE) if gate else ())
+    )
+
+
+async def _run(stand: Stand, *arguments: str) -> Result:
+    environment = {
+        **os.environ,
+        "HOME": str(stand.folder),
+        "CONTAINER_RUNTIME_ENDPOINT": stand.endpoint,
+        "LADING_IMAGE_STATE": str(stand.folder / "state" / "images.json"),
+        "LADING_GUEST_PLATFORMS": str(stand.folder / "guest-platforms.toml"),
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _PROGRAM, *arguments,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environment,
+    )  # fmt: skip
+    output, errors = await process.communicate()
+    assert process.returncode is not None
+    return Result(code=process.returncode, output=_stable(output), errors=_stable(errors))
+
+
+def _stable(content: bytes) -> str:
+    """The registry's port differs from run to run."""
+    return re.sub(r"127\.0\.0\.1:\d{5}", "registry.local", content.decode())

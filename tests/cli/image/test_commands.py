@@ -1,0 +1,202 @@
+"""What a person reads and a script gets: output, streams and exit codes."""
+
+import json
+import textwrap
+
+import pytest
+import yaml
+
+from lading.ports.cri import Container, ContainerState, ImageSpec
+from tests.cli.image.conftest import GATE, Run
+from tests.runtime_images.conftest import Stand
+
+LAYERS = {"linux/amd64": b"a" * 100_000, "linux/arm64": b"b" * 2_000_000}
+AT_ONCE = ("--all", "--minimum-age", "0s")
+
+
+@pytest.fixture
+async def tag(stand: Stand) -> str:
+    """An image of two platforms in the registry, and on the node for the host and for `arm`."""
+    tag = await stand.publisher.index("team/app:1", LAYERS)
+    for handler in ("", "arm"):
+        await stand.runtime.pull(ImageSpec(image=tag, runtime_handler=handler))
+    return tag
+
+
+def golden(text: str) -> str:
+    return textwrap.dedent(text).lstrip("\n")
+
+
+async def handlers(stand: Stand) -> list[str]:
+    return [image.runtime_handler for image in await stand.runtime.images()]
+
+
+async def test_ls_shows_a_line_for_each_tag_and_runtime_class(run: Run, tag: str) -> None:
+    assert (await run("ls")).output == golden("""
+        IMAGE                      TAG   IMAGE ID        SIZE    RUNTIME CLASS
+        registry.local/team/app   1     369afae279e85   101kB   <default>
+        registry.local/team/app   1     f4c292b8fe0b9   2MB     handler:arm
+    """)
+
+
+async def test_ls_shows_digests_pins_and_whole_ids_when_asked(run: Run, tag: str) -> None:
+    shown = await run("ls", "--digests", "--pinned", "--runtime", "handler:arm")
+    assert shown.output == golden("""
+        IMAGE                      TAG   DIGEST          IMAGE ID        SIZE   PINNED   RUNTIME CLASS
+        registry.local/team/app   1     acc1ceeb03771   f4c292b8fe0b9   2MB    false    handler:arm
+    """)  # noqa: E501  the table is as wide as it is
+    whole = await run("ls", "-q", "--runtime", "handler:arm")
+    assert whole.output.startswith("sha256:f4c292b8fe0b9")
+    assert whole.output.strip() in (await run("ls", "--no-trunc")).output
+
+
+async def test_ls_filters_by_repository_and_by_tag(run: Run, tag: str) -> None:
+    repository = tag.rpartition(":")[0]
+    for asked, count in ((repository, 2), (tag, 2), (f"{repository}:2", 0)):
+        assert len((await run("ls", "-q", asked)).output.splitlines()) == count
+
+
+async def test_json_and_yaml_say_the_same_in_crictls_words(run: Run, tag: str) -> None:
+    document = json.loads((await run("ls", "-o", "json")).output)
+    default, arm = document["images"]
+    assert default["size"] == "101097"
+    assert "spec" not in default
+    assert arm["spec"]["runtimeHandler"] == "arm"
+    assert yaml.safe_load((await run("ls", "-o", "yaml")).output) == document
+
+
+async def test_with_the_gate_off_no_runtime_class_is_seen_or_taken(run: Run, tag: str) -> None:
+    assert "handler:arm" not in (await run("ls", gate=False)).output
+    refused = await run("pull", tag, "--runtime", "handler:arm", gate=False)
+    assert refused.code == 2
+    assert f"--feature-gates {GATE}" in refused.errors
+
+
+async def test_pull_brings_the_image_of_the_runtime_class(run: Run, stand: Stand) -> None:
+    tag = await stand.publisher.index("team/app:1", LAYERS)
+    pulled = await run("pull", tag, "--runtime", "handler:arm")
+    assert pulled.code == 0
+    assert pulled.output.startswith("Image is up to date for sha256:f4c292b8fe0b9")
+    assert await handlers(stand) == ["arm"]
+
+
+async def test_an_unknown_word_for_the_policy_is_a_usage_error(run: Run, tag: str) -> None:
+    refused = await run("pull", tag, "--policy", "Sometimes")
+    assert refused.code == 2
+    assert "'Always', 'IfNotPresent', 'Never'" in refused.errors
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "sentence"),
+    [
+        ("team/app:2", (), "check the name and the tag"),
+        ("team/app:1", ("--runtime", "handler:riscv"), "known: arm, wcow-2019"),
+        ("team/app:1", ("--runtime", "handler:wcow-2019"), "the index offers linux/amd64"),
+        ("team/app:1", ("--runtime", "arm"), "--runtime handler:NAME"),
+        ("team/other:1", ("--policy", "Never"), "the pull policy is Never"),
+    ],
+)
+async def test_a_pull_that_cannot_be_ends_in_one_sentence_with_the_next_step(
+    run: Run, stand: Stand, tag: str, name: str, arguments: tuple[str, ...], sentence: str
+) -> None:
+    failed = await run("pull", f"{stand.publisher.host}/{name}", *arguments)
+    assert failed.code == 1
+    assert failed.output == ""
+    assert failed.errors.startswith("Error: ")
+    assert failed.errors.count("\n") == 1
+    assert sentence in failed.errors
+
+
+async def test_a_runtime_that_does_not_answer_is_said_to_be_so(run: Run) -> None:
+    failed = await run("ls", "--runtime-endpoint", "unix:///nowhere.sock")
+    assert failed.code == 1
+    assert "is the runtime running" in failed.errors
+
+
+async def test_inspect_shows_the_guest_and_misses_what_is_not_there(run: Run, tag: str) -> None:
+    shown = json.loads((await run("inspect", tag, "--runtime", "handler:arm")).output)
+    assert shown["status"]["spec"]["runtimeHandler"] == "arm"
+    assert shown["info"]["guestPlatform"] == "linux/arm64"
+    missing = await run("inspect", f"{tag}x")
+    assert (missing.code, missing.output) == (1, "")
+    assert "no such image" in missing.errors
+
+
+async def test_fsinfo_counts_the_bytes_of_the_images(run: Run, tag: str) -> None:
+    (usage,) = json.loads((await run("fsinfo")).output)["status"]["imageFilesystems"]
+    assert int(usage["usedBytes"]["value"]) > 2_100_000
+    assert "2.1" in (await run("fsinfo", "-o", "table")).output
+
+
+async def test_rm_removes_for_one_runtime_class_only(run: Run, stand: Stand, tag: str) -> None:
+    removed = await run("rm", tag, "--runtime", "handler:arm")
+    assert (removed.code, removed.output) == (0, "Deleted: registry.local/team/app:1\n")
+    assert await handlers(stand) == [""]
+
+
+async def test_rm_goes_on_after_an_image_that_is_not_there(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    removed = await run("rm", f"{tag}x", tag)
+    assert removed.code == 1
+    assert "no such image" in removed.errors
+    assert await handlers(stand) == ["arm"]
+
+
+async def test_prune_without_yes_shows_the_plan_and_changes_nothing(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    shown = await run("prune", *AT_ONCE)
+    assert shown.output == golden("""
+        IMAGE                        RUNTIME CLASS   DECISION   FREES   REASON   BECAUSE
+        registry.local/team/app:1   <default>       remove     100kB   Unused   nobody uses it
+        registry.local/team/app:1   handler:arm     remove     2MB     Unused   nobody uses it
+    """)
+    assert "2 to remove, which frees 2.1MB; add --yes to do it" in shown.errors
+    assert await handlers(stand) == ["", "arm"]
+
+
+async def test_prune_with_yes_removes_what_the_plan_says(run: Run, stand: Stand, tag: str) -> None:
+    (arm,) = [image for image in await stand.runtime.images() if image.runtime_handler]
+    spec = ImageSpec(image=arm.id, runtime_handler="arm")
+    stand.embedded.declare_containers(
+        [Container(id="1", name="web", state=ContainerState.RUNNING, image=spec, image_id=arm.id)]
+    )
+    pruned = await run("prune", *AT_ONCE, "--yes", "-o", "json")
+    reasons = {
+        each["runtimeHandler"]: each["reason"] for each in json.loads(pruned.output)["verdicts"]
+    }
+    assert reasons == {"": "Unused", "arm": "InUse"}
+    assert await handlers(stand) == ["arm"]
+
+
+async def test_the_first_prune_of_a_node_only_learns_the_ages(run: Run, tag: str) -> None:
+    shown = await run("prune", "--all", "--yes")
+    assert shown.output.count("TooYoung") == 2
+    assert "Nothing to remove; the first of the young can go at" in shown.errors
+
+
+async def test_prune_never_claims_to_have_removed_what_the_gate_hides(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    pruned = await run("prune", *AT_ONCE, "--yes", gate=False)
+    assert pruned.code == 1
+    assert pruned.errors.count("Deleted:") == 1
+    assert "the runtime still lists it" in pruned.errors
+    assert await handlers(stand) == ["arm"]
+
+
+async def test_cleanup_removes_what_was_pulled_for_runtime_classes(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    shown = await run("cleanup", gate=False)
+    assert "1 to remove" in shown.errors
+    assert await handlers(stand) == ["", "arm"]
+    assert (await run("cleanup", "--yes", gate=False)).code == 0
+    assert await handlers(stand) == [""]
+
+
+async def test_thresholds_in_the_wrong_order_are_a_usage_error(run: Run) -> None:
+    refused = await run("prune", "--low", "90")
+    assert refused.code == 2
+    assert "--low must not be above --high" in refused.errors
