@@ -1,0 +1,155 @@
+"""The CRI suite on real runtimes, and the tools of real runtimes on the embedded service."""
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.registry import client as registry_client
+from lading.adapters.registry.registries_conf import Entry, RegistriesConf
+from lading.kernel import platforms, references
+from lading.ports.registry import Registry
+from lading.servers.cri import server as cri_server
+from lading.servers.cri.core import EmbeddedRuntime
+from lading.servers.registry import server as registry_server
+from lading.standalone import sample_images
+from lading.standalone.sample_images import SampleImage
+from tests.conformance.cri import targets
+from tests.real.bed import registry, runtime
+from tests.real.setup import binaries
+
+SUITE = pathlib.Path(__file__).parent.parent / "conformance" / "cri"
+SUITE_SECONDS_MAX = 240
+CRITEST_SECONDS_MAX = 120
+CRITEST_FOCUS = "Image Manager|Image Consistency"
+# Its name holds the digest of bytes that only the network has; our own suite pulls by digest.
+CRITEST_SKIP = "public image with digest should be pulled and removed"
+CRITEST_SPECS = 12
+
+STAGING = "gcr.io/k8s-staging-cri-tools"
+USERS = {
+    "test-image-user-uid": "1002",
+    "test-image-user-username": "www-data",
+    "test-image-user-uid-group": "1003:50000",
+    "test-image-user-username-group": "www-data:www-data",
+}
+
+
+@pytest.mark.timeout(SUITE_SECONDS_MAX)
+@pytest.mark.parametrize(
+    "fixture",
+    [
+        pytest.param("containerd_2_3", marks=pytest.mark.components("containerd", "registry")),
+        pytest.param("containerd_1_7", marks=pytest.mark.components("containerd", "registry")),
+        pytest.param("containerd_1_6", marks=pytest.mark.components("containerd", "registry")),
+        pytest.param("crio_1_36", marks=pytest.mark.components("cri-o", "registry")),
+    ],
+)
+def test_the_suite_passes_but_for_the_known_differences(
+    fixture: str, registry_3_1: registry.Registry, request: pytest.FixtureRequest
+) -> None:
+    running: runtime.Runtime = request.getfixturevalue(fixture)
+    settings = {
+        targets.ENDPOINT_VARIABLE: running.endpoint,
+        targets.REGISTRY_VARIABLE: registry_3_1.host,
+        targets.CRIO_DROP_INS_VARIABLE: str(running.conf_dir),
+        targets.CRIO_PROCESS_VARIABLE: str(running.pid),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--tb=short", SUITE],
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.components("cri-tools")
+@pytest.mark.timeout(CRITEST_SECONDS_MAX)
+async def test_critest_is_satisfied_with_the_embedded_service(tmp_path: pathlib.Path) -> None:
+    async with embedded_service(tmp_path) as endpoint:
+        said = await run(
+            binaries.built("cri-tools", "critest"),
+            f"--runtime-endpoint={endpoint}",
+            f"--ginkgo.focus={CRITEST_FOCUS}",
+            f"--ginkgo.skip={CRITEST_SKIP}",
+            "--ginkgo.no-color",
+        )
+    assert f"{CRITEST_SPECS} Passed | 0 Failed" in said
+
+
+@pytest.mark.components("cri-tools")
+async def test_crictl_works_unmodified_with_the_embedded_service(tmp_path: pathlib.Path) -> None:
+    name = f"{STAGING}/test-image-tag:test"
+    async with embedded_service(tmp_path) as endpoint:
+
+        async def crictl(*arguments: str) -> str:
+            program = binaries.built("cri-tools", "crictl")
+            return await run(program, "--config=/dev/null", f"-r={endpoint}", *arguments)
+
+        assert "Image is up to date for sha256:" in await crictl("pull", name)
+        assert f"{STAGING}/test-image-tag" in await crictl("images", "--digests")
+        assert '"imageSpec"' in await crictl("inspecti", name)
+        assert '"usedBytes"' in await crictl("imagefsinfo")
+        assert "RuntimeReady" in await crictl("info")
+        assert "RuntimeName:  lading" in await crictl("version")
+        assert f"Deleted: {name}" in await crictl("rmi", name)
+        assert name not in await crictl("images")
+        assert "CONTAINER" in await crictl("ps", "--all")
+
+
+async def run(*command: str | pathlib.Path) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await process.communicate()
+    said = output.decode(errors="replace")
+    assert process.returncode == 0, f"{command[0]}: {said}"
+    return said
+
+
+@contextlib.asynccontextmanager
+async def embedded_service(folder: pathlib.Path) -> AsyncIterator[str]:
+    """With the images that critest names by constant, from a mirror on this machine."""
+    async with registry_server.serve(folder / "registry") as url:
+        mirror = url.removeprefix("http://")
+        hosts = ("gcr.io", "registry.k8s.io", "k8s.gcr.io")
+        routing = RegistriesConf(
+            tuple(Entry(prefix=host, location=f"{mirror}/{host}", insecure=True) for host in hosts)
+        )
+        async with registry_client.connect(SystemClock(), routing=routing) as client:
+            await push_images_of_critest(client)
+            embedded = EmbeddedRuntime(
+                root=folder / "images",
+                registry=client,
+                clock=SystemClock(),
+                platform=platforms.parse("linux/amd64"),
+            )
+            with contextlib.closing(embedded):
+                async with cri_server.serve(embedded, folder / "cri.sock") as endpoint:
+                    yield endpoint
+
+
+async def push_images_of_critest(client: Registry) -> None:
+    wanted = {f"{STAGING}/{name}:latest": image(name, user=user) for name, user in USERS.items()}
+    for name in ("test-image-latest", "test-image-1", "test-image-2", "test-image-3"):
+        wanted[f"{STAGING}/{name}:latest"] = image(name)
+    for tag in ("test", "all"):
+        wanted[f"{STAGING}/test-image-tag:{tag}"] = image(f"test-image-tag:{tag}")
+    for tag in ("1", "2", "3"):
+        wanted[f"{STAGING}/test-image-tags:{tag}"] = image("test-image-tags")
+    for host in ("registry.k8s.io", "k8s.gcr.io"):
+        wanted[f"{host}/pause:3.9"] = image("pause")
+    for name, sample in wanted.items():
+        await sample_images.push(client, references.parse(name), sample)
+
+
+def image(content: str, *, user: str = "") -> SampleImage:
+    return sample_images.image([{"content": content.encode()}], user=user)
