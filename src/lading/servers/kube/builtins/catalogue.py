@@ -2,6 +2,8 @@
 
 Schemas are linked: a reference is replaced by the schema it names, the same object wherever it
 is used, so a schema that contains itself (JSONSchemaProps) is a loop. Nothing may change them.
+The API server decodes built-in kinds into structs, where an absent field is an empty one; so a
+linked schema requires nothing, and an empty text is as good as none. `checks` says what is missing.
 """
 
 import functools
@@ -12,6 +14,7 @@ from typing import Any
 
 from lading.servers.kube.builtins import columns
 from lading.servers.kube.builtins.columns import Column
+from lading.servers.kube.schema import nodes
 from lading.servers.kube.schema.nodes import Schema
 
 _REFERENCE = "#/components/schemas/"
@@ -98,7 +101,9 @@ def _link(schema: Schema, linked: dict[str, Schema]) -> Schema:
         name = schema["$ref"].removeprefix(_REFERENCE)
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         return {**_link(definitions()[name], linked), **beside} if beside else linked[name]
-    copy = dict(schema)
+    copy = {key: value for key, value in schema.items() if key != "required"}
+    if "enum" in copy:
+        copy[nodes.EMPTY_IS_ABSENT] = True
     if "properties" in copy:
         copy["properties"] = {key: _link(each, linked) for key, each in copy["properties"].items()}
     for key in ("items", "additionalProperties"):

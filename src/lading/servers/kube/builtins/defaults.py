@@ -67,7 +67,7 @@ _ALWAYS: dict[tuple[str, str], Document] = {
     (_RBAC, "ClusterRoleBinding"): {"roleRef": {"apiGroup": _RBAC}},
     (_RBAC, "RoleBinding"): {"roleRef": {"apiGroup": _RBAC}},
     (_ADMISSION, "ValidatingAdmissionPolicy"): {
-        "spec": {"failurePolicy": "Fail", "matchConstraints": _MATCH},
+        "spec": {"failurePolicy": "Fail"},
         "status": {},
     },
     ("apiextensions.k8s.io", "CustomResourceDefinition"): {
@@ -102,7 +102,25 @@ def begin(group: str, kind: str, document: Document) -> Document:
     if (group, kind) == ("", "Namespace"):
         labels = {"kubernetes.io/metadata.name": document["metadata"]["name"]}
         begun["metadata"] = _filled(document["metadata"], {"labels": labels})
+    if (group, kind) == ("batch", "Job"):
+        return _job_with_selector(begun)
     return begun
+
+
+def _job_with_selector(job: Document) -> Document:
+    """A job without a selector of its own selects its pods by its uid."""
+    if job["spec"].get("selector") is not None:
+        return job
+    uid, name = job["metadata"]["uid"], job["metadata"]["name"]
+    labels = {
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+        "controller-uid": uid,
+        "job-name": name,
+    }
+    selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    spec = {"selector": selector, "template": {"metadata": {"labels": labels}}}
+    return _filled(job, {"metadata": {"labels": labels}, "spec": spec})
 
 
 def _filled(given: Document, defaults: Document) -> Document:
@@ -199,25 +217,20 @@ def _definition(definition: Document) -> Document:
     return _filled(definition, {"spec": {"names": derived}})
 
 
-def _policy(policy: Document) -> Document:
-    return _with_rule_scopes(policy, "matchConstraints")
+def _matching(field: str) -> Callable[[Document], Document]:
+    """Constraints, where there are any, say how they select and in which scope."""
 
+    def fill_constraints(document: Document) -> Document:
+        spec = document.get("spec") or {}
+        if not isinstance(spec.get(field), dict):
+            return document
+        constraints = _filled(spec[field], _MATCH)
+        for key in ("resourceRules", "excludeResourceRules"):
+            if constraints.get(key):
+                constraints[key] = [_filled(rule, {"scope": "*"}) for rule in constraints[key]]
+        return {**document, "spec": {**spec, field: constraints}}
 
-def _binding_of_policy(binding: Document) -> Document:
-    spec = binding.get("spec") or {}
-    if not isinstance(spec.get("matchResources"), dict):
-        return binding
-    filled = _filled(binding, {"spec": {"matchResources": _MATCH}})
-    return _with_rule_scopes(filled, "matchResources")
-
-
-def _with_rule_scopes(document: Document, field: str) -> Document:
-    spec = document["spec"]
-    constraints = dict(spec[field])
-    for key in ("resourceRules", "excludeResourceRules"):
-        if constraints.get(key):
-            constraints[key] = [_filled(rule, {"scope": "*"}) for rule in constraints[key]]
-    return {**document, "spec": {**spec, field: constraints}}
+    return fill_constraints
 
 
 _SPECIAL: dict[tuple[str, str], Callable[[Document], Document]] = {
@@ -230,7 +243,7 @@ _SPECIAL: dict[tuple[str, str], Callable[[Document], Document]] = {
     ("batch", "CronJob"): _cron_job,
     (_RBAC, "ClusterRoleBinding"): _binding_of_role,
     (_RBAC, "RoleBinding"): _binding_of_role,
-    (_ADMISSION, "ValidatingAdmissionPolicy"): _policy,
-    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): _binding_of_policy,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): _matching("matchConstraints"),
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): _matching("matchResources"),
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
 }

@@ -32,6 +32,10 @@ _NOT_A_NAME_PART = (
     "with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
+_NOT_A_KEY = (
+    f"{_NOT_A_NAME_PART.replace('name part', 'a valid label key', 1)} with an optional DNS "
+    "subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
 _NOT_A_LABEL_VALUE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
     "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
@@ -45,7 +49,7 @@ def dns_1123_label(text: str) -> list[str]:
 
 def dns_1123_subdomain(text: str) -> list[str]:
     wrong = _unless(_DNS_1123_SUBDOMAIN, text, _NOT_A_SUBDOMAIN)
-    return _too_long(text, DNS_SUBDOMAIN_CHARACTERS_MAX) + wrong
+    return _too_long(text, DNS_SUBDOMAIN_CHARACTERS_MAX, unit="characters") + wrong
 
 
 def dns_1035_label(text: str) -> list[str]:
@@ -63,6 +67,8 @@ def path_segment(text: str) -> list[str]:
 def qualified_name(text: str) -> list[str]:
     """A label or annotation key: an optional DNS prefix, a slash, and a name."""
     prefix, slash, name = text.rpartition("/")
+    if "/" in prefix:
+        return [_NOT_A_KEY]
     problems: list[str] = []
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
@@ -80,8 +86,8 @@ def label_value(text: str) -> list[str]:
     return _too_long(text, DNS_LABEL_CHARACTERS_MAX) + wrong
 
 
-def _too_long(text: str, limit: int) -> list[str]:
-    return [f"must be no more than {limit} bytes"] if len(text.encode()) > limit else []
+def _too_long(text: str, limit: int, unit: str = "bytes") -> list[str]:
+    return [f"must be no more than {limit} {unit}"] if len(text.encode()) > limit else []
 
 
 def _unless(pattern: re.Pattern[str], text: str, sentence: str) -> list[str]:

@@ -11,6 +11,8 @@ Document = dict[str, Any]
 
 RESOURCE_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 EMPTY: Schema = {}
+EMPTY_IS_ABSENT = "x-empty-is-absent"
+"""Marks a text of a built-in kind with a fixed set of values: empty means that none is given."""
 
 
 def properties(schema: Schema) -> dict[str, Schema]:
@@ -45,6 +47,11 @@ def is_embedded_resource(schema: Schema) -> bool:
 
 def is_integer_or_string(schema: Schema) -> bool:
     return bool(schema.get("x-kubernetes-int-or-string"))
+
+
+def is_builtin(schema: Schema) -> bool:
+    """Whether this is the schema of a whole built-in kind; a CRD's has no such mark."""
+    return "x-kubernetes-group-version-kind" in schema
 
 
 def list_type(schema: Schema) -> str:

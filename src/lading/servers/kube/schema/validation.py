@@ -19,6 +19,8 @@ INTEGERS = {"int32": 2**31, "int64": 2**63}
 def validate(schema: Schema, document: Document, old: Document | None = None) -> list[Cause]:
     """Everything that is wrong with the document, named by field."""
     found = list(check(schema, document, "", _ABSENT if old is None else old))
+    if nodes.is_builtin(schema):
+        return found  # built-in kinds may repeat list items where their own checks allow it
     return found + list(uniqueness.duplicates(schema, document, ""))
 
 
@@ -39,7 +41,9 @@ def check(schema: Schema, value: Any, path: str, old: Any = _ABSENT) -> Iterator
         case dict():
             yield from _object(schema, value, path, old)
     if "enum" in schema and value is not None and value not in schema["enum"]:
-        yield causes.not_supported(path, value, schema["enum"])
+        is_absent = value == "" and nodes.EMPTY_IS_ABSENT in schema
+        if not is_absent:
+            yield causes.not_supported(path, value, schema["enum"])
     yield from alternatives.check(schema, value, path, check)
 
 

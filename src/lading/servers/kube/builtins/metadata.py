@@ -1,0 +1,100 @@
+"""Is the metadata of an object acceptable: its name by the rule of its kind, labels, owners.
+
+The same for built-in kinds and custom resources; a custom resource is named as a DNS subdomain.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lading.servers.kube.schema import causes, names
+from lading.servers.kube.schema.causes import Cause
+from lading.servers.kube.schema.nodes import Document
+
+ANNOTATIONS_BYTES_MAX = 256 * 1024
+_STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def _namespace_name(name: str) -> list[str]:
+    return ["must not contain dots"] if "." in name else names.dns_1123_label(name)
+
+
+NameRule = Callable[[str], list[str]]
+_NAME_RULES: dict[tuple[str, str], NameRule] = {
+    ("", "Namespace"): _namespace_name,
+    ("", "Service"): names.dns_1035_label,
+    (_RBAC, "ClusterRole"): names.path_segment,
+    (_RBAC, "ClusterRoleBinding"): names.path_segment,
+    (_RBAC, "Role"): names.path_segment,
+    (_RBAC, "RoleBinding"): names.path_segment,
+}
+
+
+def problems(group: str, kind: str, document: Document) -> list[Cause]:
+    """Everything wrong with the metadata; whether it may change is for the server to say."""
+    metadata = document.get("metadata") or {}
+    rule = _NAME_RULES.get((group, kind), names.dns_1123_subdomain)
+    return [
+        *_name(metadata, rule),
+        *_labels(metadata.get("labels")),
+        *_annotations(metadata.get("annotations")),
+        *_finalizers(metadata.get("finalizers")),
+        *_owners(metadata.get("ownerReferences")),
+    ]
+
+
+def _name(metadata: Document, rule: NameRule) -> Iterator[Cause]:
+    base, name = metadata.get("generateName") or "", metadata.get("name") or ""
+    if base:  # what the server adds makes a trailing dash part of a name
+        for sentence in rule(base.rstrip("-") or base):
+            yield causes.invalid("metadata.generateName", base, sentence)
+    if not name:
+        yield causes.required("metadata.name", "name or generateName is required")
+        return
+    for sentence in rule(name):
+        yield causes.invalid("metadata.name", name, sentence)
+
+
+def _labels(labels: Any, field: str = "metadata.labels") -> Iterator[Cause]:
+    for key, value in (labels or {}).items():
+        for sentence in names.qualified_name(key):
+            yield causes.invalid(field, key, sentence)
+        for sentence in names.label_value(value) if isinstance(value, str) else ():
+            yield causes.invalid(field, value, sentence)
+
+
+def _annotations(annotations: Any) -> Iterator[Cause]:
+    size_bytes = 0
+    for key, value in (annotations or {}).items():
+        size_bytes += len(key.encode()) + len(str(value).encode())
+        for sentence in names.qualified_name(key.lower()):
+            yield causes.invalid("metadata.annotations", key, sentence)
+    if size_bytes > ANNOTATIONS_BYTES_MAX:
+        yield causes.too_long("metadata.annotations", ANNOTATIONS_BYTES_MAX)
+
+
+def _finalizers(finalizers: Any) -> Iterator[Cause]:
+    for index, name in enumerate(finalizers or ()):
+        sentences = names.qualified_name(name)
+        for sentence in sentences:
+            yield causes.invalid("metadata.finalizers", name, sentence)
+        if not sentences and "/" not in name and name not in _STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield causes.invalid(f"metadata.finalizers[{index}]", name, detail)
+
+
+def _owners(owners: Any) -> Iterator[Cause]:
+    field, controllers = "metadata.ownerReferences", []
+    for owner in owners or ():
+        for key in ("apiVersion", "kind", "name", "uid"):
+            if not owner.get(key):
+                what = "version must not be empty" if key == "apiVersion" else "must not be empty"
+                yield causes.invalid(f"{field}.{key}", "", what)
+        if owner.get("controller"):
+            controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
+    if len(controllers) > 1:
+        detail = (
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{controllers[0]} and {controllers[1]}"
+        )
+        yield causes.invalid(field, owners, detail)

@@ -1,0 +1,172 @@
+"""What pods and the workloads that make them must keep: containers, selectors, what may change."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from lading.kernel.errors import Malformed
+from lading.kernel.selectors import LabelSelector, Selector
+from lading.servers.kube.schema import causes, names
+from lading.servers.kube.schema.causes import Cause
+from lading.servers.kube.schema.nodes import Document
+
+_CHANGEABLE_IN_POD = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
+_POD_IS_FIXED = (
+    "pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
+    "to 1 if it was previously negative)"
+)
+_CRON_FIELDS = 5
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def pod(document: Document, old: Document | None) -> Iterator[Cause]:
+    spec = document.get("spec") or {}
+    yield from _pod_spec(spec, "spec")
+    is_bound_now = old is not None and not (old.get("spec") or {}).get("nodeName")
+    if old is not None and _fixed_part(spec, is_bound_now) != _fixed_part(
+        old.get("spec") or {}, is_bound_now
+    ):
+        yield causes.forbidden("spec", _POD_IS_FIXED)
+
+
+def _fixed_part(spec: Document, is_bound_now: bool) -> Document:
+    """What of a pod's spec never changes; the node is set once, through its binding."""
+    ignored = (*_CHANGEABLE_IN_POD, *(("nodeName",) if is_bound_now else ()))
+    fixed = {key: value for key, value in spec.items() if key not in ignored}
+    for key in ("containers", "initContainers"):
+        fixed[key] = [
+            {name: value for name, value in each.items() if name != "image"}
+            for each in spec.get(key) or ()
+        ]
+    return fixed
+
+
+def daemon_set(document: Document, old: Document | None) -> Iterator[Cause]:
+    yield from _selector(document, old, "daemonset")
+    yield from _template(document)
+
+
+def deployment(document: Document, old: Document | None) -> Iterator[Cause]:
+    replicas = (document.get("spec") or {}).get("replicas")
+    if isinstance(replicas, int) and replicas < 0:
+        detail = "must be greater than or equal to 0"
+        yield causes.invalid("spec.replicas", replicas, detail)
+    yield from _selector(document, old, "deployment")
+    yield from _template(document)
+
+
+def job(document: Document, old: Document | None) -> Iterator[Cause]:
+    spec = document.get("spec") or {}
+    yield from _finite_template(spec, "spec")
+    if old is not None and spec.get("completions") != old["spec"].get("completions"):
+        yield causes.invalid("spec.completions", spec.get("completions"), "field is immutable")
+
+
+def cron_job(document: Document, old: Document | None) -> Iterator[Cause]:
+    spec = document.get("spec") or {}
+    schedule = str(spec.get("schedule") or "")
+    fields = schedule.split()
+    if not schedule:
+        yield causes.required("spec.schedule")
+    elif len(fields) != _CRON_FIELDS and not schedule.startswith("@"):
+        detail = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+        yield causes.invalid("spec.schedule", schedule, detail)
+    template = (spec.get("jobTemplate") or {}).get("spec") or {}
+    yield from _finite_template(template, "spec.jobTemplate.spec")
+
+
+def _finite_template(spec: Document, field: str) -> Iterator[Cause]:
+    pod_spec = (spec.get("template") or {}).get("spec") or {}
+    yield from _pod_spec(pod_spec, f"{field}.template.spec")
+    if pod_spec.get("restartPolicy") not in ("OnFailure", "Never"):
+        detail = 'valid values: "OnFailure", "Never"'
+        yield causes.required(f"{field}.template.spec.restartPolicy", detail)
+
+
+def _template(document: Document) -> Iterator[Cause]:
+    spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
+    yield from _pod_spec(spec, "spec.template.spec")
+    policy = spec.get("restartPolicy", "Always")
+    if policy != "Always":
+        yield causes.not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
+
+
+def _selector(document: Document, old: Document | None, kind: str) -> Iterator[Cause]:
+    spec = document.get("spec") or {}
+    selector = spec.get("selector")
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    unknown = _unknown_operators(selector)
+    yield from unknown
+    if selector is not None and not _terms(selector):
+        yield causes.invalid("spec.selector", {}, f"empty selector is invalid for {kind}")
+    elif not unknown and not _matches(selector, labels or {}):
+        detail = "`selector` does not match template `labels`"
+        yield causes.invalid("spec.template.metadata.labels", labels, detail)
+    if old is not None and selector != (old.get("spec") or {}).get("selector"):
+        yield causes.invalid("spec.selector", selector, "field is immutable")
+
+
+def _unknown_operators(selector: Any) -> list[Cause]:
+    found = []
+    for index, each in enumerate((selector or {}).get("matchExpressions") or ()):
+        if each.get("operator") not in _OPERATORS:
+            field = f"spec.selector.matchExpressions[{index}].operator"
+            detail = "not a valid selector operator"
+            found.append(causes.invalid(field, each.get("operator", ""), detail))
+    return found
+
+
+def _terms(selector: Document) -> bool:
+    return bool(selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+def _matches(selector: Any, labels: dict[str, str]) -> bool:
+    if selector is None:
+        return False
+    try:
+        return Selector.of(msgspec.convert(selector, LabelSelector)).matches(labels)
+    except (Malformed, msgspec.ValidationError):
+        return False
+
+
+def _pod_spec(spec: Document, field: str) -> Iterator[Cause]:
+    if not spec.get("containers"):
+        yield causes.required(f"{field}.containers")
+    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
+    seen: set[str] = set()
+    for key in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(key) or ()):
+            yield from _container(container, f"{field}.{key}[{index}]", volumes, seen)
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        if not volume.get("name"):
+            yield causes.required(f"{field}.volumes[{index}].name")
+
+
+def _container(
+    container: Document, field: str, volumes: set[Any], seen: set[str]
+) -> Iterator[Cause]:
+    name, image = container.get("name") or "", container.get("image") or ""
+    if not name:
+        yield causes.required(f"{field}.name")
+    elif name in seen:
+        yield causes.duplicate(f"{field}.name", name)
+    else:
+        for sentence in names.dns_1123_label(name):
+            yield causes.invalid(f"{field}.name", name, sentence)
+    seen.add(name)
+    if not image:
+        yield causes.required(f"{field}.image")
+    elif image != image.strip():
+        detail = "must not have leading or trailing whitespace"
+        yield causes.invalid(f"{field}.image", image, detail)
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        place = f"{field}.volumeMounts[{index}]"
+        if not mount.get("name"):
+            yield causes.required(f"{place}.name")
+        elif mount["name"] not in volumes:
+            yield causes.not_found(f"{place}.name", mount["name"])
+        if not mount.get("mountPath"):
+            yield causes.required(f"{place}.mountPath")
