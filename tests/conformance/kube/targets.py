@@ -1,12 +1,15 @@
 """The servers that the suite runs on.
 
-`direct` and `http` are the embedded server, in the same process and over TLS. With
+`direct` is the embedded server in memory and in the same process, `http` the same over TLS and
+with its data in a file. With
 CONFORMANCE_KUBECONFIG=FILE the suite runs on that cluster instead, and is called `real`;
 CONFORMANCE_ETCD=URL lets it compact the history there.
 """
 
 import contextlib
 import os
+import secrets
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +18,17 @@ import aiohttp
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import kubeconfig
-from lading.adapters.kube.connection import Connection, User
+from lading.adapters.kube.connection import Connection, Trust, User
 from lading.adapters.kube.exchange import NetworkExchange
-from lading.ports.http import Exchange
+from lading.ports.http import Exchange, Request, Response
+from lading.servers.kube import authentication, certificates, http
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage import memory, sqlite
+from lading.servers.kube.storage.types import Storage
 
 KUBECONFIG_VARIABLE = "CONFORMANCE_KUBECONFIG"
 ETCD_VARIABLE = "CONFORMANCE_ETCD"
+_TOKEN = secrets.token_urlsafe()
 Compact = Callable[[str], Awaitable[None]]
 
 
@@ -89,4 +97,61 @@ def _etcd_compaction(url: str) -> Compact:
     return compact
 
 
-_OPENERS = {"real": _real}
+@contextlib.asynccontextmanager
+async def _direct() -> AsyncIterator[Target]:
+    storage = memory.MemoryStorage()
+    async with _core(storage) as core:
+        yield Target(
+            name="direct",
+            exchange=_Bearing(core, _TOKEN),
+            anonymous=core,
+            mistaken=_Bearing(core, "not-a-token"),
+            compact=_storage_compaction(storage),
+        )
+
+
+@contextlib.asynccontextmanager
+async def _http() -> AsyncIterator[Target]:
+    with tempfile.TemporaryDirectory() as folder:
+        storage = sqlite.open(Path(folder) / "kube.db")
+        found = certificates.ensure(Path(folder))
+        async with _core(storage) as core, http.serve(core, tls=found) as url:
+            connection = Connection(
+                server=url,
+                trust=Trust(authority_pem=found.ca.read_text()),
+                user=User(token=_TOKEN),
+            )
+            compact = _storage_compaction(storage)
+            async with _network(connection, name="http", compact=compact) as target:
+                yield target
+
+
+@contextlib.asynccontextmanager
+async def _core(storage: Storage) -> AsyncIterator[Core]:
+    core = Core(storage, SystemClock(), tokens={_TOKEN: authentication.ADMIN})
+    try:
+        yield core
+    finally:
+        await core.close()
+        storage.close()
+
+
+class _Bearing:
+    """Sends a token along, as a network exchange does."""
+
+    def __init__(self, exchange: Exchange, token: str) -> None:
+        self._exchange = exchange
+        self._headers = {"authorization": f"Bearer {token}"}
+
+    async def __call__(self, request: Request) -> Response:
+        return await self._exchange(replace(request, headers={**request.headers, **self._headers}))
+
+
+def _storage_compaction(storage: Storage) -> Compact:
+    async def compact(revision: str) -> None:
+        storage.compact(int(revision))
+
+    return compact
+
+
+_OPENERS = {"real": _real, "direct": _direct, "http": _http}

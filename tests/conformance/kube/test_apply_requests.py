@@ -7,6 +7,7 @@ from tests.conformance.kube.api import (
     CONFIG_MAPS,
     WIDGETS,
     Api,
+    Document,
     config_map,
     in_namespace,
     managers,
@@ -110,6 +111,6 @@ async def test_create_and_update_are_recorded_as_owners_too(api: Api, namespace:
 
 async def test_an_empty_entry_clears_the_owners(api: Api, namespace: str) -> None:
     await api.client.create(CONFIG_MAPS, config_map(a="1"), namespace=namespace)
-    patch = {"metadata": {"managedFields": [{}]}}
+    patch: Document = {"metadata": {"managedFields": [{}]}}
     cleared = await api.client.patch(CONFIG_MAPS, "one", patch, namespace=namespace)
     assert "managedFields" not in cleared["metadata"]

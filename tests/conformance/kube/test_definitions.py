@@ -121,7 +121,7 @@ async def test_an_object_can_be_read_in_every_served_version(api: Api, namespace
             False,
             "must have exactly one version marked as storage",
         ),
-        (("spec", "versions", 0, "schema"), None, "schemas are required"),
+        (("spec", "versions", 0, "schema"), None, "schema.openAPIV3Schema: Required value"),
         (
             ("spec", "versions", 0, "schema", "openAPIV3Schema", "properties"),
             {"a": {}},

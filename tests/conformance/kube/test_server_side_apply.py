@@ -1,5 +1,7 @@
 """Server-side apply: who owns which field, who may change it, and what happens to the rest."""
 
+from typing import Any
+
 import pytest
 
 from lading.ports import kube
@@ -22,7 +24,7 @@ async def apply(
     return await api.client.apply(CONFIG_MAPS, body, field_manager=manager, force=force)
 
 
-async def apply_widget(api: Api, namespace: str, manager: str, **spec: object) -> Document:
+async def apply_widget(api: Api, namespace: str, manager: str, **spec: Any) -> Document:
     body = in_namespace(widget(**spec), namespace)
     return await api.client.apply(WIDGETS, body, field_manager=manager)
 

@@ -6,6 +6,7 @@ except that aiohttp itself repeats a GET or DELETE once when a kept connection t
 """
 
 import contextlib
+import io
 import os
 import platform
 from collections.abc import AsyncIterator, Iterator
@@ -30,7 +31,8 @@ REQUEST_SECONDS_MAX = 70.0
 """An API server gives up on a request after 60 s and says so; we wait for it to say it."""
 WATCH_IDLE_SECONDS_MAX = 150.0
 """An API server sends a bookmark about once a minute."""
-STREAM_CHUNK_BYTES = 64 * 1024
+LARGE_BODY_BYTES = 1024 * 1024
+"""aiohttp wants more than this written piece by piece, so that the event loop goes on."""
 USER_AGENT = f"lading/{lading.__version__} ({platform.system().lower()}/{platform.machine()})"
 _UNAUTHORIZED = 401
 _OK = 200
@@ -106,7 +108,7 @@ class NetworkExchange:
             request.method,
             self._url(request),
             headers=headers,
-            data=request.body or None,
+            data=_payload(request.body),
             ssl=self._contexts.context(proof.certificate),
             server_hostname=self._connection.trust.server_name or None,
             proxy=self._proxy,
@@ -137,6 +139,10 @@ class _Stream:
 
     async def aclose(self) -> None:
         self._response.close()
+
+
+def _payload(body: bytes) -> bytes | io.BytesIO | None:
+    return io.BytesIO(body) if len(body) > LARGE_BODY_BYTES else body or None
 
 
 def _is_watch(request: Request) -> bool:
