@@ -11,8 +11,8 @@ from lading.adapters.clock import VirtualClock
 from lading.adapters.kube.client import KubeClient
 from lading.loop.informer import Informers
 from lading.observability.metrics import Metrics
-from tests.loop.apiserver import ApiServer
 from tests.loop.faults import Link
+from tests.loop.server import ApiServer, serving
 
 
 @pytest.fixture
@@ -31,8 +31,9 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-async def server(clock: VirtualClock) -> ApiServer:
-    return ApiServer(clock)
+async def server(clock: VirtualClock) -> AsyncIterator[ApiServer]:
+    async with serving(clock) as server:
+        yield server
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from lading.loop import tasks
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
-from tests.loop import apiserver
 
 
 class Link:
@@ -41,7 +40,7 @@ class Link:
         if self.is_down:
             raise kube.Unavailable("connection refused")
         if self.refuses_initial_events and "sendInitialEvents" in dict(request.query):
-            return apiserver.refusal(422, "Invalid", "sendInitialEvents is forbidden")
+            return Response(status=422, body=b"sendInitialEvents is forbidden")
         self.served.append(request)
         response = await self._exchange(request)
         if isinstance(response.body, bytes):

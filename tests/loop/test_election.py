@@ -16,8 +16,8 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.coordination import LEASES, Lease
 from lading.loop.election import CLIENT_GO_TIMING, Elector, LeadershipLost
 from lading.observability.metrics import Metrics
-from tests.loop.apiserver import ApiServer
 from tests.loop.faults import Link
+from tests.loop.server import ApiServer, serving
 
 NAMESPACE, NAME = "lading", "controller"
 
@@ -81,15 +81,16 @@ class Candidates:
 @asynccontextmanager
 async def election() -> AsyncIterator[Candidates]:
     clock = VirtualClock()
-    candidates = Candidates(clock=clock, server=ApiServer(clock))
-    try:
-        yield candidates
-        candidates.check()
-    finally:
-        for link in candidates.links.values():
-            link.hangs = False
-        for identity in list(candidates.tasks):
-            await candidates.stop(identity)
+    async with serving(clock) as server:
+        candidates = Candidates(clock=clock, server=server)
+        try:
+            yield candidates
+            candidates.check()
+        finally:
+            for link in candidates.links.values():
+                link.hangs = False
+            for identity in list(candidates.tasks):
+                await candidates.stop(identity)
 
 
 @pytest.fixture

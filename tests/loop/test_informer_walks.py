@@ -4,6 +4,7 @@ The handlers' story must add up as well: told in order, it leads to the same obj
 """
 
 import asyncio
+import contextlib
 import random
 
 import prometheus_client
@@ -18,8 +19,8 @@ from lading.kernel.objects import Key
 from lading.loop.informer import Informers
 from lading.observability.metrics import Metrics
 from tests.loop import build
-from tests.loop.apiserver import ApiServer
 from tests.loop.faults import Link
+from tests.loop.server import serving
 
 HEAL_SECONDS = 400  # longer than the idle time-out and the longest back-off together
 
@@ -30,13 +31,14 @@ class InformerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
+        self.worlds = contextlib.AsyncExitStack()
         self.truth: dict[str, str] = {}
         self.told: dict[Key, ConfigMap] = {}
         self.runner.run(self._build())
 
     async def _build(self) -> None:
         self.clock = VirtualClock()
-        self.server = ApiServer(self.clock)
+        self.server = await self.worlds.enter_async_context(serving(self.clock))
         self.link = Link(self.server)
         self.kube = KubeClient(self.server)
         self.informers = Informers(
@@ -87,10 +89,6 @@ class InformerMachine(RuleBasedStateMachine):
     def compact(self) -> None:
         self.server.compact()
 
-    @rule()
-    def bookmark(self) -> None:
-        self.server.bookmark()
-
     @rule(seconds=st.integers(1, 200))
     def advance(self, seconds: int) -> None:
         self.runner.run(self.clock.advance(seconds))
@@ -112,8 +110,13 @@ class InformerMachine(RuleBasedStateMachine):
             self.heal_and_converge()
             assert not self.running.done()
             self.running.cancel()
-            self.runner.run(asyncio.wait({self.running}))
+            self.runner.run(ended(self.running))
+        self.runner.run(self.worlds.aclose())
         self.runner.close()
+
+
+async def ended(task: "asyncio.Task[None]") -> None:
+    await asyncio.wait({task})
 
 
 InformerMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

@@ -53,8 +53,9 @@ class Informer(Generic[T]):
         return self._store.keys()
 
     def put(self, new: T) -> None:
-        old = self._store.put(new)
+        old = self._store.get(new.key)
         if old is None or old.metadata.resource_version != new.metadata.resource_version:
+            self._store.put(new)
             self._tell(old, new)
 
     def remove(self, key: Key) -> None:

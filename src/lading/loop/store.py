@@ -60,14 +60,12 @@ class Store(Generic[T]):
         self._indexes.append(index)
         return index
 
-    def put(self, new: T) -> T | None:
-        """Keeps the object and returns the one that it replaces."""
+    def put(self, new: T) -> None:
         key = new.key
         old = self._objects.get(key)
         self._objects[key] = new
         for index in self._indexes:
             index.change(key, old, new)
-        return old
 
     def remove(self, key: Key) -> T | None:
         old = self._objects.pop(key, None)

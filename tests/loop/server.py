@@ -1,0 +1,50 @@
+"""The embedded API server in this process, in virtual time, with the namespaces of the tests."""
+
+import dataclasses
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from lading.adapters.kube.client import KubeClient
+from lading.api.core import NAMESPACES
+from lading.ports.clock import Clock
+from lading.ports.http import Request, Response
+from lading.servers.kube import authentication
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage.memory import MemoryStorage
+
+TOKEN = "a token of the tests"
+
+
+class ApiServer:
+    """An exchange; whoever uses it is the administrator."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._storage = MemoryStorage()
+        self._core = Core(self._storage, clock, tokens={TOKEN: authentication.ADMIN})
+
+    async def __call__(self, request: Request) -> Response:
+        headers = {**request.headers, "authorization": f"Bearer {TOKEN}"}
+        return await self._core(dataclasses.replace(request, headers=headers))
+
+    def compact(self) -> None:
+        """Forgets the history: a watch can only start from the present."""
+        self._storage.compact(self._storage.revision)
+
+    async def close(self) -> None:
+        await self._core.close()
+
+
+@asynccontextmanager
+async def serving(clock: Clock) -> AsyncIterator[ApiServer]:
+    server = ApiServer(clock)
+    try:
+        for name in ("images", "lading"):
+            await create_namespace(server, name)
+        yield server
+    finally:
+        await server.close()
+
+
+async def create_namespace(server: ApiServer, name: str) -> None:
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    await KubeClient(server).create(NAMESPACES, body)
