@@ -11,6 +11,8 @@ import msgspec
 import yaml
 
 from lading.servers.kube import status
+from lading.servers.kube.protobuf import decode as protobuf
+from lading.servers.kube.protobuf import wire
 from lading.servers.kube.resources import Resource
 
 Document = dict[str, Any]
@@ -37,6 +39,8 @@ def media_type(headers: Mapping[str, str]) -> str:
 
 def document(body: bytes, content_type: str, resource: Resource) -> Document:
     """The object in the body, which must be of the resource's kind and version."""
+    if content_type == protobuf.MEDIA_TYPE and not resource.custom:
+        return of_kind(_binary(body, resource), resource)
     if content_type not in ("", "application/json", "application/yaml"):
         raise status.unsupported_media_type(("application/json", "application/yaml"))
     prefix = (
@@ -51,6 +55,15 @@ def document(body: bytes, content_type: str, resource: Resource) -> Document:
     if not isinstance(found, dict):
         raise status.bad_request(f"{prefix}json: cannot read it as an object ({shown})")
     return of_kind(found, resource)
+
+
+def _binary(body: bytes, resource: Resource) -> Document:
+    try:
+        return protobuf.document(body, resource.definition)
+    except (wire.Malformed, ValueError, OverflowError) as error:
+        raise status.bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): {error}"
+        ) from None
 
 
 def of_kind(found: Document, resource: Resource) -> Document:

@@ -24,7 +24,7 @@ _ADDRESSES = ("127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificates:
-    ca: pathlib.Path
+    authority: pathlib.Path
     certificate: pathlib.Path
     key: pathlib.Path
 
@@ -33,11 +33,13 @@ def ensure(directory: pathlib.Path, *, hosts: tuple[str, ...] = ()) -> Certifica
     """Returns certificates that are valid for loopback and these hosts, making what is missing."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = Certificates(
-        ca=directory / "ca.crt", certificate=directory / "server.crt", key=directory / "server.key"
+        authority=directory / "ca.crt",
+        certificate=directory / "server.crt",
+        key=directory / "server.key",
     )
     ca_key_path = directory / "ca.key"
-    if not (ca_key_path.exists() and _is_current(found.ca)):
-        _make_authority(found.ca, ca_key_path)
+    if not (ca_key_path.exists() and _is_current(found.authority)):
+        _make_authority(found.authority, ca_key_path)
         found.certificate.unlink(missing_ok=True)
     if not (found.key.exists() and _is_current(found.certificate) and _covers(found, hosts)):
         _make_serving(found, ca_key_path, hosts)
@@ -70,7 +72,7 @@ def _make_authority(path: pathlib.Path, key_path: pathlib.Path) -> None:
 
 
 def _make_serving(found: Certificates, ca_key_path: pathlib.Path, hosts: tuple[str, ...]) -> None:
-    ca = x509.load_pem_x509_certificate(found.ca.read_bytes())
+    ca = x509.load_pem_x509_certificate(found.authority.read_bytes())
     ca_key = serialization.load_pem_private_key(ca_key_path.read_bytes(), password=None)
     assert isinstance(ca_key, ec.EllipticCurvePrivateKey), "the CA key is the one made here"
     key = ec.generate_private_key(ec.SECP256R1())

@@ -94,7 +94,7 @@ def _resource(spec: Document, version: Document, revision: int, *, leaving: bool
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         namespaced=spec["scope"] == "Namespaced",
-        subresources=tuple(sorted(each for each in subresources if each in ("scale", "status"))),
+        subresources=("status",) if "status" in subresources else (),
         verbs=_LEAVING_VERBS if leaving else STANDARD_VERBS,
         schema=_schema(declared, preserves=bool(spec.get("preserveUnknownFields"))),
         columns=tables.of_definition(version.get("additionalPrinterColumns")),
@@ -104,7 +104,6 @@ def _resource(spec: Document, version: Document, revision: int, *, leaving: bool
         selectable_fields=tuple(
             each["jsonPath"].removeprefix(".") for each in version.get("selectableFields") or ()
         ),
-        scale=subresources.get("scale"),
         since_revision=revision,
         deprecation=_deprecation(group, version, names["kind"]),
     )

@@ -98,8 +98,8 @@ def _aggregated_resource(resource: Resource) -> Document:
         found["subresources"] = [
             {
                 "subresource": each,
-                "responseKind": _subresource_kind(resource, each),
-                "verbs": _subresource_verbs(each),
+                "responseKind": kind,
+                "verbs": SUBRESOURCE_VERBS,
             }
             for each in resource.subresources
         ]
@@ -122,37 +122,13 @@ def _resource(resource: Resource) -> Document:
 
 
 def _subresource(resource: Resource, name: str) -> Document:
-    kind = _subresource_kind(resource, name)
-    foreign = (
-        {}
-        if kind["group"] == resource.group
-        else {
-            "group": kind["group"],
-            "version": kind["version"],
-        }
-    )
     return {
         "name": f"{resource.plural}/{name}",
         "singularName": "",
         "namespaced": resource.namespaced,
-        **foreign,
-        "kind": kind["kind"],
-        "verbs": _subresource_verbs(name),
+        "kind": resource.kind,
+        "verbs": SUBRESOURCE_VERBS,
     }
-
-
-def _subresource_kind(resource: Resource, name: str) -> Document:
-    match name:
-        case "scale":
-            return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
-        case "token":
-            return {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}
-        case _:
-            return {"group": resource.group, "version": resource.version, "kind": resource.kind}
-
-
-def _subresource_verbs(name: str) -> list[str]:
-    return ["create"] if name == "token" else SUBRESOURCE_VERBS
 
 
 def _group_names(registry: Registry) -> list[str]:

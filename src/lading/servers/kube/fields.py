@@ -17,8 +17,10 @@ def known(
     resource: Resource, document: Document, *, validation: str, warnings: list[str]
 ) -> Document:
     """Returns the document with the fields that the schema knows."""
-    _refuse_wrong_metadata(resource, document["metadata"])
-    metadata, unknown_metadata = structural.prune(builtins.object_metadata(), document["metadata"])
+    schema = builtins.object_metadata()
+    metadata, unknown_metadata = structural.prune(schema, document["metadata"])
+    metadata = structural.default(schema, metadata)
+    _refuse_wrong_metadata(resource, metadata)
     kept, unknown = structural.prune(resource.schema, document)
     kept["metadata"] = metadata
     unknown = sorted(unknown + [f"metadata.{path}" for path in unknown_metadata])

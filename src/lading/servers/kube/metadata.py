@@ -42,7 +42,13 @@ def check_place(call: Call, document: Document) -> None:
 def begin(state: State, resource: Resource, document: Document) -> None:
     """Fills in what a new object gets from the server."""
     metadata = document["metadata"]
-    for field in ("resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    if metadata.pop("resourceVersion", ""):
+        raise status.ApiError(
+            code=500,
+            reason="",
+            message="resourceVersion should not be set on objects to be created",
+        )
+    for field in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(field, None)
     base = metadata.get("generateName", "")
     if not metadata.get("name") and isinstance(base, str) and base:

@@ -61,6 +61,7 @@ class Resource:
     categories: tuple[str, ...] = ()
     namespaced: bool
     subresources: tuple[str, ...] = ()
+    """Only `status` is served; others are a 404 rather than half of the truth."""
     verbs: tuple[str, ...] = STANDARD_VERBS
     schema: Document
     columns: tuple[Column, ...]
@@ -70,8 +71,6 @@ class Resource:
     has_generation: bool = False
     selectable_fields: tuple[str, ...] = ()
     """Beside metadata.name and metadata.namespace."""
-    scale: Document | None = None
-    """The paths of a custom resource's scale subresource."""
     since_revision: int = 0
     """When the CRD last changed: older objects are read through its schema again."""
     deprecation: str = ""
@@ -103,7 +102,7 @@ def builtin(kind: builtins.Kind) -> Resource:
         short_names=kind.short_names,
         categories=kind.categories,
         namespaced=kind.namespaced,
-        subresources=kind.subresources,
+        subresources=tuple(each for each in kind.subresources if each == "status"),
         verbs=kind.verbs,
         schema=kind.schema,
         columns=kind.columns,

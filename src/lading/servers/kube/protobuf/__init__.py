@@ -1,0 +1,1 @@
+"""Reads objects in Kubernetes' binary form, which kubectl's `create` commands send."""
