@@ -1,48 +1,55 @@
-"""The `lading` command: finds the subcommand, imports its module, and turns errors into sentences.
+"""The `lading` command: finds the subcommand and turns errors of ours into sentences."""
 
-Subcommands live in modules of their own and are imported only when called for, because importing
-all of them would make `lading --help` slow.
-"""
-
-import importlib
 import sys
 from typing import Any, NoReturn
 
 import click
 
 import lading
+from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
-    "crds": ("lading.cli.crds", "Print the CustomResourceDefinitions."),
-    "validate": ("lading.cli.validate", "Check objects in files without a cluster."),
+    "demo": "Run everything on this machine, check it, and end.",
+    "up": "Run a cluster in this process until Ctrl-C.",
+    "apply": "Create or update objects from files.",
+    "get": "Show objects.",
+    "delete": "Delete objects.",
+    "pin": "Plan pinned image sets and watch how far the nodes are.",
+    "image": "Pull, list and remove images of a container runtime, by runtime class.",
+    "validate": "Check objects in files without a cluster.",
+    "crds": "Print the CustomResourceDefinitions.",
+    "controller": "Run the controllers (in a Deployment).",
+    "agent": "Run the agent of a node (in a DaemonSet).",
 }
 
 
-class _LazyGroup(click.Group):
-    """A group that knows the names and one-line helps of its commands without importing them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module(_COMMANDS[cmd_name][0])
-        command = module.command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+class _Lading(LazyGroup):
+    def invoke(self, ctx: click.Context) -> Any:
+        """Errors that Lading names itself are for people; any other is a bug, with its trace."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if isinstance(error, click.ClickException) or not _is_ours(error):
+                raise
+            raise click.ClickException(str(error)) from error
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def _is_ours(error: BaseException) -> bool:
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_ours(inner) for inner in error.exceptions)
+    return type(error).__module__.startswith("lading.")
+
+
+@click.group(
+    cls=_Lading,
+    package="lading.cli",
+    commands=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(lading.__version__, prog_name="lading")
 def lading_command() -> None:
     """Keeps the right container images in the right places of a Kubernetes cluster."""
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    options: dict[str, Any] = {"args": arguments, "prog_name": "lading"}
-    sys.exit(lading_command.main(**options))
+    sys.exit(lading_command.main(args=arguments, prog_name="lading"))

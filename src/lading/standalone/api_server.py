@@ -1,9 +1,9 @@
 """The embedded API server on its data folder: certificates, one administrator, a kubeconfig."""
 
+import contextlib
 import os
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,16 +39,16 @@ class Authorized:
         return await self.exchange(replace(request, headers=headers))
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def serve(data: Path, clock: Clock, *, port: int) -> AsyncIterator[ApiServer]:
     token = _token(data / "admin-token")
     pki = certificates.ensure(data / "pki")
-    with sqlite.open(data / "api.sqlite") as storage:
+    with contextlib.closing(sqlite.open(data / "api.sqlite")) as storage:
         core = Core(storage, clock, tokens={token: ADMIN})
         try:
-            async with http.serve(core, host="127.0.0.1", port=port, tls=pki) as url:
+            async with http.serve(core, port=port, tls=pki) as url:
                 kubeconfig = data / "kubeconfig"
-                _write_private(kubeconfig, _kubeconfig(url, pki.ca_file, token))
+                _write_private(kubeconfig, _kubeconfig(url, pki.ca, token))
                 exchange = Authorized(core, token)
                 yield ApiServer(url=url, kubeconfig=kubeconfig, exchange=exchange)
         finally:

@@ -109,6 +109,12 @@ def test_a_set_made_again_under_its_old_name_starts_anew() -> None:
     assert (entry.current_generation, entry.desired_generation) == (0, 1)
 
 
+def test_nothing_is_said_while_there_is_no_object_to_say_it_in() -> None:
+    plan = planned([image_set("s", "a")], observed("a", status_is_wanted=False))
+    assert actions_of(plan, WriteStatus) == []
+    assert events_of(plan) == []
+
+
 def test_a_steady_node_writes_nothing() -> None:
     seen = observed("a", pins=pinned("a", by="s"))
     first = planned([image_set("s", "a")], seen)

@@ -103,7 +103,7 @@ class NodeReconciler:
             self._tools,
             desired,
             node=node,
-            last_status=mine.status if mine else MachineConfigNodeStatus(),
+            last_status=mine.status if mine else None,
             written=self._written_at,
         )
         return desired, observed

@@ -42,10 +42,13 @@ async def observe(
     desired: Desired,
     *,
     node: Node | None,
-    last_status: MachineConfigNodeStatus,
+    last_status: MachineConfigNodeStatus | None,
     written: Written,
 ) -> Observed:
-    """Everything that the plan of a node needs; `node` is None on a host without a cluster."""
+    """Everything that the plan of a node needs.
+
+    `node` is None on a host without a cluster, `last_status` while nobody wants one.
+    """
     keys = {key for image_set in desired.sets for key in image_set.images}
     images = await tools.cri.images()
     resolutions = tools.resolver.resolutions()
@@ -63,7 +66,8 @@ async def observe(
         unresolved=tools.resolver.failed(),
         budget=await _budget(tools),
         pulls=tools.pulls.snapshot(),
-        last_status=last_status,
+        last_status=last_status or MachineConfigNodeStatus(),
+        status_is_wanted=last_status is not None,
         status_written_at=written.status_at,
         pins_written_at=written.pins_at,
     )

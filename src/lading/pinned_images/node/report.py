@@ -35,7 +35,7 @@ def status_to_write(
     desired: Desired, verdicts: tuple[Verdict, ...], observed: Observed, now: datetime
 ) -> tuple[WriteStatus, ...]:
     new = status(desired, verdicts, observed, now)
-    if new == observed.last_status:
+    if new == observed.last_status or not observed.status_is_wanted:
         return ()
     if _without_progress(new) == _without_progress(observed.last_status):
         due = next_write_at(desired, observed, now)
@@ -157,6 +157,8 @@ def _without_progress(status: MachineConfigNodeStatus) -> MachineConfigNodeStatu
 
 def events(verdicts: tuple[Verdict, ...], observed: Observed) -> Iterable[RecordEvent]:
     """One event when a set becomes pinned, fails in a new way, or is given up."""
+    if not observed.status_is_wanted:
+        return
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
     for verdict in verdicts:
         before = last.pop(verdict.desired.name, None)

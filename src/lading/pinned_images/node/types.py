@@ -146,6 +146,8 @@ class Observed:
     budget: Budget | None = None
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
+    status_is_wanted: bool = True
+    """False while there is no object to write it to."""
     status_written_at: datetime | None = None
     pins_written_at: datetime | None = None
 

@@ -1,0 +1,82 @@
+"""The options by which a command finds its API server, and the client that they lead to.
+
+Without any, it is what kubectl would take; where that is nothing, the standalone cluster of
+`lading up` in its usual folder.
+"""
+
+import asyncio
+import functools
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.connection import ConfigurationError
+
+DEFAULT_DATA = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "lading"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    kubeconfig: Path | None
+    context: str
+    namespace: str
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[KubeClient]:
+        found = self._found()
+        async with connect.connect(found, SystemClock(), on_warning=_warn) as client:
+            yield client
+
+    @property
+    def default_namespace(self) -> str:
+        return self.namespace or self._found().namespace or "default"
+
+    def _found(self) -> Any:
+        try:
+            return connect.find(
+                os.environ, file=self.kubeconfig, context=self.context, namespace=self.namespace
+            )
+        except ConfigurationError:
+            standalone = DEFAULT_DATA / "kubeconfig"
+            if self.kubeconfig or not standalone.exists():
+                raise
+            return connect.find(os.environ, file=standalone)
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --kubeconfig, --context and -n, and hands them over as `target`."""
+
+    @click.option(
+        "--kubeconfig",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="The kubeconfig file; else KUBECONFIG, ~/.kube/config, the pod's own account.",
+    )
+    @click.option("--context", default="", help="The context of the kubeconfig.")
+    @click.option("-n", "--namespace", default="", help="The namespace.")
+    @functools.wraps(command)
+    def with_target(
+        *args: Any, kubeconfig: Path | None, context: str, namespace: str, **more: Any
+    ) -> Any:
+        target = Target(kubeconfig=kubeconfig, context=context, namespace=namespace)
+        return command(*args, target=target, **more)
+
+    return with_target
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        asyncio.run(work)
+    except KeyboardInterrupt:
+        raise click.Abort from None
+
+
+def _warn(text: str) -> None:
+    click.echo(f"Warning: {text}", err=True)
