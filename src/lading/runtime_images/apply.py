@@ -3,7 +3,7 @@
 One image that cannot be removed does not stop the others. What was freed is learnt by looking.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -38,7 +38,9 @@ async def remember(plan: RemovalPlan, document: Document) -> None:
     await state.save_memory(document, plan.memory)
 
 
-async def apply(plan: RemovalPlan, runtime: Cri, document: Document) -> AsyncIterator[Removal]:
+async def apply(
+    plan: RemovalPlan, runtime: Cri, document: Document
+) -> AsyncGenerator[Removal, None]:
     """Remembers, then removes one after the other, telling of each."""
     await remember(plan, document)
     for action in plan.actions:

@@ -1,0 +1,136 @@
+"""Images per runtime class on runtimes that ignore the class: what is had by digest, and kept."""
+
+import contextlib
+import pathlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.cri import client as cri_client
+from lading.adapters.cri.client import CriClient
+from lading.adapters.disk import MachineDisk
+from lading.adapters.document import FileDocument
+from lading.adapters.registry import client as registry_client
+from lading.kernel import platforms, references
+from lading.kernel.platforms import Platform
+from lading.ports.cri import ImageSpec
+from lading.ports.registry import Registry
+from lading.runtime_images import apply, cleanup, detection, ensure, observe, state
+from lading.runtime_images import plan as planning
+from lading.runtime_images.ensure import Delivery, Ensured, Node, Wanted
+from lading.runtime_images.types import Decision, Policy, Reason
+from lading.standalone import sample_images
+from tests.real.bed import registry, runtime
+
+HANDLER = "runc"  # every runtime of the bed has it; containerd 1.7 refuses one it does not have
+GUESTS = (platforms.parse("linux/arm64"), platforms.parse("windows(10.0.17763)/amd64"))
+PLATFORMS = (platforms.parse("linux/amd64"), *GUESTS)
+FIXTURES = [
+    pytest.param("containerd_2_3", marks=pytest.mark.components("containerd", "registry")),
+    pytest.param("containerd_1_7", marks=pytest.mark.components("containerd", "registry")),
+    pytest.param("crio_1_36", marks=pytest.mark.components("cri-o", "registry")),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    runtime: CriClient
+    registry: Registry
+    document: FileDocument
+    tag: str
+
+    async def ensure(self, guest: Platform | None = None) -> Ensured:
+        """The image for the host, or for a handler whose guests have that platform."""
+        node = Node(
+            runtime=self.runtime,
+            registry=self.registry,
+            document=self.document,
+            guests={HANDLER: guest} if guest else {},
+        )
+        handler = HANDLER if guest else ""
+        return await ensure.ensure(Wanted(image=self.tag, runtime_handler=handler), node)
+
+
+@pytest.fixture(params=FIXTURES)
+async def stand(
+    request: pytest.FixtureRequest, registry_3_1: registry.Registry, tmp_path: pathlib.Path
+) -> AsyncIterator[Stand]:
+    running: runtime.Runtime = request.getfixturevalue(request.param)
+    # A repository for each test: the runtimes live on, and keep what they pulled.
+    tag = f"{registry_3_1.host}/{tmp_path.name.replace('_', '-')}/app:1".lower()
+    async with (
+        cri_client.channel_to(running.endpoint) as channel,
+        registry_client.connect(SystemClock()) as client,
+    ):
+        await push(client, tag)
+        cri = CriClient(channel)
+        yield Stand(
+            runtime=cri,
+            registry=client,
+            document=FileDocument(tmp_path / "images.json"),
+            tag=tag,
+        )
+        for image in await ours(cri, tag):
+            await cri.remove(ImageSpec(image=image))
+
+
+async def push(client: Registry, tag: str) -> None:
+    samples = [
+        sample_images.image([{"content": f"{tag} {platform}".encode()}], platform=platform)
+        for platform in PLATFORMS
+    ]
+    await sample_images.push(client, references.parse(tag), sample_images.index(samples))
+
+
+async def ours(cri: CriClient, tag: str) -> set[str]:
+    repository = tag.rpartition(":")[0]
+    return {
+        image.id
+        for image in await cri.images()
+        if any(name.startswith(repository) for name in (*image.repo_tags, *image.repo_digests))
+    }
+
+
+async def test_the_runtime_is_seen_to_ignore_handlers(stand: Stand) -> None:
+    assert not await detection.honours_handlers(stand.runtime)
+
+
+async def test_each_runtime_class_gets_its_own_image_by_digest(stand: Stand) -> None:
+    host = await stand.ensure()
+    guests = [await stand.ensure(guest) for guest in GUESTS]
+    assert {guest.delivery for guest in guests} == {Delivery.BY_DIGEST}
+    expected = {host.image_id, *(guest.image_id for guest in guests)}
+    assert len(expected) == 3
+    assert await ours(stand.runtime, stand.tag) == expected
+    for guest in guests:
+        found = await stand.runtime.image(ImageSpec(image=guest.named))
+        assert found is not None
+        assert found.id == guest.image_id
+
+
+async def test_the_clean_up_removes_the_guests_images_and_keeps_the_hosts(stand: Stand) -> None:
+    host = await stand.ensure()
+    await stand.ensure(GUESTS[0])
+    observed = await observe.observe(stand.runtime, MachineDisk(), stand.document)
+    resolutions = (await state.load(stand.document)).resolutions
+    plan = cleanup.plan(observed, resolutions, SystemClock().now())
+    async with contextlib.aclosing(apply.apply(plan, stand.runtime, stand.document)) as removals:
+        assert [removal.outcome async for removal in removals] == ["removed"]
+    assert await ours(stand.runtime, stand.tag) == {host.image_id}
+
+
+async def test_a_plan_to_prune_keeps_the_sandbox_image_and_removes_ours(stand: Stand) -> None:
+    host = await stand.ensure()
+    observed = await observe.observe(stand.runtime, MachineDisk(), stand.document)
+    assert observed.space is not None
+    policy = Policy(everything_unused=True, minimum_age=timedelta(0))
+    plan = planning.plan(observed, policy, SystemClock().now())
+    decisions = {verdict.image.id: verdict for verdict in plan.verdicts}
+    assert decisions[host.image_id].decision is Decision.REMOVE
+    untouched = {Reason.PINNED, Reason.SANDBOX_IMAGE, Reason.MAY_BE_SANDBOX_IMAGE}
+    for verdict in plan.verdicts:
+        if any("pause" in name for name in verdict.image.repo_tags):
+            assert verdict.reason in untouched
