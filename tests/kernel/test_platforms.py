@@ -54,7 +54,7 @@ def test_two_spellings_of_one_platform_become_equal(spelling: str, normal: str) 
         Platform,
         os=st.sampled_from(["linux", "Windows", "macOS"]),
         architecture=st.sampled_from(["x86_64", "arm", "armel", "aarch64", "arm64", "riscv64"]),
-        variant=st.sampled_from(["", "v1", "5", "v8", "9.0", "v9.2"]),
+        variant=st.sampled_from(["", "v1", "5", "v8", "9.0", "v9.2", "9.2", "v03", "x"]),
         os_features=st.lists(st.sampled_from(["win32k", "gpu"])).map(tuple),
     )
 )
@@ -205,6 +205,7 @@ def test_guest_platforms_are_read_from_the_runtimes_own_configuration() -> None:
     assert guests.parse(KEP_SAMPLE) == {
         "runhcs-wcow-process": platforms.parse("windows(10.0.20348)/amd64")
     }
+    assert guests.handlers(KEP_SAMPLE)["runc"] is None
 
 
 @pytest.mark.parametrize(

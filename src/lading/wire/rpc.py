@@ -1,13 +1,13 @@
 """gRPC calls and handlers straight from the service descriptors, without generated stubs."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias, TypeVar, cast
 
 import grpc
 import grpc.aio
 from google.protobuf import message_factory
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
@@ -48,39 +48,25 @@ def handlers(
     An error of the type `refusals` is answered with its status; any other is a bug.
     """
 
-    def wrapped(method: MethodDescriptor, function: Any) -> Any:
-        async def unary(request: Message, context: Context) -> Message:
+    def answered(function: Any) -> Any:
+        async def answer(request: Message, context: Context) -> Message:
             try:
-                answer: Message = await function(request, context)
-            except refusals as error:
-                await context.abort(*status_of(error))
-            return answer
-
-        async def stream(request: Message, context: Context) -> AsyncIterator[Message]:
-            try:
-                async for answer in function(request, context):
-                    yield answer
+                return cast(Message, await function(request, context))
             except refusals as error:
                 await context.abort(*status_of(error))
 
-        return stream if method.server_streaming else unary
+        return answer
 
     table = {
-        method.name: _handler(method, wrapped(method, getattr(servicer, _snake(method.name))))
+        method.name: grpc.unary_unary_rpc_method_handler(
+            answered(getattr(servicer, _snake(method.name))),
+            request_deserializer=message_factory.GetMessageClass(method.input_type).FromString,
+            response_serializer=_serialize,
+        )
         for method in service.methods
         if hasattr(servicer, _snake(method.name))
     }
     return grpc.method_handlers_generic_handler(service.full_name, table)
-
-
-def _handler(method: MethodDescriptor, function: Any) -> Any:
-    make = (
-        grpc.unary_stream_rpc_method_handler
-        if method.server_streaming
-        else grpc.unary_unary_rpc_method_handler
-    )
-    request = message_factory.GetMessageClass(method.input_type)
-    return make(function, request_deserializer=request.FromString, response_serializer=_serialize)
 
 
 def _serialize(message: Message) -> bytes:

@@ -1,7 +1,12 @@
 """Images by (image, runtime handler): each handler gets the image of its guests' platform."""
 
+from pathlib import Path
+
 import pytest
 
+from lading.adapters.clock import SystemClock
+from lading.kernel import platforms
+from lading.kernel.errors import Malformed
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
 from lading.servers.cri.core import EmbeddedRuntime
@@ -130,6 +135,19 @@ async def test_an_entry_without_a_platform_is_judged_by_its_configuration(
     await runtime.pull(ImageSpec(image="r.io/bare:1", runtime_handler="arm"))
     with pytest.raises(cri.NoMatchingPlatform, match="no match for platform linux/amd64"):
         await runtime.pull(ImageSpec(image="r.io/bare:1"))
+
+
+def test_a_guest_newer_than_its_host_is_refused_when_the_runtime_is_made(
+    root: Path, registry: MemoryRegistry
+) -> None:
+    with pytest.raises(Malformed, match=r"handler 'uvm'.* is newer than the host's 10.0.17763"):
+        EmbeddedRuntime(
+            root=root,
+            registry=registry,
+            clock=SystemClock(),
+            platform=platforms.parse("windows(10.0.17763)/amd64"),
+            guests={"uvm": platforms.parse("windows(10.0.20348)/amd64")},
+        )
 
 
 async def test_the_status_lists_the_handlers_with_the_default_one(

@@ -1,7 +1,10 @@
 """The CPUs whose images a CPU can run, best first: newer variants run what was built for older."""
 
+import re
+
 from lading.kernel.platforms.types import Platform
 
+_LEVEL = re.compile(r"v([1-9][0-9]?)(?:\.([1-9][0-9]?))?")
 _ARM_VARIANTS_NEWEST_FIRST = ("v8", "v7", "v6", "v5")
 _ARM64_V8_MINOR_MAX = 9
 # ARMv9.m includes everything of ARMv8.(m+5).
@@ -22,8 +25,8 @@ def processors(platform: Platform) -> tuple[tuple[str, str], ...]:
 
 
 def _amd64(variant: str) -> tuple[tuple[str, str], ...]:
-    level = _number(variant.removeprefix("v")) if variant else 1
-    if level is None:
+    level, minor = _level(variant or "v1")
+    if not level or minor:
         return (("amd64", variant),)
     newer = tuple(("amd64", f"v{number}") for number in range(level, 1, -1))
     return (*newer, ("amd64", ""))
@@ -37,12 +40,11 @@ def _arm(variant: str) -> tuple[tuple[str, str], ...]:
 
 
 def _arm64(variant: str) -> tuple[tuple[str, str], ...]:
-    major, _, minor_text = (variant or "v8").removeprefix("v").partition(".")
-    minor = _number(minor_text or "0")
-    if minor is None or major not in ("8", "9"):
-        return (("arm64", variant),)
-    if major == "8":
+    major, minor = _level(variant or "v8")
+    if major == 8:
         return _arm64_v8(minor)
+    if major != 9:
+        return (("arm64", variant),)
     newest = tuple(("arm64", f"v9.{number}" if number else "v9") for number in range(minor, -1, -1))
     return (*newest, *_arm64_v8(min(minor + _ARM64_V9_MINOR_LEAD, _ARM64_V8_MINOR_MAX)))
 
@@ -52,8 +54,7 @@ def _arm64_v8(minor: int) -> tuple[tuple[str, str], ...]:
     return (*newer, ("arm64", ""))
 
 
-_LEVEL_DIGITS_MAX = 2
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) <= _LEVEL_DIGITS_MAX else None
+def _level(variant: str) -> tuple[int, int]:
+    """The numbers of `v9.2`; (0, 0) for a variant that is not written so."""
+    match = _LEVEL.fullmatch(variant)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)

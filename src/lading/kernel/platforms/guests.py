@@ -18,10 +18,7 @@ from lading.kernel.platforms.types import Platform, normalised
 
 def parse(text: str) -> dict[str, Platform]:
     """Handler name to guest platform; a handler without a guest table is not listed."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise Malformed(what="runtime configuration", text=text, reason=str(error)) from error
+    document = _document(text)
     texts = {
         handler: types.parse(str(table["platform"]))
         for handler, table in _tables(document, "runtime_platforms")
@@ -33,6 +30,19 @@ def parse(text: str) -> dict[str, Platform]:
         if "guest_platform" in table
     }
     return texts | tables
+
+
+def handlers(text: str) -> dict[str, Platform | None]:
+    """Every handler; None for one whose guests share the host's platform."""
+    names = (handler for handler, _ in _tables(_document(text), "runtimes"))
+    return dict.fromkeys(names) | parse(text)
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Malformed(what="runtime configuration", text=text, reason=str(error)) from error
 
 
 def _tables(document: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -14,7 +14,7 @@ import lading
 from lading.kernel import digests, manifests
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import ImageManifest
-from lading.kernel.platforms import Platform
+from lading.kernel.platforms import Platform, windows
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential, Registry, RegistryError
@@ -48,7 +48,7 @@ class EmbeddedRuntime:
         self._clock = clock
         self._platforms = {"": platform}
         for handler, guest in (guests or {}).items():
-            self._platforms[handler] = guest or platform
+            self._platforms[handler] = _guest(handler, guest, host=platform)
         self._content = ContentStore(root, capacity_bytes=capacity_bytes)
         self._records = Records(root / "images.sqlite")
         self._pull_slots = asyncio.Semaphore(PULLS_IN_FLIGHT_MAX)
@@ -188,6 +188,16 @@ class EmbeddedRuntime:
             inodes_used=inodes_used,
             measured_at_nanoseconds=int(self._clock.now().timestamp() * 1e9),
         )
+
+
+def _guest(handler: str, guest: Platform | None, *, host: Platform) -> Platform:
+    if guest is None:
+        return host
+    refusal = windows.guest_refusal(host=host.os_version, guest=guest.os_version)
+    if refusal is not None:
+        what = f"guest platform of runtime handler {handler!r}"
+        raise Malformed(what=what, text=str(guest), reason=refusal)
+    return guest
 
 
 @asynccontextmanager

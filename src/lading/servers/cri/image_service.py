@@ -1,13 +1,9 @@
 """CRI's ImageService in front of anything that is a `Cri`."""
 
-from collections.abc import AsyncIterator
-
 from lading.ports import cri
 from lading.ports.cri import Cri
 from lading.servers.cri import messages
 from lading.wire import cri_pb2
-
-STREAM_IMAGES_PER_MESSAGE = 500
 
 
 class ImageService:
@@ -19,14 +15,6 @@ class ImageService:
     ) -> cri_pb2.ListImagesResponse:
         images = await self._runtime.images(_filter(request))
         return cri_pb2.ListImagesResponse(images=map(messages.image_message, images))
-
-    async def stream_images(
-        self, request: cri_pb2.ListImagesRequest, context: object
-    ) -> AsyncIterator[cri_pb2.ListImagesResponse]:
-        images = await self._runtime.images(_filter(request))
-        for start in range(0, len(images), STREAM_IMAGES_PER_MESSAGE):
-            batch = images[start : start + STREAM_IMAGES_PER_MESSAGE]
-            yield cri_pb2.ListImagesResponse(images=map(messages.image_message, batch))
 
     async def image_status(
         self, request: cri_pb2.ImageStatusRequest, context: object
