@@ -78,8 +78,8 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "duration": _is_duration,
     "email": _matches(r"(?:.*<)?[^\s@<>]+@[^\s@<>]+>?"),
     "hostname": _matches(
-        r"(?=.{1,255}\Z)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-        r"(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*\.?"
+        r"(?=.{1,255}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+        r"|(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63})"
     ),
     "ipv4": _parses(ipaddress.IPv4Address, ValueError),
     "ipv6": _parses(ipaddress.IPv6Address, ValueError),

@@ -14,6 +14,7 @@ from lading.servers.kube.schema.nodes import Document, Schema
 
 _ABSENT: Any = object()
 INTEGERS = {"int32": 2**31, "int64": 2**63}
+EXACT_FLOAT_MAX = 2**53 - 1  # beyond it a JSON number may not be the integer it looks like
 
 
 def validate(schema: Schema, document: Document, old: Document | None = None) -> list[Cause]:
@@ -61,7 +62,7 @@ def _type(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
 
 def _fits(wanted: str, actual: str, value: Any) -> bool:
     if wanted == "integer" and actual == "number":
-        return bool(float(value).is_integer())
+        return abs(value) <= EXACT_FLOAT_MAX and float(value).is_integer()
     return wanted == actual or (wanted == "number" and actual == "integer")
 
 
@@ -74,9 +75,9 @@ def type_name(value: Any) -> str:
             return "boolean"
         case str():
             return "string"
-        case int():
+        case int() if -INTEGERS["int64"] <= value < INTEGERS["int64"]:
             return "integer"
-        case float():
+        case int() | float():
             return "number"
         case list():
             return "array"
@@ -124,7 +125,8 @@ def _number(schema: Schema, value: float, path: str) -> Iterator[Cause]:
         yield refused("a multiple of", multiple)
     limit = INTEGERS.get(schema.get("format", ""))
     if limit and isinstance(value, int) and not -limit <= value < limit:
-        yield _wrong_type(path, schema["format"], "number")
+        detail = f"Checked value must be of type integer with format {schema['format']} in {path}"
+        yield causes.invalid("", "", detail)
 
 
 def _list(schema: Schema, value: list[Any], path: str, old: Any) -> Iterator[Cause]:

@@ -14,6 +14,9 @@ _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?",
     re.ASCII,
 )
+_NOT_A_QUANTITY = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
 _INTEGER_MAX = 2**63
 
 
@@ -39,7 +42,10 @@ def functions() -> list[Any]:
 
 
 def _quantity(text: str) -> dict[str, str]:
-    return _tagged(quantities.parse(text))
+    try:
+        return _tagged(quantities.parse(text))
+    except Malformed as error:
+        raise ValueError(_NOT_A_QUANTITY) from error
 
 
 def _is_quantity(text: str) -> bool:

@@ -1,5 +1,7 @@
 """Documents as CEL sees them through their schema: types, escaped names, only declared fields.
 
+A field that is null is one that is not there.
+
 The order of a list of type set or map carries no meaning, so the old list is put into the order
 of the new one before the two are compared.
 """
@@ -85,9 +87,10 @@ def _visible_object(schema: Schema, value: Document, beside: Document) -> Docume
             return value
         return {key: visible(below, each, beside.get(key)) for key, each in value.items()}
     return {
-        escaped(key): visible(declared[key], each, beside.get(key))
+        name: visible(declared[key], each, beside.get(key))
         for key, each in value.items()
-        if key in declared
+        if key in declared and each is not None
+        for name in spellings(key)
     }
 
 
@@ -140,9 +143,12 @@ def _duration(length: timedelta) -> Duration:
 
 
 @functools.lru_cache(maxsize=4096)
-def escaped(name: str) -> str:
-    """A field name as an expression must write it: `namespace` is `__namespace__`."""
+def spellings(name: str) -> tuple[str, ...]:
+    """How an expression may write a field: `namespace` also as `__namespace__`, as it once had to.
+
+    A name that no identifier can spell is out of reach for expressions.
+    """
     if name in _RESERVED:
-        return f"__{name}__"
+        return (f"__{name}__", name)
     replaced = _ESCAPED.sub(lambda match: _SPECIAL[match[0]], name)
-    return replaced if _NAME.fullmatch(replaced) else name
+    return (replaced,) if _NAME.fullmatch(replaced) else ()
