@@ -16,6 +16,7 @@ from lading.runtime_images.controller import PERIOD_SECONDS, Collector
 from lading.runtime_images.metrics import ImageMetrics
 from lading.runtime_images.types import Policy, RemovalPlan, Resolution
 from tests.runtime_images.conftest import Stand
+from tests.runtime_images.publishing import noise
 
 LAYER_BYTES = 100_000
 CAPACITY_BYTES = 1_000_000
@@ -56,7 +57,7 @@ async def crowd(stand: Stand) -> Crowd:
 
 async def published(stand: Stand, name: str, *platforms: str) -> str:
     contents = {
-        platform: f"{name} {platform} ".encode().ljust(LAYER_BYTES, b".")
+        platform: [noise(f"{name} {platform}", size_bytes=LAYER_BYTES)]
         for platform in platforms or ("linux/amd64",)
     }
     return await stand.publisher.index(name, contents)
@@ -150,9 +151,9 @@ async def test_collecting_for_one_handler_leaves_the_same_tag_of_another(stand: 
 
 
 async def test_shared_layers_are_known_on_the_embedded_runtime(stand: Stand) -> None:
-    shared = b"s" * LAYER_BYTES
+    shared = noise("shared", size_bytes=LAYER_BYTES)
     for name in ("one:1", "two:1"):
-        layers = {"linux/amd64": (shared, name.encode())}
+        layers = {"linux/amd64": [shared, name.encode()]}
         await stand.runtime.pull(ImageSpec(image=await stand.publisher.index(name, layers)))
     frees = [verdict.frees_bytes for verdict in (await plan_everything(stand)).verdicts]
     assert frees[0] < LAYER_BYTES <= frees[1]

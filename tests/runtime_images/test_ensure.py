@@ -13,7 +13,7 @@ from lading.runtime_images.errors import NeverPulled, NoImageForGuest
 from lading.runtime_images.gate import WithoutHandlers
 from tests.runtime_images.conftest import GUESTS, Stand
 
-TWO_PLATFORMS = {"linux/amd64": b"for the host", "linux/arm64": b"for arm guests"}
+TWO_PLATFORMS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
 
 
 def node(stand: Stand, runtime: Cri | None = None) -> Node:
@@ -114,7 +114,7 @@ async def test_what_was_resolved_is_remembered_so_the_registry_is_not_asked_agai
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
     wanted = Wanted(image=tag, runtime_handler="arm")
     first = await ensure.ensure(wanted, blind(stand))
-    moved = {"linux/amd64": b"new for the host", "linux/arm64": b"new for arm guests"}
+    moved = {"linux/amd64": [b"new for the host"], "linux/arm64": [b"new for arm guests"]}
     await stand.publisher.index("app:1", moved)
     second = await ensure.ensure(wanted, blind(stand))
     assert (second.image_id, second.pulled) == (first.image_id, False)
