@@ -118,7 +118,7 @@ async def _http() -> AsyncIterator[Target]:
         async with _core(storage) as core, http.serve(core, tls=found) as url:
             connection = Connection(
                 server=url,
-                trust=Trust(authority_pem=found.ca.read_text()),
+                trust=Trust(authority_pem=found.authority.read_text()),
                 user=User(token=_TOKEN),
             )
             compact = _storage_compaction(storage)

@@ -1,0 +1,149 @@
+"""Objects that keep or break the CEL rules of our own definitions, one case per sentence.
+
+`$name` stands for a name that the test makes up. A case without `breaks` must be accepted.
+"""
+
+from dataclasses import dataclass
+
+from tests.conformance.kube.api import Document
+
+GROUP = "machineconfiguration.openshift.io"
+HEX = "0123456789abcdef" * 4
+DIGEST_RULE = "must end with a valid '@sha256:<digest>' suffix"
+NAME_RULE = "the OCI Image name must be host[:port]/path"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    sentence: str
+    plural: str
+    spec: Document
+    statuses: tuple[Document, ...] = ()
+    """Written one after the other; only the last one may be refused."""
+    breaks: str = ""
+    """A part of the message of the rule that refuses the last write."""
+
+
+def image(sentence: str, name: str, breaks: str = "") -> Case:
+    return Case(
+        sentence=sentence,
+        plural="pinnedimagesets",
+        spec={"pinnedImages": [{"name": name}]},
+        breaks=breaks,
+    )
+
+
+def node(sentence: str, breaks: str = "", **pinned: int) -> Case:
+    return Case(
+        sentence=sentence,
+        plural="machineconfignodes",
+        spec={"node": {"name": "$name"}, "pool": {"name": "worker"}},
+        statuses=({"pinnedImageSets": [{"name": "set", **pinned}]},),
+        breaks=breaks,
+    )
+
+
+def pool(sentence: str, *changes: dict[str, int], breaks: str = "") -> Case:
+    counts = {
+        "machineCount": 3,
+        "updatedMachineCount": 2,
+        "readyMachineCount": 2,
+        "availableMachineCount": 2,
+        "unavailableMachineCount": 1,
+    }
+    entries = [{"poolSynchronizerType": "PinnedImageSets", **counts, **each} for each in changes]
+    return Case(
+        sentence=sentence,
+        plural="machineconfigpools",
+        spec={},
+        statuses=tuple({"poolSynchronizersStatus": [entry]} for entry in entries),
+        breaks=breaks,
+    )
+
+
+CASES = (
+    image("an image by digest is taken", f"quay.io/org/app@sha256:{HEX}"),
+    image("many path levels are taken", f"registry.example.com/a/b/c/d-e_f@sha256:{HEX}"),
+    image("a port is taken", f"registry.example.com:5000/app@sha256:{HEX}"),
+    image("a short host with a port is taken", f"registry:5000/app@sha256:{HEX}"),
+    image("localhost is taken", f"localhost/app@sha256:{HEX}"),
+    image("an IPv4 address is taken", f"10.0.0.1:5000/app@sha256:{HEX}"),
+    image("an IPv6 address is taken", f"[2001:db8::1]:5000/app@sha256:{HEX}"),
+    image("a tag without a digest is refused", "quay.io/org/app:latest", DIGEST_RULE),
+    image("a digest that is too short is refused", f"quay.io/app@sha256:{HEX[1:]}", DIGEST_RULE),
+    image("a digest that is too long is refused", f"quay.io/app@sha256:{HEX}0", DIGEST_RULE),
+    image("a digest in capitals is refused", f"quay.io/app@sha256:{HEX.upper()}", DIGEST_RULE),
+    image("another algorithm is refused", f"quay.io/app@sha512:{HEX}{HEX}", DIGEST_RULE),
+    image("two digests are refused", f"quay.io/app@sha256:{HEX}@sha256:{HEX}", DIGEST_RULE),
+    image("a name without a host is refused", f"busybox@sha256:{HEX}", NAME_RULE),
+    image("a host that could be a path is refused", f"library/busybox@sha256:{HEX}", NAME_RULE),
+    image("a tag beside the digest is refused", f"quay.io/app:1@sha256:{HEX}", NAME_RULE),
+    image("capitals in the path are refused", f"quay.io/Org/app@sha256:{HEX}", NAME_RULE),
+    image("an empty path part is refused", f"quay.io//app@sha256:{HEX}", NAME_RULE),
+    image("a scheme is refused", f"https://quay.io/app@sha256:{HEX}", NAME_RULE),
+    image("a host alone is refused", f"quay.io@sha256:{HEX}", NAME_RULE),
+    Case(
+        sentence="a node object is named after its node",
+        plural="machineconfignodes",
+        spec={"node": {"name": "other"}, "pool": {"name": "worker"}},
+        breaks="spec.node.name should match metadata.name",
+    ),
+    node("a node may be behind", currentGeneration=1, desiredGeneration=2),
+    node("a node may have arrived", currentGeneration=2, desiredGeneration=2),
+    node("a node may have failed", desiredGeneration=2, lastFailedGeneration=2),
+    node(
+        "a node cannot be ahead of what is desired",
+        "desired generation must be greater than or equal to the current generation",
+        currentGeneration=3,
+        desiredGeneration=2,
+    ),
+    node(
+        "a node cannot have failed at what was never desired",
+        "desired generation must be greater than last failed generation",
+        lastFailedGeneration=3,
+        desiredGeneration=2,
+    ),
+    node(
+        "a failure needs something that was desired",
+        "desired generation must be defined if last failed generation is defined",
+        lastFailedGeneration=1,
+    ),
+    pool("counts that add up are taken", {}),
+    pool("an observed generation may grow", {"observedGeneration": 1}, {"observedGeneration": 4}),
+    pool(
+        "an observed generation may start over",
+        {"observedGeneration": 4},
+        {"observedGeneration": 0},
+    ),
+    pool(
+        "an observed generation may not go back",
+        {"observedGeneration": 4},
+        {"observedGeneration": 3},
+        breaks="observedGeneration must not move backwards except to zero",
+    ),
+    pool(
+        "more updated than there are",
+        {"updatedMachineCount": 4},
+        breaks="machineCount must be greater than or equal to updatedMachineCount",
+    ),
+    pool(
+        "more available than there are",
+        {"availableMachineCount": 4},
+        breaks="machineCount must be greater than or equal to availableMachineCount",
+    ),
+    pool(
+        "more unavailable than there are",
+        {"unavailableMachineCount": 4},
+        breaks="machineCount must be greater than or equal to unavailableMachineCount",
+    ),
+    pool(
+        "more ready than there are",
+        {"readyMachineCount": 4},
+        breaks="machineCount must be greater than or equal to readyMachineCount",
+    ),
+    pool(
+        "more ready than available",
+        {"readyMachineCount": 3},
+        breaks="availableMachineCount must be greater than or equal to readyMachineCount",
+    ),
+)
