@@ -14,6 +14,7 @@ from lading.servers.kube import status
 from lading.servers.kube.protobuf import decode as protobuf
 from lading.servers.kube.protobuf import wire
 from lading.servers.kube.resources import Resource
+from lading.servers.kube.schema import causes
 
 Document = dict[str, Any]
 
@@ -53,7 +54,8 @@ def document(body: bytes, content_type: str, resource: Resource) -> Document:
     except Unreadable as error:
         raise status.bad_request(f"{prefix}{error} ({shown})") from None
     if not isinstance(found, dict):
-        raise status.bad_request(f"{prefix}json: cannot read it as an object ({shown})")
+        kind = _json_type(found)
+        raise status.bad_request(f"{prefix}json: cannot unmarshal {kind} into Go value ({shown})")
     return of_kind(found, resource)
 
 
@@ -76,16 +78,13 @@ def of_kind(found: Document, resource: Resource) -> Document:
             f"({resource.api_version})"
         )
     if (version, kind) != (resource.api_version, resource.kind):
-        raise status.bad_request(
-            f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
-            f'no kind "{kind}" is registered for version "{version}" at this path'
-        )
+        raise _of_another_kind(resource, version, kind, found)
     found.update(kind=kind, apiVersion=version)
     metadata = found.setdefault("metadata", {})
     if metadata is None:
         found["metadata"] = metadata = {}
     if not isinstance(metadata, dict):
-        raise cannot_unmarshal(resource, metadata, "metadata")
+        raise cannot_unmarshal(resource, _json_type(metadata), "metadata")
     return found
 
 
@@ -117,10 +116,32 @@ def yaml_value(body: bytes) -> Any:
     return found
 
 
-def cannot_unmarshal(resource: Resource, value: object, field: str) -> status.ApiError:
+def _of_another_kind(
+    resource: Resource, version: str, kind: str, found: Document
+) -> status.ApiError:
+    if resource.custom:
+        metadata = found.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        cause = causes.invalid("kind", kind, f"must be {resource.kind}")
+        return status.invalid(group=resource.group, kind=str(kind), name=str(name), found=[cause])
+    return cannot_be_handled(
+        resource, f'no kind "{kind}" is registered for version "{version}"', kind=str(kind)
+    )
+
+
+def cannot_be_handled(resource: Resource, why: str, *, kind: str = "") -> status.ApiError:
     return status.bad_request(
-        f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
-        f"json: cannot unmarshal {_json_type(value)} into field {resource.kind}.{field}"
+        f'{kind or resource.kind} in version "{resource.version}" cannot be handled as a '
+        f"{resource.kind}: {why}"
+    )
+
+
+def cannot_unmarshal(resource: Resource, json_type: str, field: str) -> status.ApiError:
+    """The JSON has a type that the field cannot hold."""
+    found = {"integer": "number", "boolean": "bool"}.get(json_type, json_type)
+    path = f"{resource.kind}.{field}"
+    return cannot_be_handled(
+        resource, f"json: cannot unmarshal {found} into Go struct field {path}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lading.servers.kube.builtins import defaults
+from lading.servers.kube.builtins import checks, defaults, metadata
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema.causes import Cause
 
@@ -23,4 +23,8 @@ def filled(resource: Resource, document: Document) -> Document:
 
 
 def problems(resource: Resource, document: Document, old: Document | None) -> list[Cause]:
-    return []
+    """What is wrong with its metadata, and with what its kind asks beyond the schema."""
+    found = metadata.problems(resource.group, resource.kind, document)
+    if not resource.custom:
+        found += checks.problems(resource.group, resource.kind, document, old)
+    return found

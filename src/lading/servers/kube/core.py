@@ -110,7 +110,7 @@ class Core:
                 return patch.patch(state, call)
             case "DELETE", True if not call.target.subresource:
                 return delete.delete(state, call)
-            case "DELETE", False if "deletecollection" in call.resource.verbs:
+            case "DELETE", False if delete.may_delete_collection(call):
                 return delete.delete_collection(state, call)
             case _:
                 raise status.method_not_allowed()

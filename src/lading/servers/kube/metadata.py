@@ -82,12 +82,6 @@ def bump_generation(resource: Resource, old: Document, new: Document) -> None:
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def problems(document: Document) -> list[Cause]:
-    if not document["metadata"].get("name"):
-        return [causes.required("metadata.name", "name or generateName is required")]
-    return []
-
-
 def _intent(resource: Resource, document: Document) -> Document:
     ignored = ("metadata", "status") if resource.has_status else ("metadata",)
     return {key: value for key, value in document.items() if key not in ignored}

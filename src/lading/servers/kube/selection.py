@@ -65,6 +65,8 @@ def _term(resource: Resource, text: str) -> _Term:
     scoped = ("metadata.namespace",) if resource.namespaced or not resource.custom else ()
     known = ("metadata.name", *scoped, *resource.selectable_fields)
     if field not in known:
+        if resource.custom:
+            raise status.bad_request(f"field label not supported: {field}")
         shown = ", ".join(f'"{each}"' for each in known)
         raise status.bad_request(f'"{field}" is not a known field selector: only {shown}')
     value = re.sub(r"\\(.)", r"\1", match["value"])

@@ -19,7 +19,7 @@ from lading.servers.kube import (
 from lading.servers.kube.applying import server_side
 from lading.servers.kube.requests import Call, WriteOptions
 from lading.servers.kube.resources import Resource
-from lading.servers.kube.schema import rules, structural
+from lading.servers.kube.schema import causes, rule_tree, rules, structural
 from lading.servers.kube.schema.causes import Cause, Reason
 from lading.servers.kube.state import State, encode
 
@@ -27,6 +27,14 @@ Document = dict[str, Any]
 
 OBJECT_BYTES_MAX = 1_572_864
 """What etcd accepts; a larger object would not live on a real cluster either."""
+_BLOCKING = frozenset({Reason.REQUIRED, Reason.TYPE_INVALID, Reason.TOO_LONG, Reason.TOO_MANY})
+"""After these, a rule could not be evaluated, or only at great cost."""
+_RULES_NOT_CHECKED = causes.invalid(
+    "",
+    None,
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+)
 
 
 def create(
@@ -39,9 +47,9 @@ def create(
     if resource.has_status:
         document.pop("status", None)
     document = builtin_rules.begun(resource, structural.default(resource.schema, document))
+    _validate(resource, document, None)
     if not owned:
         document = _with_owners(state, call, options, None, document)
-    _validate(resource, document, None)
     admitting.check(state, call, dry_run=options.dry_run, old=None, new=document)
     if state.find(resource, call.target.namespace, document["metadata"]["name"]) is not None:
         raise status.already_exists(
@@ -69,9 +77,9 @@ def update(
     changed = metadata.carry_over(resource, old, new)
     new = builtin_rules.filled(resource, structural.default(resource.schema, new))
     metadata.bump_generation(resource, old, new)
+    _validate(resource, new, old, changed)
     if not owned:
         new = _with_owners(state, call, options, old, new)
-    _validate(resource, new, old, changed)
     admitting.check(state, call, dry_run=options.dry_run, old=old, new=new)
     new = definitions.with_status(state, resource, new)
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
@@ -137,17 +145,17 @@ def _with_owners(
 def _validate(
     resource: Resource, document: Document, old: Document | None, found: list[Cause] | None = None
 ) -> None:
-    causes = metadata.problems(document) + (found or [])
     shape = structural.validate(resource.schema, document)
     _refuse_wrong_types(resource, shape)
-    causes += shape
-    causes += builtin_rules.problems(resource, document, old)
-    causes += definitions.problems(resource, document, old)
-    if not causes:
-        causes += rules.violations(resource.schema, document, old)
-    if causes:
+    wrong = builtin_rules.problems(resource, document, old) + (found or []) + shape
+    if any(cause.reason in _BLOCKING for cause in shape):
+        wrong += [_RULES_NOT_CHECKED] if rule_tree.of(resource.schema) else []
+    else:
+        wrong += rules.violations(resource.schema, document, old)
+        wrong += definitions.problems(resource, document, old)
+    if wrong:
         name = str(document["metadata"].get("name", ""))
-        raise status.invalid(group=resource.group, kind=resource.kind, name=name, found=causes)
+        raise status.invalid(group=resource.group, kind=resource.kind, name=name, found=wrong)
 
 
 def _refuse_wrong_types(resource: Resource, shape: list[Cause]) -> None:
@@ -155,7 +163,7 @@ def _refuse_wrong_types(resource: Resource, shape: list[Cause]) -> None:
     for cause in shape:
         is_typed = not resource.custom or cause.field.startswith("metadata")
         if cause.reason == Reason.TYPE_INVALID and is_typed:
-            raise bodies.cannot_unmarshal(resource, cause.bad_value, cause.field)
+            raise bodies.cannot_unmarshal(resource, str(cause.bad_value), cause.field)
 
 
 def _stored(state: State, resource: Resource, document: Document) -> Document:

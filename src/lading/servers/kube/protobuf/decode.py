@@ -50,7 +50,8 @@ def _messages() -> dict[str, dict[int, tuple[str, str, str]]]:
 def _message(name: str, data: bytes, level: int) -> Document:
     if level > NESTING_LEVELS_MAX:
         raise Malformed(f"the object is nested deeper than {NESTING_LEVELS_MAX} levels")
-    known, found = _messages()[name], {}
+    known = _messages()[name]
+    found: Document = {}
     for number, value in wire.fields(data):
         if number not in known:
             continue

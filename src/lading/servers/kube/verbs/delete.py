@@ -38,6 +38,12 @@ def delete(state: State, call: Call) -> Response:
     return answers.body(call, succeeded)
 
 
+def may_delete_collection(call: Call) -> bool:
+    """Never in all namespaces at once."""
+    in_one_scope = bool(call.target.namespace) or not call.resource.namespaced
+    return in_one_scope and "deletecollection" in call.resource.verbs
+
+
 def delete_collection(state: State, call: Call) -> Response:
     deletion = _deletion(call)
     wanted = selection.of(call.resource, call.query)

@@ -79,9 +79,9 @@ def _records(
                 after=after,
             )
         )
-    except Compacted as error:
+    except Compacted:
         if after is None:
-            message = f"The resourceVersion for the provided list is too old: {error.oldest}"
+            message = "The resourceVersion for the provided list is too old."
             raise status.expired(message) from None
         token = _encode(_Token(rv=-1, start=after))
         raise status.expired(_EXPIRED, continue_token=token) from None

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from lading.ports.http import Response
 from lading.servers.kube import answers, bodies, fields, metadata, requests, status, writing
 from lading.servers.kube.applying import server_side
@@ -29,9 +31,22 @@ def patch(state: State, call: Call) -> Response:
         return _apply(state, call, options)
     old = get.existing(state, call)
     patched = _patched(call, media_type, old)
-    patched = _known(call, options, bodies.of_kind(patched, call.resource))
-    metadata.check_place(call, patched)
-    return answers.one(state, call, writing.update(state, call, options, old, patched))
+    try:
+        known = fields.known(call, options, bodies.of_kind(patched, call.resource))
+        metadata.check_place(call, known)
+        return answers.one(state, call, writing.update(state, call, options, old, known))
+    except status.ApiError as error:
+        raise _blamed_on_patch(error, patched) from None
+
+
+def _blamed_on_patch(error: status.ApiError, patched: Document) -> status.ApiError:
+    """What would be a bad request is, after a patch, the patch's fault."""
+    _, handled, why = error.status["message"].partition(" cannot be handled as a ")
+    if not handled:
+        return error
+    shown = msgspec.json.encode(patched).decode()
+    cause = causes.invalid("patch", shown, why.partition(": ")[2])
+    return status.invalid(group="", kind="", name="", found=[cause])
 
 
 def _accepted(call: Call) -> tuple[str, ...]:
@@ -68,9 +83,11 @@ def _apply(state: State, call: Call, options: WriteOptions) -> Response:
     if not call.query.get("fieldManager"):
         cause = causes.required("fieldManager", "is required for apply patch")
         raise status.invalid_options("PatchOptions", [cause])
-    applied = _known(call, options, _applied(call))
+    applied = _applied(call)
     metadata.check_place(call, applied)
     resource, target = call.resource, call.target
+    if resource.has_status and not target.subresource:
+        applied.pop("status", None)
     live = state.find(resource, target.namespace, target.name)
     if live is None and target.subresource:
         raise status.not_found(group=resource.group, plural=resource.plural, name=target.name)
@@ -118,12 +135,3 @@ def _merged(
     except ApplyError as error:
         reason = "BadRequest" if error.code == 400 else "InternalError"
         raise status.ApiError(code=error.code, reason=reason, message=error.message) from None
-
-
-def _known(call: Call, options: WriteOptions, document: Document) -> Document:
-    return fields.known(
-        call.resource,
-        document,
-        validation=options.field_validation,
-        warnings=call.warnings,
-    )

@@ -1,7 +1,7 @@
 """PUT of an object over the one that is there."""
 
 from lading.ports.http import Response
-from lading.servers.kube import answers, bodies, fields, metadata, requests, status, writing
+from lading.servers.kube import answers, fields, metadata, requests, status, writing
 from lading.servers.kube.requests import Call
 from lading.servers.kube.schema import causes
 from lading.servers.kube.state import Document, State
@@ -10,13 +10,7 @@ from lading.servers.kube.verbs import get
 
 def update(state: State, call: Call) -> Response:
     options = requests.write_options(call, "UpdateOptions")
-    document = bodies.document(call.body, bodies.media_type(call.headers), call.resource)
-    document = fields.known(
-        call.resource,
-        document,
-        validation=options.field_validation,
-        warnings=call.warnings,
-    )
+    document = fields.sent(call, options)
     metadata.check_place(call, document)
     old = get.existing(state, call)
     _check_has_version(call, document)
