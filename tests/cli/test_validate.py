@@ -1,0 +1,81 @@
+"""`lading validate` judges as the API server does, and points at the field and line.
+
+The files in tests/golden/designs hold the samples of the designs; beside each stands what is said
+about it, and nothing when it is accepted.
+"""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lading.cli.main import lading_command
+
+DESIGNS = Path(__file__).parents[1] / "golden" / "designs"
+
+
+def said(*arguments: str, text: str | None = None) -> tuple[int, str]:
+    result = CliRunner().invoke(lading_command, ["validate", *arguments], input=text)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("path", sorted(DESIGNS.glob("*.yaml")), ids=lambda path: str(path.stem))
+def test_the_samples_of_the_designs_are_accepted_or_refused_with_a_reason(path: Path) -> None:
+    code, output = said("-f", str(path))
+    expected = path.with_suffix(".expected")
+    lines = [line.replace(str(path), path.name) for line in output.splitlines()]
+    problems = [line for line in lines if line.startswith(path.name)]
+    wanted = expected.read_text(encoding="utf-8").splitlines() if expected.exists() else []
+    assert problems == wanted
+    assert code == (1 if wanted else 0)
+
+
+def test_the_fields_and_lines_of_every_problem_are_named() -> None:
+    text = """\
+apiVersion: machineconfiguration.openshift.io/v1
+kind: PinnedImageSet
+metadata:
+  name: s
+spec:
+  pinnedImages:
+  - name: quay.io/app:tag
+  - name: quay.io/app:tag
+"""
+    code, output = said("-f", "-", text=text)
+    assert code == 1
+    assert "-:8: spec.pinnedImages[1]: Duplicate value" in output
+    assert "-:7: spec.pinnedImages[0].name: Invalid value" in output
+
+
+def test_kinds_of_a_definition_in_the_same_files_are_known() -> None:
+    text = """\
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: a}
+spec: {size: three}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Thing, plural: things}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer}}}}
+"""
+    code, output = said("-f", "-", text=text)
+    assert code == 1
+    assert "-:4: spec.size: Invalid value" in output
+
+
+def test_what_is_fine_is_said_to_be_fine() -> None:
+    code, output = said("-f", str(DESIGNS / "001-pod.yaml"))
+    assert (code, output) == (0, "1 object is valid\n")
