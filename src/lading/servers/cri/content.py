@@ -9,6 +9,7 @@ Knows nothing about images: whoever needs blobs leases them, and everything else
 import asyncio
 import errno
 import hashlib
+import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterator
 from contextlib import aclosing, contextmanager
@@ -136,11 +137,11 @@ class ContentStore:
     def sweep(self, keep: Collection[Digest]) -> None:
         """Frees every blob and partial download that is neither kept nor leased."""
         needed = {*keep, *(blob.digest for blob in self._leased)}
-        spared = {self._path(digest) for digest in needed}
-        spared |= {self._partial(digest) for digest in needed}
+        spared = {digest.encoded for digest in needed}
+        spared |= {_partial_name(digest) for digest in needed}
         for file in list(self._files()):
-            if file not in spared:
-                self._discard(file)
+            if file.name not in spared:
+                self._discard(Path(file))
 
     def _missing_bytes(self, blob: Blob) -> int:
         if self.contains(blob.digest):
@@ -154,16 +155,20 @@ class ContentStore:
             self.files_count -= 1
             file.unlink()
 
-    def _files(self) -> Iterator[Path]:
+    def _files(self) -> Iterator[os.DirEntry[str]]:
         for algorithm in digests.HEX_LENGTH_BY_ALGORITHM:
-            yield from (self._blobs / algorithm).iterdir()
-        yield from self._ingest.iterdir()
+            yield from os.scandir(self._blobs / algorithm)
+        yield from os.scandir(self._ingest)
 
     def _path(self, digest: Digest) -> Path:
         return self._blobs / digest.algorithm / digest.encoded
 
     def _partial(self, digest: Digest) -> Path:
-        return self._ingest / f"{digest.algorithm}-{digest.encoded}"
+        return self._ingest / _partial_name(digest)
+
+
+def _partial_name(digest: Digest) -> str:
+    return f"{digest.algorithm}-{digest.encoded}"
 
 
 def _hash_file(path: Path, running: Hash) -> int:

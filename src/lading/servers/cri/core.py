@@ -6,7 +6,7 @@ is in use can be told.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Container, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -176,10 +176,8 @@ class EmbeddedRuntime:
         ]
 
     def _listed(self, images: Iterable[StoredImage]) -> tuple[cri.Image, ...]:
-        names, labels = self._records.names(), self._records.labels()
-        return tuple(
-            _image(image, names.get((image.id, image.handler), ()), labels) for image in images
-        )
+        pinned = self._records.names_labelled(*PINNED_LABEL)
+        return tuple(_image(image, self._records.names_of(image), pinned) for image in images)
 
     def _usage(self, used_bytes: int, inodes_used: int) -> cri.FilesystemUsage:
         return cri.FilesystemUsage(
@@ -208,11 +206,8 @@ async def _errors_as_the_runtime_says_them(image: str) -> AsyncIterator[None]:
         raise pulling.translated(error, image) from error
 
 
-def _image(
-    image: StoredImage, names: tuple[str, ...], labels: Mapping[str, Mapping[str, str]]
-) -> cri.Image:
+def _image(image: StoredImage, names: tuple[str, ...], pinned: Container[str]) -> cri.Image:
     user = image.user.partition(":")[0]
-    key, value = PINNED_LABEL
     return cri.Image(
         id=image.id,
         size_bytes=image.size_bytes,
@@ -220,6 +215,6 @@ def _image(
         repo_digests=tuple(name for name in names if "@" in name),
         uid=int(user) if user.isdecimal() else None,
         username="" if user.isdecimal() else user,
-        pinned=any(labels.get(name, {}).get(key) == value for name in (image.id, *names)),
+        pinned=any(name in pinned for name in (image.id, *names)),
         runtime_handler=image.handler,
     )

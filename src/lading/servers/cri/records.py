@@ -92,12 +92,6 @@ class Records:
         rows = self._database.execute("SELECT * FROM image ORDER BY id, handler")
         return tuple(_stored_image(row) for row in rows)
 
-    def image(self, image_id: str, handler: str) -> StoredImage | None:
-        row = self._database.execute(
-            "SELECT * FROM image WHERE id = ? AND handler = ?", (image_id, handler)
-        ).fetchone()
-        return None if row is None else _stored_image(row)
-
     def named(self, name: str, handler: str) -> StoredImage | None:
         row = self._database.execute(
             "SELECT image.* FROM image JOIN name USING (id, handler)"
@@ -107,9 +101,10 @@ class Records:
         return None if row is None else _stored_image(row)
 
     def with_id_prefix(self, prefix: str, handler: str) -> tuple[StoredImage, ...]:
+        # An ID goes on in hexadecimal, and `g` sorts after every such character.
         rows = self._database.execute(
-            "SELECT * FROM image WHERE handler = ? AND substr(id, 1, ?) = ?",
-            (handler, len(prefix), prefix),
+            "SELECT * FROM image WHERE id >= ? AND id < ? AND handler = ?",
+            (prefix, f"{prefix}g", handler),
         )
         return tuple(_stored_image(row) for row in rows)
 
@@ -123,15 +118,28 @@ class Records:
             grouped[key] = (*grouped.get(key, ()), name)
         return grouped
 
+    def names_of(self, image: StoredImage) -> tuple[str, ...]:
+        rows = self._database.execute(
+            "SELECT name FROM name WHERE id = ? AND handler = ? ORDER BY name",
+            (image.id, image.handler),
+        )
+        return tuple(name for (name,) in rows)
+
     def blobs(self) -> set[Digest]:
         rows = self._database.execute("SELECT DISTINCT digest FROM image_blob")
-        return {digests.parse(text) for (text,) in rows}
+        return {Digest(*text.split(":")) for (text,) in rows}
 
     def labels(self) -> dict[str, dict[str, str]]:
         grouped: dict[str, dict[str, str]] = {}
         for name, key, value in self._database.execute("SELECT name, key, value FROM label"):
             grouped.setdefault(name, {})[key] = value
         return grouped
+
+    def names_labelled(self, key: str, value: str) -> set[str]:
+        rows = self._database.execute(
+            "SELECT name FROM label WHERE key = ? AND value = ?", (key, value)
+        )
+        return {name for (name,) in rows}
 
     def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
         with self._transaction() as database:
