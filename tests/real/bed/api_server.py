@@ -32,6 +32,8 @@ class ApiServer:
     """For the administrator."""
     signing_key_file: pathlib.Path
     """Signs ServiceAccount tokens; the controller manager needs it too."""
+    etcd_url: str
+    """Where its history can be compacted."""
 
     def kubectl(self, *arguments: str, stdin: str = "", version: str = "1.36") -> str:
         """What `kubectl ARGUMENTS` printed; an error with its message when it failed."""
@@ -90,13 +92,14 @@ def start(place: sandbox.Sandbox, *identities: Identity) -> ApiServer:
         admin_token=admin.token,
         kubeconfig_path=folder / "kubeconfig",
         signing_key_file=_write_signing_key(folder / "service-accounts.key"),
+        etcd_url=_start_etcd(place),
     )
     tokens = _write_tokens(folder / "tokens.csv", admin, *identities)
     process = place.start(
         "kube-apiserver",
         [
             binaries.built("kubernetes", "kube-apiserver"),
-            f"--etcd-servers={_start_etcd(place)}",
+            f"--etcd-servers={running.etcd_url}",
             "--bind-address=127.0.0.1",
             f"--secure-port={port}",
             f"--advertise-address={ADVERTISED_ADDRESS}",

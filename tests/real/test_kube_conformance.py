@@ -1,0 +1,34 @@
+"""The suite of Kubernetes API behaviours on a real kube-apiserver with its controllers."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.conformance.kube import targets
+from tests.real.bed import api_server, control_plane, sandbox
+
+SUITE = pathlib.Path(__file__).parent.parent / "conformance" / "kube"
+SUITE_SECONDS_MAX = 300
+
+
+@pytest.mark.components("kube")
+@pytest.mark.timeout(SUITE_SECONDS_MAX)
+def test_the_suite_passes_but_for_the_known_differences() -> None:
+    with sandbox.sandbox() as place:
+        server = api_server.start(place)
+        control_plane.start(place, server)
+        settings = {
+            targets.KUBECONFIG_VARIABLE: str(server.kubeconfig_path),
+            targets.ETCD_VARIABLE: server.etcd_url,
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "--tb=short", SUITE],
+            env=os.environ | settings,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout
