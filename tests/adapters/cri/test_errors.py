@@ -28,6 +28,17 @@ UNKNOWN, NOT_FOUND = grpc.StatusCode.UNKNOWN, grpc.StatusCode.NOT_FOUND
         (UNKNOWN, "RegistryUnavailable: pinging r.io", cri.RegistryUnavailable),
         (UNKNOWN, "SignatureValidationFailed: no policy", cri.ContentRejected),
         (UNKNOWN, "failed commit on ref: unexpected commit digest", cri.ContentRejected),
+        (
+            UNKNOWN,
+            "config.json digest sha256:1 does not match expected sha256:2",
+            cri.ContentRejected,
+        ),
+        (UNKNOWN, "reading manifest 1 in r.io/a: unauthorized: no", cri.Unauthorized),
+        (
+            UNKNOWN,
+            "HEAD request to http://r.io/v2/: 429 Too Many Requests",
+            cri.RegistryUnavailable,
+        ),
         (UNKNOWN, "write /blobs: no space left on device", cri.NoSpace),
         (UNKNOWN, "invalid reference format", cri.InvalidReference),
         (UNKNOWN, "UnknownHandler: no runtime handler 'x'", cri.UnknownHandler),

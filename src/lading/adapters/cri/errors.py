@@ -39,8 +39,8 @@ _WORDING: Mapping[type[CriError], tuple[str, ...]] = {
     cri.ContentRejected: (
         "unexpected commit digest",
         "unexpected commit size",
-        "did(n't| not) match (the )?.*digest",
-        "does(n't| not) match (the )?.*digest",
+        r"digest \S+ does not match",
+        "does(n't| not) match (the )?(expected )?digest",
         "Source image rejected",
     ),
     cri.Unauthorized: (
