@@ -18,7 +18,7 @@ from lading.kernel import platforms, references
 from lading.kernel.platforms import Platform
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Registry
-from lading.runtime_images import apply, cleanup, detection, ensure, observe, state
+from lading.runtime_images import apply, cleanup, detection, ensure, lookup, observe, state
 from lading.runtime_images import plan as planning
 from lading.runtime_images.ensure import Delivery, Ensured, Node, Wanted
 from lading.runtime_images.types import Decision, Policy, Reason
@@ -109,6 +109,16 @@ async def test_each_runtime_class_gets_its_own_image_by_digest(stand: Stand) -> 
         found = await stand.runtime.image(ImageSpec(image=guest.named))
         assert found is not None
         assert found.id == guest.image_id
+
+
+async def test_a_tag_means_the_guests_image_when_its_class_is_asked_for(stand: Stand) -> None:
+    spec = ImageSpec(image=stand.tag, runtime_handler=HANDLER)
+    host = await stand.ensure()
+    assert await lookup.find(stand.runtime, stand.document, spec) is None
+    guest = await stand.ensure(GUESTS[0])
+    found = await lookup.find(stand.runtime, stand.document, spec)
+    assert found is not None
+    assert found.id == guest.image_id != host.image_id
 
 
 async def test_the_clean_up_removes_the_guests_images_and_keeps_the_hosts(stand: Stand) -> None:

@@ -5,6 +5,7 @@ One image that cannot be removed does not stop the others. What was freed is lea
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from lading.ports import cri
@@ -49,7 +50,7 @@ async def apply(
 
 async def _remove(action: RemoveImage, plan: RemovalPlan, runtime: Cri) -> Removal:
     try:
-        reason = await _reason_to_keep(action.key, plan, runtime)
+        reason = await reason_to_keep(action.key, runtime, plan.memory.looked_at)
         if reason is not None:
             return Removal(key=action.key, outcome=Outcome.KEPT, message=reason)
         await runtime.remove(action.key.spec)
@@ -66,9 +67,10 @@ async def _is_listed(key: ImageKey, runtime: Cri) -> bool:
     return key in map(key_of, await runtime.images())
 
 
-async def _reason_to_keep(key: ImageKey, plan: RemovalPlan, runtime: Cri) -> str | None:
+async def reason_to_keep(key: ImageKey, runtime: Cri, now: datetime) -> str | None:
+    """Why nobody may remove the image at this moment; None when one may."""
     observed = await observe.needs(runtime)
     images = listing.merged(observed.images)
-    facts = rules.gather(observed, images, Policy(), plan.memory.looked_at)
+    facts = rules.gather(observed, images, Policy(), now)
     verdict = rules.kept(images, facts, rules.UNTOUCHABLE).get(key)
     return None if verdict is None else verdict.message

@@ -7,7 +7,11 @@ import textwrap
 import pytest
 import yaml
 
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.api.node import RUNTIME_CLASSES
 from lading.ports.cri import Container, ContainerState, ImageSpec
+from lading.standalone import api_server
 from tests.cli.image.conftest import GATE, Run
 from tests.runtime_images.conftest import Stand
 from tests.runtime_images.publishing import noise
@@ -34,6 +38,18 @@ def golden(text: str) -> str:
 
 async def handlers(stand: Stand) -> list[str]:
     return sorted(image.runtime_handler for image in await stand.runtime.images())
+
+
+async def arm_image_id(stand: Stand) -> str:
+    (arm,) = [image for image in await stand.runtime.images() if image.runtime_handler]
+    return arm.id
+
+
+def declare_in_use(stand: Stand, image_id: str) -> None:
+    spec = ImageSpec(image=image_id, runtime_handler="arm")
+    running = ContainerState.RUNNING
+    web = Container(id="1", name="web", state=running, image=spec, image_id=image_id)
+    stand.embedded.declare_containers([web])
 
 
 async def test_ls_shows_a_line_for_each_tag_and_runtime_class(run: Run, tag: str) -> None:
@@ -93,6 +109,20 @@ async def test_pull_brings_the_image_of_the_runtime_class(run: Run, stand: Stand
     assert pulled.code == 0
     assert pulled.output.startswith("Image is up to date for sha256:0b596b6db57ef")
     assert await handlers(stand) == ["arm"]
+
+
+async def test_a_runtime_class_of_the_cluster_may_be_named(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    async with api_server.serve(stand.folder / "api", SystemClock(), port=0) as api:
+        body = {"metadata": {"name": "arm-guests"}, "handler": "arm"}
+        await KubeClient(api.exchange).create(RUNTIME_CLASSES, body)
+        named = ("--kubeconfig", str(api.kubeconfig), "--runtime")
+        shown = await run("ls", "-q", *named, "arm-guests")
+        missing = await run("ls", "-q", *named, "kata")
+    assert shown.output.startswith("sha256:0b596b6db57ef")
+    assert (missing.code, missing.output) == (1, "")
+    assert "no RuntimeClass 'kata'" in missing.errors
 
 
 async def test_an_unknown_word_for_the_policy_is_a_usage_error(run: Run, tag: str) -> None:
@@ -158,6 +188,19 @@ async def test_rm_goes_on_after_an_image_that_is_not_there(
     assert await handlers(stand) == ["arm"]
 
 
+async def test_rm_keeps_what_a_container_needs_unless_forced(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    declare_in_use(stand, await arm_image_id(stand))
+    remove = ("rm", tag, "--runtime", "handler:arm")
+    refused = await run(*remove)
+    assert refused.code == 1
+    assert "run by container web (running); --force removes it anyway" in refused.errors
+    assert await handlers(stand) == ["", "arm"]
+    assert (await run(*remove, "--force")).code == 0
+    assert await handlers(stand) == [""]
+
+
 async def test_prune_without_yes_shows_the_plan_and_changes_nothing(
     run: Run, stand: Stand, tag: str
 ) -> None:
@@ -172,11 +215,7 @@ async def test_prune_without_yes_shows_the_plan_and_changes_nothing(
 
 
 async def test_prune_with_yes_removes_what_the_plan_says(run: Run, stand: Stand, tag: str) -> None:
-    (arm,) = [image for image in await stand.runtime.images() if image.runtime_handler]
-    spec = ImageSpec(image=arm.id, runtime_handler="arm")
-    stand.embedded.declare_containers(
-        [Container(id="1", name="web", state=ContainerState.RUNNING, image=spec, image_id=arm.id)]
-    )
+    declare_in_use(stand, await arm_image_id(stand))
     pruned = await run("prune", *AT_ONCE, "--yes", "-o", "json")
     reasons = {
         each["runtimeHandler"]: each["reason"] for each in json.loads(pruned.output)["verdicts"]

@@ -8,7 +8,10 @@ from lading.cli import output
 from lading.cli.image import documents, sentences
 from lading.cli.image.settings import Settings, runtime_option, with_settings
 from lading.cli.output import Format
-from lading.ports.cri import ImageSpec
+from lading.ports.cri import Cri, ImageSpec
+from lading.ports.document import Document
+from lading.runtime_images import lookup
+from lading.runtime_images.types import key_of
 
 
 @click.command(name="inspect")
@@ -28,9 +31,15 @@ async def _show(
     found: list[dict[str, Any]] = []
     async with settings.runtime() as runtime:
         for image in images:
-            inspection = await runtime.inspect(ImageSpec(image=image, runtime_handler=handler))
-            if inspection is None:
-                raise click.ClickException(f"no such image {image!r}; `lading image ls` lists them")
-            found.append(documents.inspection(inspection))
+            spec = ImageSpec(image=image, runtime_handler=handler)
+            found.append(await _inspected(runtime, settings.document, spec))
     value = found[0] if len(found) == 1 else found
     click.echo(output.document(value, form), nl=False)
+
+
+async def _inspected(runtime: Cri, document: Document, spec: ImageSpec) -> dict[str, Any]:
+    image = await lookup.find(runtime, document, spec)
+    inspection = None if image is None else await runtime.inspect(key_of(image).spec)
+    if inspection is None:
+        raise sentences.no_such_image(spec)
+    return documents.inspection(inspection)

@@ -5,19 +5,24 @@ import click
 from lading.cli.image import sentences
 from lading.cli.image.settings import Settings, runtime_option, with_settings
 from lading.ports.cri import Cri, CriError, Image, ImageSpec
+from lading.ports.document import Document
+from lading.runtime_images import apply, lookup
+from lading.runtime_images.types import key_of
+from lading.wiring import image_commands as wiring
 
 
 @click.command(name="rm")
 @click.argument("images", nargs=-1, required=True, metavar="IMAGE...")
+@click.option("--force", is_flag=True, help="Also what is pinned or in use.")
 @runtime_option
 @with_settings
-def command(settings: Settings, images: tuple[str, ...], runtime: str | None) -> None:
+def command(settings: Settings, images: tuple[str, ...], force: bool, runtime: str | None) -> None:
     """Remove images with all their names; the same image of another runtime class stays."""
-    sentences.run(_remove_all(settings, images, runtime))
+    sentences.run(_remove_all(settings, images, runtime, force=force))
 
 
 async def _remove_all(
-    settings: Settings, images: tuple[str, ...], runtime_class: str | None
+    settings: Settings, images: tuple[str, ...], runtime_class: str | None, *, force: bool
 ) -> None:
     handler = await settings.handler(runtime_class)
     failures = 0
@@ -25,7 +30,7 @@ async def _remove_all(
         for name in images:
             spec = ImageSpec(image=name, runtime_handler=handler)
             try:
-                _report(await _removed(runtime, spec), name)
+                _report(await _removed(runtime, settings.document, spec, force=force), name)
             except (CriError, click.ClickException) as error:
                 failures += 1
                 click.echo(f"Error: {error}", err=True)
@@ -33,12 +38,16 @@ async def _remove_all(
         raise click.exceptions.Exit(1)
 
 
-async def _removed(runtime: Cri, spec: ImageSpec) -> Image:
-    found = await runtime.image(spec)
+async def _removed(runtime: Cri, document: Document, spec: ImageSpec, *, force: bool) -> Image:
+    found = await lookup.find(runtime, document, spec)
     if found is None:
-        raise click.ClickException(f"no such image {spec.image!r}; `lading image ls` lists them")
+        raise sentences.no_such_image(spec)
     # By its ID: some runtimes only take one name away when they are given a name.
-    await runtime.remove(ImageSpec(image=found.id, runtime_handler=spec.runtime_handler))
+    key = key_of(found)
+    reason = None if force else await apply.reason_to_keep(key, runtime, wiring.clock().now())
+    if reason is not None:
+        raise click.ClickException(f"{spec.image} is needed: {reason}; --force removes it anyway")
+    await runtime.remove(key.spec)
     return found
 
 

@@ -9,6 +9,7 @@ import click
 from lading.adapters.kube.connection import ConfigurationError
 from lading.kernel.errors import Malformed
 from lading.ports import cri, kube, registry
+from lading.ports.cri import ImageSpec
 from lading.runtime_images.errors import EnsureError
 
 _NEXT_STEPS: Mapping[type[Exception], str] = {
@@ -41,6 +42,13 @@ def run(work: Coroutine[Any, Any, None]) -> None:
         raise click.ClickException(sentence(error)) from error
     except KeyboardInterrupt:
         raise click.Abort from None
+
+
+def no_such_image(spec: ImageSpec) -> click.ClickException:
+    handler = f" for runtime handler {spec.runtime_handler}" if spec.runtime_handler else ""
+    return click.ClickException(
+        f"no such image {spec.image!r}{handler}; `lading image ls` lists them"
+    )
 
 
 def sentence(error: Exception) -> str:

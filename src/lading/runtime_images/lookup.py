@@ -1,0 +1,38 @@
+"""Finds the image that a name means for a handler, also where the runtime ignores handlers.
+
+Such a runtime answers with the host's image whatever handler is asked for; taking that for the
+handler's would show, or remove, the wrong one.
+"""
+
+from lading.kernel.errors import Malformed
+from lading.ports.cri import Cri, Image, ImageSpec
+from lading.ports.document import Document
+from lading.runtime_images import names, state
+
+
+async def find(runtime: Cri, document: Document, spec: ImageSpec) -> Image | None:
+    found = await runtime.image(spec)
+    if found is None or found.runtime_handler == spec.runtime_handler:
+        return found
+    pulled = await _pulled_by_digest(document, spec.runtime_handler)
+    if any(names.goes_by(found, name) for name in pulled.values()):
+        return found
+    wanted = pulled.get(_qualified(spec.image))
+    return await runtime.image(ImageSpec(image=wanted)) if wanted else None
+
+
+async def _pulled_by_digest(document: Document, handler: str) -> dict[str, str]:
+    """Reference to what it was pulled as for the handler; the newest wins."""
+    resolutions = (await state.load(document)).resolutions
+    return {
+        resolution.reference: resolution.pulled
+        for resolution in resolutions
+        if resolution.runtime_handler == handler
+    }
+
+
+def _qualified(text: str) -> str:
+    try:
+        return str(names.qualified(text))
+    except Malformed:  # an ID
+        return text
