@@ -7,7 +7,7 @@ CriError                      the runtime, or the way to it, said no
 │   └── TimedOut              the time limit of the call is over
 ├── ImageNotFound             the registry has no such image; to the eyes of the runtime
 ├── Unauthorized              the registry refuses these credentials, or wants some
-├── NoSpace                   the disk or its limit is full; nothing was kept of the image
+├── NoSpace                   the disk, or what we may use of it, is full
 ├── NoMatchingPlatform        the image exists, for other platforms only
 ├── UnknownHandler            the runtime has no runtime handler of that name
 ├── InvalidReference          the runtime cannot read the image's name

@@ -48,6 +48,9 @@ class ContentStore:
         for algorithm in digests.HEX_LENGTH_BY_ALGORITHM:
             files.make_folder(self._blobs / algorithm)
         files.make_folder(self._ingest)
+        self._count()
+
+    def _count(self) -> None:
         sizes = [file.stat().st_size for file in self._files()]
         self.used_bytes = sum(sizes)
         self.files_count = len(sizes)
@@ -106,6 +109,7 @@ class ContentStore:
                 await self._append(partial, running, source(offset), blob.size_bytes - offset)
         except OSError as error:
             self._discard(partial)
+            self._count()  # what was buffered and never written was counted too
             raise _from_disk(error) from error
         if running.hexdigest() != blob.digest.encoded:
             self._discard(partial)

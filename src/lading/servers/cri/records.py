@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lading.kernel import digests
 from lading.kernel.digests import Digest
+from lading.ports import cri
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS image (
@@ -151,9 +152,14 @@ class Records:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._database.execute("BEGIN IMMEDIATE")
-        with self._database:
-            yield self._database
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+            with self._database:
+                yield self._database
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise cri.NoSpace(f"no space left on device: {error}") from error
+            raise
 
 
 def _stored_image(row: tuple[str, str, str, str, int, int, str]) -> StoredImage:
