@@ -1,7 +1,6 @@
 """`lading up`: a whole cluster in this process, until Ctrl-C."""
 
 import asyncio
-import contextlib
 import signal
 from pathlib import Path
 
@@ -49,13 +48,15 @@ async def _up(options: Options) -> None:
         work = asyncio.create_task(running.run())
         stop = asyncio.create_task(_signalled())
         click.echo(_welcome(running))
-        await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            work.result()
-        click.echo("Stopping; `lading up` goes on from here.")
-        work.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await work
+        try:
+            done, _ = await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            click.echo("Stopping; `lading up` goes on from here.")
+        finally:
+            work.cancel()
+            stop.cancel()
+            await asyncio.gather(work, stop, return_exceptions=True)
 
 
 async def _signalled() -> None:

@@ -48,7 +48,7 @@ async def serve(data: Path, clock: Clock, *, port: int) -> AsyncIterator[ApiServ
         try:
             async with http.serve(core, port=port, tls=pki) as url:
                 kubeconfig = data / "kubeconfig"
-                _write_private(kubeconfig, _kubeconfig(url, pki.ca, token))
+                _write_private(kubeconfig, _kubeconfig(url, pki.authority, token))
                 exchange = Authorized(core, token)
                 yield ApiServer(url=url, kubeconfig=kubeconfig, exchange=exchange)
         finally:

@@ -49,6 +49,7 @@ class EmbeddedNode:
     description: NodeDescription
     endpoint: str
     runtime: NodeRuntime
+    parts: NodeParts
     agent: Runtime
 
 
@@ -86,20 +87,13 @@ async def open_node(
         guests=description.guests,
         capacity_bytes=description.capacity_bytes,
     )
-    socket = folder / "runtime.sock"
     async with (
-        server.serve(embedded, socket) as endpoint,
+        server.serve(embedded, folder / "runtime.sock") as endpoint,
         open_runtime(endpoint, clock, state_folder=folder) as runtime,
-        agent.open_agent(
-            NodeParts(
-                runtime=runtime,
-                registry=registries.client,
-                credentials=registries.credentials,
-                disk=_disk(description, runtime.cri),
-                kubelet=FixedLimits(KubeletLimits()),
-                platform_of=_platform_of(description),
-                state_folder=folder,
-            ),
+    ):
+        parts = _parts(description, runtime, registries, folder)
+        async with agent.open_agent(
+            parts,
             node_name=description.name,
             kube=kube,
             clock=clock,
@@ -107,10 +101,29 @@ async def open_node(
             gates=gates,
             settings=settings,
             chance=random.Random(description.name),  # noqa: S311 - jitter, not a secret
-        ) as made,
-    ):
-        await register(kube, description, clock)
-        yield EmbeddedNode(description=description, endpoint=endpoint, runtime=runtime, agent=made)
+        ) as made:
+            await register(kube, description, clock)
+            yield EmbeddedNode(
+                description=description,
+                endpoint=endpoint,
+                runtime=runtime,
+                parts=parts,
+                agent=made,
+            )
+
+
+def _parts(
+    description: NodeDescription, runtime: NodeRuntime, registries: Registries, folder: Path
+) -> NodeParts:
+    return NodeParts(
+        runtime=runtime,
+        registry=registries.client,
+        credentials=registries.credentials,
+        disk=_disk(description, runtime.cri),
+        kubelet=FixedLimits(KubeletLimits()),
+        platform_of=_platform_of(description),
+        state_folder=folder,
+    )
 
 
 def _disk(description: NodeDescription, runtime: Cri) -> Disk:

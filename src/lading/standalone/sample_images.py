@@ -5,6 +5,7 @@ An image is one layer per set of files, a configuration and a manifest; several 
 """
 
 import gzip
+import hashlib
 import io
 import tarfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -77,6 +78,11 @@ def index(images: Sequence[SampleImage]) -> SampleImage:
         "manifests": [_descriptor_document(each.descriptor) for each in images],
     }
     return SampleImage(manifest=_manifest(document), children=tuple(images))
+
+
+def noise(seed: str, size_bytes: int) -> bytes:
+    """Content that does not compress, the same for the same seed."""
+    return hashlib.shake_256(seed.encode()).digest(size_bytes)
 
 
 async def push(registry: Registry, reference: Reference, sample: SampleImage) -> Reference:

@@ -73,6 +73,11 @@ async def open_tools(
         await resolver.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent(Runtime):
+    reconciler: NodeReconciler
+
+
 @asynccontextmanager
 async def open_agent(
     parts: NodeParts,
@@ -84,7 +89,7 @@ async def open_agent(
     gates: Mapping[Gate, bool],
     settings: Settings,
     chance: random.Random,
-) -> AsyncIterator[Runtime]:
+) -> AsyncIterator[Agent]:
     key = Key("", node_name)
     informers = Informers(kube=kube, clock=clock, chance=chance, metrics=metrics)
     caches = Caches.of(informers, node_name)
@@ -106,6 +111,7 @@ async def open_agent(
             recorder=recorder,
             settings=settings,
             by_runtime_class=gate.is_on(gates),
+            is_on=gates[Gate.PINNED_IMAGES],
         )
         controller = Controller(
             name="pinned-images-node",
@@ -116,4 +122,9 @@ async def open_agent(
             workers=1,
         )
         node_controller.watch(controller, caches, node_name)
-        yield Runtime(informers=informers, controllers=(controller,), support=(recorder,))
+        yield Agent(
+            informers=informers,
+            controllers=(controller,),
+            support=(recorder,),
+            reconciler=reconciler,
+        )

@@ -1,6 +1,5 @@
-"""What the image commands open on this machine: a runtime, its registries, a cluster, a file."""
+"""What the image commands open on this machine: a runtime, its registries, a disk, a file."""
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +11,6 @@ from lading.ports.clock import Clock
 from lading.ports.cri import Cri
 from lading.ports.disk import Disk
 from lading.ports.document import Document
-from lading.ports.kube import Kube
 from lading.ports.registry import Registry
 
 
@@ -50,13 +48,3 @@ async def open_registry() -> AsyncIterator[Registry]:
 
     async with open_registries(SystemClock()) as registries:
         yield registries.client
-
-
-@asynccontextmanager
-async def open_cluster(kubeconfig: Path | None) -> AsyncIterator[Kube]:
-    """The cluster of that file, else of the environment, else of the pod that we run in."""
-    from lading.adapters.kube import connect
-
-    connection = connect.find(os.environ, file=kubeconfig)
-    async with connect.connect(connection, SystemClock()) as cluster:
-        yield cluster

@@ -24,10 +24,11 @@ from lading.loop.controller import Controller
 from lading.loop.informer import Informer, Informers
 from lading.loop.occurrences import Severity
 from lading.loop.recorder import Recorder
-from lading.pinned_images.node import apply, desire, observe
+from lading.pinned_images.node import apply, desire, observe, progress
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.apply import NodeAction
 from lading.pinned_images.node.observe import NodeTools
+from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import (
     Desired,
     Observed,
@@ -76,7 +77,9 @@ class NodeReconciler:
         recorder: Recorder,
         settings: Settings,
         by_runtime_class: bool,
+        is_on: bool = True,
     ) -> None:
+        """Switched off, no set is wanted, so that everything of ours is unpinned and stays so."""
         self._key = Key("", node_name)
         self._kube = kube
         self._clock = clock
@@ -85,9 +88,15 @@ class NodeReconciler:
         self._recorder = recorder
         self._settings = settings
         self._by_runtime_class = by_runtime_class
+        self._is_on = is_on
         self._first_seen: dict[tuple[str, int], datetime] = {}
         self._written: MachineConfigNode | None = None
         self._written_at = Written()
+        self._seen: tuple[Desired, Observed] | None = None
+
+    def progress(self) -> Progress | None:
+        """How far the node is, as it was last seen; None before the first look."""
+        return progress.progress(*self._seen) if self._seen else None
 
     async def reconcile(self, key: Key) -> datetime | None:
         return await corridor.walk(self, key, self._clock)
@@ -106,6 +115,7 @@ class NodeReconciler:
             last_status=mine.status if mine else None,
             written=self._written_at,
         )
+        self._seen = desired, observed
         return desired, observed
 
     def plan(self, observed: tuple[Desired, Observed] | None, now: datetime) -> Plan:
@@ -124,7 +134,7 @@ class NodeReconciler:
         return desire.desired(
             node,
             self._caches.pools,
-            self._caches.sets,
+            self._caches.sets if self._is_on else (),
             handlers=self._handlers(),
             first_seen=self._first_seen,
             settings=self._settings,

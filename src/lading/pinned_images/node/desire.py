@@ -1,6 +1,7 @@
 """What this node should hold, from the objects of the cluster. Pure."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lading.api.core import Node
@@ -89,13 +90,8 @@ def _settings_for(node: Node, pools: tuple[MachineConfigPool, ...], settings: Se
     if control_plane:
         at_once = min(at_once, CONTROL_PLANE_PULLS_AT_ONCE_MAX)
     machines = max((_machine_count(pool) for pool in rules.pools_of_node(node, pools)), default=0)
-    return Settings(
-        pulls_at_once_max=at_once,
-        expansion_factor=settings.expansion_factor,
-        start_spread=min(START_SPREAD_PER_NODE * machines, START_SPREAD_MAX),
-        round=settings.round,
-        status_interval_min=settings.status_interval_min,
-    )
+    spread = min(START_SPREAD_PER_NODE * machines, START_SPREAD_MAX)
+    return replace(settings, pulls_at_once_max=at_once, start_spread=spread)
 
 
 def _machine_count(pool: MachineConfigPool) -> int:

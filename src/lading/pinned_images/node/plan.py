@@ -28,25 +28,31 @@ from lading.ports.cri import Pin
 
 def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
     admitted, refusals = admit_by_storage(desired, observed)
-    verdicts = tuple(
-        rules.verdict(image_set, observed, refusals, node_name=desired.node_name)
-        for image_set in desired.sets
-    )
+    found = verdicts(desired, observed, refusals)
     pulls = pull_schedule(desired, admitted, observed, now)
-    pins = pins_to_hold(verdicts, observed)
-    status = report.status_to_write(desired, verdicts, observed, now)
+    pins = pins_to_hold(found, observed)
+    status = report.status_to_write(desired, found, observed, now)
     return Plan(
         actions=(
             *images_to_resolve(desired, observed),
             *pulls,
             *pins,
-            *report.events(verdicts, observed),
+            *report.events(found, observed),
             *status,
         ),
         recheck_at=earliest(
             read_back_at(desired, observed, now) if pins else None,
-            recheck_at(desired, verdicts, observed, now, status_is_written=bool(status)),
+            recheck_at(desired, found, observed, now, status_is_written=bool(status)),
         ),
+    )
+
+
+def verdicts(
+    desired: Desired, observed: Observed, refusals: dict[str, Trouble]
+) -> tuple[Verdict, ...]:
+    return tuple(
+        rules.verdict(image_set, observed, refusals, node_name=desired.node_name)
+        for image_set in desired.sets
     )
 
 

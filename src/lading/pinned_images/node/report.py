@@ -3,6 +3,7 @@
 The last good generation and the last error survive a retry; a time-out is progress, not failure.
 """
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -117,6 +118,17 @@ def progress_text(verdicts: tuple[Verdict, ...], observed: Observed) -> str:
     )
     here = f"{len(wanted) - len(missing)} of {len(wanted)} images are on the node{sized}"
     return f"{here}, {running} being pulled" if running else here
+
+
+_COUNTS = re.compile(r"(\d+) of (\d+) images")
+
+
+def progress_fraction(text: str) -> float:
+    """How far the node is, read from what `progress_text` said; 0 when it said nothing."""
+    counts = _COUNTS.match(text)
+    if counts is None or counts[2] == "0":
+        return 0.0
+    return int(counts[1]) / int(counts[2])
 
 
 def _degraded(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:

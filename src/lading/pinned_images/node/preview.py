@@ -1,0 +1,52 @@
+"""What a node would do with its sets if they were applied now: pulls, bytes, refusals. Pure."""
+
+from dataclasses import dataclass
+
+from lading.pinned_images.node import plan, rules
+from lading.pinned_images.node.types import Desired, ImageKey, Observed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    node_name: str
+    wanted_count: int
+    to_pull: tuple[ImageKey, ...]
+    unknown: tuple[ImageKey, ...]
+    """Images whose size could not be had; they are tried last and not counted."""
+    pull_bytes: int
+    disk_bytes: int
+    """What the pulled layers are expected to take on disk."""
+    free_bytes: int | None
+    reserve_bytes: int
+    refusals: tuple[str, ...]
+
+    @property
+    def free_after_bytes(self) -> int | None:
+        return None if self.free_bytes is None else self.free_bytes - self.disk_bytes
+
+
+def preview(desired: Desired, observed: Observed) -> Preview:
+    admitted, refused = plan.admit_by_storage(desired, observed)
+    wanted = {key for image_set in desired.sets for key in image_set.images}
+    to_pull = tuple(sorted(key for key in admitted if key not in observed.images))
+    layers = rules.layers_of(to_pull, observed) - rules.layers_present(observed)
+    pull_bytes = rules.bytes_of(layers)
+    problems = [f"{name}: {trouble.message}" for name, trouble in sorted(refused.items())]
+    problems += [
+        f"{image_set.name}: {text}" for image_set in desired.sets for text in image_set.unresolvable
+    ]
+    if (trouble := rules.node_trouble(observed, desired.node_name)) is not None:
+        problems.append(trouble.message)
+    if observed.cannot_pin:
+        problems.append(f"nothing can be pinned: {observed.cannot_pin}")
+    return Preview(
+        node_name=desired.node_name,
+        wanted_count=len(wanted),
+        to_pull=to_pull,
+        unknown=tuple(key for key in to_pull if key not in observed.resolutions),
+        pull_bytes=pull_bytes,
+        disk_bytes=int(pull_bytes * desired.settings.expansion_factor),
+        free_bytes=observed.budget.free_bytes if observed.budget else None,
+        reserve_bytes=observed.budget.reserve_bytes if observed.budget else 0,
+        refusals=tuple(problems),
+    )

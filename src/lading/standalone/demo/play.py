@@ -1,0 +1,40 @@
+"""Opens a cluster in a folder, plays the scenes in order, and closes everything again."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from lading.ports.clock import Clock
+from lading.standalone import cluster
+from lading.standalone.demo import scenes, stage
+from lading.standalone.demo.stage import Stage
+from lading.standalone.demo.story import Story
+
+
+async def play(data: Path, clock: Clock, write: Callable[[str], None]) -> int:
+    """Returns how many checks held; raises DemoFailed at the first that does not."""
+    story = Story(write)
+    async with cluster.open_cluster(stage.options(data), clock) as running:
+        work = asyncio.create_task(running.run())
+        show = asyncio.create_task(_scenes(Stage(cluster=running, clock=clock, story=story)))
+        try:
+            done, _ = await asyncio.wait((work, show), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            work.cancel()
+            show.cancel()
+            await asyncio.gather(work, show, return_exceptions=True)
+    return story.checks
+
+
+async def _scenes(on: Stage) -> None:
+    nodes = ", ".join(node.description.name for node in on.cluster.nodes)
+    on.story.tell(f"API server {on.cluster.api.url}, registry {on.cluster.registry_url}, {nodes}")
+    images = await scenes.images_are_pushed(on)
+    await scenes.a_set_is_planned(on, images)
+    await scenes.a_set_is_preloaded_and_pinned(on, images)
+    await scenes.a_full_node_says_so(on)
+    await scenes.two_runtime_classes_live_side_by_side(on, images)
+    await scenes.a_removed_image_comes_back(on, images)
+    await scenes.a_deleted_set_is_unpinned(on, images)

@@ -1,0 +1,147 @@
+"""The scenes of the demo: each does something, looks at the world, and says what it checked."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
+from lading.api.node import RUNTIME_CLASSES
+from lading.kernel import conditions, quantities, references
+from lading.kernel.feature_gates import DEFAULTS
+from lading.pinned_images.node import report
+from lading.pinned_images.node.types import Reason, Settings
+from lading.ports.cri import ImageSpec
+from lading.standalone.demo import stage as stages
+from lading.standalone.demo.stage import ARM_CLASS, HOST_CLASS, Stage
+from lading.wiring import host
+
+RELEASE = "release-1"
+GUESTS = "virtual-machines"
+
+Images = Mapping[str, str]
+"""Name to reference by digest."""
+
+
+async def images_are_pushed(stage: Stage) -> Images:
+    made = stages.applications()
+    stage.story.scene(f"{len(made)} images go to the registry, each for amd64 and arm64")
+    for name, image in made.items():
+        await stage.push(name, image)
+    client = stage.cluster.registries.client
+    repositories = {name: f"{stage.cluster.registry_host}/demo/{name}" for name in made}
+    tags = {name: await client.tags(references.parse(repositories[name])) for name in made}
+    stage.story.check("every repository has its tag v1", set(tags.values()) == {("v1",)})
+    return {name: stage.image(name, image) for name, image in made.items()}
+
+
+async def a_set_is_planned(stage: Stage, images: Images) -> None:
+    stage.story.scene("Before anything is applied: what would each node pull, and does it fit?")
+    wanted = msgspec.convert(set_of(RELEASE, images), PinnedImageSet)
+    for node in stage.cluster.nodes:
+        desired = host.desired_of(
+            node.description.name,
+            [wanted],
+            handlers=None,
+            settings=Settings(),
+            now=stage.clock.now(),
+        )
+        found = await host.preview(node.parts, desired, stage.clock, gates=DEFAULTS)
+        shown = quantities.format_bytes
+        pulls = f"{len(found.to_pull)} images, {shown(found.pull_bytes)} to pull"
+        stage.story.tell(f"{found.node_name}: {found.refusals[0] if found.refusals else pulls}")
+        fits = node.description.capacity_bytes is None
+        stage.story.check(
+            f"{found.node_name} {'has room for all' if fits else 'would refuse'}",
+            bool(found.refusals) != fits and bool(found.to_pull) == fits,
+        )
+
+
+async def a_set_is_preloaded_and_pinned(stage: Stage, images: Images) -> None:
+    stage.story.scene("The set is applied: every worker must hold the images")
+    await stage.cluster.kube.create(PINNED_IMAGE_SETS, set_of(RELEASE, images))
+    for name in ("node-1", "node-2"):
+        await stage.until(f"{name} holds {RELEASE}", partial(stage.holds, name, RELEASE))
+        stage.story.check(
+            f"{name} reports generation 1, and its runtime pins all {len(images)} images",
+            await stage.pinned_count(name) == len(images),
+        )
+
+
+async def a_full_node_says_so(stage: Stage) -> None:
+    stage.story.scene("node-3 is short of disk, says so, and holds up nobody")
+
+    async def is_degraded() -> bool:
+        return conditions.is_true((await stage.said("node-3")).conditions, report.DEGRADED)
+
+    await stage.until("node-3 is degraded", is_degraded)
+    said = conditions.find((await stage.said("node-3")).conditions, report.DEGRADED)
+    assert said is not None, "it was there a moment ago, and is never taken away"
+    stage.story.tell(said.message)
+    refused = said.reason == Reason.INSUFFICIENT_STORAGE
+    stage.story.check("its reason is InsufficientStorage", refused)
+    nothing = not await stage.node("node-3").runtime.cri.images()
+    stage.story.check("not an image was pulled to it", nothing)
+
+
+async def two_runtime_classes_live_side_by_side(stage: Stage, images: Images) -> None:
+    stage.story.scene("One image for two runtime classes: the host, and an arm64 virtual machine")
+    kube, image = stage.cluster.kube, images["app-1"]
+    for name in (HOST_CLASS, ARM_CLASS):
+        await kube.create(RUNTIME_CLASSES, {"metadata": {"name": name}, "handler": name})
+    wanted = set_of(GUESTS, {"app-1": image})
+    wanted["spec"]["pinnedImages"][0]["runtimeClassNames"] = [HOST_CLASS, ARM_CLASS]
+    wanted["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": "node-1"}}
+    await kube.create(PINNED_IMAGE_SETS, wanted)
+    await stage.until(f"node-1 holds {GUESTS}", partial(stage.holds, "node-1", GUESTS))
+    runtime = stage.node("node-1").runtime.cri
+    ids = set()
+    for handler in (HOST_CLASS, ARM_CLASS):
+        found = await runtime.image(ImageSpec(image=image, runtime_handler=handler))
+        assert found is not None, "the node holds the set, so the image is there"
+        ids.add(found.id)
+        stage.story.tell(f"{handler:<10} {found.id[:26]}…  pinned: {found.pinned}")
+    stage.story.check("both are there, each with the manifest for its platform", len(ids) == 2)
+
+
+async def a_removed_image_comes_back(stage: Stage, images: Images) -> None:
+    stage.story.scene("Somebody removes a pinned image by hand")
+    runtime, image = stage.node("node-2").runtime.cri, ImageSpec(image=images["app-3"])
+    await runtime.remove(image)
+    stage.story.check("app-3 is gone from node-2", await runtime.image(image) is None)
+
+    async def is_back() -> bool:
+        found = await runtime.image(image)
+        return found is not None and found.pinned
+
+    await stage.until("app-3 is back on node-2", is_back)
+    stage.story.check("it came back by itself, and is pinned again", await is_back())
+
+
+async def a_deleted_set_is_unpinned(stage: Stage, images: Images) -> None:
+    stage.story.scene("The set is deleted: its pins go, its images stay, other sets keep theirs")
+    await stage.cluster.kube.delete(PINNED_IMAGE_SETS, RELEASE)
+
+    async def is_unpinned() -> bool:
+        return await stage.pinned_count("node-2") == 0
+
+    await stage.until("node-2 pins nothing", is_unpinned)
+    kept = await stage.node("node-2").runtime.cri.images()
+    stage.story.check("node-2 pins nothing and still has its images", len(kept) == len(images))
+
+    async def only_other_set() -> bool:
+        return await stage.pinned_count("node-1") == 2
+
+    await stage.until("node-1 pins only what the other set wants", only_other_set)
+    stage.story.check("node-1 still pins both images of the other set", await only_other_set())
+
+
+def set_of(name: str, images: Images) -> dict[str, Any]:
+    return {
+        "apiVersion": PINNED_IMAGE_SETS.api_version,
+        "kind": PINNED_IMAGE_SETS.kind,
+        "metadata": {"name": name, "labels": {group.ROLE_LABEL: "worker"}},
+        "spec": {"pinnedImages": [{"name": reference} for reference in images.values()]},
+    }

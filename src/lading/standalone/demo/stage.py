@@ -1,0 +1,112 @@
+"""What the scenes of the demo share: the cluster, the images, and ways to look and to wait."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from lading.api.machineconfiguration.machine_config_node import (
+    MACHINE_CONFIG_NODES,
+    MachineConfigNodeStatus,
+)
+from lading.kernel import references
+from lading.kernel.feature_gates import DEFAULTS, Gate
+from lading.kernel.platforms import Platform
+from lading.pinned_images.node.types import Settings
+from lading.ports import kube
+from lading.ports.clock import Clock
+from lading.standalone import sample_images
+from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.demo.story import DemoFailed, Story
+from lading.standalone.node import EmbeddedNode, NodeDescription
+from lading.standalone.sample_images import SampleImage
+
+WAIT_SECONDS_MAX = 30.0
+POLL_SECONDS = 0.1
+MIB = 1024 * 1024
+IMAGE_COUNT = 6
+ARM_CLASS = "vm-arm64"
+HOST_CLASS = "native"
+NODES = (
+    NodeDescription(
+        name="node-1",
+        guests={HOST_CLASS: None, ARM_CLASS: Platform(os="linux", architecture="arm64")},
+    ),
+    NodeDescription(name="node-2"),
+    NodeDescription(name="node-3", capacity_bytes=6 * MIB),
+)
+
+
+def options(data: Path) -> Options:
+    """Three nodes, one of them with little disk; what is lost by hand is noticed in a second."""
+    return Options(
+        data=data,
+        nodes=NODES,
+        gates={**DEFAULTS, Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API: True},
+        settings=Settings(
+            round=timedelta(seconds=1),
+            read_back_after=timedelta(milliseconds=200),
+            status_interval_min=timedelta(milliseconds=500),
+        ),
+    )
+
+
+def applications() -> dict[str, SampleImage]:
+    """Images for two platforms each, on one base layer that they all share."""
+    base = {"base": sample_images.noise("base", 2 * MIB)}
+    return {
+        f"app-{number}": sample_images.index(
+            [
+                sample_images.image(
+                    [base, {"app": sample_images.noise(f"{number} {machine}", MIB // 4)}],
+                    platform=Platform(os="linux", architecture=machine),
+                )
+                for machine in ("amd64", "arm64")
+            ]
+        )
+        for number in range(1, IMAGE_COUNT + 1)
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    cluster: StandaloneCluster
+    clock: Clock
+    story: Story
+
+    def node(self, name: str) -> EmbeddedNode:
+        return next(one for one in self.cluster.nodes if one.description.name == name)
+
+    def image(self, name: str, made: SampleImage) -> str:
+        return f"{self.cluster.registry_host}/demo/{name}@{made.digest}"
+
+    async def push(self, name: str, made: SampleImage) -> None:
+        reference = references.parse(f"{self.cluster.registry_host}/demo/{name}:v1")
+        await sample_images.push(self.cluster.registries.client, reference, made)
+
+    async def said(self, name: str) -> MachineConfigNodeStatus:
+        """What the node reports; nothing while nobody has described it yet."""
+        try:
+            return (await self.cluster.kube.get(MACHINE_CONFIG_NODES, name)).status
+        except kube.NotFound:
+            return MachineConfigNodeStatus()
+
+    async def pinned_count(self, name: str) -> int:
+        """One image may be listed for several runtime handlers; it counts once."""
+        images = await self.node(name).runtime.cri.images()
+        return len({image.id for image in images if image.pinned})
+
+    async def holds(self, node: str, image_set: str) -> bool:
+        """The node itself says that it holds and pins the set."""
+        entries = (await self.said(node)).pinned_image_sets
+        return any(
+            entry.name == image_set and 0 < entry.current_generation == entry.desired_generation
+            for entry in entries
+        )
+
+    async def until(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+        deadline = self.clock.monotonic() + WAIT_SECONDS_MAX
+        while not await holds():
+            if self.clock.monotonic() > deadline:
+                raise DemoFailed(f"waited {WAIT_SECONDS_MAX:.0f} s in vain until {what}")
+            await self.clock.sleep(POLL_SECONDS)

@@ -1,0 +1,29 @@
+"""Prints what happens, counts what was checked, and ends when a check does not hold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+class DemoFailed(Exception):
+    """Something that the demo promised did not happen."""
+
+
+@dataclass(slots=True)
+class Story:
+    write: Callable[[str], None]
+    scenes: int = 0
+    checks: int = 0
+
+    def scene(self, title: str) -> None:
+        self.scenes += 1
+        self.write(f"\n{self.scenes}. {title}")
+
+    def tell(self, text: str) -> None:
+        for line in text.rstrip("\n").splitlines():
+            self.write(f"   {line}")
+
+    def check(self, claim: str, holds: bool) -> None:
+        if not holds:
+            raise DemoFailed(f"this was to be so, but is not: {claim}")
+        self.checks += 1
+        self.write(f"   ✓ {claim}")
