@@ -15,6 +15,10 @@ _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 _RBAC = "rbac.authorization.k8s.io"
 
 
+_CORE_GROUPS = ("", "apps", "batch")
+"""Their kinds take only finalizers that are known or fully qualified; others take any name."""
+
+
 def _namespace_name(name: str) -> list[str]:
     return ["must not contain dots"] if "." in name else names.dns_1123_label(name)
 
@@ -38,7 +42,7 @@ def problems(group: str, kind: str, document: Document) -> list[Cause]:
         *_name(metadata, rule),
         *_labels(metadata.get("labels")),
         *_annotations(metadata.get("annotations")),
-        *_finalizers(metadata.get("finalizers")),
+        *_finalizers(metadata.get("finalizers"), only_known=group in _CORE_GROUPS),
         *_owners(metadata.get("ownerReferences")),
     ]
 
@@ -73,12 +77,12 @@ def _annotations(annotations: Any) -> Iterator[Cause]:
         yield causes.too_long("metadata.annotations", ANNOTATIONS_BYTES_MAX)
 
 
-def _finalizers(finalizers: Any) -> Iterator[Cause]:
+def _finalizers(finalizers: Any, *, only_known: bool) -> Iterator[Cause]:
     for index, name in enumerate(finalizers or ()):
         sentences = names.qualified_name(name)
         for sentence in sentences:
             yield causes.invalid("metadata.finalizers", name, sentence)
-        if not sentences and "/" not in name and name not in _STANDARD_FINALIZERS:
+        if only_known and not sentences and "/" not in name and name not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield causes.invalid(f"metadata.finalizers[{index}]", name, detail)
 

@@ -46,11 +46,12 @@ class MemoryStorage:
         if at < self.compacted:
             raise Compacted(revision=at, oldest=self.compacted)
         shelf = self._shelves.get(resource, _Shelf())
-        start = bisect.bisect_right(shelf.names, after) if after is not None else 0
+        start = bisect.bisect_left(shelf.names, (namespace, ""))
+        end = bisect.bisect_left(shelf.names, (f"{namespace}\0", "")) if namespace else None
+        if after is not None:
+            start = bisect.bisect_right(shelf.names, after)
         found = []
-        for name in shelf.names[start:]:
-            if namespace and name[0] != namespace:
-                continue
+        for name in shelf.names[start:end]:
             change = _version_at(shelf.versions[name], at)
             if change is not None and not change.deleted:
                 found.append(change.record)
@@ -149,5 +150,7 @@ def _revision(change: Change) -> int:
 
 
 def _version_at(versions: Sequence[Change], revision: int) -> Change | None:
+    if versions[-1].revision <= revision:
+        return versions[-1]
     position = bisect.bisect_right(versions, revision, key=_revision)
     return versions[position - 1] if position else None
