@@ -1,5 +1,6 @@
 """Credential plugins, as real commands: when they are asked, what they are told, how they fail."""
 
+import asyncio
 import json
 import stat
 import sys
@@ -98,6 +99,23 @@ async def test_a_plugin_is_asked_again_when_its_token_was_refused(script: Script
     async with stand.running(refuse, stand.config_map()) as server:
         await get_times(1, server.url, script.plugin(), HurryingClock())
         assert server.authorizations() == ["Bearer stale", "Bearer fresh"]
+
+
+async def test_many_refused_requests_ask_the_plugin_once(script: Script) -> None:
+    async def refuse_the_stale(request: web.BaseRequest) -> web.Response:
+        if request.headers["authorization"] == "Bearer stale":
+            script.prints(token="fresh")
+            return web.Response(status=401)
+        return web.json_response({"metadata": {"name": "one"}})
+
+    script.prints(token="stale")
+    async with stand.running(refuse_the_stale) as server:
+        connection = Connection(server=server.url, user=User(exec_plugin=script.plugin()))
+        async with NetworkExchange(connection, HurryingClock()) as network:
+            client = KubeClient(network)
+            gets = (client.get(CONFIG_MAPS, "one", namespace="default") for _ in range(10))
+            assert len(await asyncio.gather(*gets)) == 10
+    assert len(script.told()) == 2
 
 
 async def test_a_plugin_may_give_a_certificate(script: Script, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from lading.adapters.kube.limiter import (
 )
 from lading.adapters.kube.retry import Retrying
 from lading.ports.clock import Clock
+from lading.ports.http import Exchange
 
 
 def find(
@@ -42,10 +43,12 @@ async def connect(
     requests_per_second: float = REQUESTS_PER_SECOND,
     burst_requests: int = BURST_REQUESTS,
     on_warning: Callable[[str], None] = client.ignore_warning,
+    measured: Callable[[Exchange], Exchange] = lambda exchange: exchange,
 ) -> AsyncIterator[KubeClient]:
+    """`measured` stands between the network and everything that waits or tries again."""
     bucket = TokenBucket(clock, per_second=requests_per_second, burst=burst_requests)
     async with NetworkExchange(connection, clock) as network:
-        exchange = Retrying(RateLimited(network, bucket), clock)
+        exchange = Retrying(RateLimited(measured(network), bucket), clock)
         yield KubeClient(exchange, on_warning=on_warning)
 
 

@@ -1,7 +1,7 @@
 """The headers and the certificate that prove who we are, fresh for every request.
 
 A token file is read again now and then, because somebody rotates it; a plugin decides by itself
-how long its credential is good. `forget` is called when the server refused what we sent.
+how long its credential is good. What the server refused is forgotten, and asked for anew.
 """
 
 import base64
@@ -39,12 +39,16 @@ class Credentials:
         self._plugin = PluginCredentials(user.exec_plugin, clock) if user.exec_plugin else None
         self._token_file = _TokenFile(user.token_file, clock) if user.token_file else None
         self._impersonation = tuple(_impersonation_headers(user.impersonation))
+        self._newest: Proof | None = None
 
     @property
     def can_be_refreshed(self) -> bool:
         return self._plugin is not None or self._token_file is not None
 
-    def forget(self) -> None:
+    def forget(self, refused: Proof) -> None:
+        """Of many requests that were refused with one proof, the first makes a fresh one."""
+        if refused != self._newest:
+            return
         if self._plugin is not None:
             self._plugin.forget()
         if self._token_file is not None:
@@ -59,7 +63,8 @@ class Credentials:
                 certificate_pem=issued.client_certificate_data, key_pem=issued.client_key_data
             )
         authorization = self._authorization(token or (issued.token if issued else ""))
-        return Proof(headers=authorization + self._impersonation, certificate=certificate)
+        self._newest = Proof(headers=authorization + self._impersonation, certificate=certificate)
+        return self._newest
 
     def _authorization(self, token: str) -> Headers:
         if token:

@@ -20,7 +20,7 @@ from yarl import URL
 import lading
 from lading.adapters.kube import errors, proxies, retry, tls
 from lading.adapters.kube.connection import Connection
-from lading.adapters.kube.credentials import Credentials
+from lading.adapters.kube.credentials import Credentials, Proof
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.http import Request, Response
@@ -79,17 +79,19 @@ class NetworkExchange:
         await self._session.close()
 
     async def __call__(self, request: Request) -> Response:
-        response = await self._send(request)
+        proof = await self._credentials.proof()
+        response = await self._send(request, proof)
         if response.status == _UNAUTHORIZED and self._credentials.can_be_refreshed:
-            self._credentials.forget()
-            response = await self._send(request)
+            self._credentials.forget(proof)
+            response = await self._send(request, await self._credentials.proof())
         return response
 
-    async def _send(self, request: Request) -> Response:
+    async def _send(self, request: Request, proof: Proof) -> Response:
         with _translated(request, self._connection.server):
-            response = await self._start(request)
+            response = await self._start(request, proof)
             headers = {name.lower(): value for name, value in response.headers.items()}
-            headers["warning"] = ", ".join(response.headers.getall("warning", []))
+            if "warning" in headers:
+                headers["warning"] = ", ".join(response.headers.getall("warning"))
             if response.status == _OK and _is_watch(request):
                 stream = _Stream(response, request, self._connection.server)
                 return Response(status=response.status, headers=headers, body=stream)
@@ -97,9 +99,8 @@ class NetworkExchange:
                 body = await response.read()
         return Response(status=response.status, headers=headers, body=body)
 
-    async def _start(self, request: Request) -> aiohttp.ClientResponse:
+    async def _start(self, request: Request, proof: Proof) -> aiohttp.ClientResponse:
         assert self._session is not None, "use `async with` before sending"
-        proof = await self._credentials.proof()
         headers = CIMultiDict(request.headers)
         if not self._connection.compression:
             headers["accept-encoding"] = "identity"
