@@ -71,8 +71,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         {"ios": True},
         [
             (
-                'spec.ios: Invalid value: "boolean": spec.ios in body must be of type integer,string: '
-                '"boolean"'
+                'spec.ios: Invalid value: "boolean": '
+                'spec.ios in body must be of type integer,string: "boolean"'
             )
         ],
     ),
@@ -96,8 +96,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         {"when": "yesterday"},
         [
             (
-                'spec.when: Invalid value: "yesterday": spec.when in body must be of type date-time: '
-                '"yesterday"'
+                'spec.when: Invalid value: "yesterday": '
+                'spec.when in body must be of type date-time: "yesterday"'
             )
         ],
     ),
@@ -106,8 +106,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         {"one": {"a": 1, "b": 2}},
         [
             (
-                '<nil>: Invalid value: "": "spec.one" must validate one and only one schema (oneOf). '
-                "Found 2 valid alternatives"
+                '<nil>: Invalid value: "": "spec.one" must validate one and only one schema '
+                "(oneOf). Found 2 valid alternatives"
             )
         ],
     ),

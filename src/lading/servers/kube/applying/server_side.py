@@ -14,7 +14,7 @@ from lading.servers.kube.applying import owners, paths, typed
 from lading.servers.kube.applying.errors import ApplyConflict, ApplyError, Conflict
 from lading.servers.kube.applying.owners import Manager, Owned, Owners
 from lading.servers.kube.applying.paths import Path, Paths
-from lading.servers.kube.schema import structural
+from lading.servers.kube.schema import causes, structural
 from lading.servers.kube.schema.causes import Reason
 from lading.servers.kube.schema.nodes import Document, Schema
 

@@ -134,24 +134,20 @@ def _interleaved(live: list[str], applied: list[str]) -> list[str]:
 
 
 def remove(schema: Schema, document: Document, gone: Paths) -> Document:
-    """The document without the given paths; what becomes empty by that goes too."""
-    removed = _remove(schema, document, paths.tree(gone))
-    return removed if isinstance(removed, dict) else {}
+    """The document without the given paths; what becomes empty by that stays, empty."""
+    removed: Document = _remove(schema, document, paths.tree(gone))
+    return removed
 
 
 def _remove(schema: Schema, value: Any, gone: Tree) -> Any:
     parts = children(schema, value)
-    if parts is None or not value:
+    if parts is None:
         return value
-    left = [
-        (element, _remove(below, inner, gone[element]) if element in gone else inner)
+    left = {
+        element: _remove(below, inner, gone[element]) if element in gone else inner
         for element, (below, inner) in parts.items()
         if "." not in gone.get(element, ())
-    ]
+    }
     if isinstance(value, list):
-        return [inner for _, inner in left] or None
-    return {
-        element[2:]: inner
-        for element, inner in left
-        if inner is not None or value.get(element[2:]) is None
-    } or None
+        return list(left.values())
+    return {element.removeprefix("f:"): inner for element, inner in left.items()}
