@@ -1,0 +1,125 @@
+"""Pins outlive the runtime and the agent: both are started anew and still know them."""
+
+import asyncio
+import pathlib
+import secrets
+from collections.abc import Callable
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.cri import client as cri_client
+from lading.adapters.cri import crio_reload
+from lading.adapters.cri.client import CriClient
+from lading.adapters.cri.crio_config import CrioConfig
+from lading.adapters.cri.pins_containerd import ContainerdPins
+from lading.adapters.cri.pins_crio import CrioPins
+from lading.adapters.registry import client as registry_client
+from lading.kernel import references
+from lading.ports import cri
+from lading.ports.cri import HeldPin, ImageSpec, Pin, Pins
+from lading.standalone import sample_images
+from tests.real.bed import containerd, crio, registry, runtime, sandbox
+from tests.real.bed.processes import Process
+
+ANSWER_SECONDS_MAX = 30.0
+
+
+@pytest.mark.components("containerd", "registry")
+@pytest.mark.parametrize("version", ["2.3", "1.7"])
+async def test_pins_of_containerd_are_still_in_force(
+    version: str, registry_3_1: registry.Registry
+) -> None:
+    with sandbox.sandbox() as place:
+        running = containerd.start(place, version, registries=[registry_3_1])
+        async with cri_client.channel_to(running.endpoint) as channel:
+            client = CriClient(channel)
+
+            def new_driver(_: int) -> Pins:
+                return ContainerdPins(channel, client)
+
+            await check(place, running, registry_3_1.host, client, new_driver)
+
+
+@pytest.mark.components("cri-o", "registry")
+async def test_pins_of_crio_are_still_in_force(
+    registry_3_1: registry.Registry, tmp_path: pathlib.Path
+) -> None:
+    with sandbox.sandbox() as place:
+        running = crio.start(place, registries=[registry_3_1])
+        main_file = running.conf_dir.parent / "crio.conf"
+        async with cri_client.channel_to(running.endpoint) as channel:
+            client = CriClient(channel)
+
+            def new_driver(process_id: int) -> Pins:
+                return CrioPins(
+                    client,
+                    config=CrioConfig(main_file=main_file, drop_in_folder=running.conf_dir),
+                    state_file=tmp_path / "pins.json",
+                    reload=crio_reload.by_signal(process_id),
+                    clock=SystemClock(),
+                )
+
+            await check(place, running, registry_3_1.host, client, new_driver)
+
+
+async def check(
+    place: sandbox.Sandbox,
+    running: runtime.Runtime,
+    host: str,
+    client: CriClient,
+    new_driver: Callable[[int], Pins],
+) -> None:
+    pin = await pulled(client, host)
+    await new_driver(running.pid).hold([pin])
+    process = restarted(place, running.pid)
+    await answered(client)
+    driver = new_driver(process.pid)
+    assert await driver.held() == (HeldPin(pin=pin, effective=True),)
+    await driver.hold([])
+    assert await driver.held() == ()
+    await unpinned(client, pin.image_id)
+
+
+async def pulled(client: CriClient, host: str) -> Pin:
+    sample = sample_images.image([{"unique": secrets.token_bytes(16)}])
+    name = references.parse(f"{host}/restart/{secrets.token_hex(6)}:1")
+    async with registry_client.connect(SystemClock()) as registries:
+        by_digest = await sample_images.push(registries, name, sample)
+    image_id = await client.pull(ImageSpec(image=str(by_digest)))
+    return Pin(image=str(by_digest), image_id=image_id, owners=("blue", "green"))
+
+
+def restarted(place: sandbox.Sandbox, process_id: int) -> Process:
+    """Stops the program and starts it with the same arguments and the same environment."""
+    (process,) = (each for each in place.started if each.pid == process_id)
+    arguments, environment = (
+        pathlib.Path(f"/proc/{process_id}/{name}").read_text().rstrip("\0").split("\0")
+        for name in ("cmdline", "environ")
+    )
+    process.stop()
+    place.started.remove(process)
+    variables = dict(variable.split("=", 1) for variable in environment)
+    return place.start(process.name, arguments, **variables)
+
+
+async def unpinned(client: CriClient, image_id: str) -> None:
+    """CRI-O reloads in its own time."""
+    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+        while True:
+            image = await client.image(ImageSpec(image=image_id))
+            assert image is not None
+            if not image.pinned:
+                return
+            await asyncio.sleep(0.1)
+
+
+async def answered(client: CriClient) -> None:
+    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+        while True:
+            try:
+                await client.images()
+            except cri.Transient:
+                await asyncio.sleep(0.1)
+            else:
+                return
