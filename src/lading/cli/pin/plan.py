@@ -14,7 +14,7 @@ from lading.cli.documents import UnreadableDocument
 from lading.kernel import feature_gates, quantities
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import Settings
-from lading.wiring import host, this_host
+from lading.wiring import this_host, without_cluster
 
 
 @click.command(name="plan")
@@ -51,7 +51,7 @@ async def _plan(sets: list[PinnedImageSet], endpoints: tuple[str, ...]) -> None:
     previews = []
     for endpoint in endpoints:
         async with this_host.open_parts(endpoint, clock, state_folder=_state_folder()) as parts:
-            desired = host.desired_of(
+            desired = without_cluster.desired_of(
                 name_of(endpoint, endpoints),
                 sets,
                 handlers=None,
@@ -59,7 +59,7 @@ async def _plan(sets: list[PinnedImageSet], endpoints: tuple[str, ...]) -> None:
                 now=clock.now(),
             )
             previews.append(
-                await host.preview(parts, desired, clock, gates=feature_gates.parse(""))
+                await without_cluster.preview(parts, desired, clock, gates=feature_gates.parse(""))
             )
     click.echo(rendered(previews), nl=False)
 

@@ -16,7 +16,7 @@ from lading.pinned_images.node.types import Reason, Settings
 from lading.ports.cri import ImageSpec
 from lading.standalone.demo import stage as stages
 from lading.standalone.demo.stage import ARM_CLASS, HOST_CLASS, Stage
-from lading.wiring import host
+from lading.wiring import without_cluster
 
 RELEASE = "release-1"
 GUESTS = "virtual-machines"
@@ -41,14 +41,14 @@ async def a_set_is_planned(stage: Stage, images: Images) -> None:
     stage.story.scene("Before anything is applied: what would each node pull, and does it fit?")
     wanted = msgspec.convert(set_of(RELEASE, images), PinnedImageSet)
     for node in stage.cluster.nodes:
-        desired = host.desired_of(
+        desired = without_cluster.desired_of(
             node.description.name,
             [wanted],
             handlers=None,
             settings=Settings(),
             now=stage.clock.now(),
         )
-        found = await host.preview(node.parts, desired, stage.clock, gates=DEFAULTS)
+        found = await without_cluster.preview(node.parts, desired, stage.clock, gates=DEFAULTS)
         shown = quantities.format_bytes
         pulls = f"{len(found.to_pull)} images, {shown(found.pull_bytes)} to pull"
         stage.story.tell(f"{found.node_name}: {found.refusals[0] if found.refusals else pulls}")
