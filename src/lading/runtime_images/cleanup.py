@@ -25,9 +25,10 @@ from lading.runtime_images.types import (
 
 def plan(observed: Observed, resolutions: Collection[Resolution], now: datetime) -> RemovalPlan:
     """`resolutions` name the images that were pulled by digest for a handler."""
+    pulled = {resolution.pulled for resolution in resolutions}
 
     def is_for_default_handler(image: Image, _: Facts) -> Finding | None:
-        if image.runtime_handler or any(names.goes_by(image, each.pulled) for each in resolutions):
+        if image.runtime_handler or not pulled.isdisjoint(names.names_of(image)):
             return None
         return Reason.DEFAULT_HANDLER, "it was pulled for no runtime handler"
 

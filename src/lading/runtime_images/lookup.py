@@ -15,7 +15,7 @@ async def find(runtime: Cri, document: Document, spec: ImageSpec) -> Image | Non
     if found is None or found.runtime_handler == spec.runtime_handler:
         return found
     pulled = await _pulled_by_digest(document, spec.runtime_handler)
-    if any(names.goes_by(found, name) for name in pulled.values()):
+    if not names.names_of(found).isdisjoint(pulled.values()):
         return found
     wanted = pulled.get(_qualified(spec.image))
     return await runtime.image(ImageSpec(image=wanted)) if wanted else None

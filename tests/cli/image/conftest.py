@@ -15,7 +15,7 @@ from tests.runtime_images.conftest import Stand, stand
 __all__ = ["stand"]
 
 GATE = "RuntimeClassInImageCriApi=true"
-_PROGRAM = "from lading.cli.image import command; command(prog_name='lading image')"
+_PROGRAM = "from lading.cli.main import main; main()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ async def _run(stand: Stand, *arguments: str) -> Result:
         "LADING_GUEST_PLATFORMS": str(stand.folder / "guest-platforms.toml"),
     }
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _PROGRAM, *arguments,
+        sys.executable, "-c", _PROGRAM, "image", *arguments,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environment,
     )  # fmt: skip
     output, errors = await process.communicate()

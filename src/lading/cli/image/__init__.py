@@ -1,8 +1,8 @@
 """`lading image`: the images of one container runtime, in the way of crictl, by runtime class."""
 
-import importlib
-
 import click
+
+from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
     "pull": "Pull an image, for a runtime class if one is named.",
@@ -15,26 +15,7 @@ _COMMANDS = {
 }
 
 
-class _ImageCommands(click.Group):
-    """Finds each command in the module of its name, imported when it is called for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module(f"lading.cli.image.{cmd_name}")
-        command = module.command
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-
-@click.group(name="image", cls=_ImageCommands)
+@click.group(name="image", cls=LazyGroup, package="lading.cli.image", commands=_COMMANDS)
 def command() -> None:
     """Pull, list, remove and collect the images of a container runtime, by runtime class.
 

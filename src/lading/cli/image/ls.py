@@ -95,10 +95,9 @@ def _order(image: Image) -> tuple[str, str]:
 
 def _handlers(image: Image, resolutions: Iterable[Resolution]) -> list[str]:
     """The handler that the runtime keeps it for, and those for which it was pulled by digest."""
+    own_names = names.names_of(image)
     by_digest = {
-        resolution.runtime_handler
-        for resolution in resolutions
-        if names.goes_by(image, resolution.pulled)
+        resolution.runtime_handler for resolution in resolutions if resolution.pulled in own_names
     }
     return [image.runtime_handler, *sorted(by_digest)]
 

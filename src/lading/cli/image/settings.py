@@ -70,7 +70,11 @@ class Settings:
             )
         if runtime.startswith(HANDLER_PREFIX):
             return runtime.removeprefix(HANDLER_PREFIX)
-        async with wiring.open_cluster(self.kubeconfig) as cluster:
+        # The client of the cluster is slow to import, and most commands need none.
+        from lading.cli.connection import Target
+
+        target = Target(kubeconfig=self.kubeconfig, context="", namespace="")
+        async with target.open() as cluster:
             return await classes.handler_of(cluster, runtime)
 
 
