@@ -2,15 +2,21 @@
 
 import asyncio
 import os
+from pathlib import Path
 
 from lading.ports.cri import Cri
 from lading.ports.disk import Space
 
 
 class MachineDisk:
+    """Paths are the host's; `root` is where the host is mounted."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
     async def space(self, path: str) -> Space | None:
         try:
-            found = await asyncio.to_thread(os.statvfs, path)
+            found = await asyncio.to_thread(os.statvfs, self._root / path.lstrip("/"))
         except OSError:
             return None
         return Space(

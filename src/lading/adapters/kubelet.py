@@ -4,12 +4,12 @@ Needs `get` on `nodes/configz` and nothing more. Its certificate is usually self
 not verified; that is why the address must be on this machine, where nobody can stand between.
 """
 
-from collections.abc import Callable
-
 import aiohttp
 import msgspec
 import structlog
 
+from lading.adapters.kube.credentials import Credentials
+from lading.adapters.kube.errors import CredentialsFailed
 from lading.ports.clock import Clock
 from lading.ports.kubelet import KubeletLimits
 
@@ -32,13 +32,20 @@ class _Answer(msgspec.Struct):
 
 
 class LoopbackKubelet:
+    """Shows the kubelet the token that the API server gave us, and no client certificate."""
+
     def __init__(
-        self, session: aiohttp.ClientSession, clock: Clock, *, port: int, token: Callable[[], str]
+        self,
+        session: aiohttp.ClientSession,
+        clock: Clock,
+        *,
+        port: int,
+        credentials: Credentials,
     ) -> None:
         self._session = session
         self._clock = clock
         self._url = f"https://127.0.0.1:{port}/configz"
-        self._token = token
+        self._credentials = credentials
         self._limits = KubeletLimits()
         self._asked_at: float | None = None
 
@@ -50,22 +57,38 @@ class LoopbackKubelet:
         return self._limits
 
     async def _ask(self) -> KubeletLimits:
-        headers = {"Authorization": f"Bearer {self._token()}"}
-        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS_MAX)
         try:
-            async with self._session.get(
-                self._url, headers=headers, timeout=timeout, ssl=False, allow_redirects=False
-            ) as response:
-                response.raise_for_status()
-                content = await response.content.read(ANSWER_BYTES_MAX)
+            content = await self._configz()
             found = msgspec.json.decode(content, type=_Answer).kubeletconfig
-        except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError) as error:
+        except (
+            aiohttp.ClientError,
+            CredentialsFailed,
+            TimeoutError,
+            msgspec.DecodeError,
+        ) as error:
             log.warning("kubelet limits unknown, its defaults are assumed", error=str(error))
             return KubeletLimits()
         return KubeletLimits(
             image_gc_high_threshold_percent=found.image_gc_high_threshold_percent,
             eviction_hard=found.eviction_hard,
         )
+
+    async def _configz(self) -> bytes:
+        proof = await self._credentials.proof()
+        async with self._session.get(
+            self._url,
+            headers=proof.headers,
+            timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS_MAX),
+            ssl=False,
+            allow_redirects=False,
+        ) as response:
+            response.raise_for_status()
+            content = bytearray()
+            async for piece in response.content.iter_any():
+                content += piece
+                if len(content) > ANSWER_BYTES_MAX:
+                    break  # what is cut off cannot be decoded, so the defaults are assumed
+        return bytes(content)
 
 
 class FixedLimits:

@@ -18,7 +18,7 @@ import click
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.connection import ConfigurationError
+from lading.adapters.kube.connection import ConfigurationError, Connection
 
 DEFAULT_DATA = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "lading"
 
@@ -31,15 +31,15 @@ class Target:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[KubeClient]:
-        found = self._found()
+        found = self.found()
         async with connect.connect(found, SystemClock(), on_warning=_warn) as client:
             yield client
 
     @property
     def default_namespace(self) -> str:
-        return self.namespace or self._found().namespace or "default"
+        return self.namespace or self.found().namespace or "default"
 
-    def _found(self) -> Any:
+    def found(self) -> Connection:
         try:
             return connect.find(
                 os.environ, file=self.kubeconfig, context=self.context, namespace=self.namespace

@@ -1,10 +1,10 @@
 """Reads what is installed, applies what the plan says, and waits until it is served."""
 
 from lading.api import catalogue
-from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.installation import check
 from lading.installation.plan import ApplyDefinition, plan
 from lading.kernel.planning import Plan
-from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 
@@ -19,13 +19,7 @@ class NotEstablished(Exception):
 
 async def install(api: Kube, clock: Clock) -> Plan:
     """Installs every kind of ours; returns the plan, whose notes name the kinds of others."""
-    existing: dict[str, CustomResourceDefinition] = {}
-    for definition in catalogue.DEFINITIONS:
-        try:
-            existing[definition.name] = await api.get(CUSTOM_RESOURCE_DEFINITIONS, definition.name)
-        except kube.NotFound:
-            continue
-    found = plan(catalogue.DEFINITIONS, existing)
+    found = plan(catalogue.DEFINITIONS, await check.installed(api))
     for action in found.actions:
         assert isinstance(action, ApplyDefinition)
         await api.apply(

@@ -31,7 +31,7 @@ def plan(
         elif is_ours(found):
             actions.append(ApplyDefinition(definition=definition, because="it may be older"))
         else:
-            notes.append(_foreign(definition, found))
+            notes.append(foreign(definition, found))
     return Plan(actions=tuple(actions), notes=tuple(notes))
 
 
@@ -39,11 +39,14 @@ def is_ours(found: CustomResourceDefinition) -> bool:
     return found.metadata.labels.get(OWNER_LABEL) == OWNER
 
 
-def _foreign(definition: Definition, found: CustomResourceDefinition) -> str:
-    served = {version.name for version in found.spec.versions if version.served}
+def served(found: CustomResourceDefinition) -> frozenset[str]:
+    return frozenset(version.name for version in found.spec.versions if version.served)
+
+
+def foreign(definition: Definition, found: CustomResourceDefinition) -> str:
     wanted = definition.versions[-1]
     kept = f"{definition.name} belongs to somebody else and is left as it is"
-    if wanted in served:
+    if wanted in served(found):
         return kept
-    offered = ", ".join(sorted(served)) or "none"
+    offered = ", ".join(sorted(served(found))) or "none"
     return f"{kept}; Lading needs its version {wanted}, but it serves {offered}"

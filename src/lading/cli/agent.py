@@ -1,0 +1,175 @@
+"""`lading agent`: keeps the images of one node; `--cleanup` takes back what it pinned there."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from lading.adapters.clock import SystemClock
+from lading.cli import connection
+from lading.cli.connection import Target
+from lading.cli.process import Process, process_options
+from lading.kernel import durations, feature_gates
+from lading.kernel.errors import Malformed
+from lading.kernel.feature_gates import Gate
+from lading.pinned_images.node.types import Settings
+from lading.wiring import agent, host
+from lading.wiring.host import Host
+from lading.wiring.runtimes import open_runtime
+
+PROGRESS_PATH = "/pinned-images"
+KUBELET_PORT = 10250
+DEFAULTS = Settings()
+T = TypeVar("T")
+
+
+def _read(parse: Callable[[str], T]) -> Callable[[click.Context, click.Parameter, str], T]:
+    """What an option means, or a sentence that says what was expected."""
+
+    def read(_context: click.Context, _parameter: click.Parameter, text: str) -> T:
+        try:
+            return parse(text)
+        except Malformed as error:
+            raise click.BadParameter(str(error)) from error
+
+    return read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    node_name: str
+    host: Host
+    settings: Settings
+    gates: Mapping[Gate, bool]
+
+
+@click.command(name="agent")
+@click.option("--node-name", envvar="NODE_NAME", required=True, help="The Node of this machine.")
+@click.option(
+    "--runtime-endpoint",
+    envvar="CONTAINER_RUNTIME_ENDPOINT",
+    default="unix:///run/containerd/containerd.sock",
+    show_default=True,
+    help="Socket of the container runtime.",
+)
+@click.option(
+    "--host-root",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("/"),
+    show_default=True,
+    help="Where the files of the host are mounted.",
+)
+@click.option(
+    "--state-folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("/var/lib/lading"),
+    show_default=True,
+    help="What must survive a restart.",
+)
+@click.option(
+    "--kubelet-port",
+    type=click.IntRange(1, 65535),
+    default=KUBELET_PORT,
+    show_default=True,
+    help="Where the kubelet of this machine tells its limits.",
+)
+@click.option(
+    "--pulls-at-once",
+    type=click.IntRange(1, 100),
+    default=DEFAULTS.pulls_at_once_max,
+    show_default=True,
+    help="Pulls in flight; a control plane node has at most 2.",
+)
+@click.option(
+    "--expansion-factor",
+    type=click.FloatRange(1, 10),
+    default=DEFAULTS.expansion_factor,
+    show_default=True,
+    help="Bytes on disk per byte pulled.",
+)
+@click.option(
+    "--round",
+    "round_",
+    callback=_read(durations.parse),
+    default=durations.format_duration(DEFAULTS.round),
+    show_default=True,
+    help="How often the runtime is looked at when nothing changes in the cluster.",
+)
+@click.option(
+    "--feature-gates",
+    "gates",
+    callback=_read(feature_gates.parse),
+    default="",
+    help="Name=true,Other=false; PinnedImages=false unpins everything that is ours.",
+)
+@click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")
+@connection.target_options
+@process_options
+def command(
+    node_name: str,
+    runtime_endpoint: str,
+    host_root: Path,
+    state_folder: Path,
+    kubelet_port: int,
+    pulls_at_once: int,
+    expansion_factor: float,
+    round_: timedelta,
+    gates: Mapping[Gate, bool],
+    cleanup: bool,
+    target: Target,
+    process: Process,
+) -> None:
+    """Run the agent of a node, which pulls and pins what the cluster wants there."""
+    options = _Options(
+        node_name=node_name,
+        host=Host(
+            runtime_endpoint=runtime_endpoint,
+            state_folder=state_folder,
+            kubelet_port=kubelet_port,
+            root=host_root,
+        ),
+        settings=Settings(
+            pulls_at_once_max=pulls_at_once, expansion_factor=expansion_factor, round=round_
+        ),
+        gates=gates,
+    )
+    connection.run(_cleanup(options.host) if cleanup else _run(options, target, process))
+
+
+async def _run(options: _Options, target: Target, process: Process) -> None:
+    clock, found = SystemClock(), target.found()
+    async with (
+        process.open_kube(found) as kube,
+        host.open_host(options.host, found, clock) as parts,
+        agent.open_agent(
+            parts,
+            node_name=options.node_name,
+            kube=kube,
+            clock=clock,
+            metrics=process.metrics,
+            gates=options.gates,
+            settings=options.settings,
+            chance=random.SystemRandom(),
+        ) as made,
+    ):
+        await process.run(made, pages={PROGRESS_PATH: made.reconciler.progress})
+
+
+async def _cleanup(place: Host) -> None:
+    """Needs the runtime only: it works when the cluster is gone."""
+    async with open_runtime(
+        place.runtime_endpoint,
+        SystemClock(),
+        state_folder=place.state_folder,
+        host_root=place.root,
+    ) as runtime:
+        refusal = await runtime.pins.cannot_pin()
+        if refusal is not None:
+            raise refusal
+        held = await runtime.pins.held()
+        await runtime.pins.hold(())
+        click.echo(f"unpinned {len(held)} images")

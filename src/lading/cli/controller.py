@@ -1,0 +1,48 @@
+"""`lading controller`: the cluster's controllers, one of several replicas leading at a time."""
+
+import random
+import socket
+import uuid
+
+import click
+
+from lading.adapters.clock import SystemClock
+from lading.cli import connection
+from lading.cli.connection import Target
+from lading.cli.process import Process, process_options
+from lading.loop.election import Elector
+from lading.ports.kube import Kube
+from lading.wiring import controller
+
+
+@click.command(name="controller")
+@connection.target_options
+@process_options
+def command(target: Target, process: Process) -> None:
+    """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
+    connection.run(_run(target, process))
+
+
+async def _run(target: Target, process: Process) -> None:
+    clock, chance = SystemClock(), random.SystemRandom()
+    async with process.open_kube(target.found()) as kube:
+        runtime = controller.controllers(
+            kube=kube,
+            clock=clock,
+            metrics=process.metrics,
+            chance=chance,
+            elector=_elector(kube, target.default_namespace, process, chance),
+        )
+        await process.run(runtime)
+
+
+def _elector(kube: Kube, namespace: str, process: Process, chance: random.Random) -> Elector:
+    return Elector(
+        kube=kube,
+        clock=SystemClock(),
+        chance=chance,
+        metrics=process.metrics,
+        namespace=namespace,
+        name=controller.LEASE_NAME,
+        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+    )

@@ -1,0 +1,120 @@
+"""What every long-running command shares: its options, its logs, its endpoint, its way to end."""
+
+import asyncio
+import functools
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import structlog
+from prometheus_client import CollectorRegistry
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.connection import Connection
+from lading.installation import check
+from lading.loop import tasks
+from lading.loop.runtime import Runtime
+from lading.observability import endpoint, logs, requests
+from lading.observability.endpoint import NO_PAGES, Pages
+from lading.observability.logs import LogFormat
+from lading.observability.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """One long-running command, as far as others see it."""
+
+    metrics_host: str
+    metrics_port: int
+    metrics: Metrics
+
+    @asynccontextmanager
+    async def open_kube(self, connection: Connection) -> AsyncIterator[KubeClient]:
+        """A client of a cluster that knows our kinds."""
+        async with connect.connect(
+            connection,
+            SystemClock(),
+            on_warning=lambda text: log.warning("API server", warning=text),
+            measured=lambda exchange: requests.measured(exchange, self.metrics),
+        ) as kube:
+            for note in await check.require(kube):
+                log.warning("foreign kind", note=note)
+            yield kube
+
+    async def run(self, runtime: Runtime, *, pages: Pages = NO_PAGES) -> None:
+        """Until a signal asks us to end; then everything stops in its order."""
+        async with endpoint.serve(
+            host=self.metrics_host,
+            port=self.metrics_port,
+            registry=self.metrics.registry,
+            waiting_for=runtime.informers.unsynced,
+            pages=pages,
+        ) as url:
+            log.info("serving", url=url)
+            await until_signalled(runtime.run())
+        log.info("stopped")
+
+
+async def until_signalled(work: Coroutine[Any, Any, None]) -> None:
+    """Runs the work until it ends, or until Ctrl-C or a termination cancels it."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with tasks.started(work) as working, tasks.started(stopped.wait()) as stopping:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            _raise_the_first(working)
+
+
+def _raise_the_first(work: asyncio.Task[None]) -> None:
+    """One error says more than the groups it came in."""
+    error = work.exception()
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if error is not None:
+        raise error
+
+
+def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the shared options, sets up the logs, and hands the rest over as `process`."""
+
+    @click.option("--metrics-host", default="127.0.0.1", show_default=True)
+    @click.option(
+        "--metrics-port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        help="/metrics, /healthz and /readyz; 0 takes a free port and logs it.",
+    )
+    @click.option("--log-level", default="info", show_default=True)
+    @click.option(
+        "--log-format",
+        type=click.Choice([one.value for one in LogFormat]),
+        default=LogFormat.JSON.value,
+        show_default=True,
+    )
+    @functools.wraps(command)
+    def with_process(
+        *args: Any,
+        metrics_host: str,
+        metrics_port: int,
+        log_level: str,
+        log_format: str,
+        **more: Any,
+    ) -> Any:
+        logs.configure(LogFormat(log_format), log_level)
+        process = Process(
+            metrics_host=metrics_host,
+            metrics_port=metrics_port,
+            metrics=Metrics(CollectorRegistry()),
+        )
+        return command(*args, process=process, **more)
+
+    return with_process
