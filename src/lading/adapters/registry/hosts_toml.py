@@ -134,11 +134,11 @@ def _tls(rules: _Rules, folder: Path) -> ssl.SSLContext | bool:
 
 def _endpoint(place: _Place, direct: Endpoint) -> Endpoint:
     """The place for this repository; one on another host is a mirror, and told whose it is."""
-    authority = place.url.authority
-    is_mirror = authority not in (direct.host, yarl.URL(direct.url).authority)
+    host = place.url.host_port_subcomponent or ""
+    is_mirror = host not in (direct.host, yarl.URL(direct.url).host_port_subcomponent)
     return Endpoint(
         url=str(place.url).rstrip("/"),
-        host=authority if is_mirror else direct.host,
+        host=host if is_mirror else direct.host,
         repository=direct.repository,
         is_mirror=is_mirror,
         tls=place.tls,

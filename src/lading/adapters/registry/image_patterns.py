@@ -5,7 +5,7 @@ as a prefix. Stricter than the kubelet in one thing: a path ends at a `/`, so th
 `host/team` is never shown for `host/team-of-others`.
 """
 
-import fnmatch
+import re
 
 _DOCKER_HUB_NAMES = frozenset({"index.docker.io", "registry-1.docker.io", "docker.io"})
 _API_VERSIONS = frozenset({"v1", "v2"})
@@ -41,7 +41,12 @@ def _host_matches(wanted: str, host: str) -> bool:
     if wanted_port != port or len(wanted_labels) != len(labels):
         return False
     pairs = zip(labels, wanted_labels, strict=True)
-    return all(fnmatch.fnmatchcase(label, glob) for label, glob in pairs)
+    return all(_label_matches(glob, label) for label, glob in pairs)
+
+
+def _label_matches(glob: str, label: str) -> bool:
+    # Only the star is special: the brackets of an IPv6 address must stay what they are.
+    return re.fullmatch(re.escape(glob).replace(r"\*", ".*"), label) is not None
 
 
 def _split_port(host: str) -> tuple[str, str]:

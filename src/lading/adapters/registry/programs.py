@@ -4,7 +4,9 @@ What it prints on stdout is a secret and never shown; a failure shows the end of
 """
 
 import asyncio
+import contextlib
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -35,8 +37,7 @@ class Program:
             raise self._failure(f"did not end within {seconds_max:g} s") from error
         finally:
             if process.returncode is None:
-                process.kill()
-                await process.wait()
+                await _end(process)
         if process.returncode != 0:
             said = complaint.decode("utf-8", "replace").strip()
             raise self._failure(f"ended with {process.returncode}: {kernel_errors.shown(said)}")
@@ -50,6 +51,7 @@ class Program:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env={**os.environ, **self.environment},
+                start_new_session=True,
             )
         except OSError as error:
             raise self._failure(f"cannot be started: {error.strerror}") from error
@@ -64,15 +66,28 @@ async def _exchange(process: asyncio.subprocess.Process, document: bytes) -> tup
     assert process.stderr is not None
     process.stdin.write(document)
     process.stdin.close()
-    return await asyncio.gather(_limited(process.stdout), _limited(process.stderr))
+    return await asyncio.gather(
+        _limited(process.stdout, process), _limited(process.stderr, process)
+    )
 
 
-async def _limited(stream: asyncio.StreamReader) -> bytes:
-    """Everything up to one byte more than the limit; the rest is left in the pipe."""
+async def _limited(stream: asyncio.StreamReader, process: asyncio.subprocess.Process) -> bytes:
+    """Everything that comes; a program that prints more than the limit is ended for it."""
     content = bytearray()
-    while len(content) <= OUTPUT_BYTES_MAX:
-        piece = await stream.read(OUTPUT_BYTES_MAX + 1 - len(content))
-        if not piece:
-            break
+    while piece := await stream.read(OUTPUT_BYTES_MAX):
         content += piece
+        if len(content) > OUTPUT_BYTES_MAX:
+            _kill(process)
     return bytes(content)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ends the program; its pipes are emptied, or waiting for it would never end."""
+    _kill(process)
+    await process.communicate()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Ends the program and what it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
