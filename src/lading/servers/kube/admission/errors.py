@@ -2,6 +2,9 @@
 
 
 class Misconfigured(Exception):
-    def __init__(self, message: str) -> None:
+    """`where` says which of the two is at fault: the policy or the binding."""
+
+    def __init__(self, message: str, *, where: str = "binding") -> None:
         super().__init__(message)
         self.message = message
+        self.where = where

@@ -15,7 +15,8 @@ def of(
     found = lookup(_query(kind, reference, namespace))
     if found is None:
         title = f"{kind.get('apiVersion', '')}, Kind={kind.get('kind', '')}"
-        raise Misconfigured(f"failed to find resource referenced by paramKind: '{title}'")
+        text = f"failed to find resource referenced by paramKind: '{title}'"
+        raise Misconfigured(text, where="policy")
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise Misconfigured(
             "no params found for policy binding with `Deny` parameterNotFoundAction"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lading.servers.kube.admission import expressions, matching, parameters
+from lading.servers.kube.admission import matching, parameters
 from lading.servers.kube.admission.attributes import Attributes, ParameterLookup
 from lading.servers.kube.admission.errors import Misconfigured
 from lading.servers.kube.admission.expressions import Evaluation
@@ -89,7 +89,9 @@ def _failures(
                     yield from ((binding, each) for each in _validate(spec, evaluation, ignores))
         except Misconfigured as error:
             if not ignores:
-                yield binding, _Failure(message=f"failed to configure binding: {error.message}")
+                at_fault = binding if error.where == "binding" else None
+                text = f"failed to configure {error.where}: {error.message}"
+                yield at_fault, _Failure(message=text)
 
 
 def _evaluation(spec: Document, attributes: Attributes, found: Document | None) -> Evaluation:
@@ -161,12 +163,3 @@ def _title(policy: Document, binding: Document | None) -> str:
 
 def _name(document: Document) -> str:
     return str(document["metadata"]["name"])
-
-
-def compile_problem(expression: str) -> str:
-    """Why a policy's expression cannot be compiled; empty when it can."""
-    try:
-        expressions.compiled(expression)
-    except CelError as error:
-        return error.message
-    return ""
