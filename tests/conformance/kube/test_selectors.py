@@ -66,23 +66,17 @@ async def test_fields_select(api: Api, four: str, selector: str, expected: str) 
     assert await names(api, Selection(namespace=four, field_selector=selector)) == expected
 
 
-@pytest.mark.parametrize(
-    ("selector", "problem"),
-    [
-        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
-        ("a=b,,c", "found ',', expected: identifier after ','"),
-        ("-a=b", 'unable to parse requirement: <nil>: Invalid value: "-a": name part must'),
-        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
-    ],
-)
-async def test_a_bad_label_selector_is_explained(
-    api: Api, namespace: str, selector: str, problem: str
-) -> None:
+@pytest.mark.parametrize("selector", ["a in b", "a=b,,c", "-a=b", "a=b c", "a in (b", "=b"])
+async def test_a_bad_label_selector_is_refused(api: Api, namespace: str, selector: str) -> None:
     path = CONFIG_MAPS.path(namespace=namespace)
     answer = await api.call("GET", path, query={"labelSelector": selector})
-    code, reason, message = answer.refusal
-    assert (code, reason) == (400, "BadRequest")
-    assert problem in message
+    assert answer.refusal[:2] == (400, "BadRequest")
+
+
+async def test_a_bad_label_selector_is_explained(api: Api, namespace: str) -> None:
+    path = CONFIG_MAPS.path(namespace=namespace)
+    answer = await api.call("GET", path, query={"labelSelector": "a in b"})
+    assert answer.refusal[2] == "unable to parse requirement: found 'b' expected: '('"
 
 
 async def test_a_bad_field_selector_is_explained(api: Api, namespace: str) -> None:
