@@ -86,7 +86,7 @@ def _updated(
 
 def _require_short(labels: Mapping[str, str]) -> None:
     for key, value in labels.items():
-        if len(key) + len(value) > LABEL_BYTES_MAX:
+        if len(f"{key}{value}".encode()) > LABEL_BYTES_MAX:
             said = f"label {key!r} and its value are longer than {LABEL_BYTES_MAX} bytes"
             raise Refused(grpc.StatusCode.INVALID_ARGUMENT, said)
 

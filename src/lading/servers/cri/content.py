@@ -92,7 +92,15 @@ class ContentStore:
         """Brings the blob here unless it is; `source(offset)` gives its bytes from there on."""
         lock = self._locks.setdefault(blob.digest, asyncio.Lock())
         async with lock:
-            if not self.contains(blob.digest):
+            if self.contains(blob.digest):
+                return
+            is_continued = self._partial(blob.digest).exists()
+            try:
+                await self._download(blob, source)
+            except cri.ContentRejected:
+                if not is_continued:
+                    raise
+                # What an earlier run left behind may be spoilt; what comes from the start is not.
                 await self._download(blob, source)
 
     async def _download(

@@ -25,6 +25,7 @@ from lading.servers.cri.records import Records, StoredImage
 PULLS_IN_FLIGHT_MAX = 16
 PINNED_LABEL = ("io.cri-containerd.pinned", "pinned")
 """containerd's label and value: on any name of an image it makes the image pinned."""
+UID_DIGITS_MAX = 10  # a user ID has 32 bits
 LABEL_BYTES_MAX = 4096  # key and value together, as in containerd
 
 
@@ -207,14 +208,22 @@ async def _errors_as_the_runtime_says_them(image: str) -> AsyncIterator[None]:
 
 
 def _image(image: StoredImage, names: tuple[str, ...], pinned: Container[str]) -> cri.Image:
-    user = image.user.partition(":")[0]
+    uid, username = _user(image.user)
     return cri.Image(
         id=image.id,
         size_bytes=image.size_bytes,
         repo_tags=tuple(name for name in names if "@" not in name),
         repo_digests=tuple(name for name in names if "@" in name),
-        uid=int(user) if user.isdecimal() else None,
-        username="" if user.isdecimal() else user,
+        uid=uid,
+        username=username,
         pinned=any(name in pinned for name in (image.id, *names)),
         runtime_handler=image.handler,
     )
+
+
+def _user(user_and_group: str) -> tuple[int | None, str]:
+    """The number or the name; a number that no system has is only a strange name."""
+    user = user_and_group.partition(":")[0]
+    if user.isdecimal() and len(user) <= UID_DIGITS_MAX:
+        return int(user), ""
+    return None, user
