@@ -4,10 +4,11 @@ A path is a tuple of elements: `f:name` a field, `k:{...}` a list item by its ke
 item of a set. A set of paths is a frozenset, so union, intersection and difference are Python's.
 """
 
-import functools
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube.applying.errors import ApplyError
 from lading.servers.kube.schema import nodes
@@ -91,12 +92,8 @@ def _shown_element(element: str) -> str:
 
 def with_named_fields(schema: Schema, paths: Paths) -> Paths:
     """The set, and every declared field on the way to a member of it."""
-    return paths.union(
-        path[:length]
-        for path in paths
-        for length in range(1, len(path))
-        if _is_declared(schema, path[:length])
-    )
+    prefixes = {path[:length] for path in paths for length in range(1, len(path))}
+    return paths.union(prefix for prefix in prefixes if _is_declared(schema, prefix))
 
 
 def _is_declared(schema: Schema, path: Path) -> bool:
@@ -112,4 +109,5 @@ def _below(schema: Schema, element: str) -> Schema:
     return nodes.items(schema)
 
 
-_json = functools.partial(json.dumps, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()

@@ -53,7 +53,7 @@ def apply(
     mine = _owned_by_request(said, subresource)
     before = known.pop(who, None)
     merged = typed.merge(schema, base, _visible(applied, subresource))
-    if before is not None and before.fields:
+    if before is not None and not before.fields <= mine:
         everyone = [owned.fields for owned in known.values()]
         merged = _give_up(schema, merged, last=before.fields, held=said.union(*everyone))
     changes = typed.compare(schema, base, merged)

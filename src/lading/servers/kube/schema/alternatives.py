@@ -11,6 +11,7 @@ from lading.servers.kube.schema import causes
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Schema
 
+KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "not"})
 Check = Callable[[Schema, Any, str], Iterator[Cause]]
 
 

@@ -1,8 +1,9 @@
 """Duplicates in lists of type set, and in lists of type map by their keys."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
+
+import msgspec
 
 from lading.servers.kube.schema import causes, nodes
 from lading.servers.kube.schema.causes import Cause
@@ -55,10 +56,10 @@ def has_repeats(value: list[Any]) -> bool:
 
 
 def _second_appearances(values: list[Any]) -> list[int]:
-    seen: dict[str, int] = {}
+    seen: dict[bytes, int] = {}
     indexes = []
     for index, value in enumerate(values):
-        identity = json.dumps(value, sort_keys=True)
+        identity = msgspec.json.encode(value, order="sorted")
         seen[identity] = seen.get(identity, 0) + 1
         if seen[identity] == 2:
             indexes.append(index)

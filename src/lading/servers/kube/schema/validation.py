@@ -13,6 +13,8 @@ from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document, Schema
 
 _ABSENT: Any = object()
+_USUAL_TYPES = {"string": str, "object": dict, "array": list, "boolean": bool}
+"""What decoding gives for a value of the declared type; anything else is looked at closely."""
 INTEGERS = {"int32": 2**31, "int64": 2**63}
 EXACT_FLOAT_MAX = 2**53 - 1  # beyond it a JSON number may not be the integer it looks like
 
@@ -29,7 +31,8 @@ def check(schema: Schema, value: Any, path: str, old: Any = _ABSENT) -> Iterator
     """What is wrong with one value and everything below it."""
     if old is not _ABSENT and value == old and type(value) is type(old):
         return
-    yield from _type(schema, value, path)
+    if type(value) is not _USUAL_TYPES.get(schema.get("type", "")):
+        yield from _type(schema, value, path)
     match value:
         case str():
             yield from _string(schema, value, path)
@@ -45,7 +48,8 @@ def check(schema: Schema, value: Any, path: str, old: Any = _ABSENT) -> Iterator
         is_absent = value == "" and nodes.EMPTY_IS_ABSENT in schema
         if not is_absent:
             yield causes.not_supported(path, value, schema["enum"])
-    yield from alternatives.check(schema, value, path, check)
+    if not alternatives.KEYWORDS.isdisjoint(schema):
+        yield from alternatives.check(schema, value, path, check)
 
 
 def _type(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
