@@ -78,6 +78,18 @@ async def test_a_dying_object_can_still_be_changed_but_not_revived(
     await keep_only(api, namespace)
 
 
-async def test_a_finalizer_needs_a_qualified_name(api: Api, namespace: str) -> None:
-    with pytest.raises(kube.Invalid, match=r'metadata\.finalizers\[0\]: Invalid value: "no good"'):
-        await held(api, namespace, "no good")
+@pytest.mark.parametrize(
+    ("name", "field", "problem"),
+    [
+        ("no good", "metadata.finalizers", "name part must consist of alphanumeric characters"),
+        ("hold", "metadata.finalizers[0]", "neither a standard finalizer name nor is it fully"),
+    ],
+)
+async def test_a_finalizer_needs_a_qualified_name(
+    api: Api, namespace: str, name: str, field: str, problem: str
+) -> None:
+    with pytest.raises(kube.Invalid) as caught:
+        await held(api, namespace, name)
+    cause = caught.value.causes[0]
+    assert cause.field == field
+    assert problem in cause.message
