@@ -1,7 +1,9 @@
 """Images per runtime class on runtimes that ignore the class: what is had by digest, and kept."""
 
+import asyncio
 import contextlib
 import pathlib
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,6 +40,7 @@ FIXTURES = [
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
     runtime: CriClient
+    endpoint: str
     registry: Registry
     document: FileDocument
     tag: str
@@ -69,6 +72,7 @@ async def stand(
         cri = CriClient(channel)
         yield Stand(
             runtime=cri,
+            endpoint=running.endpoint,
             registry=client,
             document=FileDocument(tmp_path / "images.json"),
             tag=tag,
@@ -119,6 +123,43 @@ async def test_a_tag_means_the_guests_image_when_its_class_is_asked_for(stand: S
     found = await lookup.find(stand.runtime, stand.document, spec)
     assert found is not None
     assert found.id == guest.image_id != host.image_id
+
+
+async def test_the_command_says_that_pods_must_name_the_digest(
+    stand: Stand, tmp_path: pathlib.Path
+) -> None:
+    table = tmp_path / "guest-platforms.toml"
+    table.write_text(f'[runtime_platforms.{HANDLER}]\nplatform = "linux/arm64"\n')
+    common = (
+        f"--runtime-endpoint={stand.endpoint}",
+        f"--state={tmp_path / 'images.json'}",
+        f"--guest-platforms={table}",
+        "--feature-gates=RuntimeClassInImageCriApi=true",
+        f"--runtime=handler:{HANDLER}",
+    )
+    said = await lading("image", "pull", *common, stand.tag)
+    named = said.rpartition("pods must name it as ")[2].strip()
+    assert named.startswith(f"{stand.tag.rpartition(':')[0]}@sha256:")
+    assert await stand.runtime.image(ImageSpec(image=named)) is not None
+    (row,) = (await lading("image", "ls", *common)).splitlines()[1:]
+    assert row.endswith(f"[handler:{HANDLER}]")
+    await lading("image", "rm", *common, stand.tag)
+    assert await ours(stand.runtime, stand.tag) == set()
+
+
+async def lading(*arguments: str) -> str:
+    """What the command printed, on both streams."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        "from lading.cli.main import main; main()",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    return output.decode()
 
 
 async def test_the_clean_up_removes_the_guests_images_and_keeps_the_hosts(stand: Stand) -> None:

@@ -39,6 +39,15 @@ async def test_a_tag_means_the_image_of_the_class_that_is_asked_for(
     assert await found_id(stand, runtime, arm.image_id, "arm") == arm.image_id
 
 
+async def test_the_image_of_a_class_is_found_by_tag_without_the_hosts(
+    stand: Stand, tag: str
+) -> None:
+    runtime = WithoutHandlers(stand.runtime)
+    arm = await ensured(stand, runtime, tag, "arm")
+    assert await found_id(stand, runtime, tag, "") is None
+    assert await found_id(stand, runtime, tag, "arm") == arm.image_id
+
+
 @pytest.mark.parametrize("blind", [False, True])
 async def test_the_hosts_image_is_never_taken_for_that_of_a_class(
     stand: Stand, tag: str, blind: bool

@@ -143,6 +143,21 @@ CASES = (
         verdicts={"b": Reason.MAKES_ROOM, "a": Reason.IN_USE},
     ),
     Case(
+        name="a container whose ID means nothing keeps the image of the name it has",
+        observed=Observed(
+            images=(A, B),
+            containers=(replace(container("a"), image_id="sha256:moved"),),
+            space=FULL,
+            memory=memory(A, B),
+        ),
+        verdicts={"b": Reason.MAKES_ROOM, "a": Reason.IN_USE},
+    ),
+    Case(
+        name="a container whose image was removed under it keeps nothing else",
+        observed=Observed(images=(B,), containers=(container("a"),), space=FULL, memory=memory(B)),
+        verdicts={"b": Reason.MAKES_ROOM},
+    ),
+    Case(
         name="the sandbox image stays for every handler",
         observed=Observed(
             images=(A, KATA), sandbox_image="registry.example/a:1", space=FULL, memory=memory(A)

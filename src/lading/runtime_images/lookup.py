@@ -12,10 +12,10 @@ from lading.runtime_images import names, state
 
 async def find(runtime: Cri, document: Document, spec: ImageSpec) -> Image | None:
     found = await runtime.image(spec)
-    if found is None or found.runtime_handler == spec.runtime_handler:
+    if not spec.runtime_handler or (found and found.runtime_handler == spec.runtime_handler):
         return found
     pulled = await _pulled_by_digest(document, spec.runtime_handler)
-    if not names.names_of(found).isdisjoint(pulled.values()):
+    if found and not names.names_of(found).isdisjoint(pulled.values()):
         return found
     wanted = pulled.get(_qualified(spec.image))
     return await runtime.image(ImageSpec(image=wanted)) if wanted else None

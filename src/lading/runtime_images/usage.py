@@ -5,7 +5,7 @@ listed, every image of that name is protected, whatever its handler: a doubt kee
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lading.ports.cri import Container, Image
@@ -26,22 +26,33 @@ def usage(images: Iterable[Image], containers: Iterable[Container]) -> Usage:
     users: dict[ImageKey, list[str]] = defaultdict(list)
     unresolved = []
     for container in containers:
-        if not container.image_id and not _keys(by_name, container.image.image, handler=None):
+        running = _running(by_name, container)
+        # One that has an ID which is not listed runs an image that was removed under it.
+        if not running and not container.image_id:
             unresolved.append(_who(container))
-        for name, handler, how in _needs(container):
-            for key in sorted(_keys(by_name, name, handler=handler)):
-                users[key].append(f"{how} {_who(container)}")
+        for key in sorted(running):
+            users[key].append(f"run by {_who(container)}")
+        for key in sorted(_mounted(by_name, container)):
+            users[key].append(f"mounted by {_who(container)}")
     return Usage(
         users={key: tuple(who) for key, who in users.items()}, unresolved=tuple(unresolved)
     )
 
 
-def _needs(container: Container) -> Iterator[tuple[str, str, str]]:
-    """(name, handler, how it is needed) of the image that runs and of each that is mounted."""
-    running = container.image_id or container.image.image
-    yield running, container.image.runtime_handler, "run by"
-    for volume in container.image_volumes:
-        yield volume.image, volume.runtime_handler, "mounted by"
+def _running(by_name: Mapping[str, set[ImageKey]], container: Container) -> set[ImageKey]:
+    """By the ID, or by the name where the ID is missing or means nothing here."""
+    handler = container.image.runtime_handler
+    by_id = _keys(by_name, container.image_id, handler=handler)
+    return by_id or _keys(by_name, container.image.image, handler=handler)
+
+
+def _mounted(by_name: Mapping[str, set[ImageKey]], container: Container) -> set[ImageKey]:
+    return set[ImageKey]().union(
+        *(
+            _keys(by_name, volume.image, handler=volume.runtime_handler)
+            for volume in container.image_volumes
+        )
+    )
 
 
 def _keys_by_name(images: Iterable[Image]) -> Mapping[str, set[ImageKey]]:
@@ -52,7 +63,7 @@ def _keys_by_name(images: Iterable[Image]) -> Mapping[str, set[ImageKey]]:
     return found
 
 
-def _keys(by_name: Mapping[str, set[ImageKey]], name: str, *, handler: str | None) -> set[ImageKey]:
+def _keys(by_name: Mapping[str, set[ImageKey]], name: str, *, handler: str) -> set[ImageKey]:
     named = set[ImageKey]().union(*(by_name.get(text, ()) for text in names.spellings(name)))
     exact = {key for key in named if key.runtime_handler == handler}
     return exact or named
