@@ -1,0 +1,52 @@
+"""The manifests of `deploy/`, as documents: what is installed, and what an overlay changes."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+OVERLAYS = ("containerd", "cri-o")
+NAMESPACE = "lading-system"
+KUSTOMIZATION = "kustomization.yaml"
+
+Document = dict[str, Any]
+
+
+def definitions() -> list[Document]:
+    return [document for file in sorted((DEPLOY / "crds").iterdir()) for document in _read(file)]
+
+
+def base() -> list[Document]:
+    """In the order of the kustomization, which is one in which they can be created."""
+    return [
+        document
+        for name in kustomization("base")["resources"]
+        for document in _read(DEPLOY / "base" / name)
+    ]
+
+
+def overlay(name: str) -> list[Document]:
+    """The patches of an overlay."""
+    patches = kustomization(name)["patches"]
+    return [document for one in patches for document in _read(DEPLOY / name / one["path"])]
+
+
+def kustomization(folder: str) -> Document:
+    (document,) = _read(DEPLOY / folder / KUSTOMIZATION)
+    return document
+
+
+def rules_of(kind: str, name: str) -> list[Document]:
+    """The RBAC rules of a role."""
+    (found,) = (
+        document
+        for document in base()
+        if document["kind"] == kind and document["metadata"]["name"] == name
+    )
+    rules: list[Document] = found["rules"]
+    return rules
+
+
+def _read(file: Path) -> list[Document]:
+    return list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
