@@ -62,7 +62,7 @@ def document(body: bytes, content_type: str, resource: Resource) -> Document:
 def _binary(body: bytes, resource: Resource) -> Document:
     try:
         return protobuf.document(body, resource.definition)
-    except (wire.Malformed, ValueError, OverflowError) as error:
+    except wire.Malformed as error:
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): {error}"
         ) from None

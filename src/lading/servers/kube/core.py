@@ -19,13 +19,14 @@ from lading.servers.kube import (
     builtins,
     definitions,
     namespaces,
-    pages,
     resources,
     routes,
     status,
 )
 from lading.servers.kube.authentication import User
 from lading.servers.kube.collector import Collector
+from lading.servers.kube.event_expiry import EventExpiry
+from lading.servers.kube.pages import Pages
 from lading.servers.kube.requests import Call
 from lading.servers.kube.resources import Registry
 from lading.servers.kube.state import State, read
@@ -53,6 +54,8 @@ class Core:
         self._state = State(storage=storage, registry=registry, clock=clock, uid_source=uid_source)
         self._authenticator = authentication.Authenticator(tokens)
         self._wakeups = Wakeups()
+        self._pages = Pages(registry)
+        self._expiry = EventExpiry(self._state)
         self._serve_definitions()
         self._collector = Collector(self._state)
         storage.subscribe(self._follow)
@@ -80,7 +83,7 @@ class Core:
         if len(request.body) > bodies.BODY_BYTES_MAX:
             raise status.too_large(bodies.BODY_BYTES_MAX)
         self._collector.start()
-        if request.method == "GET" and (page := pages.page(request, self._state.registry)):
+        if request.method == "GET" and (page := self._pages.page(request)):
             return page
         call = Call(
             target=routes.target(request.path, self._state.registry),
@@ -121,6 +124,7 @@ class Core:
             self._serve(change)
         self._collector.changed(change)
         self._wakeups.changed(change)
+        self._expiry.changed(change)
 
     def _serve_definitions(self) -> None:
         state = self._state

@@ -11,6 +11,7 @@ Document = dict[str, Any]
 
 INITIAL = ("default", "kube-node-lease", "kube-public", "kube-system")
 """They exist from the start, as on every cluster."""
+PERMANENT = ("default", "kube-public", "kube-system")
 
 
 def resource(state: State) -> Resource:
@@ -33,6 +34,17 @@ def check_accepts_content(state: State, call: Call, document: Document) -> None:
             plural=call.resource.plural,
             name=str(document["metadata"].get("name", "")),
             namespace=namespace,
+        )
+
+
+def check_may_go(call: Call) -> None:
+    """Raises for the namespaces that a cluster cannot be without."""
+    if call.resource.storage_name == "namespaces" and call.target.name in PERMANENT:
+        raise status.forbidden(
+            group="",
+            plural="namespaces",
+            name=call.target.name,
+            why="this namespace may not be deleted",
         )
 
 

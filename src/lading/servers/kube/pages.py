@@ -14,25 +14,46 @@ Document = dict[str, Any]
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
-def page(request: Request, registry: Registry) -> Response | None:
-    """The answer when the path is one of these, else None."""
-    parts = request.path.strip("/").split("/")
-    match parts:
-        case ["livez" | "healthz" | "readyz"]:
-            return Response(status=200, headers={"content-type": "text/plain"}, body=b"ok")
-        case ["version"]:
-            return _json(_version())
-        case ["openapi", *rest]:
-            return _openapi(request, rest, registry)
-        case ["api"] | ["api", _] | ["apis"] | ["apis", _] | ["apis", _, _]:
-            return _discovery(request, parts, registry)
-        case _:
-            return None
+class Pages:
+    """Makes each document once, and again when the registry has changed."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._epoch = registry.epoch
+        self._made: dict[tuple[str, bool], Response | None] = {}
+
+    def page(self, request: Request) -> Response | None:
+        """The answer when the path is one of these, else None."""
+        if self._epoch != self._registry.epoch:
+            self._made.clear()
+            self._epoch = self._registry.epoch
+        root, *rest = request.path.strip("/").split("/")
+        match root, rest:
+            case "livez" | "healthz" | "readyz", []:
+                return Response(status=200, headers={"content-type": "text/plain"}, body=b"ok")
+            case "version", []:
+                return _json(_version())
+            case "openapi", _:
+                wanted = _wants_protobuf(request.headers.get("accept", ""))
+                return self._kept(request.path, wanted)
+            case ("api", [] | [_]) | ("apis", [] | [_] | [_, _]):
+                wanted = _wants_aggregated(request.headers.get("accept", ""))
+                return self._kept(request.path, wanted)
+            case _:
+                return None
+
+    def _kept(self, path: str, special: bool) -> Response | None:
+        if (path, special) not in self._made:
+            make = _openapi if path.startswith("/openapi") else _discovery
+            made = make(path.strip("/").split("/"), self._registry, special)
+            if made is None:
+                return None
+            self._made[path, special] = made
+        return self._made[path, special]
 
 
-def _discovery(request: Request, parts: list[str], registry: Registry) -> Response | None:
-    accept = request.headers.get("accept", "")
-    if len(parts) == 1 and _wants_aggregated(accept):
+def _discovery(parts: list[str], registry: Registry, aggregated: bool) -> Response | None:
+    if len(parts) == 1 and aggregated:
         found = discovery.aggregated(registry, core=parts[0] == "api")
         form = f"g={discovery.AGGREGATED_GROUP};v=v2;as={discovery.AGGREGATED_KIND}"
         return _json(found, content_type=f"{answers.JSON};{form}")
@@ -57,12 +78,12 @@ def _wants_aggregated(accept: str) -> bool:
     )
 
 
-def _openapi(request: Request, rest: list[str], registry: Registry) -> Response | None:
-    match rest:
+def _openapi(parts: list[str], registry: Registry, protobuf: bool) -> Response | None:
+    match parts[1:]:
+        case ["v2"] if protobuf:
+            headers = {"content-type": _PROTOBUF.replace("@", ".")}
+            return Response(status=200, headers=headers, body=openapi.version_2_protobuf())
         case ["v2"]:
-            if _wants_protobuf(request.headers.get("accept", "")):
-                headers = {"content-type": _PROTOBUF.replace("@", ".")}
-                return Response(status=200, headers=headers, body=openapi.version_2_protobuf())
             return _json(openapi.version_2(registry))
         case ["v3"]:
             return _json(openapi.index(registry))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lading.servers.kube import builtins
+from lading.servers.kube import builtins, event_forms
 from lading.servers.kube.builtins.columns import Column
 
 Document = dict[str, Any]
@@ -82,7 +82,9 @@ class Resource:
 
     @property
     def storage_name(self) -> str:
-        """Also what error messages call it: `daemonsets.apps`."""
+        """Where the objects of every version of it are: `daemonsets.apps`."""
+        if self.group == event_forms.GROUP:
+            return event_forms.STORAGE_NAME
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from lading.ports.clock import Clock
+from lading.servers.kube import event_forms
 from lading.servers.kube.resources import Registry, Resource
 from lading.servers.kube.schema import structural
 from lading.servers.kube.storage.types import Key, Record, Storage
@@ -41,11 +42,13 @@ class State:
 
     def put(self, resource: Resource, document: Document) -> Document:
         """Stores the document and gives it its new resourceVersion."""
-        record = self.storage.put(key_of(resource, document), encode(document))
+        record = self.storage.put(key_of(resource, document), encode(_stored(resource, document)))
         return stamped(document, record.revision)
 
     def remove(self, resource: Resource, document: Document) -> Document:
-        record = self.storage.delete(key_of(resource, document), encode(document))
+        record = self.storage.delete(
+            key_of(resource, document), encode(_stored(resource, document))
+        )
         return stamped(document, record.revision)
 
 
@@ -57,6 +60,8 @@ def key_of(resource: Resource, document: Document) -> Key:
 def read(resource: Resource, record: Record) -> Document:
     """Decodes a record as the version that was asked for."""
     document: Document = msgspec.json.decode(record.body)
+    if resource.group == event_forms.GROUP:
+        document = event_forms.from_core(document)
     outdated = resource.custom and (
         record.revision < resource.since_revision or document["apiVersion"] != resource.api_version
     )
@@ -65,6 +70,10 @@ def read(resource: Resource, record: Record) -> Document:
         pruned, _ = structural.prune(resource.schema, document)
         document = structural.default(resource.schema, pruned)
     return stamped(document, record.revision)
+
+
+def _stored(resource: Resource, document: Document) -> Document:
+    return event_forms.to_core(document) if resource.group == event_forms.GROUP else document
 
 
 def stamped(document: Document, revision: int) -> Document:

@@ -27,6 +27,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def document(body: bytes, definition: str) -> Document:
     """The object in the body; `definition` is the name of its schema in OpenAPI."""
+    try:
+        return _enveloped(body, definition)
+    except (ValueError, OverflowError, struct.error) as error:
+        raise Malformed(str(error)) from error
+
+
+def _enveloped(body: bytes, definition: str) -> Document:
     if not body.startswith(MAGIC):
         raise Malformed("the body does not begin as a Kubernetes binary object does")
     envelope = dict(wire.fields(body[len(MAGIC) :]))

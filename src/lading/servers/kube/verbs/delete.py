@@ -8,6 +8,7 @@ from lading.servers.kube import (
     answers,
     bodies,
     deleting,
+    namespaces,
     requests,
     selection,
     status,
@@ -24,6 +25,7 @@ _OPTIONS = "DeleteOptions"
 def delete(state: State, call: Call) -> Response:
     deletion = _deletion(call)
     old = get.existing(state, call)
+    namespaces.check_may_go(call)
     admitting.check(state, call, dry_run=deletion.dry_run, old=old, new=None)
     resource = call.resource
     document, gone = deleting.delete(state, resource, old, deletion)

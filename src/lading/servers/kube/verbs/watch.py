@@ -35,7 +35,8 @@ def watch(state: State, wakeups: Wakeups, call: Call) -> Response:
     negotiation.form(call.headers.get("accept", ""))
     start = requests.revision_of(call.query.get("resourceVersion", ""))
     if start > state.storage.revision:
-        raise status.revision_is_in_the_future(asked=start, current=state.storage.revision)
+        # Nothing will ever come from there (a store that was lost): the client must list again.
+        raise status.expired(f"too large resource version: {start} ({state.storage.revision})")
     watcher = _Watcher(
         state=state,
         wakeups=wakeups,

@@ -1,0 +1,88 @@
+"""The server behind its socket: TLS by its own CA, large bodies, watches that are let go."""
+
+import asyncio
+import io
+import pathlib
+import ssl
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+import pytest
+
+from lading.servers.kube import bodies, certificates, http
+from tests.servers.kube.cluster import CONFIG_MAPS, TOKEN, Cluster, config_map
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[Cluster]:
+    cluster = Cluster()
+    yield cluster
+    await cluster.core.close()
+
+
+@pytest.fixture
+async def session(cluster: Cluster, tmp_path: pathlib.Path) -> AsyncIterator[aiohttp.ClientSession]:
+    found = certificates.ensure(tmp_path)
+    trust = ssl.create_default_context(cafile=found.authority)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with (
+        http.serve(cluster.core, tls=found) as url,
+        aiohttp.ClientSession(
+            url, headers=headers, connector=aiohttp.TCPConnector(ssl=trust)
+        ) as session,
+    ):
+        yield session
+        await cluster.core.close()
+
+
+async def test_the_certificate_is_trusted_through_the_ca(session: aiohttp.ClientSession) -> None:
+    async with session.get("/version") as response:
+        assert response.status == 200
+        assert (await response.json())["gitVersion"].startswith("v1.")
+
+
+async def test_a_query_reaches_the_core(session: aiohttp.ClientSession) -> None:
+    query = {"fieldSelector": "metadata.name=kube-system"}
+    async with session.get("/api/v1/namespaces", params=query) as response:
+        names = [each["metadata"]["name"] for each in (await response.json())["items"]]
+    assert names == ["kube-system"]
+
+
+async def test_a_body_over_the_limit_is_refused(session: aiohttp.ClientSession) -> None:
+    body = msgspec.json.encode({"data": {"a": "x" * bodies.BODY_BYTES_MAX}})
+    async with session.post(CONFIG_MAPS, data=io.BytesIO(body)) as response:
+        assert response.status == 413
+        assert (await response.json())["reason"] == "RequestEntityTooLarge"
+
+
+async def test_a_watch_streams_until_the_client_leaves(
+    session: aiohttp.ClientSession, cluster: Cluster
+) -> None:
+    async with session.get(CONFIG_MAPS, params={"watch": "1"}) as response:
+        created = await cluster.create(CONFIG_MAPS, config_map("a"))
+        event = msgspec.json.decode(await asyncio.wait_for(response.content.readline(), 5))
+    assert (event["type"], event["object"]["metadata"]) == ("ADDED", created["metadata"])
+    async with session.get("/livez") as response:
+        assert response.status == 200
+
+
+def test_certificates_are_made_once(tmp_path: pathlib.Path) -> None:
+    first = certificates.ensure(tmp_path)
+    before = first.certificate.read_bytes()
+    assert certificates.ensure(tmp_path) == first
+    assert first.certificate.read_bytes() == before
+
+
+def test_a_new_host_gets_a_new_certificate_of_the_same_ca(tmp_path: pathlib.Path) -> None:
+    first = certificates.ensure(tmp_path)
+    authority, serving = first.authority.read_bytes(), first.certificate.read_bytes()
+    certificates.ensure(tmp_path, hosts=("lading.example",))
+    assert first.authority.read_bytes() == authority
+    assert first.certificate.read_bytes() != serving
+
+
+def test_private_keys_are_for_their_owner_only(tmp_path: pathlib.Path) -> None:
+    found = certificates.ensure(tmp_path)
+    for path in (found.key, tmp_path / "ca.key"):
+        assert path.stat().st_mode & 0o077 == 0
