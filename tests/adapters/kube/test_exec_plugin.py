@@ -42,7 +42,9 @@ class Script:
 
     def prints(self, *, api_version: str = V1, **status: str) -> None:
         document = {"apiVersion": api_version, "kind": "ExecCredential", "status": status}
-        self.output.write_text(json.dumps(document))
+        written = self.output.with_suffix(".new")
+        written.write_text(json.dumps(document))
+        written.rename(self.output)
 
     def told(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.runs.read_text().splitlines()]

@@ -12,6 +12,7 @@ from lading.adapters.kube.connection import ConfigurationError
 from tests.adapters.kube.certificates import Authority
 
 V1 = "client.authentication.k8s.io/v1"
+PEM_DATA = base64.b64encode(b"-----BEGIN X-----").decode()
 
 
 def document(
@@ -86,10 +87,11 @@ def test_paths_are_relative_to_the_file_they_stand_in(tmp_path: Path) -> None:
 
 
 def test_data_wins_over_a_file(tmp_path: Path) -> None:
-    data = base64.b64encode(b"from data").decode()
+    pem = Authority().pem
+    data = base64.b64encode(pem.encode()).decode()
     cluster = {"certificate-authority": "absent", "certificate-authority-data": data}
     file = write(tmp_path / "config", document(cluster=cluster))
-    assert kubeconfig.load([file]).connection().trust.authority_pem == "from data"
+    assert kubeconfig.load([file]).connection().trust.authority_pem == pem
 
 
 def test_everything_about_a_cluster_is_taken(tmp_path: Path) -> None:
@@ -139,13 +141,18 @@ def test_an_exec_plugin_is_told_about_its_cluster(tmp_path: Path) -> None:
             document(cluster={"certificate-authority-data": "%%"}),
             "cluster.certificate-authority-data must be PEM text in base64",
         ),
+        (
+            document(cluster={"certificate-authority-data": "eA=="}),
+            "cluster.certificate-authority-data must be PEM text in base64",
+        ),
         (document(cluster={"certificate-authority": "gone"}), "certificate-authority names"),
+        (document(cluster={"certificate-authority": "config"}), "which is not PEM text"),
         (
             document(cluster={"insecure-skip-tls-verify": "yes"}),
             "cluster.insecure-skip-tls-verify must be true or false",
         ),
         (
-            document(user={"client-key-data": "eA=="}),
+            document(user={"client-key-data": PEM_DATA}),
             "users[u].user.client-certificate is required together with client-key",
         ),
         (document(user={"as-groups": ["a"]}), "users[u].user.as is required"),
@@ -186,11 +193,11 @@ def test_broken_yaml_is_placed_without_showing_what_stands_there(tmp_path: Path)
 
 
 def test_secrets_stay_out_of_repr(tmp_path: Path) -> None:
-    key = base64.b64encode(b"hidden-key").decode()
+    key = base64.b64encode(b"-----BEGIN hidden-key").decode()
     user = {
         "token": "hidden-token",
         "password": "hidden-password",
-        "client-certificate-data": "eA==",
+        "client-certificate-data": PEM_DATA,
         "client-key-data": key,
         "exec": {
             "apiVersion": V1,

@@ -26,6 +26,7 @@ EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.i
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 _INTERACTIVE_MODES = ("Never", "IfAvailable", "Always")
 _SCHEMES = ("https", "http")
+_PEM_BEGIN = "-----BEGIN "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,17 +83,27 @@ class Entry:
         """The content of `field-data`, which wins, or of the file that `field` names."""
         data_field = f"{field}-data"
         if data := self.text(data_field):
-            try:
-                return base64.b64decode(data, validate=True).decode()
-            except (binascii.Error, UnicodeDecodeError) as error:
-                raise self.error(data_field, "must be PEM text in base64") from error
+            return self._pem_of_data(data_field, data)
         path = self.path(field)
-        if path is None:
-            return ""
+        return self._pem_of_file(field, path) if path else ""
+
+    def _pem_of_data(self, field: str, data: str) -> str:
         try:
-            return path.read_text(encoding="utf-8")
+            text = base64.b64decode(data, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise self.error(field, "must be PEM text in base64") from error
+        if _PEM_BEGIN not in text:
+            raise self.error(field, "must be PEM text in base64")
+        return text
+
+    def _pem_of_file(self, field: str, path: Path) -> str:
+        try:
+            text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise self.error(field, f"names {path}, which cannot be read: {error}") from error
+        if _PEM_BEGIN not in text:
+            raise self.error(field, f"names {path}, which is not PEM text")
+        return text
 
 
 def connection(cluster: Entry, user: Entry | None, *, namespace: str) -> Connection:
