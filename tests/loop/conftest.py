@@ -37,8 +37,8 @@ async def server(clock: VirtualClock) -> AsyncIterator[ApiServer]:
 
 
 @pytest.fixture
-async def link(server: ApiServer) -> Link:
-    return Link(server)
+async def link(server: ApiServer, clock: VirtualClock) -> Link:
+    return Link(server, clock)
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 
 from lading.loop import tasks
 from lading.ports import kube
+from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
 
 
 class Link:
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, clock: Clock) -> None:
         self._exchange = exchange
+        self._clock = clock
         self._cut = asyncio.Event()
         self.served: list[Request] = []
         self.is_down = False
@@ -18,6 +20,8 @@ class Link:
         self.is_silent = False
         """Watches stay open and deliver nothing, as over a half-open connection."""
         self.refuses_initial_events = False
+        self.latency_seconds = 0.0
+        """What a request takes on its way, and the answer on its way back."""
 
     @property
     def lists(self) -> int:
@@ -41,11 +45,17 @@ class Link:
             raise kube.Unavailable("connection refused")
         if self.refuses_initial_events and "sendInitialEvents" in dict(request.query):
             return Response(status=422, body=b"sendInitialEvents is forbidden")
+        await self._travel()
         self.served.append(request)
         response = await self._exchange(request)
+        await self._travel()
         if isinstance(response.body, bytes):
             return response
         return Response(status=response.status, body=self._relay(response.body))
+
+    async def _travel(self) -> None:
+        if self.latency_seconds:
+            await self._clock.sleep(self.latency_seconds)
 
     async def _relay(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         is_dead = False

@@ -35,7 +35,7 @@ class Candidates:
     metrics: Metrics = field(default_factory=lambda: Metrics(prometheus_client.CollectorRegistry()))
 
     def start(self, identity: str) -> Link:
-        link = self.links[identity] = Link(self.server)
+        link = self.links[identity] = Link(self.server, self.clock)
         elector = Elector(
             kube=KubeClient(link),
             clock=self.clock,
@@ -69,6 +69,11 @@ class Candidates:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
+    def heal(self) -> None:
+        for link in self.links.values():
+            link.is_down = link.hangs = False
+            link.latency_seconds = 0.0
+
     def check(self) -> None:
         for task in self.tasks.values():
             assert not task.done(), task.exception()
@@ -87,8 +92,7 @@ async def election() -> AsyncIterator[Candidates]:
             yield candidates
             candidates.check()
         finally:
-            for link in candidates.links.values():
-                link.hangs = False
+            candidates.heal()
             for identity in list(candidates.tasks):
                 await candidates.stop(identity)
 
@@ -107,6 +111,18 @@ async def test_one_of_three_leads_and_goes_on_leading(candidates: Candidates) ->
     lease = await candidates.lease()
     assert lease.spec.holder_identity == "a"
     assert lease.spec.lease_transitions == 0
+
+
+async def test_of_two_that_find_the_lease_free_at_the_same_time_one_leads(
+    candidates: Candidates,
+) -> None:
+    candidates.start("a")
+    await candidates.clock.advance(30)
+    await candidates.stop("a")
+    for identity in ("b", "c"):
+        candidates.start(identity).latency_seconds = 1.0
+    await candidates.clock.advance(60)
+    assert len(candidates.terms) == 2
 
 
 async def test_a_clean_stop_releases_the_lease_at_once(candidates: Candidates) -> None:
@@ -210,7 +226,9 @@ async def test_the_end_of_the_work_is_the_end_of_the_term(
 
 
 faults = st.tuples(
-    st.sampled_from("abc"), st.sampled_from(["is_down", "hangs", "heal"]), st.integers(1, 400)
+    st.sampled_from("abc"),
+    st.sampled_from(["is_down", "hangs", "is_slow", "heal"]),
+    st.integers(1, 400),
 )
 
 
@@ -224,10 +242,10 @@ def test_no_schedule_of_faults_makes_two_leaders(schedule: list[tuple[str, str, 
             for identity, fault, deciseconds in schedule:
                 link = candidates.links[identity]
                 link.is_down, link.hangs = fault == "is_down", fault == "hangs"
+                link.latency_seconds = 1.1 if fault == "is_slow" else 0.0
                 await candidates.clock.advance(deciseconds / 10)
                 candidates.check()
-            for link in candidates.links.values():
-                link.is_down = link.hangs = False
+            candidates.heal()
             await candidates.clock.advance(60)
             assert len(candidates.leading) == 1, "all is well again, so somebody leads"
 

@@ -39,7 +39,7 @@ class InformerMachine(RuleBasedStateMachine):
     async def _build(self) -> None:
         self.clock = VirtualClock()
         self.server = await self.worlds.enter_async_context(serving(self.clock))
-        self.link = Link(self.server)
+        self.link = Link(self.server, self.clock)
         self.kube = KubeClient(self.server)
         self.informers = Informers(
             kube=KubeClient(self.link),

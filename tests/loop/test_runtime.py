@@ -76,12 +76,13 @@ async def test_work_begins_when_the_caches_are_complete(
     runtime: Runtime, link: Link, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
 ) -> None:
     await build.create(kube, "a")
-    link.is_down = True
+    link.is_silent = True
     async with tasks.started(runtime.run()):
+        runtime.controllers[0].wake(build.key("a"))  # type: ignore[attr-defined]
         await clock.advance(60)
         assert reconciled == []
-        link.is_down = False
-        await clock.advance(60)
+        link.is_silent = False
+        await clock.advance(200)
         assert reconciled == ["began a", "ended a"]
 
 

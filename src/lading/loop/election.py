@@ -94,12 +94,12 @@ class Elector:
             await self._lock.release()
 
     async def _acquire(self) -> Deadline:
-        while True:
-            deadline = Deadline(self._clock, self._timing.renew_deadline_seconds)
-            if await self._lock.try_to_hold():
-                return deadline
+        while not await self._lock.try_to_hold():
             jitter = 1 + RETRY_JITTER_FRACTION * self._chance.random()
             await self._clock.sleep(self._timing.retry_seconds * jitter)
+        deadline = Deadline(self._clock, self._timing.renew_deadline_seconds)
+        deadline.restart(since=self._lock.written_at)
+        return deadline
 
     async def _work(self, work: Work, deadline: Deadline) -> None:
         # The work is the inner block: when the lease is lost, it is the first to be cancelled.
@@ -118,6 +118,5 @@ class Elector:
         """Renews until the lease turns out to be another's."""
         while not self._lock.is_held_by_another():
             await self._clock.sleep(self._timing.retry_seconds)
-            sent_at = self._clock.monotonic()
             if await self._lock.try_to_hold():
-                deadline.restart(since=sent_at)
+                deadline.restart(since=self._lock.written_at)

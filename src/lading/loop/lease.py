@@ -5,6 +5,7 @@ measured on our own monotonic clock. Every write carries the resourceVersion tha
 two candidates one wins. What to do with a lease is for `election` to say.
 """
 
+import contextlib
 from typing import Any
 
 import structlog
@@ -40,6 +41,8 @@ class LeaseLock:
         self._request_seconds_max = request_seconds_max
         self._seen: Lease | None = None
         self._seen_at = 0.0
+        self.written_at = 0.0
+        """When the last write that succeeded was sent; nobody can have seen it earlier."""
         self._log = log.bind(lease=f"{namespace}/{name}", identity=identity)
 
     async def try_to_hold(self) -> bool:
@@ -69,16 +72,29 @@ class LeaseLock:
         return self._clock.monotonic() < self._seen_at + duration
 
     async def _hold(self) -> bool:
+        if self._seen is not None and self._seen.spec.holder_identity == self._identity:
+            with contextlib.suppress(kube.Conflict, kube.NotFound):  # then it is read first
+                await self._write(self._seen)
+                return True
         try:
             lease = await self._kube.get(LEASES, self._name, namespace=self._namespace)
         except kube.NotFound:
-            self._see(await self._create())
+            await self._write(None)
             return True
         self._see(lease)
         if self.is_held_by_another():
             return False
-        self._see(await self._patch(lease, self._spec(lease.spec)))
+        await self._write(lease)
         return True
+
+    async def _write(self, read: Lease | None) -> None:
+        sent_at = self._clock.monotonic()
+        if read is None:
+            written = await self._create()
+        else:
+            written = await self._patch(read, self._spec(read.spec))
+        self.written_at = sent_at
+        self._see(written)
 
     def _see(self, lease: Lease) -> None:
         if self._seen is None or self._seen.spec != lease.spec:
