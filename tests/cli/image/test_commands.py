@@ -152,6 +152,16 @@ async def test_a_pull_that_cannot_be_ends_in_one_sentence_with_the_next_step(
     assert sentence in failed.errors
 
 
+async def test_images_are_asked_of_the_image_service_where_there_is_one(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    apart = ("--runtime-endpoint", "unix:///nowhere.sock", "--image-endpoint", stand.endpoint)
+    assert len((await run("ls", "-q", *apart)).output.splitlines()) == 2
+    unknown_use = await run("prune", *AT_ONCE, "--yes", *apart)
+    assert unknown_use.code == 1
+    assert await handlers(stand) == ["", "arm"]
+
+
 async def test_a_runtime_that_does_not_answer_is_said_to_be_so(run: Run) -> None:
     failed = await run("ls", "--runtime-endpoint", "unix:///nowhere.sock")
     assert failed.code == 1
