@@ -2,7 +2,7 @@
 
 Both are measured in the same run, on loopback, one client, one request after the other:
 
-    python bench/kube_server.py
+    python -m bench.kube_server
 
 The promise is that a create costs at most 10 times the bare round trip.
 """
@@ -29,8 +29,9 @@ CREATES = 1_000
 ROUNDS = 3
 LISTED_OBJECTS = 10_000
 PAGE_OBJECTS = 500
-RATIO_MAX = 10.0
+CREATE_RATIO_MAX = 10.0
 TOKEN = "bench"
+HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 PATH = "/api/v1/namespaces/default/configmaps"
 
 
@@ -99,10 +100,10 @@ async def list_pages(session: aiohttp.ClientSession) -> tuple[int, float]:
 
 
 def session(url: str) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {TOKEN}"})
+    return aiohttp.ClientSession(url, headers=HEADERS)
 
 
-async def main() -> None:
+async def measure() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         directory = pathlib.Path(folder)
         async with (
@@ -111,26 +112,26 @@ async def main() -> None:
             session(bare_url) as bare_session,
             session(kube_url) as kube_session,
         ):
-            bare_microseconds, kube_microseconds = [], []
+            bare_rounds, kube_rounds = [], []
             for number in range(ROUNDS):
-                bare_microseconds.append(await create(bare_session, number * CREATES, CREATES))
-                kube_microseconds.append(await create(kube_session, number * CREATES, CREATES))
+                bare_rounds.append(await create(bare_session, number * CREATES, CREATES))
+                kube_rounds.append(await create(kube_session, number * CREATES, CREATES))
             done = ROUNDS * CREATES
             await create(kube_session, done, LISTED_OBJECTS - done)
             listed, list_seconds = await list_pages(kube_session)
-    ratio = min(kube_microseconds) / min(bare_microseconds)
-    result = {
-        "bare_create_microseconds": round(min(bare_microseconds)),
-        "embedded_create_microseconds": round(min(kube_microseconds)),
-        "create_ratio": round(ratio, 2),
-        "create_ratio_max": RATIO_MAX,
-        "listed_objects": listed,
-        "list_seconds": round(list_seconds, 2),
-    }
-    print(json.dumps(result, indent=2))
     assert listed == LISTED_OBJECTS
-    assert ratio <= RATIO_MAX, f"a create costs {ratio:.1f} times the bare round trip"
+    ratio = min(kube_rounds) / min(bare_rounds)
+    return {
+        "create_ratio": ratio,
+        "create_ratio_share_of_limit": ratio / CREATE_RATIO_MAX,
+        "create_microseconds": min(kube_rounds),
+        "list_of_10000_in_pages_seconds": list_seconds,
+    }
+
+
+def run() -> dict[str, float]:
+    return asyncio.run(measure())
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    print(json.dumps(run(), indent=2))
