@@ -130,13 +130,15 @@ _config_decoder = msgspec.json.Decoder(_Config)
 
 def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
     """Reads a manifest; `media_type` is what the server said, and must agree with the document."""
-    document: _Document = _decode(_document_decoder, content, "manifest", MANIFEST_BYTES_MAX)
-    if document.schema_version != 2:
-        raise _malformed(content, "schemaVersion must be 2 (Docker schema 1 is not supported)")
-    kind = _media_type(document, content, media_type)
+    document, kind = _read(content, media_type)
     if kind in INDEX_TYPES:
         return _index(document, kind)
     return _image_manifest(document, kind, content)
+
+
+def media_type_of(content: bytes, media_type: str = "") -> str:
+    """The type of a manifest that has the right form; its entries are not looked at one by one."""
+    return _read(content, media_type)[1]
 
 
 def parse_config(content: bytes) -> ImageConfig:
@@ -151,6 +153,16 @@ def parse_config(content: bytes) -> ImageConfig:
         diff_ids=tuple(digests.parse(text) for text in diff_ids),
         labels=execution.labels or {},
     )
+
+
+def _read(content: bytes, declared: str) -> tuple[_Document, str]:
+    document: _Document = _decode(_document_decoder, content, "manifest", MANIFEST_BYTES_MAX)
+    if document.schema_version != 2:
+        raise _malformed(content, "schemaVersion must be 2 (Docker schema 1 is not supported)")
+    entries = len(document.manifests or ()) + len(document.layers or ())
+    if entries > ENTRIES_MAX:
+        raise _malformed(content, f"{entries} entries are more than the {ENTRIES_MAX} allowed")
+    return document, _media_type(document, content, declared)
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], content: bytes, what: str, bytes_max: int) -> Any:
@@ -168,7 +180,7 @@ def _decode(decoder: msgspec.json.Decoder[Any], content: bytes, what: str, bytes
 def _index(document: _Document, kind: str) -> Index:
     return Index(
         media_type=kind,
-        manifests=_descriptors(document.manifests, "manifests"),
+        manifests=tuple(map(_descriptor, document.manifests or ())),
         subject=_optional_descriptor(document.subject),
         artifact_type=document.artifact_type,
         annotations=document.annotations or {},
@@ -181,7 +193,7 @@ def _image_manifest(document: _Document, kind: str, content: bytes) -> ImageMani
     return ImageManifest(
         media_type=kind,
         config=_descriptor(document.config),
-        layers=_descriptors(document.layers, "layers"),
+        layers=tuple(map(_descriptor, document.layers or ())),
         subject=_optional_descriptor(document.subject),
         artifact_type=document.artifact_type,
         annotations=document.annotations or {},
@@ -204,13 +216,6 @@ def _media_type(document: _Document, content: bytes, declared: str) -> str:
     if (kind in INDEX_TYPES) != is_index:
         raise _malformed(content, f"its fields do not fit its media type {kind}")
     return kind
-
-
-def _descriptors(raw: list[_Descriptor] | None, what: str) -> tuple[Descriptor, ...]:
-    if raw is not None and len(raw) > ENTRIES_MAX:
-        reason = f"{len(raw)} entries are more than the {ENTRIES_MAX} allowed"
-        raise Malformed(what="manifest", text=what, reason=reason)
-    return tuple(_descriptor(entry) for entry in raw or ())
 
 
 def _optional_descriptor(raw: _Descriptor | None) -> Descriptor | None:

@@ -74,8 +74,9 @@ class Conversation:
 
 def _call(endpoint: Endpoint, question: Question, authorization: str) -> Call:
     """The request; what is secret is left out when the registry sent us to another origin."""
-    url = _url(endpoint, question.path).extend_query((*endpoint.query, *question.query))
-    is_ours = url.origin() == yarl.URL(endpoint.url).origin()
+    url, is_ours = _url(endpoint, question.path)
+    if query := (*endpoint.query, *question.query):
+        url = url.extend_query(query)
     headers = dict(question.headers)
     if is_ours:
         headers |= endpoint.headers
@@ -91,7 +92,8 @@ def _call(endpoint: Endpoint, question: Question, authorization: str) -> Call:
     )
 
 
-def _url(endpoint: Endpoint, path: str | yarl.URL) -> yarl.URL:
-    if isinstance(path, yarl.URL):
-        return path
-    return yarl.URL(endpoint.resource(path), encoded=True)
+def _url(endpoint: Endpoint, path: str | yarl.URL) -> tuple[yarl.URL, bool]:
+    """The URL, and whether it is of the endpoint's own origin."""
+    if isinstance(path, str):
+        return yarl.URL(endpoint.resource(path), encoded=True), True
+    return path, path.origin() == yarl.URL(endpoint.url).origin()

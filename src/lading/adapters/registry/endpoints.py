@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 from lading.kernel.references import Reference
@@ -110,6 +110,7 @@ def required_registry(reference: Reference) -> str:
     return reference.registry
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     name = host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host
     if name == "localhost":

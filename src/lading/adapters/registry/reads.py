@@ -43,10 +43,10 @@ class Reads:
             )
         digest = _verified(content, reference, response, what)
         try:
-            parsed = manifests.parse(content, response.content_type)
+            media_type = manifests.media_type_of(content, response.content_type)
         except Malformed as error:
             raise registry.MalformedAnswer(f"{what}: {error.reason}") from error
-        return Manifest(media_type=parsed.media_type, digest=digest, content=content)
+        return Manifest(media_type=media_type, digest=digest, content=content)
 
     async def head(self, endpoint: Endpoint, reference: Reference) -> Descriptor:
         response = await self._conversation.ask(
@@ -111,7 +111,7 @@ def _verified(
 ) -> Digest:
     """The digest that the content really has; what was asked for, and what was said, must agree."""
     stated = _stated_digest(response)
-    for expected in (reference.digest, stated):
+    for expected in {reference.digest, stated}:
         if expected is not None and not expected.matches(content):
             found = Digest.of(content, expected.algorithm)
             raise registry.DigestMismatch(f"{what}: expected {expected}, the content has {found}")

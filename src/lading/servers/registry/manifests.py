@@ -161,7 +161,7 @@ def _parsed(content: bytes, media_type: str) -> ImageManifest | Index:
 def _stored_type(content: bytes) -> str:
     """The layout has no place for a media type, so it is read from the document again."""
     try:
-        return manifests.parse(content).media_type
+        return manifests.media_type_of(content)
     except Malformed:
         return "application/octet-stream"
 
