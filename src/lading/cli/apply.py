@@ -9,6 +9,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.cli import connection, documents
 from lading.cli.connection import Target
 from lading.cli.documents import Source
+from lading.cli.pin import on_host, sets
 from lading.ports import kube
 
 FIELD_MANAGER = "lading"
@@ -16,10 +17,20 @@ FIELD_MANAGER = "lading"
 
 @click.command(name="apply")
 @click.option("-f", "--filename", "files", multiple=True, required=True, help="A file, or -.")
+@click.option(
+    "--runtime-endpoint",
+    default="",
+    help="Preload and pin on this container runtime, unix:///..., without any cluster.",
+)
 @click.option("--force-conflicts", is_flag=True, help="Take fields over from other managers.")
 @connection.target_options
-def command(target: Target, files: tuple[str, ...], force_conflicts: bool) -> None:
+def command(
+    target: Target, files: tuple[str, ...], runtime_endpoint: str, force_conflicts: bool
+) -> None:
     """Create or update the objects in files. All files are read before anything is written."""
+    if runtime_endpoint:
+        connection.run(on_host.synchronize(sets.sets_in(files), runtime_endpoint))
+        return
     sources = [source for file in files for source in documents.read(file)]
     connection.run(_apply(target, sources, force_conflicts))
 

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import structlog
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import ConfigurationError, Connection
+from lading.observability import logs
 
 DEFAULT_DATA = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "lading"
 
@@ -72,6 +74,9 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
+    """Runs a command; it shows only warnings, unless it has set up its logs itself."""
+    if not structlog.is_configured():
+        logs.configure(logs.LogFormat.CONSOLE, "warning")
     try:
         asyncio.run(work)
     except KeyboardInterrupt:

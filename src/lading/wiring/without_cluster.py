@@ -6,6 +6,7 @@ The same plan as in a cluster; only who asks and who is told differs.
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
@@ -42,11 +43,11 @@ def desired_of(
     settings: Settings,
     now: datetime,
 ) -> Desired:
+    """A set from a file was never stored, so it has no generation; it counts as the first."""
+    wanted = (desire.desired_set(one, handlers=handlers, first_seen={}, now=now) for one in sets)
     return Desired(
         node_name=node_name,
-        sets=tuple(
-            desire.desired_set(one, handlers=handlers, first_seen={}, now=now) for one in sets
-        ),
+        sets=tuple(replace(one, generation=max(1, one.generation)) for one in wanted),
         settings=settings,
     )
 
@@ -81,9 +82,11 @@ async def synchronize(
     changed = asyncio.Event()
     async with open_tools(parts, clock, gates=gates, changed=changed.set) as tools:
         host = _Host(tools, desired, clock)
-        while not told(host.status):
+        while True:
             changed.clear()
             recheck_at = await corridor.walk(host, Key("", desired.node_name), clock)
+            if told(host.status):
+                return
             assert recheck_at is not None, "the plan of a node always looks again"
             seconds = max(0.0, (recheck_at - clock.now()).total_seconds())
             with contextlib.suppress(TimeoutError):

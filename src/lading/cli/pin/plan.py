@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import msgspec
 
 from lading.adapters.clock import SystemClock
-from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.cli import connection, documents, output
-from lading.cli.documents import UnreadableDocument
+from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.cli import connection, output
+from lading.cli.pin import sets
 from lading.kernel import feature_gates, quantities
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import Settings
@@ -29,31 +28,19 @@ from lading.wiring import this_host, without_cluster
 )
 def command(files: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
     """Show what a runtime would pull, the bytes, what stays free, and what would be refused."""
-    connection.run(_plan(sets_in(files), endpoints))
+    connection.run(_plan(sets.sets_in(files), endpoints))
 
 
-def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
-    """The PinnedImageSets in the files; anything else is refused."""
-    found = []
-    for source in (source for file in files for source in documents.read(file)):
-        where = f"{source.file}:{source.line(())}"
-        if source.content.get("kind") != PINNED_IMAGE_SETS.kind:
-            raise UnreadableDocument(f"{where}: expected a {PINNED_IMAGE_SETS.kind}")
-        try:
-            found.append(msgspec.convert(source.content, PinnedImageSet))
-        except msgspec.ValidationError as error:
-            raise UnreadableDocument(f"{where}: {error}") from error
-    return found
-
-
-async def _plan(sets: list[PinnedImageSet], endpoints: tuple[str, ...]) -> None:
+async def _plan(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) -> None:
     clock = SystemClock()
     previews = []
     for endpoint in endpoints:
-        async with this_host.open_parts(endpoint, clock, state_folder=_state_folder()) as parts:
+        async with this_host.open_parts(
+            endpoint, clock, state_folder=sets.HOST_STATE_FOLDER
+        ) as parts:
             desired = without_cluster.desired_of(
                 name_of(endpoint, endpoints),
-                sets,
+                wanted,
                 handlers=None,
                 settings=Settings(),
                 now=clock.now(),
@@ -66,10 +53,6 @@ async def _plan(sets: list[PinnedImageSet], endpoints: tuple[str, ...]) -> None:
 
 def name_of(endpoint: str, endpoints: tuple[str, ...]) -> str:
     return socket.gethostname() if len(endpoints) == 1 else Path(endpoint).parent.name
-
-
-def _state_folder() -> Path:
-    return connection.DEFAULT_DATA / "host"
 
 
 def rendered(previews: Sequence[Preview]) -> str:

@@ -120,6 +120,11 @@ def progress_text(verdicts: tuple[Verdict, ...], observed: Observed) -> str:
     return f"{here}, {running} being pulled" if running else here
 
 
+def says_pulling(text: str) -> bool:
+    """Whether `progress_text` said that something is being pulled."""
+    return text.endswith("being pulled")
+
+
 _COUNTS = re.compile(r"(\d+) of (\d+) images")
 
 

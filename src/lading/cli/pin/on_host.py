@@ -1,0 +1,62 @@
+"""Preloads and pins sets on one host, showing progress, until all is done or nothing more can be.
+
+What a set pins here stays pinned: the runtime keeps it, with the names of the sets.
+"""
+
+import socket
+import sys
+
+import click
+
+from lading.adapters.clock import SystemClock
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.cli.pin import sets as files
+from lading.kernel import conditions, feature_gates
+from lading.pinned_images.node import report
+from lading.pinned_images.node.types import Settings
+from lading.wiring import this_host, without_cluster
+
+
+async def synchronize(sets: list[PinnedImageSet], endpoint: str) -> None:
+    clock = SystemClock()
+    display = _Display()
+    async with this_host.open_parts(endpoint, clock, state_folder=files.HOST_STATE_FOLDER) as parts:
+        desired = without_cluster.desired_of(
+            socket.gethostname(), sets, handlers=None, settings=Settings(), now=clock.now()
+        )
+        gates = feature_gates.parse("")
+        await without_cluster.synchronize(parts, desired, clock, gates=gates, told=display.told)
+    for one in sets:
+        click.echo(f"pinnedimageset/{one.metadata.name}: {len(one.spec.pinned_images)} pinned")
+
+
+class _Display:
+    """Shows each new progress text; on a terminal in one line."""
+
+    def __init__(self) -> None:
+        self._shown = ""
+        self._one_line = sys.stderr.isatty()
+
+    def told(self, status: MachineConfigNodeStatus) -> bool:
+        progressing = conditions.find(status.conditions, report.PROGRESSING)
+        if progressing is None:
+            return False
+        if progressing.message != self._shown:
+            self._shown = progressing.message
+            ending = "\r" if self._one_line else "\n"
+            click.echo(f"{progressing.message}{ending}", nl=False, err=True)
+        if not conditions.is_true(status.conditions, report.PROGRESSING):
+            return True
+        degraded = conditions.is_true(status.conditions, report.DEGRADED)
+        if degraded and not report.says_pulling(progressing.message):
+            raise click.ClickException(_errors(status))
+        return False
+
+
+def _errors(status: MachineConfigNodeStatus) -> str:
+    return "\n".join(
+        f"{entry.name}: {error}"
+        for entry in status.pinned_image_sets
+        for error in entry.last_failed_generation_errors
+    )
