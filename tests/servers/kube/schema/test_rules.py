@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lading.servers.kube.schema import causes, rules
+from lading.servers.kube.schema import rules
 
 
 def schema(**properties: Any) -> dict[str, Any]:
@@ -178,22 +178,3 @@ class TestValues:
     def test_a_null_is_not_there(self) -> None:
         part = ruled("object", "!has(self.a)", properties={"a": {**TEXT, "nullable": True}})
         assert violations(schema(o=part), {"o": {"a": None}}) == []
-
-
-def test_rules_do_not_run_on_an_object_of_the_wrong_shape() -> None:
-    whole = schema(a=ruled("integer", "self > 1"))
-    found = rules.violations_unless_blocked(
-        [causes.required("spec.b")], whole, {"spec": {"a": 1}}, None
-    )
-    assert [cause.message for cause in found] == [
-        (
-            "Invalid value: null: some validation rules were not checked because the object was "
-            "invalid; correct the existing errors to complete validation"
-        )
-    ]
-
-
-def test_but_they_run_beside_a_value_out_of_bounds() -> None:
-    whole = schema(a=ruled("integer", "self > 1"))
-    found = [causes.invalid("spec.b", 9, "too large")]
-    assert rules.violations_unless_blocked(found, whole, {"spec": {"a": 1}}, None) != []

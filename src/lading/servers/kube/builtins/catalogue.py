@@ -18,6 +18,7 @@ from lading.servers.kube.schema import nodes
 from lading.servers.kube.schema.nodes import Schema
 
 _REFERENCE = "#/components/schemas/"
+_SCHEMA_PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,20 @@ def _linked() -> dict[str, Schema]:
     linked: dict[str, Schema] = {name: {} for name in definitions()}
     for name, schema in definitions().items():
         linked[name].update(_link(schema, linked))
+    _describe_schemas_in_schemas(linked)
     return linked
+
+
+def _describe_schemas_in_schemas(linked: dict[str, Schema]) -> None:
+    """OpenAPI leaves open what stands in `items` and `additionalProperties` of a CRD's schema.
+
+    It is a schema again, or, for the latter, true or false.
+    """
+    whole = linked[_SCHEMA_PROPS]
+    for name, left_out in (("OrArray", ()), ("OrBool", ("type",))):
+        place = linked[_SCHEMA_PROPS + name]
+        place.clear()
+        place.update({key: value for key, value in whole.items() if key not in left_out})
 
 
 def _link(schema: Schema, linked: dict[str, Schema]) -> Schema:

@@ -1,6 +1,7 @@
 """What the API server fills into built-in kinds beyond their schemas, as data where possible.
 
 `fill` holds for every write and doing it twice changes nothing; `begin` holds only for a create.
+What has the wrong shape is left as it is, for validation to refuse.
 What admission plug-ins and controllers of a whole cluster add (cluster addresses, service account
 volumes, taints of new nodes) is not added here.
 """
@@ -109,7 +110,7 @@ def begin(group: str, kind: str, document: Document) -> Document:
 
 def _job_with_selector(job: Document) -> Document:
     """A job without a selector of its own selects its pods by its uid."""
-    if job["spec"].get("selector") is not None:
+    if _part(job, "spec").get("selector") is not None:
         return job
     uid, name = job["metadata"]["uid"], job["metadata"]["name"]
     labels = {
@@ -121,6 +122,23 @@ def _job_with_selector(job: Document) -> Document:
     selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
     spec = {"selector": selector, "template": {"metadata": {"labels": labels}}}
     return _filled(job, {"metadata": {"labels": labels}, "spec": spec})
+
+
+def _part(document: Document, key: str) -> Document:
+    """The object in a field; empty when there is none, or something else."""
+    found = document.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _parts(document: Document, key: str) -> list[Document]:
+    """The objects listed in a field; none when it is not such a list."""
+    found = document.get(key)
+    is_list = isinstance(found, list) and all(isinstance(each, dict) for each in found)
+    return found if is_list and found is not None else []
+
+
+def _with_spec(document: Document, **changes: Any) -> Document:
+    return {**document, "spec": {**_part(document, "spec"), **changes}}
 
 
 def _filled(given: Document, defaults: Document) -> Document:
@@ -147,70 +165,69 @@ def _secret(secret: Document) -> Document:
 
 
 def _pod(pod: Document) -> Document:
-    spec = pods.filled(pod.get("spec") or {})
+    if pod.get("spec") is not None and not isinstance(pod["spec"], dict):
+        return pod
+    spec = pods.filled(_part(pod, "spec"))
     return {**pod, "spec": _filled(spec, {"enableServiceLinks": True})}
 
 
 def _with_template(workload: Document) -> Document:
     """A workload whose `spec.template` is a pod."""
-    spec = workload.get("spec") or {}
-    template = spec.get("template")
-    if not isinstance(template, dict):
+    template = _part(_part(workload, "spec"), "template")
+    if not template or not isinstance(template.get("spec", {}), dict):
         return workload
-    filled = {"metadata": {}, **template, "spec": pods.filled(template.get("spec") or {})}
-    return {**workload, "spec": {**spec, "template": filled}}
+    filled = {"metadata": {}, **template, "spec": pods.filled(_part(template, "spec"))}
+    return _with_spec(workload, template=filled)
 
 
 def _rolling(field: str, limits: Document) -> Callable[[Document], Document]:
     """A rolling update has limits; another strategy has none."""
 
     def fill_limits(workload: Document) -> Document:
-        workload = _with_template(workload)
-        spec: Any = workload["spec"]
-        if spec[field].get("type") != "RollingUpdate":
-            return workload
-        strategy = _filled(spec[field], {"rollingUpdate": limits})
-        return {**workload, "spec": {**spec, field: strategy}}
+        strategy = _part(_part(workload, "spec"), field)
+        if strategy.get("type") == "RollingUpdate":
+            rolling = _filled(strategy, {"rollingUpdate": limits})
+            workload = _with_spec(workload, **{field: rolling})
+        return _with_template(workload)
 
     return fill_limits
 
 
 def _job(job: Document) -> Document:
-    spec = job.get("spec") or {}
+    spec = _part(job, "spec")
+    if not spec:
+        return job
+    counts = {"parallelism": 1}
     if spec.get("completions") is None and spec.get("parallelism") is None:
-        spec = {**spec, "completions": 1, "parallelism": 1}
-    return _with_template({**job, "spec": _filled(spec, {"parallelism": 1})})
+        counts["completions"] = 1
+    return _with_template({**job, "spec": _filled(spec, counts)})
 
 
 def _cron_job(cron_job: Document) -> Document:
-    spec = cron_job["spec"]
-    template = spec.get("jobTemplate")
-    if not isinstance(template, dict):
+    template = _part(_part(cron_job, "spec"), "jobTemplate")
+    if not template:
         return cron_job
-    filled = {"metadata": {}, **_with_template(template)}
-    return {**cron_job, "spec": {**spec, "jobTemplate": filled}}
+    return _with_spec(cron_job, jobTemplate={"metadata": {}, **_with_template(template)})
 
 
 def _service(service: Document) -> Document:
-    spec = service["spec"]
     ports = [
         _filled(port, {"protocol": "TCP", "targetPort": port.get("port")})
-        for port in spec.get("ports") or ()
+        for port in _parts(_part(service, "spec"), "ports")
     ]
-    return {**service, "spec": {**spec, "ports": ports}} if ports else service
+    return _with_spec(service, ports=ports) if ports else service
 
 
 def _binding_of_role(binding: Document) -> Document:
     subjects = [
         _filled(each, {"apiGroup": _RBAC}) if each.get("kind") in ("User", "Group") else each
-        for each in binding.get("subjects") or ()
+        for each in _parts(binding, "subjects")
     ]
     return {**binding, "subjects": subjects} if subjects else binding
 
 
 def _definition(definition: Document) -> Document:
-    names = (definition.get("spec") or {}).get("names") or {}
-    kind = names.get("kind")
+    kind = _part(_part(definition, "spec"), "names").get("kind")
     if not isinstance(kind, str) or not kind:
         return definition
     derived = {"singular": kind.lower(), "listKind": f"{kind}List"}
@@ -221,14 +238,14 @@ def _matching(field: str) -> Callable[[Document], Document]:
     """Constraints, where there are any, say how they select and in which scope."""
 
     def fill_constraints(document: Document) -> Document:
-        spec = document.get("spec") or {}
-        if not isinstance(spec.get(field), dict):
+        given = _part(document, "spec").get(field)
+        if not isinstance(given, dict):
             return document
-        constraints = _filled(spec[field], _MATCH)
+        constraints = _filled(given, _MATCH)
         for key in ("resourceRules", "excludeResourceRules"):
-            if constraints.get(key):
-                constraints[key] = [_filled(rule, {"scope": "*"}) for rule in constraints[key]]
-        return {**document, "spec": {**spec, field: constraints}}
+            if rules := _parts(constraints, key):
+                constraints[key] = [_filled(rule, {"scope": "*"}) for rule in rules]
+        return _with_spec(document, **{field: constraints})
 
     return fill_constraints
 

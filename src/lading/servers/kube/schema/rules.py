@@ -17,13 +17,6 @@ from lading.servers.kube.schema.nodes import Document, Schema
 from lading.servers.kube.schema.rule_tree import Rule, RuleTree
 
 _ABSENT: Any = object()
-_BLOCKING = frozenset(
-    {Reason.NOT_SUPPORTED, Reason.REQUIRED, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE_INVALID}
-)
-_NOT_CHECKED = (
-    "some validation rules were not checked because the object was invalid; correct the existing "
-    "errors to complete validation"
-)
 
 
 def violations(schema: Schema, document: Document, old_document: Document | None) -> list[Cause]:
@@ -33,21 +26,6 @@ def violations(schema: Schema, document: Document, old_document: Document | None
         return []
     old = _ABSENT if old_document is None else old_document
     return list(_check(tree, _Place(value=document, old=old, path="")))
-
-
-def violations_unless_blocked(
-    found: list[Cause], schema: Schema, document: Document, old_document: Document | None
-) -> list[Cause]:
-    """The violations of an object in which structural validation found these causes.
-
-    Rules are written for values of the declared shape: where that is broken, they do not run,
-    and the answer says so.
-    """
-    if rule_tree.of(schema) is None:
-        return []
-    if any(cause.reason in _BLOCKING for cause in found):
-        return [causes.invalid("", None, _NOT_CHECKED)]
-    return violations(schema, document, old_document)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
