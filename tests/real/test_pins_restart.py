@@ -36,7 +36,7 @@ async def test_pins_of_containerd_are_still_in_force(
             client = CriClient(channel)
 
             def new_driver(_: int) -> Pins:
-                return ContainerdPins(channel, client)
+                return ContainerdPins(channel, client, SystemClock())
 
             await check(place, running, registry_3_1.host, client, new_driver)
 

@@ -32,7 +32,7 @@ async def open_runtime(
     async with channel_to(endpoint) as channel:
         runtime = CriClient(channel)
         version = await runtime.version()
-        pins: Pins = ContainerdPins(channel, runtime)
+        pins: Pins = ContainerdPins(channel, runtime, clock)
         if version.name == CRIO:
             pins = CrioPins(
                 runtime,

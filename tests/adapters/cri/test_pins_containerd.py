@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import grpc.aio
 import pytest
 
+from lading.adapters.clock import SystemClock
 from lading.adapters.cri import client, pins_containerd, releases
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.pins_containerd import ContainerdPins
@@ -22,7 +23,7 @@ async def channel(endpoint: str) -> AsyncIterator[grpc.aio.Channel]:
 
 @pytest.fixture
 def pins(channel: grpc.aio.Channel) -> ContainerdPins:
-    return ContainerdPins(channel, CriClient(channel))
+    return ContainerdPins(channel, CriClient(channel), SystemClock())
 
 
 async def pulled(

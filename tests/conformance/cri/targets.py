@@ -112,7 +112,7 @@ async def _target(
         cri=cri_client,
         pins=_crio_pins(cri_client, environment, folder)
         if is_crio
-        else ContainerdPins(channel, cri_client),
+        else ContainerdPins(channel, cri_client, SystemClock()),
         registry=registry,
         registry_host=registry_host,
     )

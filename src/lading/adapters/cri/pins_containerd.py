@@ -10,8 +10,9 @@ from collections.abc import Collection, Mapping
 import grpc
 import grpc.aio
 
-from lading.adapters.cri import errors, releases
+from lading.adapters.cri import errors, read_back, releases
 from lading.ports import cri
+from lading.ports.clock import Clock
 from lading.ports.cri import Cri, HeldPin, Pin
 from lading.wire import containerd_images_pb2 as pb2
 from lading.wire import rpc
@@ -33,10 +34,11 @@ _SERVICE = pb2.DESCRIPTOR.services_by_name["Images"]
 
 
 class ContainerdPins:
-    def __init__(self, channel: grpc.aio.Channel, runtime: Cri) -> None:
+    def __init__(self, channel: grpc.aio.Channel, runtime: Cri, clock: Clock) -> None:
         self._list = rpc.unary_call(channel, _SERVICE, "List", pb2.ListImagesResponse)
         self._update = rpc.unary_call(channel, _SERVICE, "Update", pb2.UpdateImageResponse)
         self._runtime = runtime
+        self._clock = clock
 
     async def cannot_pin(self) -> cri.CannotPin | None:
         version = await self._runtime.version()
@@ -48,7 +50,7 @@ class ContainerdPins:
         return releases.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
 
     async def held(self) -> tuple[HeldPin, ...]:
-        pinned_ids = {image.id for image in await self._runtime.images() if image.pinned}
+        pinned_ids = await read_back.pinned_ids(self._runtime)
         return tuple(
             HeldPin(pin=pin, effective=pin.image_id in pinned_ids)
             for record in (await self._records()).values()
@@ -62,8 +64,11 @@ class ContainerdPins:
         wanted: dict[str, list[Pin]] = defaultdict(list)
         for pin in pins:
             wanted[pin.image_id].append(pin)
-        for record in (await self._records()).values():
+        records = await self._records()
+        for record in records.values():
             await self._set_labels(record, _labels(record.labels, wanted.get(record.name, ())))
+        present = [pin for pin in pins if pin.image_id in records]
+        await read_back.wait_until_in_force(self._runtime, present, self._clock)
 
     async def _records(self) -> dict[str, pb2.Image]:
         """The records whose names are image IDs."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from lading.adapters.cri import crio_config, releases
+from lading.adapters.cri import crio_config, read_back, releases
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.crio_reload import Reload
 from lading.ports import cri
@@ -18,8 +18,6 @@ from lading.ports.cri import Cri, HeldPin, Pin
 
 # Before these, a reload does not change the pins, or cannot take the last one back.
 PINNING_PATCH_BY_LINE = {(1, 29): 7, (1, 30): 3}
-READ_BACK_SECONDS_MAX = 10.0
-READ_BACK_INTERVAL_SECONDS = 0.1
 
 
 class CrioPins:
@@ -44,7 +42,7 @@ class CrioPins:
 
     async def held(self) -> tuple[HeldPin, ...]:
         """A pin whose image is gone is listed too, as not in force, until it is let go."""
-        pinned_ids = {image.id for image in await self._runtime.images() if image.pinned}
+        pinned_ids = await read_back.pinned_ids(self._runtime)
         return tuple(
             HeldPin(pin=pin, effective=pin.image_id in pinned_ids) for pin in self._recorded()
         )
@@ -60,21 +58,9 @@ class CrioPins:
         )
         self._record(ours)
         changed = self._config.write({pin.image for pin in ours})
-        if changed or not await self._in_force(ours):
+        if changed or not await read_back.in_force(self._runtime, ours):
             await self._reload()
-            await self._read_back(ours)
-
-    async def _read_back(self, pins: Collection[Pin]) -> None:
-        """CRI-O reloads in its own time; what it has not done by then is told by `held`."""
-        deadline = self._clock.monotonic() + READ_BACK_SECONDS_MAX
-        while self._clock.monotonic() < deadline:
-            if await self._in_force(pins):
-                return
-            await self._clock.sleep(READ_BACK_INTERVAL_SECONDS)
-
-    async def _in_force(self, pins: Collection[Pin]) -> bool:
-        pinned_ids = {image.id for image in await self._runtime.images() if image.pinned}
-        return {pin.image_id for pin in pins} <= pinned_ids
+            await read_back.wait_until_in_force(self._runtime, ours, self._clock)
 
     def _recorded(self) -> list[Pin]:
         """An unreadable state is no state: the next `hold` writes it anew."""
