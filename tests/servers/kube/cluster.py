@@ -96,3 +96,9 @@ def definition(*, plural: str = "widgets", kind: str = "Widget", **spec: Any) ->
             **spec,
         },
     }
+
+
+def widget(name: str, **fields: Any) -> Document:
+    identity = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    metadata = {"name": name, **fields.pop("metadata", {})}
+    return {**identity, "metadata": metadata, **fields}

@@ -6,7 +6,14 @@ from collections.abc import Callable
 import pytest
 
 from lading.servers.kube import collector
-from tests.servers.kube.cluster import CONFIG_MAPS, DEFINITIONS, Cluster, config_map, definition
+from tests.servers.kube.cluster import (
+    CONFIG_MAPS,
+    DEFINITIONS,
+    Cluster,
+    config_map,
+    definition,
+    widget,
+)
 
 NAMESPACES = "/api/v1/namespaces"
 
@@ -79,10 +86,9 @@ async def test_a_definition_goes_after_its_objects_and_takes_no_new_ones() -> No
     cluster = Cluster()
     await cluster.create(DEFINITIONS, definition())
     path = "/apis/example.com/v1/namespaces/default/widgets"
-    held = {"metadata": {"name": "a", "finalizers": ["example.com/hold"]}}
-    await cluster.create(path, held)
+    await cluster.create(path, widget("a", metadata={"finalizers": ["example.com/hold"]}))
     await cluster.call("DELETE", f"{DEFINITIONS}/widgets.example.com")
-    refused = await cluster.call("POST", path, {"metadata": {"name": "b"}})
+    refused = await cluster.call("POST", path, widget("b"))
     assert refused.status == 405
     await until(lambda: len(cluster.storage.changes("widgets.example.com", after=0)) > 1)
     patch = {"metadata": {"finalizers": None}}

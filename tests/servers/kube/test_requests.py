@@ -11,6 +11,7 @@ from tests.servers.kube.cluster import (
     config_map,
     decoded,
     definition,
+    widget,
 )
 
 
@@ -87,9 +88,7 @@ async def test_a_definition_whose_names_are_taken_is_not_served() -> None:
 async def test_definitions_are_served_again_after_a_restart() -> None:
     first = Cluster()
     await first.create(DEFINITIONS, definition())
-    await first.create(
-        "/apis/example.com/v1/namespaces/default/widgets", {"metadata": {"name": "a"}}
-    )
+    await first.create("/apis/example.com/v1/namespaces/default/widgets", widget("a"))
     second = Cluster(storage=first.storage)
     found = await second.read("/apis/example.com/v1/widgets")
     assert [each["metadata"]["name"] for each in found["items"]] == ["a"]
@@ -108,7 +107,7 @@ async def test_a_changed_definition_is_used_for_objects_that_were_there() -> Non
     cluster = Cluster()
     created = await cluster.create(DEFINITIONS, definition())
     path = "/apis/example.com/v1/namespaces/default/widgets"
-    await cluster.create(path, {"metadata": {"name": "a"}, "spec": {"old": 1}})
+    await cluster.create(path, widget("a", spec={"old": 1}))
     schema = {
         "type": "object",
         "properties": {

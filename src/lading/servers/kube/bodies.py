@@ -22,6 +22,12 @@ BODY_BYTES_MAX = 3 * 1024 * 1024  # kube-apiserver's limit
 NESTING_LEVELS_MAX = 200
 """Far beyond any API object, and well inside the interpreter's own limit."""
 SHOWN_BYTES_MAX = 200
+_JSON_TYPES = {
+    "integer": "number",
+    "boolean": "bool",
+    **{each: each for each in ("number", "bool", "string", "array", "object", "null")},
+}
+"""What Go calls the types of JSON, by what schemas call them."""
 
 
 class _JsonLoader(yaml.CSafeLoader):
@@ -56,6 +62,12 @@ def document(body: bytes, content_type: str, resource: Resource) -> Document:
     if not isinstance(found, dict):
         kind = _json_type(found)
         raise status.bad_request(f"{prefix}json: cannot unmarshal {kind} into Go value ({shown})")
+    for field, title in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if resource.custom and not found.get(field):
+            raise status.bad_request(
+                f"the object provided is unrecognized (must be of type {resource.kind}): "
+                f"Object '{title}' is missing in '{shown}' ({shown})"
+            )
     return of_kind(found, resource)
 
 
@@ -138,7 +150,9 @@ def cannot_be_handled(resource: Resource, why: str, *, kind: str = "") -> status
 
 def cannot_unmarshal(resource: Resource, json_type: str, field: str) -> status.ApiError:
     """The JSON has a type that the field cannot hold."""
-    found = {"integer": "number", "boolean": "bool"}.get(json_type, json_type)
+    if json_type not in _JSON_TYPES:
+        return cannot_be_handled(resource, f"{field}: {json_type!r} has the wrong form")
+    found = _JSON_TYPES[json_type]
     path = f"{resource.kind}.{field}"
     return cannot_be_handled(
         resource, f"json: cannot unmarshal {found} into Go struct field {path}"

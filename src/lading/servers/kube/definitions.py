@@ -20,6 +20,11 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that holds a definition until its objects are gone."""
 _LEAVING_VERBS = tuple(each for each in STANDARD_VERBS if each != "create")
 """While its objects are being removed, a definition takes no new ones."""
+_TERMINATING = (
+    "True",
+    "InstanceDeletionInProgress",
+    "CustomResource deletion is in progress",
+)
 _TEXT = {"type": "string"}
 _VERSION = re.compile(r"v(?P<major>[0-9]+)(?:(?P<stage>alpha|beta)(?P<minor>[0-9]+))?")
 
@@ -33,19 +38,14 @@ def problems(resource: Resource, document: Document, old: Document | None) -> li
 
 
 def with_status(state: State, resource: Resource, document: Document) -> Document:
-    """Gives a definition the finalizer and the status that kube-apiserver's controllers would."""
+    """Gives a definition the status that kube-apiserver's controllers would."""
     if not is_definition(resource):
         return document
-    metadata = document["metadata"]
-    finalizers = metadata.get("finalizers", [])
-    if "deletionTimestamp" not in metadata and CLEANUP not in finalizers:
-        metadata = {**metadata, "finalizers": [*finalizers, CLEANUP]}
     taken = _taken_name(state, document)
     before = document.get("status", {})
-    conditions = _conditions(state.now(), document, before.get("conditions", []), taken)
+    conditions = _conditions(state.now(), before.get("conditions", []), taken)
     return {
         **document,
-        "metadata": metadata,
         "status": {
             "conditions": conditions,
             "acceptedNames": before.get("acceptedNames", {})
@@ -54,6 +54,20 @@ def with_status(state: State, resource: Resource, document: Document) -> Documen
             "storedVersions": _stored_versions(document, before.get("storedVersions", [])),
         },
     }
+
+
+def leaving(document: Document, now: str) -> Document:
+    """A definition that was marked for deletion: it is held until its objects are gone."""
+    metadata = document["metadata"]
+    finalizers = metadata.get("finalizers", [])
+    if CLEANUP not in finalizers:
+        metadata = {**metadata, "finalizers": [*finalizers, CLEANUP]}
+    status = document.get("status", {})
+    before = status.get("conditions", [])
+    others = [each for each in before if each["type"] != "Terminating"]
+    terminating = _condition(now, "Terminating", _TERMINATING, before)
+    status = {**status, "conditions": [*others, terminating]}
+    return {**document, "metadata": metadata, "status": status}
 
 
 def served(document: Document, revision: int) -> tuple[Resource, ...]:
@@ -143,7 +157,7 @@ def _taken_name(state: State, document: Document) -> str:
     return ""
 
 
-def _conditions(now: str, document: Document, before: list[Document], taken: str) -> list[Document]:
+def _conditions(now: str, before: list[Document], taken: str) -> list[Document]:
     if taken:
         accepted = ("False", "NameConflict", f'"{taken}" is already in use')
         ready = ("False", "NotAccepted", "not all names are accepted")
@@ -151,9 +165,8 @@ def _conditions(now: str, document: Document, before: list[Document], taken: str
         accepted = ("True", "NoConflicts", "no conflicts found")
         ready = ("True", "InitialNamesAccepted", "the initial names have been accepted")
     found = {"NamesAccepted": accepted, "Established": ready}
-    if "deletionTimestamp" in document["metadata"]:
-        found["Terminating"] = ("True", "InstanceDeletionInProgress", "removing its objects")
-    return [_condition(now, kind, fact, before) for kind, fact in found.items()]
+    kept = [each for each in before if each["type"] == "Terminating"]
+    return [_condition(now, kind, fact, before) for kind, fact in found.items()] + kept
 
 
 def _condition(now: str, kind: str, fact: tuple[str, str, str], before: list[Document]) -> Document:

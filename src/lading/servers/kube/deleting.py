@@ -6,7 +6,7 @@ Dependents are the collector's. A pod is gone at once too: there is no kubelet t
 from dataclasses import dataclass
 from typing import Any
 
-from lading.servers.kube import status
+from lading.servers.kube import definitions, status
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.state import State
 
@@ -86,10 +86,12 @@ def _check_preconditions(resource: Resource, document: Document, deletion: Delet
 
 def _marked(state: State, resource: Resource, document: Document, deletion: Deletion) -> Document:
     metadata = dict(document["metadata"])
+    is_simple = resource.storage_name not in ("namespaces", definitions.STORAGE_NAME)
     if "deletionTimestamp" not in metadata:
         metadata["deletionTimestamp"] = state.now()
-        metadata["deletionGracePeriodSeconds"] = 0
-        if "generation" in metadata:
+        if is_simple:
+            metadata["deletionGracePeriodSeconds"] = 0
+        if is_simple and "generation" in metadata:
             metadata["generation"] += 1
     metadata["finalizers"] = _finalizers(metadata.get("finalizers", []), deletion.policy)
     if not metadata["finalizers"]:
@@ -97,7 +99,9 @@ def _marked(state: State, resource: Resource, document: Document, deletion: Dele
     marked = {**document, "metadata": metadata}
     if resource.storage_name == "namespaces":
         marked["status"] = {**document.get("status", {}), "phase": "Terminating"}
-    return marked
+    return (
+        definitions.leaving(marked, state.now()) if definitions.is_definition(resource) else marked
+    )
 
 
 def _finalizers(present: list[str], policy: str) -> list[str]:

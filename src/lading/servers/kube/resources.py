@@ -14,7 +14,7 @@ from lading.servers.kube.builtins.columns import Column
 Document = dict[str, Any]
 
 STANDARD_VERBS = (
-    "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
+    "delete", "deletecollection", "get", "list", "patch", "create", "update", "watch",
 )  # fmt: skip
 _WITH_GENERATION = frozenset(
     {

@@ -152,7 +152,7 @@ def unsupported_media_type(accepted: Iterable[str]) -> ApiError:
         "the body of the request was in an unknown format - "
         f"accepted media types include: {', '.join(accepted)}"
     )
-    return ApiError(code=415, reason="UnsupportedMediaType", message=message, details={})
+    return ApiError(code=415, reason="UnsupportedMediaType", message=message)
 
 
 def invalid(*, group: str, kind: str, name: str, found: Sequence[Cause]) -> ApiError:

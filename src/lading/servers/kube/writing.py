@@ -29,6 +29,7 @@ OBJECT_BYTES_MAX = 1_572_864
 """What etcd accepts; a larger object would not live on a real cluster either."""
 _BLOCKING = frozenset({Reason.REQUIRED, Reason.TYPE_INVALID, Reason.TOO_LONG, Reason.TOO_MANY})
 """After these, a rule could not be evaluated, or only at great cost."""
+_JSON_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _RULES_NOT_CHECKED = causes.invalid(
     "",
     None,
@@ -130,16 +131,24 @@ def _metadata_through_status(resource: Resource, old: Document, new: Document) -
 def _with_owners(
     state: State, call: Call, options: WriteOptions, old: Document | None, new: Document
 ) -> Document:
-    return server_side.after_update(
+    """Writes down who owns which fields; a status is only ever owned through /status."""
+    resets_status = call.resource.has_status and not call.target.subresource
+    hidden = {"status": new["status"]} if resets_status and "status" in new else {}
+    owned = server_side.after_update(
         call.resource.schema,
-        old,
-        new,
+        _without_status(old) if resets_status and old is not None else old,
+        _without_status(new) if resets_status else new,
         manager=options.manager,
         operation="Update",
         subresource=call.target.subresource,
         api_version=call.resource.api_version,
         now=state.now(),
     )
+    return {**owned, **hidden}
+
+
+def _without_status(document: Document) -> Document:
+    return {key: value for key, value in document.items() if key != "status"}
 
 
 def _validate(
@@ -163,7 +172,16 @@ def _refuse_wrong_types(resource: Resource, shape: list[Cause]) -> None:
     for cause in shape:
         is_typed = not resource.custom or cause.field.startswith("metadata")
         if cause.reason == Reason.TYPE_INVALID and is_typed:
-            raise bodies.cannot_unmarshal(resource, str(cause.bad_value), cause.field)
+            raise _undecodable(resource, cause)
+
+
+def _undecodable(resource: Resource, cause: Cause) -> status.ApiError:
+    """Text that lacks its format is not shown: in a Secret it is one."""
+    if cause.bad_value in _JSON_TYPES:
+        return bodies.cannot_unmarshal(resource, str(cause.bad_value), cause.field)
+    if "must be of type byte" in cause.message:
+        return bodies.cannot_be_handled(resource, "illegal base64 data at input byte 0")
+    return bodies.cannot_unmarshal(resource, "string", cause.field)
 
 
 def _stored(state: State, resource: Resource, document: Document) -> Document:

@@ -41,6 +41,8 @@ class _Page:
 def list_objects(state: State, call: Call) -> Response:
     page = _page(state, call)
     metadata: dict[str, Any] = {"resourceVersion": str(page.revision)}
+    if call.resource.custom:
+        metadata["continue"] = ""
     if page.token:
         metadata["continue"] = page.token
         if page.remaining is not None:
