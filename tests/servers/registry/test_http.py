@@ -1,0 +1,106 @@
+"""What HTTP adds: errors as documents, names that are refused, limits, and who may do what."""
+
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from lading.kernel import manifests
+from lading.servers.registry import server
+from lading.servers.registry.access import Passwords, Tokens
+
+PASSWORDS = Passwords({"carol": "right"})
+ABSENT = "sha256:" + "0" * 64
+
+
+def login(password: str) -> dict[str, str]:
+    return {"Authorization": aiohttp.encode_basic_auth("carol", password)}
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v2/Upper/manifests/v1", 400, "NAME_INVALID"),
+        ("GET", "/v2/a/..%2f..%2fb/manifests/v1", 400, "NAME_INVALID"),
+        ("GET", "/v2/a%3Atag/manifests/v1", 400, "NAME_INVALID"),
+        ("GET", "/v2/_layers/tags/list", 400, "NAME_INVALID"),
+        ("GET", "/v2/app/manifests/-v1", 400, "TAG_INVALID"),
+        ("GET", "/v2/app/manifests/..", 404, "UNSUPPORTED"),
+        ("GET", "/v2/app/manifests/sha256:0", 400, "DIGEST_INVALID"),
+        ("POST", "/v2/app/blobs/uploads/?mount=" + ABSENT + "&from=../x", 400, "NAME_INVALID"),
+        ("PUT", "/v2/app/blobs/" + ABSENT, 405, "UNSUPPORTED"),
+        ("GET", "/v1/search", 404, "UNSUPPORTED"),
+        ("GET", "/v2/app/referrers/nonsense", 400, "DIGEST_INVALID"),
+    ],
+)
+async def test_what_is_refused_says_why(
+    tmp_path: Path,
+    session: aiohttp.ClientSession,
+    method: str,
+    path: str,
+    status: int,
+    code: str,
+) -> None:
+    async with server.serve(tmp_path) as url, session.request(method, f"{url}{path}") as answer:
+        assert answer.status == status
+        assert answer.headers["Docker-Distribution-Api-Version"] == "registry/2.0"
+        [error] = (await answer.json())["errors"]
+        assert error["code"] == code
+
+
+async def test_a_manifest_that_is_too_large_is_refused(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    body = io.BytesIO(b" " * (manifests.MANIFEST_BYTES_MAX + 1))
+    async with (
+        server.serve(tmp_path) as url,
+        session.put(f"{url}/v2/app/manifests/v1", data=body) as answer,
+    ):
+        assert answer.status == 413
+
+
+async def test_a_registry_with_passwords_refuses_everybody_else(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    async with server.serve(tmp_path, guard=PASSWORDS) as url:
+        for headers, status in ((login("right"), 200), (login("wrong"), 401), ({}, 401)):
+            async with session.get(f"{url}/v2/", headers=headers) as answer:
+                assert answer.status == status
+
+
+async def test_a_token_for_one_repository_does_not_open_another(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
+        scope = {"scope": "repository:mine:pull", "service": "x"}
+        async with session.get(f"{url}/token", params=scope, headers=login("right")) as answer:
+            token = (await answer.json())["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        for method, path, status in (
+            ("GET", "mine/tags/list", 404),
+            ("GET", "other/tags/list", 401),
+            ("POST", "mine/blobs/uploads/", 401),
+        ):
+            async with session.request(method, f"{url}/v2/{path}", headers=headers) as answer:
+                assert answer.status == status
+
+
+async def test_the_data_stays_when_the_server_ends(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    digest = "sha256:2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    async with (
+        server.serve(tmp_path) as url,
+        session.post(f"{url}/v2/app/blobs/uploads/?digest={digest}", data=b"x") as answer,
+    ):
+        assert answer.status == 201
+    async with server.serve(tmp_path) as url, session.get(f"{url}/v2/app/blobs/{digest}") as answer:
+        assert await answer.read() == b"x"
