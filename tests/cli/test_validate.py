@@ -79,3 +79,13 @@ spec:
 def test_what_is_fine_is_said_to_be_fine() -> None:
     code, output = said("-f", str(DESIGNS / "001-pod.yaml"))
     assert (code, output) == (0, "1 object is valid\n")
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: str(path.stem))
+def test_every_example_is_valid_and_listed(path: Path) -> None:
+    code, output = said("-f", str(path))
+    assert code == 0, output
+    assert path.name in (EXAMPLES / "README.md").read_text(encoding="utf-8")
