@@ -142,6 +142,22 @@ class TestRules:
         (cause,) = self.rule(rule="foo == self")
         assert "compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo'" in cause
 
+    def test_a_rule_must_name_fields_that_exist_at_every_depth(self) -> None:
+        item = {"type": "object", "properties": {"name": {"type": "string"}}}
+        x = {
+            "type": "object",
+            "properties": {
+                "items": {"type": "array", "items": item},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "port": {"x-kubernetes-int-or-string": True},
+            },
+        }
+        sound = "self.items.all(i, i.name != '') && self.labels['a'] == 'b' && self.port == 80"
+        assert found(with_x({**x, "x-kubernetes-validations": [{"rule": sound}]})) == []
+        wrong = "self.items.all(i, i.nane != '')"
+        (cause,) = found(with_x({**x, "x-kubernetes-validations": [{"rule": wrong}]}))
+        assert "compilation failed: ERROR: <input>:1:20: undefined field 'nane'\n" in cause
+
     def test_a_rule_must_be_true_or_false(self) -> None:
         (cause,) = self.rule(rule="self.size()")
         assert cause.endswith("cel expression must evaluate to a bool")

@@ -5,6 +5,7 @@ from typing import Any
 
 from lading.servers.kube.schema import causes, nodes, rule_tree
 from lading.servers.kube.schema.causes import Cause, Reason
+from lading.servers.kube.schema.cel import typing
 from lading.servers.kube.schema.nodes import Schema
 from lading.servers.kube.schema.rule_tree import Rule
 
@@ -18,9 +19,13 @@ def problems(schema: Schema, field: str) -> Iterator[Cause]:
 
 def _node(schema: Schema, field: str, *, uncorrelated: str) -> Iterator[Cause]:
     """`uncorrelated` is the list above whose items have no identity over time."""
-    for index, source in enumerate(schema.get("x-kubernetes-validations") or ()):
+    seen = rule_tree.resource(schema) if nodes.is_embedded_resource(schema) else schema
+    rules = schema.get("x-kubernetes-validations") or ()
+    types = typing.environment(seen) if rules else None
+    for index, source in enumerate(rules):
         place = f"{field}.x-kubernetes-validations[{index}]"
-        yield from _rule(source, schema, place, uncorrelated)
+        yield from _rule(source, seen, place, uncorrelated)
+        yield from _types(source, seen, place, types)
     for key, below in nodes.properties(schema).items():
         yield from _node(below, f"{field}.properties[{key}]", uncorrelated=uncorrelated)
     if isinstance(schema.get("items"), dict):
@@ -56,6 +61,15 @@ def _rule(source: dict[str, Any], schema: Schema, field: str, uncorrelated: str)
     if source.get("fieldPath") and not _names_a_field(schema, rule.field_path):
         detail = "must be a valid path"
         yield causes.invalid(f"{field}.fieldPath", source["fieldPath"], detail)
+
+
+def _types(source: dict[str, Any], schema: Schema, field: str, types: Any) -> Iterator[Cause]:
+    """A rule that compiles may still name a field that is not there, or mix types."""
+    if not str(source.get("rule", "")).strip() or rule_tree.rule(source, schema).problem:
+        return
+    detail = typing.problem(rule_tree.expression_of(source), types)
+    if detail:
+        yield causes.invalid(f"{field}.rule", _as_shown(source), detail)
 
 
 def _compilation(rule: Rule, source: dict[str, Any], field: str) -> Iterator[Cause]:

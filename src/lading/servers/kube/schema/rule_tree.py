@@ -108,7 +108,7 @@ def rule(source: dict[str, Any], schema: Schema) -> Rule:
     """Compiles one entry of x-kubernetes-validations for the values of a schema."""
     text, optional = str(source.get("rule", "")), bool(source.get("optionalOldSelf"))
     uses_old = programs.uses(text, "oldSelf")
-    expression = _OPTIONAL_OLD.format(expression=text) if optional else text
+    expression = expression_of(source)
     kind = values.type_of(schema)
     variables = (("self", kind), ("oldSelf", "dyn" if optional else kind), ("hasOldSelf", "bool"))
     program, problem = _compiled(expression, variables, wanted="bool")
@@ -129,6 +129,12 @@ def rule(source: dict[str, Any], schema: Schema) -> Rule:
         reason=str(source.get("reason", "")),
         field_path=_field_path(str(source.get("fieldPath", ""))),
     )
+
+
+def expression_of(source: dict[str, Any]) -> str:
+    """What is compiled for a rule: with an optional oldSelf, wrapped in what makes it one."""
+    text = str(source.get("rule", ""))
+    return _OPTIONAL_OLD.format(expression=text) if source.get("optionalOldSelf") else text
 
 
 def _compiled(

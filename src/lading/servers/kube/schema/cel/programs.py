@@ -59,18 +59,24 @@ def compiled(expression: str, variables: Variables) -> Program:
     try:
         program = _environment(variables).compile(expression)
     except RuntimeError as error:
-        raise DoesNotCompile(_compile_message(str(error))) from error
+        raise DoesNotCompile(compile_message(str(error))) from error
     return Program(program, program.return_type().name().lower())
 
 
 @functools.lru_cache(maxsize=ENVIRONMENTS_MAX)
 def _environment(variables: Variables) -> Any:
+    return environment({name: _type(text) for name, text in variables})
+
+
+def environment(variables: Mapping[str, Any], pool: Any = None) -> Any:
+    """The variables, and every function that Kubernetes knows; the pool has message types."""
     kubernetes = cel.CelExtension(
         "kubernetes",
         [*texts.functions(), *lists.functions(), *numbers.functions(), *addresses.functions()],
     )
     return cel.NewEnv(
-        variables={name: _type(text) for name, text in variables},
+        descriptor_pool=pool,
+        variables=variables,
         extensions=[
             ext_strings.ExtStrings(),
             ext_optional.ExtOptional(),
@@ -100,7 +106,7 @@ def uses(expression: str, variable: str) -> bool:
     return re.search(rf"(?<![\w.]){variable}\b", bare) is not None
 
 
-def _compile_message(text: str) -> str:
+def compile_message(text: str) -> str:
     """The library's report with the place first, as a Kubernetes user knows it."""
     match = _SYNTAX_OF.match(text.removesuffix(" [INVALID_ARGUMENT]"))
     if match is None:
