@@ -1,0 +1,69 @@
+"""A door in front of a registry: open it forwards connections, shut it refuses them.
+
+So a registry can be gone and back under one address, whatever registry it is.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+PIECE_BYTES = 64 * 1024
+
+
+class Door:
+    """Opens and shuts; a shut door cuts what was under way."""
+
+    def __init__(self, *, host: str, port: int) -> None:
+        self._behind = host, port
+        self._port = 0
+        self._server: asyncio.Server | None = None
+        self._passing: set[asyncio.StreamWriter] = set()
+        self.passed_count = 0
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    async def open(self) -> None:
+        if self._server is None:
+            self._server = await asyncio.start_server(self._pass, "127.0.0.1", self._port)
+            self._port = self._server.sockets[0].getsockname()[1]
+
+    async def shut(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            for writer in tuple(self._passing):
+                writer.transport.abort()
+            self._server = None
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.passed_count += 1
+        inner_reader, inner_writer = await asyncio.open_connection(*self._behind)
+        both = {writer, inner_writer}
+        self._passing |= both
+        try:
+            await asyncio.gather(_copy(reader, inner_writer), _copy(inner_reader, writer))
+        finally:
+            self._passing -= both
+            for one in both:
+                one.close()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while piece := await reader.read(PIECE_BYTES):
+            writer.write(piece)
+            await writer.drain()
+        writer.write_eof()
+
+
+@contextlib.asynccontextmanager
+async def before(address: str) -> AsyncIterator[Door]:
+    """An open door before HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    door = Door(host=host, port=int(port))
+    await door.open()
+    try:
+        yield door
+    finally:
+        await door.shut()

@@ -1,0 +1,124 @@
+"""`lading` commands as processes of their own, started, stopped, killed and started again."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+import msgspec
+
+from tests.e2e import waiting
+
+COMMAND = Path(sys.executable).with_name("lading")
+STOP_SECONDS_MAX = 10.0
+LOG_TAIL_LINES = 20
+
+
+@dataclass(slots=True, kw_only=True)
+class Program:
+    name: str
+    arguments: tuple[str, ...]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    """Its own endpoint, while it runs."""
+    _process: asyncio.subprocess.Process | None = None
+
+    async def start(self, *more: str) -> None:
+        """Returns when it serves its endpoint."""
+        assert self._process is None, f"{self.name} is running"
+        begin = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                COMMAND,
+                *self.arguments,
+                *more,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **self.environment},
+            )
+        await waiting.until(lambda: self._serves(begin), f"{self.name} served its endpoint")
+
+    async def ready(self) -> None:
+        await waiting.until(self._is_ready, f"{self.name} was ready")
+
+    async def kill(self) -> None:
+        """As a crash does: no word, no farewell."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+            self._process = None
+
+    async def stop(self) -> int:
+        """As Kubernetes ends a pod; returns the exit code."""
+        assert self._process is not None, f"{self.name} is not running"
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS_MAX):
+                code = await self._process.wait()
+        except TimeoutError:
+            await self.kill()
+            raise
+        self._process = None
+        return code
+
+    async def get(self, path: str) -> bytes:
+        async with aiohttp.ClientSession() as session, session.get(self.url + path) as answer:
+            return await answer.read()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    def log_tail(self) -> str:
+        lines = self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+        return "\n".join([f"--- end of the log of {self.name} ---", *lines])
+
+    async def _serves(self, begin: int) -> bool:
+        assert self._process is not None
+        assert self._process.returncode is None, f"{self.name} ended\n{self.log_tail()}"
+        for line in self.log.read_bytes()[begin:].splitlines():
+            with contextlib.suppress(msgspec.DecodeError):
+                entry = msgspec.json.decode(line)
+                if entry.get("event") == "serving":
+                    self.url = entry["url"]
+                    return True
+        return False
+
+    async def _is_ready(self) -> bool:
+        async with aiohttp.ClientSession() as session, session.get(f"{self.url}/readyz") as answer:
+            return answer.status == 200
+
+
+@contextlib.asynccontextmanager
+async def running(*programs: Program) -> AsyncIterator[None]:
+    """All of them, ready; at the end none is left, however the block ends."""
+    try:
+        for program in programs:
+            await program.start()
+        for program in programs:
+            await program.ready()
+        yield
+    finally:
+        for program in programs:
+            await program.kill()
+
+
+async def run(*arguments: str) -> str:
+    """A command that ends by itself; what it printed."""
+    process = await asyncio.create_subprocess_exec(
+        COMMAND,
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    printed, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return printed.decode()

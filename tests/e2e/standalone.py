@@ -1,0 +1,89 @@
+"""The cluster under test on embedded servers; the agents and the controller are processes."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.registry import client as registry_client
+from lading.installation import apply as installation
+from lading.ports.registry import Registry
+from lading.servers.cri import server as cri_server
+from lading.servers.cri.core import EmbeddedRuntime
+from lading.servers.registry import server as registry_server
+from lading.standalone import api_server, node
+from lading.standalone.api_server import ApiServer
+from lading.standalone.node import LINUX_AMD64, NodeDescription
+from lading.wiring.runtimes import open_runtime
+from tests.e2e import door, programs
+from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest
+from tests.e2e.programs import Program
+
+NODE_NAMES = ("node-1", "node-2")
+ROUND = "--round=1s"
+NO_KUBELET_PORT = 1
+NAMESPACE = "default"
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[ClusterUnderTest]:
+    clock = SystemClock()
+    async with contextlib.AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        api = await enter(api_server.serve(folder / "api", clock, port=0))
+        kube = KubeClient(api.exchange)
+        await installation.install(kube, clock)
+        registry_url = await enter(registry_server.serve(folder / "registry"))
+        front = await enter(door.before(registry_url.removeprefix("http://")))
+        registry = await enter(registry_client.connect(clock))
+        nodes = tuple(
+            [await enter(_node(name, folder, api, kube, registry)) for name in NODE_NAMES]
+        )
+        controller = Program(
+            name="controller",
+            arguments=("controller", f"--kubeconfig={api.kubeconfig}", f"--namespace={NAMESPACE}"),
+            log=folder / "controller.log",
+        )
+        await enter(programs.running(controller, *(one.agent for one in nodes)))
+        yield ClusterUnderTest(
+            kube=kube, nodes=nodes, registry=registry, door=front, controller=controller
+        )
+
+
+@contextlib.asynccontextmanager
+async def _node(
+    name: str, folder: Path, api: ApiServer, kube: KubeClient, registry: Registry
+) -> AsyncIterator[NodeUnderTest]:
+    clock, own = SystemClock(), folder / name
+    own.mkdir()
+    embedded = EmbeddedRuntime(
+        root=own / "images", registry=registry, clock=clock, platform=LINUX_AMD64
+    )
+    async with (
+        cri_server.serve(embedded, own / "runtime.sock") as endpoint,
+        open_runtime(endpoint, clock, state_folder=own / "state") as runtime,
+    ):
+        await node.register(kube, NodeDescription(name=name), clock)
+        place = (
+            f"--node-name={name}",
+            f"--runtime-endpoint={endpoint}",
+            f"--state-folder={own / 'state'}",
+        )
+        yield NodeUnderTest(
+            name=name,
+            cri=runtime.cri,
+            pins=runtime.pins,
+            agent=Program(
+                name=f"agent of {name}",
+                arguments=(
+                    "agent",
+                    *place,
+                    ROUND,
+                    f"--kubelet-port={NO_KUBELET_PORT}",
+                    f"--kubeconfig={api.kubeconfig}",
+                ),
+                log=own / "agent.log",
+            ),
+            cleanup=("agent", *place, "--cleanup"),
+        )
