@@ -5,7 +5,7 @@ from typing import Any
 
 from lading.servers.kube.schema import causes, nodes, rule_tree
 from lading.servers.kube.schema.causes import Cause, Reason
-from lading.servers.kube.schema.cel import typing
+from lading.servers.kube.schema.cel import type_check
 from lading.servers.kube.schema.nodes import Schema
 from lading.servers.kube.schema.rule_tree import Rule
 
@@ -21,7 +21,7 @@ def _node(schema: Schema, field: str, *, uncorrelated: str) -> Iterator[Cause]:
     """`uncorrelated` is the list above whose items have no identity over time."""
     seen = rule_tree.resource(schema) if nodes.is_embedded_resource(schema) else schema
     rules = schema.get("x-kubernetes-validations") or ()
-    types = typing.environment(seen) if rules else None
+    types = type_check.environment(seen) if rules else None
     for index, source in enumerate(rules):
         place = f"{field}.x-kubernetes-validations[{index}]"
         yield from _rule(source, seen, place, uncorrelated)
@@ -67,7 +67,7 @@ def _types(source: dict[str, Any], schema: Schema, field: str, types: Any) -> It
     """A rule that compiles may still name a field that is not there, or mix types."""
     if not str(source.get("rule", "")).strip() or rule_tree.rule(source, schema).problem:
         return
-    detail = typing.problem(rule_tree.expression_of(source), types)
+    detail = type_check.problem(rule_tree.expression_of(source), types)
     if detail:
         yield causes.invalid(f"{field}.rule", _as_shown(source), detail)
 
