@@ -8,6 +8,7 @@ RegistryError             a registry, or the way to it, said no; names the regis
 ├── NotFound              404: no such repository, tag, manifest or blob
 ├── Unauthorized          401, also with the best credential we have
 ├── Denied                403
+├── Untrusted             its certificate cannot be verified
 ├── Blocked               our own configuration forbids this registry
 ├── DigestMismatch        the content is not what its digest says
 ├── SizeMismatch          the content ended early, or went on after its declared size
@@ -65,6 +66,10 @@ class Unauthorized(RegistryError):
 
 
 class Denied(RegistryError):
+    pass
+
+
+class Untrusted(RegistryError):
     pass
 
 

@@ -1,5 +1,6 @@
 """Who we are to a registry: passwords, tokens and their cache, refusals, several credentials."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
+from lading.adapters.registry.endpoints import Endpoint
 from lading.kernel import references
 from lading.kernel.references import Reference
 from lading.ports import registry
@@ -103,6 +105,41 @@ async def test_a_token_that_has_expired_is_replaced_before_it_is_refused(tmp_pat
         before = len(guard._grants)
         await client.manifest(app)
         assert len(guard._grants) == before + 1
+
+
+class Rotating:
+    """A source whose credential is only right after it was asked to forget the old one."""
+
+    def __init__(self) -> None:
+        self.current = WRONG
+        self.asked = 0
+
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        self.asked += 1
+        return (self.current,)
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        self.current = RIGHT
+        return True
+
+
+@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "bearer"])
+async def test_a_refused_credential_is_asked_for_again_once(tmp_path: Path, guard: Guard) -> None:
+    source = Rotating()
+    async with (
+        server.serve(tmp_path, guard=guard) as url,
+        registry_client.connect(SystemClock(), credentials=source) as client,
+    ):
+        app = references.parse(f"{url.removeprefix('http://')}/team/app:v1")
+        assert await client.head(app) is None
+        assert source.asked == 2
+
+
+async def test_callers_that_come_at_once_share_one_token(tmp_path: Path) -> None:
+    guard = Tokens(passwords=PASSWORDS)
+    async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
+        await asyncio.gather(*(client.head(app) for _ in range(20)))
+        assert len(guard._grants) == 1
 
 
 async def test_a_credential_that_came_with_the_request_replaces_the_configured_ones(

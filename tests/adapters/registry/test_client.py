@@ -1,5 +1,6 @@
 """The client on the embedded registry: push, ask, pull, resume, mount, list."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,9 @@ from lading.ports import registry
 from lading.ports.registry import Manifest
 from lading.servers.registry import server
 from lading.standalone import sample_images
+from tests.adapters.registry.hostile import Received, served, whole
+
+IMAGE = sample_images.image([{"a": b"b"}])
 
 
 @pytest.fixture
@@ -148,3 +152,25 @@ async def test_a_registry_that_does_not_run_is_unavailable() -> None:
     async with registry_client.connect(SystemClock(), limits=limits) as client:
         with pytest.raises(registry.Unavailable, match="cannot talk to"):
             await client.manifest(references.parse("127.0.0.1:1/a:b"))
+
+
+async def test_no_more_connections_than_allowed_are_open_to_one_host() -> None:
+    open_now, most = 0, 0
+    answer = whole(IMAGE.manifest.content, f"Content-Type: {IMAGE.manifest.media_type}")
+
+    async def counting(_request: Received, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now, most
+        open_now += 1
+        most = max(most, open_now)
+        await asyncio.sleep(0.01)
+        open_now -= 1
+        writer.write(answer)
+
+    limits = Limits(connections_per_host_max=3)
+    async with (
+        served(counting) as many,
+        registry_client.connect(SystemClock(), limits=limits) as client,
+    ):
+        wanted = references.parse(f"{many.host}/app:v1")
+        await asyncio.gather(*(client.manifest(wanted) for _ in range(20)))
+    assert 1 < most <= 3

@@ -140,7 +140,7 @@ async def test_a_certificate_that_cannot_be_verified_is_refused_unless_allowed(
     async with server.serve(tmp_path, tls=self_signed) as url:
         host = url.removeprefix("https://")
         async with through(endpoint_at(host, "app")) as client:
-            with pytest.raises(registry.Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
+            with pytest.raises(registry.Untrusted, match="CERTIFICATE_VERIFY_FAILED"):
                 await client.manifest(APP)
         async with through(endpoint_at(host, "app", insecure=True)) as client:
             assert await client.head(APP) is None

@@ -5,6 +5,7 @@ A header that authenticates is only ever sent to the origin that it was made for
 """
 
 import asyncio
+import io
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -107,6 +108,10 @@ class Transport:
         except TimeoutError as error:
             message = f"{call.what}: no answer from {call.url.host} within {seconds_max:g} s"
             raise registry.Unavailable(message) from error
+        except aiohttp.ClientConnectorCertificateError as error:
+            reason = error.certificate_error
+            message = f"{call.what}: cannot trust {call.url.host}: {reason}; name its authority"
+            raise registry.Untrusted(message) from error
         except (aiohttp.ClientConnectionError, OSError) as error:
             message = f"{call.what}: cannot talk to {call.url.host}: {error}"
             raise registry.Unavailable(message) from error
@@ -136,9 +141,11 @@ async def _pieces_of(
 
 def _extending(
     body: bytes | AsyncIterable[bytes] | None, deadline: asyncio.Timeout, seconds_max: float
-) -> bytes | AsyncIterable[bytes] | None:
-    if body is None or isinstance(body, bytes):
-        return body
+) -> io.BytesIO | AsyncIterable[bytes] | None:
+    if body is None:
+        return None
+    if isinstance(body, bytes):
+        return io.BytesIO(body)  # aiohttp sends raw bytes in one go, however many they are
     return _pieces_of(body, deadline, seconds_max)
 
 
