@@ -28,8 +28,8 @@ def test_containers_merge_by_name() -> None:
     assert patched({"containers": [WEB, SIDE]}, patch) == expected
 
 
-def test_a_new_container_is_added_behind() -> None:
-    assert patched({"containers": [WEB]}, {"containers": [SIDE]}) == {"containers": [WEB, SIDE]}
+def test_a_new_container_comes_before_those_the_patch_does_not_name() -> None:
+    assert patched({"containers": [WEB]}, {"containers": [SIDE]}) == {"containers": [SIDE, WEB]}
 
 
 def test_a_container_is_deleted_by_directive() -> None:
@@ -69,7 +69,7 @@ def test_finalizers_are_a_set_from_which_some_can_be_taken() -> None:
     before = {"metadata": {"finalizers": ["a/a", "b/b"]}}
     patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/a"], "finalizers": ["c/c"]}}
     after = strategic.apply(SCHEMAS["Pod"], before, patch)
-    assert after == {"metadata": {"finalizers": ["b/b", "c/c"]}}
+    assert after == {"metadata": {"finalizers": ["c/c", "b/b"]}}
 
 
 def test_the_order_in_the_patch_is_kept_and_the_servers_own_items_keep_their_place() -> None:

@@ -21,9 +21,11 @@ def merge_key(schema: Schema) -> str:
 
 
 def merge(schema: Schema, live: list[Any], patch: list[Any], merge_item: Merge) -> list[Any]:
+    """The merged list: items of the patch in its order, the server's own where they were."""
     key = merge_key(schema)
     if not key:
-        return live + [item for item in _distinct(patch) if item not in live]
+        merged = live + [item for item in _distinct(patch) if item not in live]
+        return ordered(schema, merged, order=patch, live=live)
     if not all(isinstance(item, dict) for item in patch):
         raise PatchError(f"expected a list of objects with merge key {key}")
     changes = [item for item in patch if DIRECTIVE not in item]
@@ -34,7 +36,7 @@ def merge(schema: Schema, live: list[Any], patch: list[Any], merge_item: Merge) 
             merged.append(merge_item(nodes.items(schema), {}, item))
         else:
             merged[position] = merge_item(nodes.items(schema), merged[position], item)
-    return merged
+    return ordered(schema, merged, order=changes, live=live)
 
 
 def _directed(directives: list[Document], live: list[Any], key: str) -> list[Any]:
