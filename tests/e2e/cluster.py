@@ -72,8 +72,13 @@ class ClusterUnderTest:
         spec: dict[str, Any] = {"pinnedImages": [{"name": image} for image in images]}
         if node_labels is not None:
             spec["nodeSelector"] = {"matchLabels": dict(node_labels)}
-        metadata = {"name": name, "labels": {group.ROLE_LABEL: POOL}}
-        await self.kube.create(PINNED_IMAGE_SETS, {"metadata": metadata, "spec": spec})
+        body = {
+            "apiVersion": PINNED_IMAGE_SETS.api_version,
+            "kind": PINNED_IMAGE_SETS.kind,
+            "metadata": {"name": name, "labels": {group.ROLE_LABEL: POOL}},
+            "spec": spec,
+        }
+        await self.kube.create(PINNED_IMAGE_SETS, body)
 
     async def edit_set(self, name: str, *images: str) -> None:
         patch = {"spec": {"pinnedImages": [{"name": image} for image in images]}}
