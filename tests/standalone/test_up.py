@@ -1,0 +1,120 @@
+"""`lading up` as a process: it starts, stops cleanly, goes on, and survives kill -9."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.adapters.kube.client import KubeClient
+from lading.api.core import CONFIG_MAPS, NODES
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
+from lading.ports import kube
+
+START_SECONDS_MAX = 30.0
+READY_LINE = b"Ctrl-C stops it"
+WRITES_BEFORE_THE_KILL = 40
+
+
+@asynccontextmanager
+async def up(data: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from lading.cli.main import main; main()",
+        "up", "--data", str(data), "--nodes", "1", *options,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(START_SECONDS_MAX):
+            seen = b""
+            while READY_LINE not in seen:
+                line = await process.stdout.readline()
+                assert line, seen.decode()
+                seen += line
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@asynccontextmanager
+async def client_of(data: Path) -> AsyncIterator[KubeClient]:
+    connection = connect.find({}, file=data / "kubeconfig")
+    async with connect.connect(
+        connection, SystemClock(), requests_per_second=1000, burst_requests=1000
+    ) as client:
+        yield client
+
+
+async def names(client: KubeClient) -> set[str]:
+    return {one.metadata.name async for one in client.each(CONFIG_MAPS)}
+
+
+async def appears(client: KubeClient, pool: str) -> None:
+    """The controllers make the default pools a moment after the start."""
+    async with asyncio.timeout(START_SECONDS_MAX):
+        async for event in client.watch(
+            MACHINE_CONFIG_POOLS, send_initial_events=True, timeout_seconds=60
+        ):
+            if event.object is not None and event.object.metadata.name == pool:
+                return
+
+
+async def test_it_stops_cleanly_and_goes_on_from_its_data(tmp_path: Path) -> None:
+    async with up(tmp_path) as process, client_of(tmp_path) as client:
+        body = {"metadata": {"name": "kept", "namespace": "default"}}
+        await client.create(CONFIG_MAPS, body, namespace="default")
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 20) == 0
+    async with up(tmp_path), client_of(tmp_path) as client:
+        assert "kept" in await names(client)
+        assert (await client.get(NODES, "node-1")).metadata.name == "node-1"
+        await appears(client, "worker")
+
+
+async def test_no_acknowledged_write_is_lost_by_kill_minus_nine(tmp_path: Path) -> None:
+    acknowledged: set[str] = set()
+    enough = asyncio.Event()
+    async with up(tmp_path) as process, client_of(tmp_path) as client:
+
+        async def write() -> None:
+            for number in range(10_000):
+                name = f"write-{number}"
+                await client.create(
+                    CONFIG_MAPS, {"metadata": {"name": name}, "data": {"k": "v" * 2000}},
+                    namespace="default",
+                )  # fmt: skip
+                acknowledged.add(name)
+                if len(acknowledged) == WRITES_BEFORE_THE_KILL:
+                    enough.set()
+
+        writing = asyncio.create_task(write())
+        await asyncio.wait_for(enough.wait(), START_SECONDS_MAX)
+        process.kill()
+        await process.wait()
+        writing.cancel()
+        results = await asyncio.gather(writing, return_exceptions=True)
+        assert isinstance(results[0], asyncio.CancelledError | kube.KubeError)
+    async with up(tmp_path), client_of(tmp_path) as client:
+        assert len(acknowledged) >= WRITES_BEFORE_THE_KILL
+        assert acknowledged <= await names(client)
+
+
+async def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    async with up(tmp_path):
+        second = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", "from lading.cli.main import main; main()",
+            "up", "--data", str(tmp_path),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        output, _ = await asyncio.wait_for(second.communicate(), START_SECONDS_MAX)
+        assert second.returncode == 1
+        assert b"in use by another process" in output
+        assert b"Traceback" not in output
