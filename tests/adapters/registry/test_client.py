@@ -10,6 +10,7 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
+from lading.adapters.registry.endpoints import DirectRouting
 from lading.adapters.registry.limits import Limits
 from lading.kernel import manifests, references
 from lading.kernel.digests import Digest
@@ -19,7 +20,7 @@ from lading.ports import registry
 from lading.ports.registry import Manifest
 from lading.servers.registry import server
 from lading.standalone import sample_images
-from tests.adapters.registry.hostile import Received, served, whole
+from tests.adapters.registry.hostile import Received, always, served, whole
 
 IMAGE = sample_images.image([{"a": b"b"}])
 
@@ -174,3 +175,17 @@ async def test_no_more_connections_than_allowed_are_open_to_one_host() -> None:
         wanted = references.parse(f"{many.host}/app:v1")
         await asyncio.gather(*(client.manifest(wanted) for _ in range(20)))
     assert 1 < most <= 3
+
+
+async def test_a_proxy_of_the_environment_is_used_except_for_this_machine(app: Reference) -> None:
+    answer = whole(IMAGE.manifest.content, f"Content-Type: {IMAGE.manifest.media_type}")
+    routing = DirectRouting(frozenset({"registry.test"}))
+    async with served(always(answer)) as proxy:
+        environment = {"HTTP_PROXY": f"http://{proxy.host}"}
+        async with registry_client.connect(
+            SystemClock(), routing=routing, environment=environment
+        ) as client:
+            found = await client.manifest(references.parse("registry.test/app:v1"))
+            assert await client.head(app) is None
+    assert found == IMAGE.manifest
+    assert [each.path for each in proxy.received] == ["http://registry.test/v2/app/manifests/v1"]

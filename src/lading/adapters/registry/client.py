@@ -4,8 +4,9 @@ Everything that comes back is checked: digest, size, form. Nothing is stored her
 """
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 
 import aiohttp
 
@@ -35,8 +36,10 @@ async def connect(
     routing: Routing = DirectRouting(),  # noqa: B008  a frozen value
     credentials: CredentialSource = Anonymous(),  # noqa: B008  without state
     limits: Limits = Limits(),  # noqa: B008  a frozen value
+    environment: Mapping[str, str] = MappingProxyType({}),
     jitter: Callable[[], float] = random.random,
 ) -> AsyncIterator["RegistryClient"]:
+    """A client until the context ends; `environment` may name proxies, as `os.environ` does."""
     connector = aiohttp.TCPConnector(
         limit=limits.connections_max, limit_per_host=limits.connections_per_host_max
     )
@@ -51,7 +54,10 @@ async def connect(
         headers={"User-Agent": "lading"},
     ) as session:
         yield RegistryClient(
-            Transport(session, clock, limits), routing, credentials, Retries(clock, limits, jitter)
+            Transport(session, clock, limits, environment),
+            routing,
+            credentials,
+            Retries(clock, limits, jitter),
         )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import aiohttp
 import yarl
 
+from lading.adapters.kube import proxies
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.limits import Limits
 from lading.ports import registry
@@ -36,10 +37,17 @@ class Call:
 
 
 class Transport:
-    def __init__(self, session: aiohttp.ClientSession, clock: Clock, limits: Limits) -> None:
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        clock: Clock,
+        limits: Limits,
+        environment: Mapping[str, str],
+    ) -> None:
         self.clock = clock
         self.limits = limits
         self._session = session
+        self._environment = environment
 
     async def send(self, call: Call) -> aiohttp.ClientResponse:
         """The answer to a call, redirects followed; whoever takes it releases it."""
@@ -103,6 +111,7 @@ class Transport:
                     headers=call.headers,
                     data=_extending(call.body, deadline, seconds_max),
                     ssl=call.tls,
+                    proxy=proxies.proxy_for(str(call.url), self._environment),
                     allow_redirects=False,
                 )
         except TimeoutError as error:

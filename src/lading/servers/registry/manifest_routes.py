@@ -44,7 +44,7 @@ async def put(request: web.Request) -> web.Response:
     response.headers["Docker-Content-Digest"] = str(accepted.digest)
     if accepted.subject is not None:
         response.headers["OCI-Subject"] = str(accepted.subject)
-    for tag in request.query.getall("tag", []):
+    for tag in accepted.tags:
         response.headers.add("OCI-Tag", tag)
     return response
 

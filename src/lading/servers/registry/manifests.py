@@ -5,7 +5,8 @@ is in the repository: a tag never names an image that cannot be pulled.
 """
 
 import shutil
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 
 from lading.kernel import digests, manifests, references
 from lading.kernel.digests import Digest
@@ -30,6 +31,7 @@ class StoredManifest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     digest: Digest
+    tags: tuple[str, ...]
     subject: Digest | None
 
 
@@ -37,6 +39,8 @@ class Accepted:
 class Manifests:
     layout: Layout
     blobs: Blobs
+    _linking: threading.Lock = field(default_factory=threading.Lock)
+    """Removing a tag takes its whole folder, which must not hit one that is just being set."""
 
     def get(self, name: str, tag_or_digest: str) -> StoredManifest:
         digest = self._resolve(name, tag_or_digest)
@@ -62,22 +66,27 @@ class Manifests:
         blob = self.layout.blob(digest)
         if not blob.is_file():
             files.write_atomically(blob, content)
-        files.write_link(self.layout.revision_link(name, digest), digest)
-        for tag in wanted_tags:
-            files.write_link(self.layout.tag_index_link(name, tag, digest), digest)
-            files.write_link(self.layout.tag_link(name, tag), digest)
+        with self._linking:
+            files.write_link(self.layout.revision_link(name, digest), digest)
+            for tag in wanted_tags:
+                files.write_link(self.layout.tag_index_link(name, tag, digest), digest)
+                files.write_link(self.layout.tag_link(name, tag), digest)
         subject = manifest.subject.digest if manifest.subject else None
-        return Accepted(digest=digest, subject=subject)
+        return Accepted(digest=digest, tags=tuple(wanted_tags), subject=subject)
 
     def delete(self, name: str, tag_or_digest: str) -> None:
         """Removes a tag; or a manifest with every tag that names it."""
         digest = _digest(tag_or_digest)
-        if digest is None:
-            self._delete_tag(name, checked_tag(tag_or_digest))
-            return
+        with self._linking:
+            if digest is None:
+                self._delete_tag(name, checked_tag(tag_or_digest))
+            else:
+                self._delete_revision(name, digest)
+
+    def _delete_revision(self, name: str, digest: Digest) -> None:
         link = self.layout.revision_link(name, digest)
         if not link.is_file():
-            raise _unknown(name, tag_or_digest)
+            raise _unknown(name, str(digest))
         for tag in catalog.tags(self.layout, name):
             if files.read_link(self.layout.tag_link(name, tag)) == digest:
                 self._delete_tag(name, tag)
