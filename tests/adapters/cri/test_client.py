@@ -1,16 +1,20 @@
 """The client against the embedded service over a real socket: cancelling, restarting, limits."""
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from lading.adapters.clock import SystemClock
 from lading.adapters.cri import client
 from lading.adapters.cri.client import CriClient
+from lading.kernel import platforms
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
+from lading.ports.registry import Credential
 from lading.servers.cri import server
 from lading.servers.cri.core import EmbeddedRuntime
 from tests.servers.cri.memory_registry import MemoryRegistry
@@ -99,6 +103,54 @@ async def test_containers_tell_every_image_that_they_keep_in_use(
     )
     runtime.declare_containers([container])
     assert await cri_client.containers() == (container,)
+
+
+async def test_a_container_that_went_away_meanwhile_still_counts(
+    registry: MemoryRegistry, root: Path, tmp_path: Path
+) -> None:
+    container = cri.Container(
+        id="c1",
+        name="app",
+        state=cri.ContainerState.RUNNING,
+        image=ImageSpec(image="r.io/a:1"),
+        image_id="sha256:1",
+    )
+
+    class Fleeting(EmbeddedRuntime):
+        async def containers(self) -> tuple[cri.Container, ...]:
+            listed = await super().containers()
+            self.declare_containers(())
+            return listed
+
+    runtime = Fleeting(
+        root=root,
+        registry=registry,
+        clock=SystemClock(),
+        platform=platforms.parse("linux/amd64"),
+    )
+    runtime.declare_containers([container])
+    with contextlib.closing(runtime):
+        async with (
+            server.serve(runtime, tmp_path / "cri.sock") as endpoint,
+            client.channel_to(endpoint) as channel,
+        ):
+            assert await CriClient(channel).containers() == (container,)
+
+
+async def test_the_credential_of_a_pull_reaches_the_registry(
+    cri_client: CriClient, registry: MemoryRegistry
+) -> None:
+    registry.add_image("r.io/a:1")
+    credential = cri.PullCredential(
+        username="user", password="secret", identity_token="identity", registry_token="token"
+    )
+    await cri_client.pull(ImageSpec(image="r.io/a:1"), credential)
+    assert registry.credentials == [
+        Credential(
+            username="user", password="secret", identity_token="identity", registry_token="token"
+        )
+    ]
+    assert "secret" not in repr(credential)
 
 
 async def test_the_kind_of_an_error_survives_the_socket(cri_client: CriClient) -> None:

@@ -146,6 +146,28 @@ async def test_a_hundred_owners_fit(
 
 
 @pytest.mark.parametrize(
+    ("name", "said"), [("containerd", "1.6.20 cannot pin images"), ("other", "does not pin by")]
+)
+async def test_where_pinning_is_impossible_nothing_is_labelled_and_the_reason_is_said(
+    channel: grpc.aio.Channel,
+    runtime: EmbeddedRuntime,
+    registry: MemoryRegistry,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    said: str,
+) -> None:
+    async def version() -> cri.RuntimeVersion:
+        return cri.RuntimeVersion(name=name, version="1.6.20", api_version="v1")
+
+    monkeypatch.setattr(runtime, "version", version)
+    pins = ContainerdPins(channel, CriClient(channel), SystemClock())
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    with pytest.raises(cri.CannotPin, match=said):
+        await pins.hold([pin])
+    assert await pinned_ids(runtime) == set()
+
+
+@pytest.mark.parametrize(
     ("version", "can"),
     [
         ("1.6.20~ds1", False),

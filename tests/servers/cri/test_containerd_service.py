@@ -50,6 +50,10 @@ async def test_a_pull_makes_the_three_names_that_containerd_makes(
     images = await listed(channel, "k8s.io")
     assert {image.name for image in images} == {image_id, "r.io/a:1", f"r.io/a@{digest}"}
     assert {image.target.digest for image in images} == {str(digest)}
+    get = rpc.unary_call(channel, SERVICE, "Get", pb2.GetImageResponse)
+    for image in images:
+        answer = await get(pb2.GetImageRequest(name=image.name), metadata=KUBERNETES)
+        assert answer.image == image
 
 
 async def test_another_namespace_is_empty_and_none_at_all_is_refused(

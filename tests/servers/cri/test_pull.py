@@ -269,16 +269,6 @@ async def test_what_the_registry_says_becomes_the_runtimes_error(
         await runtime.pull(ImageSpec(image="r.io/a:1"))
 
 
-async def test_the_credential_of_a_call_reaches_the_registry(
-    runtime: EmbeddedRuntime, registry: MemoryRegistry
-) -> None:
-    registry.add_image("r.io/a:1")
-    credential = cri.PullCredential(username="user", password="secret")
-    await runtime.pull(ImageSpec(image="r.io/a:1"), credential)
-    assert registry.credentials[0].username == "user"
-    assert "secret" not in repr(credential)
-
-
 async def test_inspection_shows_the_configuration_and_the_manifest(
     runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:
