@@ -268,6 +268,15 @@ class TestRefusals:
         with pytest.raises(ApplyError, match=r"\.data\.a: expected "):
             apply(None, config_map({"a": 5}))
 
+    def test_an_item_that_is_given_twice(self) -> None:
+        twice = TestLists.daemon_set({"name": "a"}, {"name": "a"})
+        with pytest.raises(ApplyError, match=r'containers: duplicate entries for key \[name="a"\]'):
+            apply(None, twice)
+
+    def test_an_item_without_any_of_its_keys(self) -> None:
+        with pytest.raises(ApplyError, match=r"omits all key fields \[name\]"):
+            apply(None, TestLists.daemon_set({"image": "i"}))
+
     def test_a_configuration_with_books_of_its_own(self) -> None:
         with pytest.raises(ApplyError, match=r"metadata\.managedFields must be nil") as refusal:
             apply(None, config_map(managedFields=[]))

@@ -12,7 +12,7 @@ from lading.servers.kube.merge.errors import PatchError
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
-    max_leaves=10,
+    max_leaves=5,
 )
 OBJECT = st.dictionaries(st.text(max_size=2), JSON)
 

@@ -28,12 +28,20 @@ def item(schema: Schema, value: Any) -> str:
     """The element that identifies an item of a list of type set or map."""
     if nodes.list_type(schema) == "set":
         return f"v:{_json(value)}"
-    keys = dict(zip(nodes.list_keys(schema), nodes.item_key(schema, value) or (), strict=False))
-    missing = [key for key in nodes.list_keys(schema) if keys.get(key) is None]
-    if missing:
-        text = "associative list with keys has an element that omits key field"
-        raise ApplyError(f'{text} "{missing[0]}" (and doesn\'t have default value)')
+    found = zip(nodes.list_keys(schema), nodes.item_key(schema, value) or (), strict=False)
+    keys = {key: each for key, each in found if each is not None}
+    if not keys:
+        names = " ".join(nodes.list_keys(schema))
+        raise ApplyError(
+            f"associative list with keys has an element that omits all key fields [{names}] "
+            "(and doesn't have default values for any key fields)"
+        )
     return f"k:{_json(keys)}"
+
+
+def shown_key(identity: Any) -> str:
+    """How an item is named by its identity: `[="x"]` in a set, `[name="x"]` in a map."""
+    return _shown_element(f"{'k' if isinstance(identity, dict) else 'v'}:{_json(identity)}")
 
 
 def from_fields(fields: Any, prefix: Path = ()) -> Iterator[Path]:

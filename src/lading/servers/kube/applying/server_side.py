@@ -6,6 +6,7 @@ changed what by create, update and patch. Defaults and validation are the caller
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from lading.servers.kube.applying import owners, paths, typed
 from lading.servers.kube.applying.errors import ApplyConflict, ApplyError, Conflict
 from lading.servers.kube.applying.owners import Manager, Owned, Owners
 from lading.servers.kube.applying.paths import Path, Paths
-from lading.servers.kube.schema import causes, structural
+from lading.servers.kube.schema import causes, structural, uniqueness
 from lading.servers.kube.schema.causes import Reason
 from lading.servers.kube.schema.nodes import Document, Schema
 
@@ -116,14 +117,22 @@ def _with_metadata(schema: Schema) -> Schema:
 def _refuse_what_cannot_be_applied(schema: Schema, applied: Document) -> None:
     if owners.has_entries(applied):
         raise ApplyError("metadata.managedFields must be nil", code=400)
+    wrong = next(_misfits(schema, applied), None)
+    if wrong is not None:
+        raise ApplyError(f"failed to create typed patch object ({_title(applied)}): {wrong}")
+
+
+def _misfits(schema: Schema, applied: Document) -> Iterator[str]:
+    """Why the configuration is not what the schema describes; nulls are for defaulting to drop."""
     _, unknown = structural.prune(schema, applied)
-    wrong = [f".{path}: field not declared in schema" for path in unknown] or [
-        f".{cause.field}: expected a value of another type, got {causes.shown(cause.bad_value)}"
-        for cause in structural.validate(schema, applied)
-        if cause.reason == Reason.TYPE_INVALID
-    ]
-    if wrong:
-        raise ApplyError(f"failed to create typed patch object ({_title(applied)}): {wrong[0]}")
+    yield from (f".{path}: field not declared in schema" for path in unknown)
+    for cause in structural.validate(schema, applied):
+        if cause.reason == Reason.TYPE_INVALID and cause.bad_value != "null":
+            value = causes.shown(cause.bad_value)
+            yield f".{cause.field}: expected a value of another type, got {value}"
+    for cause in uniqueness.duplicates(schema, applied, ""):
+        place = cause.field.rpartition("[")[0]
+        yield f".{place}: duplicate entries for key {paths.shown_key(cause.bad_value)}"
 
 
 def _title(applied: Document) -> str:
