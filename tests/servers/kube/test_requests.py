@@ -8,6 +8,7 @@ from tests.servers.kube.cluster import (
     DEFINITIONS,
     TOKEN,
     Cluster,
+    Document,
     config_map,
     decoded,
     definition,
@@ -118,3 +119,31 @@ async def test_a_changed_definition_is_used_for_objects_that_were_there() -> Non
     response = await cluster.call("PUT", f"{DEFINITIONS}/widgets.example.com", created)
     assert response.status == 200, response.body
     assert (await cluster.read(f"{path}/a"))["spec"] == {"size": 3}
+
+
+async def test_an_object_that_became_wrong_may_change_elsewhere() -> None:
+    cluster = Cluster()
+    created = await cluster.create(DEFINITIONS, definition())
+    path = "/apis/example.com/v1/namespaces/default/widgets"
+    await cluster.create(path, widget("a", spec={"word": "too long", "size": 1}))
+    properties = {"word": {"type": "string", "maxLength": 2}, "size": {"type": "integer"}}
+    spec = {"type": "object", "properties": properties}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    created["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
+    await cluster.call("PUT", f"{DEFINITIONS}/widgets.example.com", created)
+
+    async def patched(spec: Document) -> int:
+        response = await cluster.call(
+            "PATCH", f"{path}/a", {"spec": spec}, content_type="application/merge-patch+json"
+        )
+        return response.status
+
+    assert await patched({"size": 2}) == 200
+    assert await patched({"word": "longer still"}) == 422
+
+
+async def test_the_namespaces_of_every_cluster_stay() -> None:
+    response = await Cluster().call("DELETE", "/api/v1/namespaces/default")
+    assert decoded(response)["message"] == (
+        'namespaces "default" is forbidden: this namespace may not be deleted'
+    )

@@ -4,6 +4,7 @@ Says no in kube-apiserver's words when the text is broken, too large, nested too
 another kind. What the fields mean is for the schema to say.
 """
 
+import string
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from lading.servers.kube.protobuf import decode as protobuf
 from lading.servers.kube.protobuf import wire
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema import causes
+from lading.servers.kube.schema.causes import Cause
 
 Document = dict[str, Any]
 
@@ -22,12 +24,7 @@ BODY_BYTES_MAX = 3 * 1024 * 1024  # kube-apiserver's limit
 NESTING_LEVELS_MAX = 200
 """Far beyond any API object, and well inside the interpreter's own limit."""
 SHOWN_BYTES_MAX = 200
-_JSON_TYPES = {
-    "integer": "number",
-    "boolean": "bool",
-    **{each: each for each in ("number", "bool", "string", "array", "object", "null")},
-}
-"""What Go calls the types of JSON, by what schemas call them."""
+_BASE64 = frozenset(string.ascii_letters + string.digits + "+/=")
 
 
 class _JsonLoader(yaml.CSafeLoader):
@@ -148,11 +145,21 @@ def cannot_be_handled(resource: Resource, why: str, *, kind: str = "") -> status
     )
 
 
+def cannot_be_decoded(resource: Resource, cause: Cause) -> status.ApiError:
+    """A value has a type or a form that its field cannot hold; a secret one is not shown."""
+    value = str(cause.bad_value)
+    if "must be of type byte" in cause.message:
+        position = next((at for at, each in enumerate(value) if each not in _BASE64), len(value))
+        why = f"illegal base64 data at input byte {position}"
+    elif "must be of type date-time" in cause.message:
+        why = f'parsing time "{value}": it is not in the form of RFC 3339'
+    else:
+        return cannot_unmarshal(resource, value, cause.field)
+    return cannot_be_handled(resource, why)
+
+
 def cannot_unmarshal(resource: Resource, json_type: str, field: str) -> status.ApiError:
-    """The JSON has a type that the field cannot hold."""
-    if json_type not in _JSON_TYPES:
-        return cannot_be_handled(resource, f"{field}: {json_type!r} has the wrong form")
-    found = _JSON_TYPES[json_type]
+    found = {"integer": "number", "boolean": "bool"}.get(json_type, json_type)
     path = f"{resource.kind}.{field}"
     return cannot_be_handled(
         resource, f"json: cannot unmarshal {found} into Go struct field {path}"

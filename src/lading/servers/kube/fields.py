@@ -13,6 +13,12 @@ Document = dict[str, Any]
 
 WARNINGS_MAX = 10
 """More unknown fields than this are dropped without naming each of them."""
+_METADATA = builtins.object_metadata()
+_METADATA_ONLY = {
+    "type": "object",
+    "properties": {"metadata": _METADATA},
+    "x-kubernetes-preserve-unknown-fields": True,
+}
 
 
 def sent(call: Call, options: WriteOptions) -> Document:
@@ -30,12 +36,10 @@ def known(
 ) -> Document:
     """Returns the document with the fields that the schema knows."""
     resource, validation = call.resource, options.field_validation
-    schema = builtins.object_metadata()
-    metadata, unknown_metadata = structural.prune(schema, document["metadata"])
-    metadata = structural.default(schema, metadata)
-    _refuse_wrong_metadata(resource, metadata)
+    metadata, unknown_metadata = structural.prune(_METADATA, document["metadata"])
     kept, unknown = structural.prune(resource.schema, document)
-    kept["metadata"] = metadata
+    kept["metadata"] = structural.default(_METADATA, metadata)
+    _refuse_wrong_types(resource, kept)
     unknown = sorted(unknown + [f"metadata.{path}" for path in unknown_metadata])
     texts = [f'unknown field "{path}"' for path in unknown]
     texts += [f'duplicate field "{path}"' for path in twice]
@@ -46,8 +50,12 @@ def known(
     return kept
 
 
-def _refuse_wrong_metadata(resource: Resource, metadata: Document) -> None:
-    """Everything after this may take metadata for what its schema says."""
-    for cause in structural.validate(builtins.object_metadata(), metadata):
+def _refuse_wrong_types(resource: Resource, document: Document) -> None:
+    """A built-in kind, and any metadata, cannot even be decoded with a wrong type.
+
+    Everything that comes after may take them for what their schemas say.
+    """
+    schema = _METADATA_ONLY if resource.custom else resource.schema
+    for cause in structural.validate(schema, structural.default(schema, document)):
         if cause.reason == Reason.TYPE_INVALID:
-            raise bodies.cannot_unmarshal(resource, str(cause.bad_value), f"metadata.{cause.field}")
+            raise bodies.cannot_be_decoded(resource, cause)

@@ -53,6 +53,9 @@ def begin(state: State, resource: Resource, document: Document) -> None:
     base = metadata.get("generateName", "")
     if not metadata.get("name") and isinstance(base, str) and base:
         metadata["name"] = base[:GENERATED_BASE_CHARACTERS_MAX] + _suffix(state)
+    if not metadata.get("name"):
+        cause = causes.required("metadata.name", "name or generateName is required")
+        raise status.invalid(group=resource.group, kind=resource.kind, name="", found=[cause])
     metadata["uid"] = state.uid_source()
     metadata["creationTimestamp"] = state.now()
     metadata.pop("generation", None)

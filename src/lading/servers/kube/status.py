@@ -109,11 +109,12 @@ def not_acceptable(accepted: Iterable[str]) -> ApiError:
     return ApiError(code=406, reason="NotAcceptable", message=message, details={})
 
 
-def already_exists(*, group: str, plural: str, name: str) -> ApiError:
+def already_exists(*, group: str, plural: str, name: str, leaving: bool) -> ApiError:
+    prefix = "object is being deleted: " if leaving else ""
     return ApiError(
         code=409,
         reason="AlreadyExists",
-        message=f"{_resource(group, plural)} {_quoted(name)} already exists",
+        message=f"{prefix}{_resource(group, plural)} {_quoted(name)} already exists",
         details={"name": name, **_group(group), "kind": plural},
     )
 

@@ -4,16 +4,17 @@ Verbs say what is to be written; here is decided whether it may be, and what the
 Nothing waits between reading the old object and storing the new one, so a write is atomic.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from lading.servers.kube import (
     admitting,
-    bodies,
     builtin_rules,
     definitions,
     deleting,
     metadata,
     namespaces,
+    ratcheting,
     status,
 )
 from lading.servers.kube.applying import server_side
@@ -52,14 +53,23 @@ def create(
     if not owned:
         document = _with_owners(state, call, options, None, document)
     admitting.check(state, call, dry_run=options.dry_run, old=None, new=document)
-    if state.find(resource, call.target.namespace, document["metadata"]["name"]) is not None:
-        raise status.already_exists(
-            group=resource.group, plural=resource.plural, name=document["metadata"]["name"]
-        )
+    _refuse_twin(state, call, document)
     document = definitions.with_status(state, resource, document)
     if options.dry_run:
         return document
     return _stored(state, resource, document)
+
+
+def _refuse_twin(state: State, call: Call, document: Document) -> None:
+    resource, name = call.resource, document["metadata"]["name"]
+    twin = state.find(resource, call.target.namespace, name)
+    if twin is not None:
+        raise status.already_exists(
+            group=resource.group,
+            plural=resource.plural,
+            name=name,
+            leaving="deletionTimestamp" in twin["metadata"],
+        )
 
 
 def update(
@@ -152,36 +162,31 @@ def _without_status(document: Document) -> Document:
 
 
 def _validate(
-    resource: Resource, document: Document, old: Document | None, found: list[Cause] | None = None
+    resource: Resource, document: Document, old: Document | None, changed: Sequence[Cause] = ()
 ) -> None:
+    """Raises when the object is not what its kind asks; `changed` is what may not have been."""
     shape = structural.validate(resource.schema, document)
-    _refuse_wrong_types(resource, shape)
-    wrong = builtin_rules.problems(resource, document, old) + (found or []) + shape
-    if any(cause.reason in _BLOCKING for cause in shape):
-        wrong += [_RULES_NOT_CHECKED] if rule_tree.of(resource.schema) else []
-    else:
-        wrong += rules.violations(resource.schema, document, old)
+    wrong = [*builtin_rules.problems(resource, document, old), *changed]
+    wrong += _by_schema(resource, shape, document, old)
+    if not wrong:
         wrong += definitions.problems(resource, document, old)
     if wrong:
         name = str(document["metadata"].get("name", ""))
         raise status.invalid(group=resource.group, kind=resource.kind, name=name, found=wrong)
 
 
-def _refuse_wrong_types(resource: Resource, shape: list[Cause]) -> None:
-    """A built-in kind, and any metadata, cannot even be decoded with a wrong type."""
-    for cause in shape:
-        is_typed = not resource.custom or cause.field.startswith("metadata")
-        if cause.reason == Reason.TYPE_INVALID and is_typed:
-            raise _undecodable(resource, cause)
-
-
-def _undecodable(resource: Resource, cause: Cause) -> status.ApiError:
-    """Text that lacks its format is not shown: in a Secret it is one."""
-    if cause.bad_value in _JSON_TYPES:
-        return bodies.cannot_unmarshal(resource, str(cause.bad_value), cause.field)
-    if "must be of type byte" in cause.message:
-        return bodies.cannot_be_handled(resource, "illegal base64 data at input byte 0")
-    return bodies.cannot_unmarshal(resource, "string", cause.field)
+def _by_schema(
+    resource: Resource, shape: list[Cause], document: Document, old: Document | None
+) -> list[Cause]:
+    before = old if resource.custom else None
+    if before is not None:
+        shape = ratcheting.new_problems(shape, document, before)
+    if any(cause.reason in _BLOCKING for cause in shape):
+        return [*shape, _RULES_NOT_CHECKED] if rule_tree.of(resource.schema) else shape
+    broken = rules.violations(resource.schema, document, old)
+    if before is not None:
+        broken = ratcheting.new_problems(broken, document, before)
+    return shape + broken
 
 
 def _stored(state: State, resource: Resource, document: Document) -> Document:

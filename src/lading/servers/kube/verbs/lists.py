@@ -39,6 +39,7 @@ class _Page:
 
 
 def list_objects(state: State, call: Call) -> Response:
+    call.number("timeoutSeconds")  # nothing here takes time, but it must be a number
     page = _page(state, call)
     metadata: dict[str, Any] = {"resourceVersion": str(page.revision)}
     if call.resource.custom:

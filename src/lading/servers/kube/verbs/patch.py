@@ -29,6 +29,9 @@ def patch(state: State, call: Call) -> Response:
     options = requests.write_options(call, "PatchOptions")
     if media_type == _APPLY:
         return _apply(state, call, options)
+    if "force" in call.query:
+        cause = causes.forbidden("force", "may not be specified for non-apply patch")
+        raise status.invalid_options("PatchOptions", [cause])
     old = get.existing(state, call)
     patched = _patched(call, media_type, old)
     try:
