@@ -3,12 +3,13 @@
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import lading
-from lading.adapters.disk import MachineDisk
+from lading.adapters.disk import LimitedDisk
+from lading.adapters.document import FileDocument
 from lading.adapters.kubelet import FixedLimits
 from lading.api.core import NODES
 from lading.kernel import conditions
@@ -18,10 +19,12 @@ from lading.loop.runtime import Runtime
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri
-from lading.ports.disk import Disk, Space
 from lading.ports.kube import Kube
 from lading.ports.kubelet import KubeletLimits
+from lading.runtime_images import gate
+from lading.runtime_images.controller import Collector
+from lading.runtime_images.metrics import ImageMetrics
+from lading.runtime_images.types import Policy
 from lading.servers.cri import server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wiring import agent
@@ -40,8 +43,8 @@ class NodeDescription:
     platform: Platform = LINUX_AMD64
     guests: Mapping[str, Platform | None] = field(default_factory=dict)
     """Runtime handlers and the platforms of their guests."""
-    capacity_bytes: int | None = None
-    """How much its runtime may store; None leaves it to the disk of this machine."""
+    capacity_bytes: int = 10 * 1024**3
+    """How much its runtime may store, so that no node depends on how full this machine is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,19 +54,6 @@ class EmbeddedNode:
     runtime: NodeRuntime
     parts: NodeParts
     agent: Runtime
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaDisk:
-    """The room that an embedded runtime has, which is less than the machine's."""
-
-    runtime: Cri
-    capacity_bytes: int
-
-    async def space(self, path: str) -> Space:
-        used = sum(usage.used_bytes for usage in (await self.runtime.filesystems()).images)
-        available = max(0, self.capacity_bytes - used)
-        return Space(capacity_bytes=self.capacity_bytes, available_bytes=available)
 
 
 @asynccontextmanager
@@ -78,7 +68,7 @@ async def open_node(
     gates: Mapping[Gate, bool],
     settings: Settings,
 ) -> AsyncIterator[EmbeddedNode]:
-    """The agent is put together but not running; whoever opens the node runs it."""
+    """Agent and image collection are put together but not running; whoever opens it runs it."""
     embedded = EmbeddedRuntime(
         root=folder / "images",
         registry=registries.client,
@@ -103,12 +93,13 @@ async def open_node(
             chance=random.Random(description.name),  # noqa: S311 - jitter, not a secret
         ) as made:
             await register(kube, description, clock)
+            collector = _collector(parts, clock, gates, metrics)
             yield EmbeddedNode(
                 description=description,
                 endpoint=endpoint,
                 runtime=runtime,
                 parts=parts,
-                agent=made,
+                agent=replace(made, support=(*made.support, collector)),
             )
 
 
@@ -119,17 +110,25 @@ def _parts(
         runtime=runtime,
         registry=registries.client,
         credentials=registries.credentials,
-        disk=_disk(description, runtime.cri),
+        disk=LimitedDisk(runtime.cri, capacity_bytes=description.capacity_bytes),
         kubelet=FixedLimits(KubeletLimits()),
         platform_of=_platform_of(description),
         state_folder=folder,
     )
 
 
-def _disk(description: NodeDescription, runtime: Cri) -> Disk:
-    if description.capacity_bytes is None:
-        return MachineDisk()
-    return QuotaDisk(runtime, description.capacity_bytes)
+def _collector(
+    parts: NodeParts, clock: Clock, gates: Mapping[Gate, bool], metrics: Metrics
+) -> Collector:
+    """What the kubelet does on a real node."""
+    return Collector(
+        runtime=gate.gated(parts.runtime.cri, gates),
+        disk=parts.disk,
+        document=FileDocument(parts.state_folder / "collector.json"),
+        clock=clock,
+        policy=Policy(),
+        metrics=ImageMetrics(metrics.registry),
+    )
 
 
 def _platform_of(description: NodeDescription) -> Callable[[str], Platform]:

@@ -15,7 +15,7 @@ from lading.pinned_images.node import report
 from lading.pinned_images.node.types import Reason, Settings
 from lading.ports.cri import ImageSpec
 from lading.standalone.demo import stage as stages
-from lading.standalone.demo.stage import ARM_CLASS, HOST_CLASS, Stage
+from lading.standalone.demo.stage import ARM_CLASS, HOST_CLASS, SMALL_DISK_BYTES, Stage
 from lading.wiring import without_cluster
 
 RELEASE = "release-1"
@@ -52,7 +52,7 @@ async def a_set_is_planned(stage: Stage, images: Images) -> None:
         shown = quantities.format_bytes
         pulls = f"{len(found.to_pull)} images, {shown(found.pull_bytes)} to pull"
         stage.story.tell(f"{found.node_name}: {found.refusals[0] if found.refusals else pulls}")
-        fits = node.description.capacity_bytes is None
+        fits = node.description.capacity_bytes > SMALL_DISK_BYTES
         stage.story.check(
             f"{found.node_name} {'has room for all' if fits else 'would refuse'}",
             bool(found.refusals) != fits and bool(found.to_pull) == fits,

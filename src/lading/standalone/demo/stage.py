@@ -25,6 +25,7 @@ WAIT_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.1
 MIB = 1024 * 1024
 IMAGE_COUNT = 6
+SMALL_DISK_BYTES = 6 * MIB
 ARM_CLASS = "vm-arm64"
 HOST_CLASS = "native"
 NODES = (
@@ -33,7 +34,7 @@ NODES = (
         guests={HOST_CLASS: None, ARM_CLASS: Platform(os="linux", architecture="arm64")},
     ),
     NodeDescription(name="node-2"),
-    NodeDescription(name="node-3", capacity_bytes=6 * MIB),
+    NodeDescription(name="node-3", capacity_bytes=SMALL_DISK_BYTES),
 )
 
 
