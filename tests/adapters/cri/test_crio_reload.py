@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -40,20 +39,21 @@ async def test_a_process_that_is_gone_is_unavailable() -> None:
         await crio_reload.by_signal(process.pid)()
 
 
-async def test_a_process_is_found_by_its_name(tmp_path: Path) -> None:
-    name = f"crio-{os.getpid()}"
-    program = shutil.copy(shutil.which("sleep") or "", tmp_path / name)
-    process = await started(str(program), "60")
-    try:
-        assert crio_reload._process_named(name) == process.pid
-    finally:
-        process.kill()
-        await process.communicate()
+async def test_the_process_that_listens_on_the_socket_gets_the_signal(tmp_path: Path) -> None:
+    listening = (
+        f"import socket; s = socket.socket(socket.AF_UNIX); s.bind('{tmp_path}/s'); s.listen()\n"
+    )
+    process = await started(sys.executable, "-c", listening + REPORT_THE_SIGNAL)
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"ready\n"
+    await crio_reload.by_signal_to_listener(f"unix://{tmp_path}/s")()
+    _, said = await process.communicate()
+    assert said == b"reloaded\n"
 
 
-def test_a_process_that_cannot_be_seen_is_unavailable_with_the_likely_reason() -> None:
-    with pytest.raises(cri.Unavailable, match="share the host's process namespace"):
-        crio_reload._process_named("no-such-program")
+async def test_a_socket_without_a_listener_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(cri.Unavailable, match="nobody listens on"):
+        await crio_reload.by_signal_to_listener(f"unix://{tmp_path}/absent")()
 
 
 @pytest.mark.parametrize(("code", "succeeds"), [(0, True), (5, False)])

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import signal
+import socket
+import struct
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TypeAlias
 
 from lading.ports.cri import Unavailable
@@ -12,20 +13,46 @@ from lading.ports.cri import Unavailable
 Reload: TypeAlias = Callable[[], Awaitable[None]]
 
 SYSTEMCTL_TIMEOUT_SECONDS = 30.0
-PROCESS_NAME = "crio"
+_PEER = struct.Struct("3i")  # of SO_PEERCRED: process, user, group
 
 
-def by_signal(process_id: int | None = None) -> Reload:
-    """SIGHUP to that process, or to the one that is called crio at the time."""
-
+def by_signal(process_id: int) -> Reload:
     async def reload() -> None:
-        target = process_id or _process_named(PROCESS_NAME)
-        try:
-            os.kill(target, signal.SIGHUP)
-        except ProcessLookupError as error:
-            raise Unavailable(f"CRI-O's process {target} is gone; it cannot be reloaded") from error
+        _signal(process_id)
 
     return reload
+
+
+def by_signal_to_listener(endpoint: str) -> Reload:
+    """SIGHUP to whichever process listens on the socket at the time, whatever its name is."""
+
+    async def reload() -> None:
+        _signal(listener(endpoint.removeprefix("unix://")))
+
+    return reload
+
+
+def listener(path: str) -> int:
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(path)
+        except OSError as error:
+            raise Unavailable(f"nobody listens on {path}: {error.strerror}") from error
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    process_id: int = _PEER.unpack(peer)[0]
+    if process_id == 0:
+        raise Unavailable(
+            f"the process that listens on {path} cannot be seen; "
+            "Lading must share the host's process namespace"
+        )
+    return process_id
+
+
+def _signal(process_id: int) -> None:
+    try:
+        os.kill(process_id, signal.SIGHUP)
+    except ProcessLookupError as error:
+        raise Unavailable(f"CRI-O's process {process_id} is gone; it cannot be reloaded") from error
 
 
 def by_systemd(unit: str = "crio.service") -> Reload:
@@ -46,18 +73,3 @@ def by_systemd(unit: str = "crio.service") -> Reload:
             raise Unavailable(f"'systemctl reload {unit}' failed: {words}")
 
     return reload
-
-
-def _process_named(name: str) -> int:
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal():
-            continue
-        try:
-            command = (entry / "comm").read_text().strip()
-        except OSError:
-            continue  # it ended meanwhile
-        if command == name:
-            return int(entry.name)
-    raise Unavailable(
-        f"no process called {name} is visible; Lading must share the host's process namespace"
-    )
