@@ -1,0 +1,79 @@
+"""Requests that look harmless and must not succeed, or not have the effect they ask for."""
+
+import pytest
+
+from lading.ports import kube
+from tests.conformance.kube.api import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    PODS,
+    WIDGETS,
+    Api,
+    Document,
+    config_map,
+    resource,
+)
+
+LEASES = resource("leases", "Lease", group="coordination.k8s.io")
+
+
+def pod(**spec: object) -> Document:
+    containers = [{"name": "c", "image": "example.com/app:1"}]
+    return {"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}
+
+
+async def test_force_belongs_to_an_apply(api: Api, namespace: str) -> None:
+    await api.client.create(CONFIG_MAPS, config_map(a="1"), namespace=namespace)
+    answer = await api.call(
+        "PATCH",
+        CONFIG_MAPS.path(namespace=namespace, name="one"),
+        {"data": {}},
+        query={"force": "true"},
+        headers={"content-type": "application/merge-patch+json"},
+    )
+    code, reason, message = answer.refusal
+    assert (code, reason) == (422, "Invalid")
+    assert "force: Forbidden: may not be specified for non-apply patch" in message
+
+
+async def test_a_quantity_must_be_one(api: Api, namespace: str) -> None:
+    resources = {"requests": {"cpu": "1x"}}
+    containers = [{"name": "c", "image": "i", "resources": resources}]
+    with pytest.raises(kube.Invalid, match="quantities must match the regular expression"):
+        await api.client.create(PODS, pod(containers=containers), namespace=namespace)
+
+
+async def test_a_pod_stays_on_its_node(api: Api, namespace: str) -> None:
+    await api.client.create(PODS, pod(nodeName="n-1"), namespace=namespace)
+    with pytest.raises(kube.Invalid, match="pod updates may not change fields other than"):
+        await api.client.patch(PODS, "p", {"spec": {"nodeName": "n-2"}}, namespace=namespace)
+
+
+async def test_a_pod_names_a_runtime_class_that_is_there(api: Api, namespace: str) -> None:
+    with pytest.raises(kube.Forbidden, match='pod rejected: RuntimeClass "absent" not found'):
+        await api.client.create(PODS, pod(runtimeClassName="absent"), namespace=namespace)
+
+
+async def test_a_time_limit_must_be_a_number(api: Api, namespace: str) -> None:
+    path = WIDGETS.path(namespace=namespace)
+    answer = await api.call("GET", path, query={"timeoutSeconds": "soon"})
+    assert answer.refusal[:2] == (400, "BadRequest")
+
+
+async def test_the_finalizers_of_a_namespace_are_not_the_users(api: Api, namespace: str) -> None:
+    patched = await api.client.patch(NAMESPACES, namespace, {"spec": {"finalizers": []}})
+    assert patched["spec"]["finalizers"] == ["kubernetes"]
+
+
+async def refuse_renewal(api: Api, namespace: str, time: str) -> None:
+    body = {"metadata": {"name": "l"}, "spec": {"renewTime": time}}
+    with pytest.raises(kube.Invalid, match=r'in version "v1" cannot be handled as a Lease'):
+        await api.client.create(LEASES, body, namespace=namespace)
+
+
+async def test_a_lease_time_that_is_no_time_is_refused(api: Api, namespace: str) -> None:
+    await refuse_renewal(api, namespace, "yesterday")
+
+
+async def test_a_lease_time_without_microseconds_is_refused(api: Api, namespace: str) -> None:
+    await refuse_renewal(api, namespace, "2026-01-01T00:00:00Z")
