@@ -33,9 +33,35 @@ MEDIA_TYPES = (
     "application/vnd.kubernetes.protobuf",
 )
 KEYS = st.sampled_from(
-    "metadata name namespace labels annotations finalizers ownerReferences managedFields uid "
-    "generateName resourceVersion creationTimestamp apiVersion kind spec status data type "
-    "containers template selector versions names group scope conditions x".split()
+    [
+        "metadata",
+        "name",
+        "namespace",
+        "labels",
+        "annotations",
+        "finalizers",
+        "ownerReferences",
+        "managedFields",
+        "uid",
+        "generateName",
+        "resourceVersion",
+        "creationTimestamp",
+        "apiVersion",
+        "kind",
+        "spec",
+        "status",
+        "data",
+        "type",
+        "containers",
+        "template",
+        "selector",
+        "versions",
+        "names",
+        "group",
+        "scope",
+        "conditions",
+        "x",
+    ]
 )
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.sampled_from(["", "a", "v1", "Widget", "A b"])
@@ -58,8 +84,19 @@ OBJECTS = st.fixed_dictionaries(
 )
 QUERIES = st.dictionaries(
     st.sampled_from(
-        "dryRun fieldManager fieldValidation force limit continue labelSelector fieldSelector "
-        "resourceVersion resourceVersionMatch propagationPolicy".split()
+        [
+            "dryRun",
+            "fieldManager",
+            "fieldValidation",
+            "force",
+            "limit",
+            "continue",
+            "labelSelector",
+            "fieldSelector",
+            "resourceVersion",
+            "resourceVersionMatch",
+            "propagationPolicy",
+        ]
     ),
     st.sampled_from(
         ["", "All", "a", "a=b", "1", "-1", "true", "Strict", "Exact", "!", "metadata.name=a"]

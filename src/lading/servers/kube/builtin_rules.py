@@ -22,6 +22,14 @@ def filled(resource: Resource, document: Document) -> Document:
     return defaults.fill(resource.group, resource.kind, document)
 
 
+def carried(resource: Resource, old: Document, new: Document) -> Document:
+    """A changed object with what only the server may change in its kind."""
+    if resource.storage_name != "namespaces" or "spec" not in old:
+        return new
+    kept = {"finalizers": old["spec"]["finalizers"]} if "finalizers" in old["spec"] else {}
+    return {**new, "spec": {**(new.get("spec") or {}), **kept}}
+
+
 def problems(resource: Resource, document: Document, old: Document | None) -> list[Cause]:
     """What is wrong with its metadata, and with what its kind asks beyond the schema."""
     found = metadata.problems(resource.group, resource.kind, document)

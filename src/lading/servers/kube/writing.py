@@ -87,6 +87,7 @@ def update(
     new = _merged(call, old, new)
     changed = metadata.carry_over(resource, old, new)
     new = builtin_rules.filled(resource, structural.default(resource.schema, new))
+    new = builtin_rules.carried(resource, old, new)
     metadata.bump_generation(resource, old, new)
     _validate(resource, new, old, changed)
     if not owned:

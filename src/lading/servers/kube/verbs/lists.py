@@ -53,6 +53,7 @@ def list_objects(state: State, call: Call) -> Response:
 
 def _page(state: State, call: Call) -> _Page:
     limit = max(call.number("limit"), 0)
+    call.number("timeoutSeconds")  # a list is never that slow, but nonsense is refused
     revision, after = _start(state, call)
     wanted = selection.of(call.resource, call.query, call.target.name)
     records = _records(state, call, revision, after)

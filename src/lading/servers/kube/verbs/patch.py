@@ -32,6 +32,7 @@ def patch(state: State, call: Call) -> Response:
     if "force" in call.query:
         cause = causes.forbidden("force", "may not be specified for non-apply patch")
         raise status.invalid_options("PatchOptions", [cause])
+    _refuse_force(call)
     old = get.existing(state, call)
     patched = _patched(call, media_type, old)
     try:
@@ -40,6 +41,12 @@ def patch(state: State, call: Call) -> Response:
         return answers.one(state, call, writing.update(state, call, options, old, known))
     except status.ApiError as error:
         raise _blamed_on_patch(error, patched) from None
+
+
+def _refuse_force(call: Call) -> None:
+    if "force" in call.query:
+        cause = causes.forbidden("force", "may not be specified for non-apply patch")
+        raise status.invalid_options("PatchOptions", [cause])
 
 
 def _blamed_on_patch(error: status.ApiError, patched: Document) -> status.ApiError:
