@@ -55,6 +55,7 @@ async def open_tools(
     resolver = Resolver(
         registry=parts.registry,
         notebook=FileNotebook(parts.state_folder / "resolutions.jsonl"),
+        clock=clock,
         platform_of=parts.platform_of,
         changed=changed,
     )

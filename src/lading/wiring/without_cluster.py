@@ -23,7 +23,6 @@ from lading.pinned_images.node.types import (
     Desired,
     Observed,
     RecordEvent,
-    ResolveImages,
     Settings,
     WritePins,
     WriteStatus,
@@ -61,11 +60,10 @@ async def preview(
             observed = await observe.observe(
                 tools, desired, node=None, last_status=None, written=Written()
             )
-            unknown = plan.images_to_resolve(desired, observed)
+            unknown = plan.images_to_resolve(desired, observed, clock.now())
             if not unknown:
                 return previews.preview(desired, observed)
             for action in unknown:
-                assert isinstance(action, ResolveImages)
                 tools.resolver.resolve(action.keys)
             await clock.sleep(RESOLVE_POLL_SECONDS)
 

@@ -62,8 +62,18 @@ def test_an_image_is_resolved_before_it_is_pulled() -> None:
 
 
 def test_an_image_whose_size_cannot_be_had_is_pulled_last() -> None:
-    seen = observed(known=["b"], unresolved=frozenset({key("a")}))
+    seen = observed(known=["b"], unresolved={key("a"): NOW})
     assert started([image_set("s", "a", "b")], seen) == ["b", "a"]
+
+
+def test_a_size_that_could_not_be_had_is_asked_for_again_only_while_it_matters() -> None:
+    later = NOW + timedelta(minutes=2)
+    missing = observed(unresolved={key("a"): NOW})
+    assert actions_of(planned([image_set("s", "a")], missing), ResolveImages) == []
+    again = planned([image_set("s", "a")], missing, now=later)
+    assert [action.keys for action in actions_of(again, ResolveImages)] == [(key("a"),)]
+    here = observed(images=present("a"), unresolved={key("a"): NOW}, resolutions={})
+    assert actions_of(planned([image_set("s", "a")], here, now=later), ResolveImages) == []
 
 
 def test_a_pull_that_no_set_wants_any_more_is_cancelled_at_once() -> None:

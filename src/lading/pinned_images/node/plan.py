@@ -34,7 +34,7 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
     status = report.status_to_write(desired, found, observed, now)
     return Plan(
         actions=(
-            *images_to_resolve(desired, observed),
+            *images_to_resolve(desired, observed, now),
             *pulls,
             *pins,
             *report.events(found, observed),
@@ -56,19 +56,14 @@ def verdicts(
     )
 
 
-def images_to_resolve(desired: Desired, observed: Observed) -> tuple[Action, ...]:
-    unknown = tuple(
-        sorted(
-            key
-            for image_set in desired.sets
-            for key in image_set.images
-            if key not in observed.resolutions and key not in observed.unresolved
-        )
-    )
+def images_to_resolve(
+    desired: Desired, observed: Observed, now: datetime
+) -> tuple[ResolveImages, ...]:
+    wanted = {key for image_set in desired.sets for key in image_set.images}
+    unknown = tuple(sorted(key for key in wanted if rules.resolution_is_wanted(key, observed, now)))
     if not unknown:
         return ()
-    distinct = tuple(dict.fromkeys(unknown))
-    return (ResolveImages(keys=distinct, because="their size on this node is not known"),)
+    return (ResolveImages(keys=unknown, because="their size on this node is not known"),)
 
 
 def admit_by_storage(

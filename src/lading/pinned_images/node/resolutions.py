@@ -6,6 +6,7 @@ changes, so it is kept in a notebook on disk and asked from a registry once in t
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -16,6 +17,7 @@ from lading.kernel.manifests import ImageManifest, Index
 from lading.kernel.platforms import NoMatch, Platform
 from lading.kernel.references import Reference
 from lading.pinned_images.node.types import ImageKey, Layer, Resolution
+from lading.ports.clock import Clock
 from lading.ports.notebook import Notebook
 from lading.ports.registry import Registry, RegistryError
 
@@ -35,15 +37,17 @@ class Resolver:
         *,
         registry: Registry,
         notebook: Notebook,
+        clock: Clock,
         platform_of: Callable[[str], Platform],
         changed: Callable[[], None],
     ) -> None:
         self._registry = registry
         self._notebook = notebook
+        self._clock = clock
         self._platform_of = platform_of
         self._changed = changed
         self._known: dict[ImageKey, Resolution] = {}
-        self._failed: set[ImageKey] = set()
+        self._failed: dict[ImageKey, datetime] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
         self._free = asyncio.Semaphore(RESOLVES_AT_ONCE_MAX)
         self._remembered = dict(notebook.entries())
@@ -51,8 +55,9 @@ class Resolver:
     def resolutions(self) -> Mapping[ImageKey, Resolution]:
         return dict(self._known)
 
-    def failed(self) -> frozenset[ImageKey]:
-        return frozenset(self._failed)
+    def failed(self) -> Mapping[ImageKey, datetime]:
+        """What could not be resolved, and when that was."""
+        return dict(self._failed)
 
     def resolve(self, keys: Iterable[ImageKey]) -> None:
         """Starts to find out what is not known; returns at once."""
@@ -64,10 +69,6 @@ class Resolver:
                 self._tasks[key] = asyncio.create_task(self._find(key), name=f"resolve {key}")
         if any(key in self._known for key in keys):
             self._changed()
-
-    def try_again(self, keys: Iterable[ImageKey]) -> None:
-        """Forgets that these failed, so that the next plan asks for them again."""
-        self._failed.difference_update(keys)
 
     async def close(self) -> None:
         tasks = tuple(self._tasks.values())
@@ -81,8 +82,9 @@ class Resolver:
                 found = await self._resolve(key)
         except (RegistryError, UnresolvableImage, Malformed) as error:
             log.warning("image not resolved", image=str(key), error=str(error))
-            self._failed.add(key)
+            self._failed[key] = self._clock.now()
         else:
+            self._failed.pop(key, None)
             self._known[key] = found
             self._remembered[self._note(key)] = _written(found)
             self._notebook.put(self._note(key), _written(found))

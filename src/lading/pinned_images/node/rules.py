@@ -22,6 +22,7 @@ from lading.pinned_images.node.types import (
 # A passing fault (a registry restarting) is reported as progress until it has lasted this often.
 TRANSIENT_ATTEMPTS_MAX = 3
 RETRY_FIRST = timedelta(seconds=5)
+RESOLVE_AGAIN = timedelta(minutes=1)
 RETRY_DOUBLINGS_MAX = 6  # 5 seconds grow to about 5 minutes
 
 
@@ -64,7 +65,8 @@ def retry_at(key: ImageKey, pull: Pull, node_name: str) -> datetime | None:
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
     if pull.fault is None or pull.running:
         return None
-    doublings = min(pull.attempts - 1, RETRY_DOUBLINGS_MAX)
+    doublings = min(pull.attempts - 1, RESOLVE_AGAIN = timedelta(minutes=1)
+RETRY_DOUBLINGS_MAX)
     jitter = 1 + fraction(node_name, *key) / 4
     return pull.fault.at + RETRY_FIRST * (1 << doublings) * jitter
 
@@ -90,6 +92,16 @@ def space_is_exhausted(observed: Observed, now: datetime, node_name: str) -> boo
         and retry > now
         for key, pull in observed.pulls.items()
     )
+
+
+def resolution_is_wanted(key: ImageKey, observed: Observed, now: datetime) -> bool:
+    """Asked once for every image, and again only for one that is still to be pulled."""
+    if key in observed.resolutions:
+        return False
+    failed_at = observed.unresolved.get(key)
+    if failed_at is None:
+        return True
+    return key not in observed.images and now - failed_at >= RESOLVE_AGAIN
 
 
 def layers_present(observed: Observed) -> frozenset[Layer]:

@@ -141,8 +141,8 @@ class Observed:
     pins_ignored: str = ""
     """Why the kubelet would collect pinned images all the same; empty when it would not."""
     resolutions: Mapping[ImageKey, Resolution] = field(default_factory=dict)
-    unresolved: frozenset[ImageKey] = frozenset()
-    """Tried and failed: the runtime may still know a way, so they are pulled with no size."""
+    unresolved: Mapping[ImageKey, datetime] = field(default_factory=dict)
+    """Tried in vain, and when: the runtime may still know a way, so they are pulled unsized."""
     budget: Budget | None = None
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
