@@ -50,6 +50,10 @@ format: setup ## format and fix what can be fixed
 
 generate: setup ## write the files that are generated from the code
 	@$(BIN)/python -m lading.api.manifests deploy/crds
+	@$(BIN)/python -m lading.wire.generate
+
+bench: setup ## the measured comparisons, as ratios
+	@$(BIN)/python -m bench
 
 lock: setup ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/runtime.txt

@@ -39,7 +39,9 @@ async def open_registries(
     routing = routing_of(host_root)
     paths = node_credentials.auth_file_paths(environment)
     source = node_credentials.from_auth_files(paths, clock, _report)
-    async with client.connect(clock, routing=routing, credentials=source) as registry:
+    async with client.connect(
+        clock, routing=routing, credentials=source, environment=environment
+    ) as registry:
         credentials = ImageCredentials(source=source, routing=routing)
         yield Registries(client=registry, credentials=credentials)
 
@@ -57,13 +59,17 @@ def routing_of(host_root: Path) -> Routing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageCredentials:
-    """The machine's credentials in the form in which the runtime takes them with a pull."""
+    """The machine's credentials in the form in which the runtime takes them with a pull.
+
+    Those of a mirror are the runtime's own business: sent along, they would reach the registry.
+    """
 
     source: CredentialSource
     routing: Routing
 
     async def credential(self, image: str) -> PullCredential | None:
-        for endpoint in self.routing.endpoints(references.parse(image)):
+        endpoints = self.routing.endpoints(references.parse(image))
+        for endpoint in (one for one in endpoints if not one.is_mirror):
             for found in await self.source.find(endpoint):
                 return PullCredential(
                     username=found.username,

@@ -65,8 +65,7 @@ def retry_at(key: ImageKey, pull: Pull, node_name: str) -> datetime | None:
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
     if pull.fault is None or pull.running:
         return None
-    doublings = min(pull.attempts - 1, RESOLVE_AGAIN = timedelta(minutes=1)
-RETRY_DOUBLINGS_MAX)
+    doublings = min(pull.attempts - 1, RETRY_DOUBLINGS_MAX)
     jitter = 1 + fraction(node_name, *key) / 4
     return pull.fault.at + RETRY_FIRST * (1 << doublings) * jitter
 
