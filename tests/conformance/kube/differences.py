@@ -40,18 +40,6 @@ GAPS: tuple[Difference, ...] = (
     ),
     Difference(
         module="test_refused_all_the_same",
-        test="test_a_pod_names_a_runtime_class_that_is_there",
-        targets=EMBEDDED,
-        reason="the RuntimeClass of a pod is not looked up",
-    ),
-    Difference(
-        module="test_refused_all_the_same",
-        test="test_the_finalizers_of_a_namespace_are_not_the_users",
-        targets=EMBEDDED,
-        reason="spec.finalizers of a namespace can be changed like any field",
-    ),
-    Difference(
-        module="test_refused_all_the_same",
         test="test_a_lease_time_without_microseconds_is_refused",
         targets=EMBEDDED,
         reason="a time without microseconds is taken where they are due",
