@@ -93,6 +93,16 @@ def test_a_compaction_forgets_the_past_and_keeps_the_present(storage: Storage) -
     assert len(storage.changes("configmaps", after=3)) == 1
 
 
+def test_a_compaction_takes_nothing_from_a_log_that_had_nothing(storage: Storage) -> None:
+    storage.put(key("a"), b"1")
+    for name in "bcd":
+        storage.put(key(name, resource="secrets"), b"1")
+    storage.compact(4)
+    assert storage.changes("configmaps", after=1) == []
+    with pytest.raises(Compacted):
+        storage.changes("secrets", after=1)
+
+
 def test_the_history_is_bounded(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "HISTORY_CHANGES_MAX", 10)
     for number in range(50):

@@ -148,3 +148,16 @@ async def test_a_table_names_its_columns_once(cluster: Cluster) -> None:
         "Age",
     ]
     assert second["object"]["columnDefinitions"] is None
+
+
+async def test_a_quiet_watch_outlives_the_history_of_others(
+    cluster: Cluster, clock: SleepingClock
+) -> None:
+    events = await opened(cluster, resourceVersion=str(cluster.storage.revision))
+    waiting = asyncio.ensure_future(next_event(events))
+    await clock.somebody_sleeps()
+    for number in range(3):
+        await cluster.create("/api/v1/nodes", {"metadata": {"name": f"n-{number}"}})
+    cluster.storage.compact(cluster.storage.revision)
+    await cluster.create(CONFIG_MAPS, config_map("a"))
+    assert (await waiting)["type"] == "ADDED"

@@ -25,6 +25,8 @@ class _Shelf:
     names: list[tuple[str, str]] = field(default_factory=list)
     versions: dict[tuple[str, str], list[Change]] = field(default_factory=dict)
     log: list[Change] = field(default_factory=list)
+    dropped: int = 0
+    """The latest revision that the log has lost."""
 
 
 class MemoryStorage:
@@ -34,6 +36,8 @@ class MemoryStorage:
         self._shelves: dict[str, _Shelf] = {}
         self._log: deque[Change] = deque()
         self._history_bytes = 0
+        self._loaded_from = 0
+        """What the logs had lost before they were loaded from a file."""
         self._listeners: list[Callable[[Change], None]] = []
 
     def get(self, key: Key) -> Record | None:
@@ -71,9 +75,10 @@ class MemoryStorage:
         return record
 
     def changes(self, resource: str, *, after: int) -> Sequence[Change]:
-        if after < self.compacted:
+        shelf = self._shelves.get(resource, _Shelf())
+        if after < max(shelf.dropped, self._loaded_from):
             raise Compacted(revision=after, oldest=self.compacted)
-        log = self._shelves.get(resource, _Shelf()).log
+        log = shelf.log
         return log[bisect.bisect_right(log, after, key=_revision) :]
 
     def subscribe(self, listener: Callable[[Change], None]) -> None:
@@ -119,8 +124,10 @@ class MemoryStorage:
                 dead.append(change.revision)
             self._trim(change.record.key, revision)
         for resource in touched:
-            log = self._shelves[resource].log
-            del log[: bisect.bisect_right(log, revision, key=_revision)]
+            shelf = self._shelves[resource]
+            lost = bisect.bisect_right(shelf.log, revision, key=_revision)
+            shelf.dropped = shelf.log[lost - 1].revision
+            del shelf.log[:lost]
         self.compacted = max(self.compacted, revision)
         return dead
 

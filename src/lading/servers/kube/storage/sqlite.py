@@ -71,7 +71,8 @@ class SqliteStorage(MemoryStorage):
             previous = self.get(key)
             self.load(Change(record=record, previous=previous, deleted=bool(deleted)))
         (compacted,) = self._connection.execute("SELECT max(revision) FROM compaction").fetchone()
-        self.forget(compacted or 0)
+        self._loaded_from = compacted or 0
+        self.forget(self._loaded_from)
         self.revision = max(self.revision, self._last_revision())
 
     def _last_revision(self) -> int:

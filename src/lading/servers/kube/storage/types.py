@@ -53,6 +53,10 @@ class Storage(Protocol):
     def revision(self) -> int:
         """The revision of the latest change."""
 
+    @property
+    def compacted(self) -> int:
+        """What was before this revision cannot be asked for any more."""
+
     def get(self, key: Key) -> Record | None: ...
 
     def list(
@@ -68,7 +72,8 @@ class Storage(Protocol):
     def delete(self, key: Key, body: bytes) -> Record:
         """Records the deletion; the body is the last state, as watchers are to see it."""
 
-    def changes(self, resource: str, *, after: int) -> Sequence[Change]: ...
+    def changes(self, resource: str, *, after: int) -> Sequence[Change]:
+        """Raises Compacted only if a change of that resource is missing from the answer."""
 
     def subscribe(self, listener: Callable[[Change], None]) -> None:
         """The listener is called after each change is safe, in order."""

@@ -5,7 +5,8 @@ nothing, and is told 410 when the log it still needs was compacted.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,10 @@ def watch(state: State, wakeups: Wakeups, call: Call) -> Response:
     if start > state.storage.revision:
         # Nothing will ever come from there (a store that was lost): the client must list again.
         raise status.expired(f"too large resource version: {start} ({state.storage.revision})")
+    oldest = state.storage.compacted
+    if 0 < start < oldest:
+        lines = _only(_line("ERROR", _too_old(Compacted(revision=start, oldest=oldest))))
+        return Response(status=200, headers=answers.headers(call.warnings), body=lines)
     watcher = _Watcher(
         state=state,
         wakeups=wakeups,
@@ -89,10 +94,11 @@ class _Watcher:
                 yield self._bookmark(position, initial_events_end=True)
         elif start == 0:
             position = self.state.storage.revision
-        async for line in self._follow(position, deadline):
-            yield line
+        async with contextlib.aclosing(self._follow(position, deadline)) as following:
+            async for line in following:
+                yield line
 
-    async def _follow(self, position: int, deadline: float) -> AsyncIterator[bytes]:
+    async def _follow(self, position: int, deadline: float) -> AsyncGenerator[bytes]:
         resource = self.call.resource.storage_name
         while not self.wakeups.closed:
             changed = self.wakeups.next_change(resource)
@@ -182,6 +188,10 @@ class _Watcher:
 
     def _timeout_seconds(self) -> int:
         return self.call.number("timeoutSeconds") or TIMEOUT_SECONDS_DEFAULT
+
+
+async def _only(line: bytes) -> AsyncIterator[bytes]:
+    yield line
 
 
 def _line(kind: str, document: Document) -> bytes:
