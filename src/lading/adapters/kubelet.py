@@ -31,6 +31,15 @@ class _Answer(msgspec.Struct):
     kubeletconfig: _Configuration
 
 
+def limits_in(configz: bytes) -> KubeletLimits:
+    """The limits in what a kubelet answers to `/configz`; raises msgspec.DecodeError."""
+    found = msgspec.json.decode(configz, type=_Answer).kubeletconfig
+    return KubeletLimits(
+        image_gc_high_threshold_percent=found.image_gc_high_threshold_percent,
+        eviction_hard=found.eviction_hard,
+    )
+
+
 class LoopbackKubelet:
     """Shows the kubelet the token that the API server gave us, and no client certificate."""
 
@@ -58,8 +67,7 @@ class LoopbackKubelet:
 
     async def _ask(self) -> KubeletLimits:
         try:
-            content = await self._configz()
-            found = msgspec.json.decode(content, type=_Answer).kubeletconfig
+            return limits_in(await self._configz())
         except (
             aiohttp.ClientError,
             CredentialsFailed,
@@ -68,10 +76,6 @@ class LoopbackKubelet:
         ) as error:
             log.warning("kubelet limits unknown, its defaults are assumed", error=str(error))
             return KubeletLimits()
-        return KubeletLimits(
-            image_gc_high_threshold_percent=found.image_gc_high_threshold_percent,
-            eviction_hard=found.eviction_hard,
-        )
 
     async def _configz(self) -> bytes:
         proof = await self._credentials.proof()

@@ -1,4 +1,4 @@
-"""`lading pin plan`: what sets would cost on this host, before anything is applied."""
+"""`lading pin plan`: what sets would cost on each node, before anything is applied."""
 
 import socket
 from collections.abc import Sequence
@@ -9,11 +9,12 @@ import click
 from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import connection, output
+from lading.cli.connection import Target
 from lading.cli.pin import sets
 from lading.kernel import feature_gates, quantities
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import Settings
-from lading.wiring import this_host, without_cluster
+from lading.wiring import cluster_preview, this_host, without_cluster
 
 
 @click.command(name="plan")
@@ -22,16 +23,33 @@ from lading.wiring import this_host, without_cluster
     "--runtime-endpoint",
     "endpoints",
     multiple=True,
-    required=True,
-    envvar="CONTAINER_RUNTIME_ENDPOINT",
-    help="The socket of a container runtime, unix:///...; may be given several times.",
+    help="A container runtime, unix:///..., instead of a cluster; may be given several times.",
 )
-def command(files: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
-    """Show what a runtime would pull, the bytes, what stays free, and what would be refused."""
-    connection.run(_plan(sets.sets_in(files), endpoints))
+@connection.target_options
+def command(target: Target, files: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
+    """Show what each node would pull, the bytes, what stays free, and what would be refused.
+
+    The free space of a cluster's nodes is asked from their kubelets through the API server, for
+    which `get` on `nodes/proxy` is needed; it is unknown otherwise.
+    """
+    wanted = sets.sets_in(files)
+    plan = _plan_hosts(wanted, endpoints) if endpoints else _plan_cluster(wanted, target)
+    connection.run(plan)
 
 
-async def _plan(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) -> None:
+async def _plan_cluster(wanted: list[PinnedImageSet], target: Target) -> None:
+    async with target.open() as client:
+        previews = await cluster_preview.previews(
+            client, wanted, SystemClock(), notebook=sets.HOST_STATE_FOLDER / "resolutions.jsonl"
+        )
+    if not previews:
+        raise click.ClickException(
+            "no node would get these sets: check their labels against `lading get mcp`"
+        )
+    click.echo(rendered(previews), nl=False)
+
+
+async def _plan_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) -> None:
     clock = SystemClock()
     previews = []
     for endpoint in endpoints:

@@ -25,6 +25,8 @@ from lading.ports import kube
 from lading.ports.kube import Kube
 
 ClusterAction = CreatePool | EnterSets | WritePoolStatus | WriteSetStatus | DescribeNode
+# A count of none is a fact too: without it a table shows a blank.
+_ZERO_COUNTS = {"nodeCount": 0, "readyNodeCount": 0, "failedNodeCount": 0}
 _POOL_CONDITIONS = (report.DEGRADED, report.SETS_DEGRADED)
 
 
@@ -40,7 +42,8 @@ async def apply(action: ClusterAction, api: Kube) -> None:
             body = _body(MACHINE_CONFIG_POOLS, name, status=_pool_part(action))
             await _apply(api, MACHINE_CONFIG_POOLS, body, subresource="status")
         case WriteSetStatus(image_set=name, status=status):
-            body = _body(PINNED_IMAGE_SETS, name, status=msgspec.to_builtins(status))
+            shown = {**_ZERO_COUNTS, **msgspec.to_builtins(status)}
+            body = _body(PINNED_IMAGE_SETS, name, status=shown)
             await _apply(api, PINNED_IMAGE_SETS, body, subresource="status")
         case DescribeNode():
             await _apply(api, MACHINE_CONFIG_NODES, _machine_config_node(action))

@@ -31,8 +31,8 @@ async def apply(
     record: Callable[[RecordEvent], None],
 ) -> None:
     match action:
-        case StartPull(key=key, pull_reference=reference):
-            tools.pulls.start(key, _spec(key, reference, tools))
+        case StartPull(key=key, pull_reference=reference, new_bytes=new_bytes):
+            tools.pulls.start(key, _spec(key, reference, tools), new_bytes=new_bytes)
         case CancelPull(key=key):
             tools.pulls.cancel(key)
         case ResolveImages(keys=keys):

@@ -27,6 +27,7 @@ from lading.loop.recorder import Recorder
 from lading.pinned_images.node import apply, desire, observe, progress
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.apply import NodeAction
+from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import (
@@ -75,6 +76,7 @@ class NodeReconciler:
         caches: Caches,
         tools: NodeTools,
         recorder: Recorder,
+        metrics: PinMetrics,
         settings: Settings,
         by_runtime_class: bool,
         is_on: bool = True,
@@ -86,6 +88,7 @@ class NodeReconciler:
         self._caches = caches
         self._tools = tools
         self._recorder = recorder
+        self._metrics = metrics
         self._settings = settings
         self._by_runtime_class = by_runtime_class
         self._is_on = is_on
@@ -115,6 +118,7 @@ class NodeReconciler:
             last_status=mine.status if mine else None,
             written=self._written_at,
         )
+        self._metrics.count(desired, observed)
         self._seen = desired, observed
         return desired, observed
 

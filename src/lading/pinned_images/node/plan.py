@@ -105,38 +105,35 @@ def pull_schedule(
     desired: Desired, admitted: frozenset[ImageKey], observed: Observed, now: datetime
 ) -> tuple[Action, ...]:
     """Starts and cancels; never waits. Small images first, so that many are here soon."""
-    wanted = {
-        key: image_set
-        for image_set in desired.sets
-        for key in rules.images_missing(image_set, observed)
-    }
     running = sorted(key for key, pull in observed.pulls.items() if pull.running)
-    cancelled = tuple(_cancellations(running, wanted, observed, desired.node_name))
+    cancelled = tuple(_cancellations(running, desired, observed))
     if rules.node_trouble(observed, desired.node_name) is not None:
         return cancelled
     if rules.space_is_exhausted(observed, now, desired.node_name):
         return cancelled
-    startable = [
+    startable = {
         key
-        for key, image_set in wanted.items()
+        for image_set in desired.sets
+        for key in rules.images_missing(image_set, observed)
         if key in admitted and _may_start(key, image_set, desired, observed, now)
-    ]
+    }
     free_slots = desired.settings.pulls_at_once_max - (len(running) - len(cancelled))
     chosen = sorted(startable, key=lambda key: _pull_order(key, observed))[: max(0, free_slots)]
-    return (*cancelled, *(_start(key, observed) for key in chosen))
+    here = rules.layers_present(observed) if chosen else frozenset()
+    return (*cancelled, *(_start(key, observed, here) for key in chosen))
 
 
 def _cancellations(
-    running: Iterable[ImageKey],
-    wanted: dict[ImageKey, DesiredSet],
-    observed: Observed,
-    node_name: str,
+    running: Iterable[ImageKey], desired: Desired, observed: Observed
 ) -> Iterable[CancelPull]:
+    """A runtime lists an image a moment before its pull has ended, which then ends by itself."""
+    wanted = {key for image_set in desired.sets for key in image_set.images}
     for key in running:
         if key not in wanted:
             yield CancelPull(key=key, because="no set wants it any more")
         elif observed.disk_pressure:
-            yield CancelPull(key=key, because=f"node {node_name} reports DiskPressure")
+            because = f"node {desired.node_name} reports DiskPressure"
+            yield CancelPull(key=key, because=because)
 
 
 def _may_start(
@@ -155,10 +152,14 @@ def _pull_order(key: ImageKey, observed: Observed) -> tuple[bool, int, ImageKey]
     return resolution is None, resolution.size_bytes if resolution else 0, key
 
 
-def _start(key: ImageKey, observed: Observed) -> StartPull:
+def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:
     resolution = observed.resolutions.get(key)
-    reference = resolution.pull_reference if resolution else key.image
-    return StartPull(key=key, pull_reference=reference, because="a set wants it on this node")
+    return StartPull(
+        key=key,
+        pull_reference=resolution.pull_reference if resolution else key.image,
+        new_bytes=rules.bytes_of(rules.layers_of([key], observed) - here),
+        because="a set wants it on this node",
+    )
 
 
 def pins_to_hold(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[Action, ...]:

@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.types import Fault, FaultKind, ImageKey, Pull
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec, PullCredential
-
-# Many small pulls end close together; one look at the runtime serves them all.
-CHANGES_SETTLE_SECONDS = 0.2
 
 _KINDS: Mapping[type[cri.CriError], FaultKind] = {
     cri.NoSpace: FaultKind.NO_SPACE,
@@ -35,26 +33,33 @@ class Credentials(Protocol):
 
 class PullEngine:
     def __init__(
-        self, *, cri: Cri, credentials: Credentials, clock: Clock, changed: Callable[[], None]
+        self,
+        *,
+        cri: Cri,
+        credentials: Credentials,
+        clock: Clock,
+        metrics: PinMetrics,
+        changed: Callable[[], None],
     ) -> None:
         self._cri = cri
         self._credentials = credentials
         self._clock = clock
+        self._metrics = metrics
         self._changed = changed
         self._ledger: dict[ImageKey, Pull] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
-        self._settling: asyncio.Task[None] | None = None
 
     def snapshot(self) -> Mapping[ImageKey, Pull]:
         return dict(self._ledger)
 
-    def start(self, key: ImageKey, spec: ImageSpec) -> None:
+    def start(self, key: ImageKey, spec: ImageSpec, *, new_bytes: int) -> None:
         """Starts the pull unless it is running; returns at once."""
         before = self._ledger.get(key, Pull(running=False, attempts=0))
         if before.running:
             return
         self._ledger[key] = replace(before, running=True, attempts=before.attempts + 1)
-        self._tasks[key] = asyncio.create_task(self._pull(key, spec), name=f"pull {key}")
+        work = self._pull(key, spec, new_bytes)
+        self._tasks[key] = asyncio.create_task(work, name=f"pull {key}")
 
     def cancel(self, key: ImageKey) -> None:
         if key in self._tasks:
@@ -67,12 +72,13 @@ class PullEngine:
                 del self._ledger[key]
 
     async def close(self) -> None:
-        tasks = [*self._tasks.values(), *([self._settling] if self._settling else [])]
+        tasks = tuple(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _pull(self, key: ImageKey, spec: ImageSpec) -> None:
+    async def _pull(self, key: ImageKey, spec: ImageSpec, new_bytes: int) -> None:
+        began = self._clock.monotonic()
         try:
             credential = await self._credentials.credential(spec.image)
             await self._cri.pull(spec, credential)
@@ -85,22 +91,15 @@ class PullEngine:
             raise
         else:
             self._ledger.pop(key, None)
+            self._metrics.pulled(seconds=self._clock.monotonic() - began, size_bytes=new_bytes)
         finally:
             del self._tasks[key]
-            self._settle()
+            self._changed()
 
     def _fail(self, key: ImageKey, *, kind: FaultKind, message: str) -> None:
+        self._metrics.failed(kind)
         fault = Fault(kind=kind, message=message, at=self._clock.now())
         self._ledger[key] = replace(self._ledger[key], running=False, fault=fault)
-
-    def _settle(self) -> None:
-        if self._settling is None or self._settling.done():
-            self._settling = asyncio.create_task(self._tell_soon())
-
-    async def _tell_soon(self) -> None:
-        await self._clock.sleep(CHANGES_SETTLE_SECONDS)
-        self._settling = None
-        self._changed()
 
 
 def kind_of(error: cri.CriError) -> FaultKind:

@@ -43,8 +43,8 @@ class Settings:
     """The fleet starts a new generation over this long, each node at its own moment."""
     round: timedelta = timedelta(minutes=2)
     status_interval_min: timedelta = timedelta(seconds=30)
-    read_back_after: timedelta = timedelta(seconds=1)
-    """How soon after writing pins the runtime is asked whether they are in force."""
+    read_back_after: timedelta = timedelta(milliseconds=100)
+    """How soon after writing pins, which waits for them, the runtime is asked whether they hold."""
     pins_interval: timedelta = timedelta(seconds=30)
     """How often pins are written that the runtime does not take."""
 
@@ -202,6 +202,8 @@ class Verdict:
 class StartPull:
     key: ImageKey
     pull_reference: str
+    new_bytes: int
+    """Compressed bytes of the layers that are not here; 0 when its size is not known."""
     because: str
 
     @property

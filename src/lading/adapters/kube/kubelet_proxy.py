@@ -1,0 +1,53 @@
+"""What kubelets tell through the API server: their image file system and their limits.
+
+Goes over `nodes/proxy`, which only an administrator has; agents never use it.
+"""
+
+import msgspec
+
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.kubelet import limits_in
+from lading.kernel.objects import Model
+from lading.ports.disk import Space
+from lading.ports.http import Request
+from lading.ports.kube import KubeError
+from lading.ports.kubelet import KubeletLimits
+
+
+class _FileSystem(Model, frozen=True, kw_only=True):
+    available_bytes: int
+    capacity_bytes: int
+
+
+class _Runtime(Model, frozen=True, kw_only=True):
+    image_fs: _FileSystem
+
+
+class _Node(Model, frozen=True, kw_only=True):
+    runtime: _Runtime
+
+
+class _Summary(Model, frozen=True, kw_only=True):
+    node: _Node
+
+
+async def space(client: KubeClient, node: str) -> Space | None:
+    """None when there is no kubelet behind the node, or we may not ask it."""
+    try:
+        body = await _ask(client, node, "stats/summary")
+        found = msgspec.json.decode(body, type=_Summary).node.runtime.image_fs
+    except (KubeError, msgspec.DecodeError):
+        return None
+    return Space(capacity_bytes=found.capacity_bytes, available_bytes=found.available_bytes)
+
+
+async def limits(client: KubeClient, node: str) -> KubeletLimits:
+    """The kubelet's defaults when it cannot be asked."""
+    try:
+        return limits_in(await _ask(client, node, "configz"))
+    except (KubeError, msgspec.DecodeError):
+        return KubeletLimits()
+
+
+async def _ask(client: KubeClient, node: str, path: str) -> bytes:
+    return await client.send(Request(method="GET", path=f"/api/v1/nodes/{node}/proxy/{path}"))

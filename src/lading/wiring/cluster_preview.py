@@ -1,0 +1,109 @@
+"""Asks a cluster and the registries what sets would mean for every node, and changes nothing."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from lading.adapters.kube import kubelet_proxy
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.notebook import FileNotebook
+from lading.api.core import NODES, Node
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
+from lading.api.node import RUNTIME_CLASSES
+from lading.kernel.objects import Model, Object, Resource
+from lading.kernel.platforms import Platform, normalised
+from lading.pinned_images.cluster import preview, rules
+from lading.pinned_images.cluster.preview import NodeFacts
+from lading.pinned_images.cluster.types import World
+from lading.pinned_images.node.preview import Preview
+from lading.pinned_images.node.resolutions import Resolver
+from lading.pinned_images.node.types import Desired, ImageKey, Resolution
+from lading.ports.clock import Clock
+from lading.ports.registry import Registry
+from lading.wiring.registries import open_registries
+
+POLL_SECONDS = 0.05
+
+
+class _Image(Model, frozen=True, kw_only=True):
+    names: tuple[str, ...] = ()
+
+
+class _Status(Model, frozen=True, kw_only=True):
+    images: tuple[_Image, ...] = ()
+
+
+class _NodeImages(Object, frozen=True, kw_only=True):
+    """A Node as far as its images go, which nobody else wants to keep in memory."""
+
+    status: _Status = _Status()
+
+
+_NODE_IMAGES = Resource(
+    group="", version="v1", kind="Node", plural="nodes", namespaced=False, type=_NodeImages
+)
+
+
+async def previews(
+    client: KubeClient, sets: Sequence[PinnedImageSet], clock: Clock, *, notebook: Path
+) -> list[Preview]:
+    before = await _world(client)
+    world = preview.world_after(before, sets)
+    classes = [one async for one in client.each(RUNTIME_CLASSES)]
+    handlers = {one.metadata.name: one.handler for one in classes}
+    members = {member.name: member for member in rules.members(before)}
+    found = []
+    async with open_registries(clock) as registries:
+        for node in preview.nodes_with_sets(world):
+            desired = preview.desired_of(node, world, handlers=handlers, now=clock.now())
+            resolutions = await _resolutions(registries.client, desired, node, clock, notebook)
+            facts = await _facts(client, node.metadata.name)
+            member = members[node.metadata.name]
+            found.append(preview.preview(desired, member, facts, resolutions))
+    return found
+
+
+async def _world(client: KubeClient) -> World:
+    return World(
+        nodes=tuple([one async for one in client.each(NODES)]),
+        pools=tuple([one async for one in client.each(MACHINE_CONFIG_POOLS)]),
+        sets=tuple([one async for one in client.each(PINNED_IMAGE_SETS)]),
+        machine_config_nodes=tuple([one async for one in client.each(MACHINE_CONFIG_NODES)]),
+    )
+
+
+async def _facts(client: KubeClient, name: str) -> NodeFacts:
+    listed, space, limits = await asyncio.gather(
+        client.get(_NODE_IMAGES, name),
+        kubelet_proxy.space(client, name),
+        kubelet_proxy.limits(client, name),
+    )
+    names = frozenset(name for image in listed.status.images for name in image.names)
+    return NodeFacts(image_names=names, space=space, limits=limits)
+
+
+async def _resolutions(
+    registry: Registry, desired: Desired, node: Node, clock: Clock, notebook: Path
+) -> dict[ImageKey, Resolution]:
+    """Guests of runtime classes are taken for the node's own platform: only agents know theirs."""
+    info = node.status.node_info
+    platform = normalised(
+        Platform(os=info.operating_system or "linux", architecture=info.architecture or "amd64")
+    )
+    keys = {key for image_set in desired.sets for key in image_set.images}
+    resolver = Resolver(
+        registry=registry,
+        notebook=FileNotebook(notebook),
+        clock=clock,
+        platform_of=lambda handler: platform,
+        changed=lambda: None,
+    )
+    try:
+        resolver.resolve(keys)
+        while not keys <= resolver.resolutions().keys() | resolver.failed().keys():
+            await clock.sleep(POLL_SECONDS)
+        return dict(resolver.resolutions())
+    finally:
+        await resolver.close()
