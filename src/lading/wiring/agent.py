@@ -14,9 +14,11 @@ from lading.loop.controller import Controller
 from lading.loop.informer import Informers
 from lading.loop.recorder import Recorder
 from lading.loop.runtime import Runtime
+from lading.loop.settling import settling
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node import controller as node_controller
 from lading.pinned_images.node.controller import Caches, NodeReconciler
+from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.pulls import Credentials, PullEngine
 from lading.pinned_images.node.resolutions import Resolver
@@ -30,6 +32,9 @@ from lading.runtime_images import detection, gate
 from lading.wiring.runtimes import NodeRuntime
 
 COMPONENT = "lading-agent"
+# Many small pulls end close together; one look at the runtime serves them all. A free place for
+# a pull waits no longer than that, which is about what starting a process would cost.
+CHANGES_SETTLE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,30 +53,42 @@ class NodeParts:
 
 @asynccontextmanager
 async def open_tools(
-    parts: NodeParts, clock: Clock, *, gates: Mapping[Gate, bool], changed: Callable[[], None]
+    parts: NodeParts,
+    clock: Clock,
+    *,
+    gates: Mapping[Gate, bool],
+    metrics: PinMetrics,
+    changed: Callable[[], None],
 ) -> AsyncIterator[NodeTools]:
     runtime = gate.gated(parts.runtime.cri, gates)
-    pulls = PullEngine(cri=runtime, credentials=parts.credentials, clock=clock, changed=changed)
-    resolver = Resolver(
-        registry=parts.registry,
-        notebook=FileNotebook(parts.state_folder / "resolutions.jsonl"),
-        clock=clock,
-        platform_of=parts.platform_of,
-        changed=changed,
-    )
-    try:
-        yield NodeTools(
+    async with settling(clock, CHANGES_SETTLE_SECONDS, changed) as soon:
+        pulls = PullEngine(
             cri=runtime,
-            pins=parts.runtime.pins,
-            pulls=pulls,
-            resolver=resolver,
-            disk=parts.disk,
-            kubelet=parts.kubelet,
-            handlers_honoured=gate.is_on(gates) and await detection.honours_handlers(runtime),
+            credentials=parts.credentials,
+            clock=clock,
+            metrics=metrics,
+            changed=soon,
         )
-    finally:
-        await pulls.close()
-        await resolver.close()
+        resolver = Resolver(
+            registry=parts.registry,
+            notebook=FileNotebook(parts.state_folder / "resolutions.jsonl"),
+            clock=clock,
+            platform_of=parts.platform_of,
+            changed=soon,
+        )
+        try:
+            yield NodeTools(
+                cri=runtime,
+                pins=parts.runtime.pins,
+                pulls=pulls,
+                resolver=resolver,
+                disk=parts.disk,
+                kubelet=parts.kubelet,
+                handlers_honoured=gate.is_on(gates) and await detection.honours_handlers(runtime),
+            )
+        finally:
+            await pulls.close()
+            await resolver.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +119,14 @@ async def open_agent(
         controller=COMPONENT,
         instance=node_name,
     )
-    async with open_tools(parts, clock, gates=gates, changed=lambda: controller.wake(key)) as tools:
+    pin_metrics = PinMetrics(metrics.registry)
+    async with open_tools(
+        parts,
+        clock,
+        gates=gates,
+        metrics=pin_metrics,
+        changed=lambda: controller.wake(key),
+    ) as tools:
         reconciler = NodeReconciler(
             node_name=node_name,
             kube=kube,
@@ -110,6 +134,7 @@ async def open_agent(
             caches=caches,
             tools=tools,
             recorder=recorder,
+            metrics=pin_metrics,
             settings=settings,
             by_runtime_class=gate.is_on(gates),
             is_on=gates[Gate.PINNED_IMAGES],

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from prometheus_client import CollectorRegistry
+
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.feature_gates import Gate
@@ -17,6 +19,7 @@ from lading.kernel.planning import Plan
 from lading.loop import corridor, tasks
 from lading.pinned_images.node import apply, desire, observe, plan
 from lading.pinned_images.node import preview as previews
+from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import (
@@ -55,7 +58,9 @@ async def preview(
     parts: NodeParts, desired: Desired, clock: Clock, *, gates: Mapping[Gate, bool]
 ) -> Preview:
     """What the node would do; resolves sizes, and pulls and pins nothing."""
-    async with open_tools(parts, clock, gates=gates, changed=lambda: None) as tools:
+    async with open_tools(
+        parts, clock, gates=gates, metrics=_unread_metrics(), changed=lambda: None
+    ) as tools:
         while True:
             observed = await observe.observe(
                 tools, desired, node=None, last_status=None, written=Written()
@@ -78,7 +83,9 @@ async def synchronize(
 ) -> None:
     """Pulls and pins until `told` has heard enough and returns True."""
     changed = asyncio.Event()
-    async with open_tools(parts, clock, gates=gates, changed=changed.set) as tools:
+    async with open_tools(
+        parts, clock, gates=gates, metrics=_unread_metrics(), changed=changed.set
+    ) as tools:
         host = _Host(tools, desired, clock)
         while True:
             changed.clear()
@@ -120,6 +127,11 @@ class _Host:
         await apply.apply(action, self._tools, write_status=_unused, record=_quiet)
         if isinstance(action, WritePins):
             self._written = Written(pins_at=self._clock.now())
+
+
+def _unread_metrics() -> PinMetrics:
+    """A command that ends by itself serves no metrics."""
+    return PinMetrics(CollectorRegistry())
 
 
 async def _unused(status: MachineConfigNodeStatus) -> None:

@@ -93,7 +93,7 @@ def test_a_runtime_that_cannot_pin_is_not_asked_to() -> None:
 def test_pins_are_read_back_soon_and_not_hammered_when_they_are_not_taken() -> None:
     sets = [image_set("s", "a")]
     first = planned(sets, observed("a"))
-    assert first.recheck_at == NOW + timedelta(seconds=1)
+    assert first.recheck_at == NOW + timedelta(milliseconds=100)
     lost = observed("a", pins=pinned("a", by="s", effective=False), pins_written_at=NOW)
     again = planned(sets, lost, now=NOW + timedelta(seconds=1))
     assert pins_written(again) == {image_id("a"): ("s",)}

@@ -82,6 +82,26 @@ def test_a_pull_that_no_set_wants_any_more_is_cancelled_at_once() -> None:
     assert [action.key for action in actions_of(plan, StartPull)] == [key("b")]
 
 
+def test_a_pull_is_left_to_end_when_the_runtime_lists_its_image_a_moment_before() -> None:
+    seen = observed("a", pulls={key("a"): RUNNING})
+    plan = planned([image_set("s", "a")], seen)
+    assert actions_of(plan, CancelPull) == []
+    assert actions_of(plan, StartPull) == []
+
+
+def test_a_pull_brings_the_layers_that_are_not_here_yet() -> None:
+    resolutions = {
+        key(name): Resolution(pull_reference=key(name).image, layers=layers)
+        for name, layers in {
+            "a": (layer("shared", 100),),
+            "b": (layer("shared", 100), layer("own", 1)),
+        }.items()
+    }
+    seen = observed(images=present("a"), resolutions=resolutions)
+    (start,) = actions_of(planned([image_set("s", "a", "b")], seen), StartPull)
+    assert start.new_bytes == 1024 * 1024
+
+
 def test_a_failed_pull_is_tried_again_after_its_back_off_and_not_before() -> None:
     seen = observed(known=["a"], pulls={key("a"): failed(FaultKind.UNAVAILABLE)})
     sets = [image_set("s", "a")]

@@ -1,0 +1,76 @@
+"""What the pull engine did and how far the node is, in the numbers that monitoring reads."""
+
+import asyncio
+
+from prometheus_client import CollectorRegistry
+
+from lading.adapters.clock import VirtualClock
+from lading.pinned_images.node.metrics import PinMetrics
+from lading.pinned_images.node.pulls import PullEngine
+from lading.pinned_images.node.types import Desired
+from lading.ports import cri
+from lading.ports.cri import ImageSpec, PullCredential
+from tests.pinned_images.node.worlds import image_set, key, observed, pinned
+
+PULL_SECONDS = 3.0
+
+
+class SlowRuntime:
+    """Takes a while for every pull, and refuses an image called `broken`."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+
+    async def pull(self, spec: ImageSpec, credential: PullCredential | None = None) -> str:
+        await self._clock.sleep(PULL_SECONDS)
+        if "broken" in spec.image:
+            raise cri.Unauthorized("the registry refuses", image=spec.image)
+        return "sha256:1"
+
+
+class Anonymous:
+    async def credential(self, image: str) -> PullCredential | None:
+        return None
+
+
+async def pulled(*names: str) -> CollectorRegistry:
+    clock, registry = VirtualClock(), CollectorRegistry()
+    ended = asyncio.Event()
+    engine = PullEngine(
+        cri=SlowRuntime(clock),  # type: ignore[arg-type] - the engine only pulls
+        credentials=Anonymous(),
+        clock=clock,
+        metrics=PinMetrics(registry),
+        changed=ended.set,
+    )
+    for name in names:
+        engine.start(key(name), ImageSpec(image=key(name).image), new_bytes=1000)
+    await clock.advance(PULL_SECONDS)
+    await ended.wait()
+    await engine.close()
+    return registry
+
+
+async def test_pulls_that_end_well_are_counted_with_their_bytes_and_seconds() -> None:
+    registry = await pulled("a", "b")
+    assert registry.get_sample_value("lading_image_pulls_total") == 2
+    assert registry.get_sample_value("lading_image_pull_bytes_total") == 2000
+    assert registry.get_sample_value("lading_image_pull_seconds_sum") == 2 * PULL_SECONDS
+
+
+async def test_failures_are_counted_by_reason_and_bring_no_bytes() -> None:
+    registry = await pulled("a", "broken")
+    failures = {"reason": "Unauthorized"}
+    assert registry.get_sample_value("lading_image_pull_failures_total", failures) == 1
+    assert registry.get_sample_value("lading_image_pulls_total") == 1
+    assert registry.get_sample_value("lading_image_pull_bytes_total") == 1000
+
+
+def test_what_is_missing_and_what_is_pinned_are_counted_once_over_all_sets() -> None:
+    registry = CollectorRegistry()
+    sets = (image_set("s", "a", "b"), image_set("t", "b", "c"))
+    held = (*pinned("a", by="s"), *pinned("b", by="s+t", effective=False))
+    seen = observed("a", "b", pins=held)
+    PinMetrics(registry).count(Desired(node_name="node-1", sets=sets), seen)
+    assert registry.get_sample_value("lading_images_missing") == 1
+    assert registry.get_sample_value("lading_images_pinned") == 1
