@@ -121,8 +121,8 @@ async def test_a_failure_is_counted_and_only_its_key_is_tried_again(
     assert made.reconciles("success") == 2
 
 
-def pools(one: ConfigMap) -> tuple[Key]:
-    return (Key("", one.data["pool"]),)
+def pools(old: ConfigMap | None, new: ConfigMap | None) -> list[Key]:
+    return [Key("", one.data["pool"]) for one in (old, new) if one is not None]
 
 
 async def test_a_related_object_wakes_the_keys_it_led_to_before_and_after(
@@ -134,7 +134,7 @@ async def test_a_related_object_wakes_the_keys_it_led_to_before_and_after(
         woken.append(key.name)
 
     subject = made.controller(reconcile)
-    subject.watch(informers.of(CONFIG_MAPS), controller.keys_of(pools))
+    subject.watch(informers.of(CONFIG_MAPS), pools)
     async with tasks.started(informers.run()), tasks.started(subject.run()):
         await settle()
         await build.create(kube, "a", pool="worker")

@@ -20,7 +20,6 @@ from lading.ports import cri
 from lading.ports.cri import HeldPin, ImageSpec, Pin, Pins
 from lading.standalone import sample_images
 from tests.real.bed import containerd, crio, registry, runtime, sandbox
-from tests.real.bed.processes import Process
 
 ANSWER_SECONDS_MAX = 30.0
 
@@ -35,7 +34,7 @@ async def test_pins_of_containerd_are_still_in_force(
         async with cri_client.channel_to(running.endpoint) as channel:
             client = CriClient(channel)
 
-            def new_driver(_: int) -> Pins:
+            def new_driver() -> Pins:
                 return ContainerdPins(channel, client, SystemClock())
 
             await check(place, running, registry_3_1.host, client, new_driver)
@@ -51,12 +50,12 @@ async def test_pins_of_crio_are_still_in_force(
         async with cri_client.channel_to(running.endpoint) as channel:
             client = CriClient(channel)
 
-            def new_driver(process_id: int) -> Pins:
+            def new_driver() -> Pins:
                 return CrioPins(
                     client,
                     config=CrioConfig(main_file=main_file, drop_in_folder=running.conf_dir),
                     state_file=tmp_path / "pins.json",
-                    reload=crio_reload.by_signal(process_id),
+                    reload=crio_reload.by_signal(running.endpoint),
                     clock=SystemClock(),
                 )
 
@@ -68,13 +67,13 @@ async def check(
     running: runtime.Runtime,
     host: str,
     client: CriClient,
-    new_driver: Callable[[int], Pins],
+    new_driver: Callable[[], Pins],
 ) -> None:
     pin = await pulled(client, host)
-    await new_driver(running.pid).hold([pin])
-    process = restarted(place, running.pid)
+    await new_driver().hold([pin])
+    restart(place, running.pid)
     await answered(client)
-    driver = new_driver(process.pid)
+    driver = new_driver()
     assert await driver.held() == (HeldPin(pin=pin, effective=True),)
     await driver.hold([])
     assert await driver.held() == ()
@@ -90,7 +89,7 @@ async def pulled(client: CriClient, host: str) -> Pin:
     return Pin(image=str(by_digest), image_id=image_id, owners=("blue", "green"))
 
 
-def restarted(place: sandbox.Sandbox, process_id: int) -> Process:
+def restart(place: sandbox.Sandbox, process_id: int) -> None:
     """Stops the program and starts it with the same arguments and the same environment."""
     (process,) = (each for each in place.started if each.pid == process_id)
     arguments, environment = (
@@ -100,7 +99,7 @@ def restarted(place: sandbox.Sandbox, process_id: int) -> Process:
     process.stop()
     place.started.remove(process)
     variables = dict(variable.split("=", 1) for variable in environment)
-    return place.start(process.name, arguments, **variables)
+    place.start(process.name, arguments, **variables)
 
 
 async def unpinned(client: CriClient, image_id: str) -> None:

@@ -110,15 +110,3 @@ class Resource(Generic[T]):
         scope = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
         tail = "".join(f"/{part}" for part in (name, subresource) if part)
         return f"{root}{scope}/{self.plural}{tail}"
-
-
-def untyped(resource: Resource[Any]) -> Resource[dict[str, Any]]:
-    """The same resource read as plain dictionaries, for whoever shows or edits whole objects."""
-    return Resource(
-        group=resource.group,
-        version=resource.version,
-        kind=resource.kind,
-        plural=resource.plural,
-        namespaced=resource.namespaced,
-        type=dict,
-    )

@@ -133,16 +133,6 @@ def own_key(old: T | None, new: T | None) -> Iterable[Key]:
     return () if one is None else (one.key,)
 
 
-def keys_of(related: Callable[[T], Iterable[Key]]) -> Mapping[T]:
-    """The keys that an object leads to, before the change and after it."""
-
-    def mapping(old: T | None, new: T | None) -> Iterable[Key]:
-        found = (key for one in (old, new) if one is not None for key in related(one))
-        return dict.fromkeys(found)  # once each, in a stable order
-
-    return mapping
-
-
 def outcome_of(error: Exception) -> Outcome:
     if consists_of(error, REPLANNED):
         return Outcome.REPLAN

@@ -41,7 +41,7 @@ async def open_runtime(
                     drop_in_folder=host_root / CRIO_DROP_IN_FOLDER,
                 ),
                 state_file=state_folder / "crio-pins.json",
-                reload=crio_reload.by_signal_to_listener(endpoint),
+                reload=crio_reload.by_signal(endpoint),
                 clock=clock,
             )
         yield NodeRuntime(cri=runtime, pins=pins)

@@ -3,7 +3,7 @@
 Without any setting that is the embedded service with the embedded registry. With
 CONFORMANCE_CRI=unix:///SOCKET the suite runs on that runtime instead; CONFORMANCE_CRI_REGISTRY
 is then a plain-HTTP registry, HOST:PORT, that the runtime may use. For the pins of CRI-O it also
-needs CONFORMANCE_CRIO_DROP_INS=FOLDER and CONFORMANCE_CRIO_PID=NUMBER.
+needs CONFORMANCE_CRIO_DROP_INS=FOLDER.
 """
 
 import contextlib
@@ -33,7 +33,6 @@ from lading.standalone.sample_images import SampleImage
 ENDPOINT_VARIABLE = "CONFORMANCE_CRI"
 REGISTRY_VARIABLE = "CONFORMANCE_CRI_REGISTRY"
 CRIO_DROP_INS_VARIABLE = "CONFORMANCE_CRIO_DROP_INS"
-CRIO_PROCESS_VARIABLE = "CONFORMANCE_CRIO_PID"
 
 HANDLER = "arm-guests"
 """A handler of the embedded service whose guests are linux/arm64."""
@@ -124,6 +123,6 @@ def _crio_pins(cri_client: CriClient, environment: Mapping[str, str], folder: Pa
         cri_client,
         config=CrioConfig(main_file=drop_ins.parent / "crio.conf", drop_in_folder=drop_ins),
         state_file=folder / "pins.json",
-        reload=crio_reload.by_signal(int(environment[CRIO_PROCESS_VARIABLE])),
+        reload=crio_reload.by_signal(environment[ENDPOINT_VARIABLE]),
         clock=SystemClock(),
     )

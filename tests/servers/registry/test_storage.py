@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lading.kernel.digests import Digest
-from lading.servers.registry import catalog, files
+from lading.servers import files
+from lading.servers.registry import catalog
 from lading.servers.registry.core import Core
 from lading.servers.registry.faults import Code, Fault
 from lading.standalone import sample_images

@@ -18,7 +18,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 import lading
-from lading.adapters.kube import errors, proxies, retry, tls
+from lading.adapters import proxies
+from lading.adapters.kube import errors, retry, tls
 from lading.adapters.kube.connection import Connection
 from lading.adapters.kube.credentials import Credentials, Proof
 from lading.ports import kube

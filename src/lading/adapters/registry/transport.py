@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import aiohttp
 import yarl
 
-from lading.adapters.kube import proxies
+from lading.adapters import proxies
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.limits import Limits
 from lading.ports import registry

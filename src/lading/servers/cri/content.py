@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 from lading.kernel import digests
 from lading.kernel.digests import Digest
 from lading.ports import cri
-from lading.servers.registry import files
+from lading.servers import files
 
 READ_BYTES = 1024 * 1024
 

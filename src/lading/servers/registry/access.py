@@ -88,9 +88,6 @@ class Tokens:
         )
         return web.json_response({"token": token, "expires_in": self.seconds})
 
-    def revoke_all(self) -> None:
-        self._grants.clear()
-
     def _accepts_form(self, form: Mapping[str, str]) -> bool:
         if form.get("grant_type") == "refresh_token":
             user, _, password = form.get("refresh_token", "").partition(":")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lading.kernel.digests import Digest
-from lading.servers.registry import files
+from lading.servers import files
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
 

@@ -12,7 +12,8 @@ from lading.kernel import digests, manifests, references
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import ImageManifest, Index
-from lading.servers.registry import catalog, files
+from lading.servers import files
+from lading.servers.registry import catalog
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout

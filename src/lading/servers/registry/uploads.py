@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lading.kernel.digests import Digest
-from lading.servers.registry import catalog, files
+from lading.servers import files
+from lading.servers.registry import catalog
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout

@@ -1,4 +1,4 @@
-"""Writes that are whole or absent after a crash, and the link files that hold a digest."""
+"""Files that are whole or absent after a crash, and the link files that hold a digest."""
 
 import os
 import secrets
