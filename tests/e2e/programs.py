@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,6 +56,16 @@ class Program:
             await self._process.wait()
             self._process = None
 
+    @contextlib.contextmanager
+    def asleep(self) -> Iterator[None]:
+        """It stands still while the block runs, so that it cannot repair what is done there."""
+        assert self._process is not None, f"{self.name} is not running"
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     async def stop(self) -> int:
         """As Kubernetes ends a pod; returns the exit code."""
         assert self._process is not None, f"{self.name} is not running"
@@ -72,6 +83,11 @@ class Program:
     async def get(self, path: str) -> bytes:
         async with aiohttp.ClientSession() as session, session.get(self.url + path) as answer:
             return await answer.read()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, f"{self.name} is not running"
+        return self._process.pid
 
     @property
     def is_running(self) -> bool:

@@ -124,7 +124,9 @@ class PinnedImageScenarios:
         await cluster.make_set("removed", image)
         await cluster.until_done("removed")
         node = cluster.nodes[0]
-        await node.cri.remove(ImageSpec(image=image))
+        with node.agent.asleep():
+            await node.cri.remove(ImageSpec(image=image))
+            assert image not in await node.present()
         await cluster.until_pinned(node, {image})
 
     async def test_a_pin_that_is_removed_by_hand_comes_back(
@@ -134,8 +136,9 @@ class PinnedImageScenarios:
         await cluster.make_set("unpinned", image)
         await cluster.until_done("unpinned")
         node = cluster.nodes[0]
-        await node.pins.hold(())
-        assert image not in await node.pinned()
+        with node.agent.asleep():
+            await node.pins.hold(())
+            await cluster.until_unpinned(node, {image})
         await cluster.until_pinned(node, {image})
 
     async def test_a_set_takes_only_the_nodes_that_it_selects(

@@ -1,14 +1,13 @@
 """The scenarios on a real cluster: kubelet 1.36 on containerd 2.3, and the rights of `deploy/`."""
 
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from tests.e2e.cluster import ClusterUnderTest
 from tests.e2e.scenarios import PinnedImageScenarios
-from tests.real import installed
+from tests.real import under_test
 from tests.real.bed import cluster as cluster_bed
 
 pytestmark = pytest.mark.components("kube", "containerd")
@@ -24,8 +23,7 @@ def bed() -> Iterator[cluster_bed.Cluster]:
 async def opened(
     bed: cluster_bed.Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ClusterUnderTest]:
-    folder: Path = tmp_path_factory.mktemp("installed")
-    async with installed.opened(bed, folder) as running:
+    async with under_test.on_cluster(bed, tmp_path_factory.mktemp("installed")) as running:
         yield running
 
 

@@ -3,7 +3,8 @@
 import contextlib
 import dataclasses
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tests.real.bed import (
     api_server,
@@ -32,18 +33,30 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[Cluster]:
+def cluster(
+    *, root: pathlib.Path | None = None, kubelet_settings: Mapping[str, Any] | None = None
+) -> Iterator[Cluster]:
+    """A root elsewhere may be a small disk; settings are fields of KubeletConfiguration."""
     with sandbox.sandbox() as place:
-        yield start(place)
+        yield start(place, root=root, kubelet_settings=kubelet_settings or {})
 
 
-def start(place: sandbox.Sandbox) -> Cluster:
+def start(
+    place: sandbox.Sandbox, *, root: pathlib.Path | None, kubelet_settings: Mapping[str, Any]
+) -> Cluster:
     node = kubelet.identity(NODE_NAME)
     server = api_server.start(place, node)
     control_plane.start(place, server)
     images = registry.start(place, "3.1")
-    engine = containerd.start(place, "2.3", registries=[images])
-    process = kubelet.start(place, server, engine, node_name=NODE_NAME, token=node.token)
+    engine = containerd.start(place, "2.3", registries=[images], root=root)
+    process = kubelet.start(
+        place,
+        server,
+        engine,
+        node_name=NODE_NAME,
+        token=node.token,
+        settings=kubelet_settings,
+    )
     process.wait_until(lambda: _node_is_usable(server), what=f"node {NODE_NAME} was ready")
     return Cluster(api_server=server, runtime=engine, registry=images, node_name=NODE_NAME)
 

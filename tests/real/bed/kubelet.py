@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 from tests.real.bed import addresses, api_server, cgroups, processes, runtime, sandbox
@@ -19,10 +20,13 @@ def start(
     *,
     node_name: str,
     token: str,
+    settings: Mapping[str, Any],
 ) -> processes.Process:
+    """The settings are fields of KubeletConfiguration, over those of the bed."""
     folder = place.make_folder("kubelet")
     config_file = folder / "config.json"
-    config_file.write_text(json.dumps(_config(place, container_runtime, folder)))
+    config = _config(place, container_runtime, folder) | dict(settings)
+    config_file.write_text(json.dumps(config))
     kubeconfig = server.write_kubeconfig(folder / "kubeconfig", token)
     return place.start(
         "kubelet",

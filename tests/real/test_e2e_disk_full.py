@@ -1,0 +1,94 @@
+"""A disk that is really full in the middle of a pull: said by name, and healed by itself."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
+from lading.kernel import conditions, references
+from lading.kernel.conditions import Truth
+from lading.pinned_images.node.types import Reason
+from lading.standalone import sample_images
+from tests.e2e import door, scenarios, waiting
+from tests.e2e.cluster import POOL, ClusterUnderTest
+from tests.real import under_test
+from tests.real.bed import api_server, containerd, disk, registry
+
+MEBIBYTE = 1 << 20
+DISK_BYTES = 256 * MEBIBYTE
+BALLAST_BYTES = 120 * MEBIBYTE
+UNPACKED_BYTES = 130 * MEBIBYTE
+"""Fits without the ballast, and not beside it. Being zeros, it is nothing in the registry, so
+the estimate from its size there is wrong and the pull begins."""
+
+pytestmark = [
+    pytest.mark.components("kube", "containerd", "registry"),
+    pytest.mark.timeout(180),
+]
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    with disk.loop_filesystem(DISK_BYTES) as root:
+        yield root
+
+
+@pytest.fixture
+def server() -> Iterator[api_server.ApiServer]:
+    with api_server.api_server() as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def cluster(
+    server: api_server.ApiServer,
+    small_disk: Path,
+    registry_3_1: registry.Registry,
+    tmp_path: Path,
+) -> AsyncIterator[ClusterUnderTest]:
+    with containerd.containerd(registries=[registry_3_1], root=small_disk) as engine:
+        async with (
+            door.before(registry_3_1.host) as front,
+            under_test.on_runtime(server, engine, front, tmp_path) as running,
+        ):
+            yield running
+
+
+async def push_zeros(cluster: ClusterUnderTest) -> str:
+    sample = sample_images.image([{"zeros": bytes(UNPACKED_BYTES), "own": os.urandom(64)}])
+    reference = references.parse(f"{cluster.door.host}/zeros:1")
+    return str(await sample_images.push(cluster.registry, reference, sample))
+
+
+async def pool_is_full(cluster: ClusterUnderTest, image: str) -> bool:
+    pool = await cluster.kube.get(MACHINE_CONFIG_POOLS, POOL)
+    found = conditions.find(pool.status.conditions, "Degraded")
+    return (
+        found is not None
+        and found.status is Truth.TRUE
+        and found.reason == Reason.NO_SPACE
+        and image in found.message
+    )
+
+
+async def test_a_full_disk_is_said_by_name_and_heals_when_space_is_freed(
+    cluster: ClusterUnderTest, small_disk: Path
+) -> None:
+    (node,) = cluster.nodes
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(os.urandom(BALLAST_BYTES))
+    image = await push_zeros(cluster)
+    await cluster.make_set("full", image)
+    await scenarios.until_degraded(cluster, node, Reason.NO_SPACE, naming=image)
+    await waiting.until(lambda: pool_is_full(cluster, image), "the pool is degraded by NoSpace")
+    entry = await cluster.said_about(node, "full")
+    assert "no space left on device" in entry.last_failed_generation_errors[0]
+    assert image not in await node.pinned()
+
+    ballast.unlink()
+    await cluster.until_done("full", seconds_max=60)
+    assert image in await node.pinned()
+    await scenarios.until_healthy(cluster, node)

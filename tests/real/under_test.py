@@ -1,0 +1,155 @@
+"""The cluster under test on real components: real API server, real runtime, real registry."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.adapters.registry import client as registry_client
+from lading.standalone import node as standalone_node
+from lading.standalone.node import NodeDescription
+from lading.wiring.runtimes import open_runtime
+from tests.deploy.manifests import NAMESPACE
+from tests.e2e import door, programs
+from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest
+from tests.e2e.door import Door
+from tests.e2e.programs import Program
+from tests.real import installed
+from tests.real.bed import api_server, cluster, runtime
+from tests.real.installed import Installation
+
+ROUND = "--round=1s"
+NO_KUBELET_PORT = 1
+LONE_NODE = "lone-node"
+
+
+@contextlib.asynccontextmanager
+async def on_cluster(bed: cluster.Cluster, folder: Path) -> AsyncIterator[ClusterUnderTest]:
+    """With a kubelet and everything else that makes a cluster."""
+    installation = await installed.on_cluster(
+        bed.api_server, folder, registry_host=bed.registry.host
+    )
+    async with (
+        door.before(bed.registry.host) as front,
+        _opened(
+            installation,
+            bed.runtime,
+            front,
+            node_name=bed.node_name,
+            kubelet_port=_kubelet_port(bed),
+        ) as opened,
+    ):
+        yield opened
+
+
+@contextlib.asynccontextmanager
+async def on_runtime(
+    server: api_server.ApiServer,
+    engine: runtime.Runtime,
+    front: Door,
+    folder: Path,
+) -> AsyncIterator[ClusterUnderTest]:
+    """An API server and a runtime; the Node object is made by hand, as a kubelet would."""
+    async with connect.connect(
+        connect.find({}, file=server.kubeconfig_path), SystemClock()
+    ) as kube:
+        await standalone_node.register(kube, NodeDescription(name=LONE_NODE), SystemClock())
+    installation = installed.on_api_server(
+        server, folder, registry_host=front.host, node_name=LONE_NODE
+    )
+    async with _opened(
+        installation,
+        engine,
+        front,
+        node_name=LONE_NODE,
+        kubelet_port=NO_KUBELET_PORT,
+    ) as opened:
+        yield opened
+
+
+@contextlib.asynccontextmanager
+async def _opened(
+    installation: Installation,
+    engine: runtime.Runtime,
+    front: Door,
+    *,
+    node_name: str,
+    kubelet_port: int,
+) -> AsyncIterator[ClusterUnderTest]:
+    clock, controller = SystemClock(), _controller(installation)
+    connection = connect.find({}, file=installation.server.kubeconfig_path)
+    async with (
+        connect.connect(connection, clock) as kube,
+        registry_client.connect(clock) as client,
+        _node(installation, engine, node_name, kubelet_port=kubelet_port) as node,
+        programs.running(controller, node.agent),
+    ):
+        yield ClusterUnderTest(
+            kube=kube, nodes=(node,), registry=client, door=front, controller=controller
+        )
+
+
+def _controller(installation: Installation) -> Program:
+    return Program(
+        name="controller",
+        arguments=(
+            "controller",
+            f"--kubeconfig={installation.controller_kubeconfig}",
+            f"--namespace={NAMESPACE}",
+        ),
+        log=installation.folder / "controller.log",
+    )
+
+
+@contextlib.asynccontextmanager
+async def _node(
+    installation: Installation, engine: runtime.Runtime, name: str, *, kubelet_port: int
+) -> AsyncIterator[NodeUnderTest]:
+    """Its agent is not running yet."""
+    folder = installation.folder
+    host_root, state = _make_host_root(engine, folder / "host"), folder / "state"
+    place = (
+        f"--node-name={name}",
+        f"--runtime-endpoint={engine.endpoint}",
+        f"--host-root={host_root}",
+        f"--state-folder={state}",
+    )
+    connection = f"--kubeconfig={installation.agent_kubeconfig}"
+    async with open_runtime(
+        engine.endpoint, SystemClock(), state_folder=state, host_root=host_root
+    ) as opened:
+        yield NodeUnderTest(
+            name=name,
+            cri=opened.cri,
+            pins=opened.pins,
+            agent=Program(
+                name=f"agent of {name}",
+                arguments=("agent", *place, ROUND, connection, f"--kubelet-port={kubelet_port}"),
+                log=folder / "agent.log",
+            ),
+            cleanup=("agent", *place, "--cleanup"),
+        )
+
+
+def _make_host_root(engine: runtime.Runtime, folder: Path) -> Path:
+    """The host as the DaemonSet mounts it: the runtime's configuration in its usual places."""
+    configuration = {
+        "containerd": {"etc/containerd/certs.d": engine.conf_dir},
+        "cri-o": {
+            "etc/crio/crio.conf": engine.conf_dir.parent / "crio.conf",
+            "etc/crio/crio.conf.d": engine.conf_dir,
+        },
+    }[engine.kind]
+    top = Path(*engine.root.parts[:2])  # such as /tmp, where the images are
+    for place, target in {**configuration, str(top.relative_to("/")): top}.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).symlink_to(target)
+    return folder
+
+
+def _kubelet_port(bed: cluster.Cluster) -> int:
+    config = json.loads((bed.runtime.sandbox_folder / "kubelet" / "config.json").read_text())
+    port: int = config["port"]
+    return port
