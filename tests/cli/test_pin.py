@@ -17,7 +17,7 @@ from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.servers.registry import server as registry_server
 from lading.standalone import sample_images
-from lading.wiring.this_host import machine_platform
+from lading.wiring.host import machine_platform
 
 
 @dataclass(frozen=True)

@@ -1,42 +1,28 @@
 """`lading agent`: keeps the images of one node; `--cleanup` takes back what it pinned there."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
 from lading.adapters.clock import SystemClock
-from lading.cli import connection
+from lading.cli import connection, options, running
 from lading.cli.connection import Target
+from lading.cli.credential_plugins import plugin_options
 from lading.cli.process import Process, process_options
 from lading.kernel import durations, feature_gates
-from lading.kernel.errors import Malformed
 from lading.kernel.feature_gates import Gate
 from lading.pinned_images.node.types import Settings
 from lading.wiring import agent, host
 from lading.wiring.host import Host
+from lading.wiring.registries import CredentialPlugins
 from lading.wiring.runtimes import open_runtime
 
 PROGRESS_PATH = "/pinned-images"
-KUBELET_PORT = 10250
 DEFAULTS = Settings()
-T = TypeVar("T")
-
-
-def _read(parse: Callable[[str], T]) -> Callable[[click.Context, click.Parameter, str], T]:
-    """What an option means, or a sentence that says what was expected."""
-
-    def read(_context: click.Context, _parameter: click.Parameter, text: str) -> T:
-        try:
-            return parse(text)
-        except Malformed as error:
-            raise click.BadParameter(str(error)) from error
-
-    return read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +59,7 @@ class _Options:
 @click.option(
     "--kubelet-port",
     type=click.IntRange(1, 65535),
-    default=KUBELET_PORT,
+    default=host.KUBELET_PORT,
     show_default=True,
     help="Where the kubelet of this machine tells its limits.",
 )
@@ -94,7 +80,7 @@ class _Options:
 @click.option(
     "--round",
     "round_",
-    callback=_read(durations.parse),
+    callback=options.meaning(durations.parse),
     default=durations.format_duration(DEFAULTS.round),
     show_default=True,
     help="How often the runtime is looked at when nothing changes in the cluster.",
@@ -102,11 +88,12 @@ class _Options:
 @click.option(
     "--feature-gates",
     "gates",
-    callback=_read(feature_gates.parse),
+    callback=options.meaning(feature_gates.parse),
     default="",
     help="Name=true,Other=false; PinnedImages=false unpins everything that is ours.",
 )
 @click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")
+@plugin_options
 @connection.target_options
 @process_options
 def command(
@@ -120,39 +107,41 @@ def command(
     round_: timedelta,
     gates: Mapping[Gate, bool],
     cleanup: bool,
+    plugins: CredentialPlugins | None,
     target: Target,
     process: Process,
 ) -> None:
     """Run the agent of a node, which pulls and pins what the cluster wants there."""
-    options = _Options(
+    wanted = _Options(
         node_name=node_name,
         host=Host(
             runtime_endpoint=runtime_endpoint,
             state_folder=state_folder,
             kubelet_port=kubelet_port,
             root=host_root,
+            credential_plugins=plugins,
         ),
         settings=Settings(
             pulls_at_once_max=pulls_at_once, expansion_factor=expansion_factor, round=round_
         ),
         gates=gates,
     )
-    connection.run(_cleanup(options.host) if cleanup else _run(options, target, process))
+    running.run(_cleanup(wanted.host) if cleanup else _run(wanted, target, process))
 
 
-async def _run(options: _Options, target: Target, process: Process) -> None:
+async def _run(wanted: _Options, target: Target, process: Process) -> None:
     clock, found = SystemClock(), target.found()
     async with (
         process.open_kube(found) as kube,
-        host.open_host(options.host, found, clock) as parts,
+        host.open_host(wanted.host, clock, connection=found) as parts,
         agent.open_agent(
             parts,
-            node_name=options.node_name,
+            node_name=wanted.node_name,
             kube=kube,
             clock=clock,
             metrics=process.metrics,
-            gates=options.gates,
-            settings=options.settings,
+            gates=wanted.gates,
+            settings=wanted.settings,
             chance=random.SystemRandom(),
         ) as made,
     ):

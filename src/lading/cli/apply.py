@@ -6,7 +6,7 @@ import click
 
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
-from lading.cli import connection, documents
+from lading.cli import connection, documents, running
 from lading.cli.connection import Target
 from lading.cli.documents import Source
 from lading.cli.pin import on_host, sets
@@ -29,10 +29,10 @@ def command(
 ) -> None:
     """Create or update the objects in files. All files are read before anything is written."""
     if runtime_endpoint:
-        connection.run(on_host.synchronize(sets.sets_in(files), runtime_endpoint))
+        running.run(on_host.synchronize(sets.sets_in(files), runtime_endpoint))
         return
     sources = [source for file in files for source in documents.read(file)]
-    connection.run(_apply(target, sources, force_conflicts))
+    running.run(_apply(target, sources, force_conflicts))
 
 
 async def _apply(target: Target, sources: list[Source], force: bool) -> None:

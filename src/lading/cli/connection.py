@@ -4,23 +4,20 @@ Without any, it is what kubectl would take; where that is nothing, the standalon
 `lading up` in its usual folder.
 """
 
-import asyncio
 import functools
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import structlog
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import ConfigurationError, Connection
-from lading.observability import logs
 
 DEFAULT_DATA = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "lading"
 
@@ -71,16 +68,6 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, target=target, **more)
 
     return with_target
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    """Runs a command; it shows only warnings, unless it has set up its logs itself."""
-    if not structlog.is_configured():
-        logs.configure(logs.LogFormat.CONSOLE, "warning")
-    try:
-        asyncio.run(work)
-    except KeyboardInterrupt:
-        raise click.Abort from None
 
 
 def _warn(text: str) -> None:

@@ -7,7 +7,7 @@ import uuid
 import click
 
 from lading.adapters.clock import SystemClock
-from lading.cli import connection
+from lading.cli import connection, running
 from lading.cli.connection import Target
 from lading.cli.process import Process, process_options
 from lading.loop.election import Elector
@@ -20,7 +20,7 @@ from lading.wiring import controller
 @process_options
 def command(target: Target, process: Process) -> None:
     """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
-    connection.run(_run(target, process))
+    running.run(_run(target, process))
 
 
 async def _run(target: Target, process: Process) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from lading.adapters.kube import discovery
-from lading.cli import connection, documents
+from lading.cli import connection, documents, running
 from lading.cli.connection import Target
 from lading.kernel.objects import Resource
 
@@ -20,7 +20,7 @@ def command(target: Target, kind: str, names: tuple[str, ...], files: tuple[str,
     if bool(files) == bool(kind and names):
         raise click.UsageError("name a kind and objects of it, or files with -f")
     wanted = [source.content for file in files for source in documents.read(file)]
-    connection.run(_delete(target, kind, names, wanted))
+    running.run(_delete(target, kind, names, wanted))
 
 
 async def _delete(

@@ -7,18 +7,18 @@ from pathlib import Path
 import click
 
 from lading.adapters.clock import SystemClock
-from lading.cli import connection
+from lading.cli import options, running
 from lading.observability import logs
 from lading.standalone.demo import play
 
 
 @click.command(name="demo")
-@click.option("--log-level", default="error", show_default=True)
+@options.log_level_option(default="error")
 def command(log_level: str) -> None:
     """Run everything on this machine, check what it does, and end."""
     logs.configure(logs.LogFormat.CONSOLE, log_level)
     with tempfile.TemporaryDirectory(prefix="lading-demo-") as folder:
-        connection.run(_demo(Path(folder)))
+        running.run(_demo(Path(folder)))
 
 
 async def _demo(folder: Path) -> None:

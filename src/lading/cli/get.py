@@ -9,7 +9,7 @@ import msgspec
 
 from lading.adapters.kube import discovery, requests
 from lading.adapters.kube.client import KubeClient
-from lading.cli import connection, output
+from lading.cli import connection, options, output, running
 from lading.cli.connection import Target
 from lading.kernel.objects import Resource
 from lading.ports.http import Request
@@ -31,13 +31,13 @@ class Form(StrEnum):
 @click.argument("name", required=False, default="")
 @click.option("-l", "--selector", default="", help="Only objects with these labels.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="In every namespace.")
-@output.choice_option("-o", "--output", "form", default=Form.TABLE, choices=Form, help="The form.")
+@options.choice_option("-o", "--output", "form", default=Form.TABLE, choices=Form, help="The form.")
 @connection.target_options
 def command(
     target: Target, kind: str, name: str, selector: str, all_namespaces: bool, form: Form
 ) -> None:
     """Show objects of a KIND (`pis`, `mcp`, `nodes`, ...), or the one called NAME."""
-    connection.run(_get(target, kind, name, selector, all_namespaces, form))
+    running.run(_get(target, kind, name, selector, all_namespaces, form))
 
 
 async def _get(

@@ -1,4 +1,4 @@
-"""The `lading` command: finds the subcommand and turns errors of ours into sentences."""
+"""The `lading` command: finds the subcommand, and shows errors as sentences."""
 
 import sys
 from typing import Any, NoReturn
@@ -25,19 +25,19 @@ _COMMANDS = {
 
 class _Lading(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
-        """Errors that Lading names itself are for people; any other is a bug, with its trace."""
+        """What a person can do something about ends in a sentence, a bug in its trace."""
         try:
             return super().invoke(ctx)
+        except click.ClickException:
+            raise
         except Exception as error:
-            if isinstance(error, click.ClickException) or not _is_ours(error):
+            # Imported only now, to keep every other start quick.
+            from lading.cli import sentences
+
+            sentence = sentences.sentence(error)
+            if sentence is None:
                 raise
-            raise click.ClickException(str(error)) from error
-
-
-def _is_ours(error: BaseException) -> bool:
-    if isinstance(error, BaseExceptionGroup):
-        return all(_is_ours(inner) for inner in error.exceptions)
-    return type(error).__module__.startswith("lading.")
+            raise click.ClickException(sentence) from error
 
 
 @click.group(

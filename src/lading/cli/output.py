@@ -1,12 +1,14 @@
 """How commands print: plain columns for people, JSON and YAML for programs."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
-import click
 import yaml
+
+from lading.cli import options
+from lading.cli.options import Decorator
 
 _GAP = 3  # spaces between columns, as in crictl and kubectl
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -18,24 +20,8 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
-Choice = TypeVar("Choice", bound=StrEnum)
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def choice_option(*names: str, default: Choice, choices: Iterable[Choice], help: str) -> Decorator:  # noqa: A002
-    """An option whose words are the values of an enumeration; click would take its names."""
-    return click.option(
-        *names,
-        type=click.Choice([choice.value for choice in choices]),
-        default=default.value,
-        show_default=True,
-        callback=lambda _context, _option, value: type(default)(value),
-        help=help,
-    )
-
-
 def form_option(*, default: Format, forms: Iterable[Format] = Format) -> Decorator:
-    return choice_option(
+    return options.choice_option(
         "-o", "--output", "form", default=default, choices=forms, help="How to print it."
     )
 

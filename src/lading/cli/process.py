@@ -16,6 +16,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
+from lading.cli import options
 from lading.installation import check
 from lading.loop import tasks
 from lading.loop.runtime import Runtime
@@ -86,19 +87,21 @@ def _raise_the_first(work: asyncio.Task[None]) -> None:
 def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the shared options, sets up the logs, and hands the rest over as `process`."""
 
-    @click.option("--metrics-host", default="127.0.0.1", show_default=True)
+    @click.option(
+        "--metrics-host",
+        default="127.0.0.1",
+        show_default=True,
+        help="The address of the endpoint for metrics and health.",
+    )
     @click.option(
         "--metrics-port",
         type=click.IntRange(0, 65535),
         default=0,
         help="/metrics, /healthz and /readyz; 0 takes a free port and logs it.",
     )
-    @click.option("--log-level", default="info", show_default=True)
-    @click.option(
-        "--log-format",
-        type=click.Choice([one.value for one in LogFormat]),
-        default=LogFormat.JSON.value,
-        show_default=True,
+    @options.log_level_option(default="info")
+    @options.choice_option(
+        "--log-format", default=LogFormat.JSON, choices=LogFormat, help="For machines or people."
     )
     @functools.wraps(command)
     def with_process(
@@ -106,10 +109,10 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metrics_host: str,
         metrics_port: int,
         log_level: str,
-        log_format: str,
+        log_format: LogFormat,
         **more: Any,
     ) -> Any:
-        logs.configure(LogFormat(log_format), log_level)
+        logs.configure(log_format, log_level)
         process = Process(
             metrics_host=metrics_host,
             metrics_port=metrics_port,

@@ -1,18 +1,19 @@
 """`lading up`: a whole cluster in this process, until Ctrl-C."""
 
-import asyncio
-import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from lading.adapters.clock import SystemClock
-from lading.cli import connection
+from lading.cli import connection, options, process, running
 from lading.kernel import feature_gates
+from lading.kernel.feature_gates import Gate
 from lading.observability import logs
 from lading.standalone import cluster
 from lading.standalone.cluster import Options, StandaloneCluster
 from lading.standalone.node import NodeDescription
+from lading.wiring import runtime_handlers
 
 
 @click.command(name="up")
@@ -23,62 +24,66 @@ from lading.standalone.node import NodeDescription
     show_default=True,
     help="Where everything is kept; started again there, it goes on.",
 )
-@click.option("--nodes", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option(
+    "--nodes", type=click.IntRange(1, 100), default=3, show_default=True, help="How many there are."
+)
+@click.option(
+    "--runtime-config",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="TOML with the runtime handlers of the nodes and their guest platforms.",
+)
 @click.option("--api-port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.")
 @click.option("--registry-port", type=click.IntRange(0, 65535), default=0, help="As --api-port.")
-@click.option("--feature-gates", "gates", default="", help="Name=true,Other=false")
-@click.option("--log-level", default="warning", show_default=True)
+@click.option(
+    "--feature-gates",
+    "gates",
+    callback=options.meaning(feature_gates.parse),
+    default="",
+    help="Name=true,Other=false",
+)
+@options.log_level_option(default="warning")
 def command(
-    data: Path, nodes: int, api_port: int, registry_port: int, gates: str, log_level: str
+    data: Path,
+    nodes: int,
+    runtime_config: Path | None,
+    api_port: int,
+    registry_port: int,
+    gates: Mapping[Gate, bool],
+    log_level: str,
 ) -> None:
     """Run an API server, a registry, nodes and the controllers until Ctrl-C."""
     logs.configure(logs.LogFormat.CONSOLE, log_level)
-    options = Options(
+    guests = runtime_handlers.handlers(runtime_config) if runtime_config else {}
+    wanted = Options(
         data=data,
-        nodes=tuple(NodeDescription(name=f"node-{number}") for number in range(1, nodes + 1)),
+        nodes=tuple(
+            NodeDescription(name=f"node-{number}", guests=guests) for number in range(1, nodes + 1)
+        ),
         api_port=api_port,
         registry_port=registry_port,
-        gates=feature_gates.parse(gates),
+        gates=gates,
     )
-    connection.run(_up(options))
+    running.run(_up(wanted))
 
 
-async def _up(options: Options) -> None:
-    async with cluster.open_cluster(options, SystemClock()) as running:
-        work = asyncio.create_task(running.run())
-        stop = asyncio.create_task(_signalled())
-        click.echo(_welcome(running))
-        try:
-            done, _ = await asyncio.wait((work, stop), return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            click.echo("Stopping; `lading up` goes on from here.")
-        finally:
-            work.cancel()
-            stop.cancel()
-            await asyncio.gather(work, stop, return_exceptions=True)
+async def _up(wanted: Options) -> None:
+    async with cluster.open_cluster(wanted, SystemClock()) as made:
+        click.echo(_welcome(made))
+        await process.until_signalled(made.run())
+        click.echo("Stopping; `lading up` goes on from here.")
 
 
-async def _signalled() -> None:
-    """Returns at the first Ctrl-C or termination."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    await stopped.wait()
-
-
-def _welcome(running: StandaloneCluster) -> str:
-    nodes = "\n".join(f"  {one.description.name:<12} {one.endpoint}" for one in running.nodes)
-    host = running.registry_host
+def _welcome(made: StandaloneCluster) -> str:
+    nodes = "\n".join(f"  {one.description.name:<12} {one.endpoint}" for one in made.nodes)
+    host = made.registry_host
     return f"""\
-API server    {running.api.url}
-Registry      {running.registry_url}
+API server    {made.api.url}
+Registry      {made.registry_url}
 Nodes, each with a container runtime on a socket:
 {nodes}
 
 In another terminal:
-  export KUBECONFIG={running.api.kubeconfig}
+  export KUBECONFIG={made.api.kubeconfig}
   lading get nodes                         (kubectl works too)
   skopeo copy --dest-tls-verify=false docker://IMAGE docker://{host}/NAME:TAG
   lading apply -f set.yaml                 a PinnedImageSet with images by digest

@@ -18,7 +18,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.api import catalogue
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.core import NAMESPACES
-from lading.cli import connection, documents
+from lading.cli import documents, running
 from lading.cli.documents import Source
 from lading.kernel.objects import Resource
 from lading.ports import kube
@@ -52,7 +52,7 @@ def command(files: tuple[str, ...]) -> None:
     Definitions among them are learnt first, so that objects of other kinds can be checked too.
     """
     sources = [source for file in files for source in documents.read(file)]
-    connection.run(_validate(sources))
+    running.run(_validate(sources))
 
 
 async def _validate(sources: list[Source]) -> None:

@@ -1,10 +1,20 @@
-"""What `ensure` says when an image cannot be had for a runtime class.
+"""What a person is told when an image cannot be had for a runtime class, or is not there.
+
+NoSuchImage              the image that was named is not on the node for that handler
 
 EnsureError              somebody must fix something; trying again as it is will not help
 ├── NeverPulled          the policy is Never and the image is not on the node
 ├── NoImageForGuest      the registry has the image, for other platforms only
 └── UnknownRuntimeClass  there is no such RuntimeClass object
 """
+
+from lading.ports.cri import ImageSpec
+
+
+class NoSuchImage(Exception):
+    def __init__(self, spec: ImageSpec) -> None:
+        handler = f" for runtime handler {spec.runtime_handler}" if spec.runtime_handler else ""
+        super().__init__(f"no such image {spec.image!r}{handler}; `lading image ls` lists them")
 
 
 class EnsureError(Exception):

@@ -1,11 +1,8 @@
-"""The node that this process runs on: its runtime, registries, disk and kubelet, as one value.
-
-`root` is where the host is mounted; in a DaemonSet that is a folder, on the host itself `/`.
-"""
+"""The machine that this process runs on, as a node: runtime, registries, disk and kubelet."""
 
 import platform
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,56 +11,69 @@ import aiohttp
 from lading.adapters.disk import MachineDisk
 from lading.adapters.kube.connection import Connection
 from lading.adapters.kube.credentials import Credentials
-from lading.adapters.kubelet import LoopbackKubelet
-from lading.kernel import platforms
-from lading.kernel.platforms import Platform, guests
+from lading.adapters.kubelet import FixedLimits, LoopbackKubelet
+from lading.kernel.platforms import Platform, normalised
 from lading.ports.clock import Clock
+from lading.ports.kubelet import Kubelet, KubeletLimits
+from lading.wiring import runtime_handlers
 from lading.wiring.agent import NodeParts
-from lading.wiring.registries import open_registries
+from lading.wiring.registries import CredentialPlugins, open_registries
 from lading.wiring.runtimes import open_runtime
 
-# The runtime's own configuration last, because it wins.
-GUEST_FILES = (Path("etc/lading/guest-platforms.toml"), Path("etc/containerd/config.toml"))
+KUBELET_PORT = 10250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     runtime_endpoint: str
     state_folder: Path
-    kubelet_port: int
     root: Path = Path("/")
+    """Where the host is mounted: in a DaemonSet a folder, on the host itself `/`."""
+    kubelet_port: int = KUBELET_PORT
+    credential_plugins: CredentialPlugins | None = None
 
 
 @asynccontextmanager
-async def open_host(host: Host, connection: Connection, clock: Clock) -> AsyncIterator[NodeParts]:
-    """The kubelet is asked with the credentials of the connection to the API server."""
-    async with (
-        open_runtime(
-            host.runtime_endpoint, clock, state_folder=host.state_folder, host_root=host.root
-        ) as runtime,
-        open_registries(clock, host_root=host.root) as registries,
-        aiohttp.ClientSession() as session,
-    ):
+async def open_host(
+    host: Host, clock: Clock, *, connection: Connection | None = None
+) -> AsyncIterator[NodeParts]:
+    """The kubelet is asked for its limits as the user of the connection to the API server.
+
+    Without a connection there is no kubelet to ask: its defaults keep the disk from filling.
+    """
+    async with AsyncExitStack() as stack:
+        runtime = await stack.enter_async_context(
+            open_runtime(
+                host.runtime_endpoint, clock, state_folder=host.state_folder, host_root=host.root
+            )
+        )
+        registries = await stack.enter_async_context(
+            open_registries(clock, host_root=host.root, plugins=host.credential_plugins)
+        )
+        kubelet: Kubelet = FixedLimits(KubeletLimits())
+        if connection is not None:
+            kubelet = LoopbackKubelet(
+                await stack.enter_async_context(aiohttp.ClientSession()),
+                clock,
+                port=host.kubelet_port,
+                credentials=Credentials(connection.user, clock),
+            )
         yield NodeParts(
             runtime=runtime,
             registry=registries.client,
             credentials=registries.credentials,
             disk=MachineDisk(host.root),
-            kubelet=LoopbackKubelet(
-                session,
-                clock,
-                port=host.kubelet_port,
-                credentials=Credentials(connection.user, clock),
-            ),
+            kubelet=kubelet,
             platform_of=_platform_of(host.root),
             state_folder=host.state_folder,
         )
 
 
+def machine_platform() -> Platform:
+    return normalised(Platform(os=platform.system().lower(), architecture=platform.machine()))
+
+
 def _platform_of(root: Path) -> Callable[[str], Platform]:
-    own = platforms.parse(f"linux/{platform.machine()}")
-    known: dict[str, Platform] = {}
-    for file in GUEST_FILES:
-        if (root / file).exists():
-            known |= guests.parse((root / file).read_text(encoding="utf-8"))
+    own = machine_platform()
+    known = runtime_handlers.guest_platforms(runtime_handlers.files_of(root))
     return lambda handler: known.get(handler, own)

@@ -1,4 +1,4 @@
-"""What the image commands open on this machine: a runtime, its registries, a disk, a file."""
+"""What the image commands open on this machine: a runtime, a clock, a disk, a file."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +11,6 @@ from lading.ports.clock import Clock
 from lading.ports.cri import Cri
 from lading.ports.disk import Disk
 from lading.ports.document import Document
-from lading.ports.registry import Registry
 
 
 def clock() -> Clock:
@@ -40,11 +39,3 @@ async def open_cri(endpoint: str, *, image_endpoint: str) -> AsyncIterator[Cri]:
             return
         async with client.channel_to(image_endpoint) as image_channel:
             yield SplitRuntime(runtime=runtime, image_service=client.CriClient(image_channel))
-
-
-@asynccontextmanager
-async def open_registry() -> AsyncIterator[Registry]:
-    from lading.wiring.registries import open_registries
-
-    async with open_registries(SystemClock()) as registries:
-        yield registries.client

@@ -9,7 +9,7 @@ from pathlib import Path
 import structlog
 
 from lading.adapters.registry import client, node_credentials, registries_conf
-from lading.adapters.registry.credentials import CredentialSource
+from lading.adapters.registry.credentials import Chain, CredentialSource
 from lading.adapters.registry.endpoints import DirectRouting, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
@@ -29,16 +29,30 @@ class Registries:
     credentials: "ImageCredentials"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialPlugins:
+    """The kubelet's credential providers, as its two flags name them."""
+
+    config: Path
+    folder: Path
+
+
 @asynccontextmanager
 async def open_registries(
     clock: Clock,
     *,
     host_root: Path = Path("/"),
     environment: Mapping[str, str] = os.environ,
+    plugins: CredentialPlugins | None = None,
 ) -> AsyncIterator[Registries]:
     routing = routing_of(host_root)
-    paths = node_credentials.auth_file_paths(environment)
+    paths = node_credentials.auth_file_paths(environment, host_root)
     source = node_credentials.from_auth_files(paths, clock, _report)
+    if plugins is not None:
+        provided = node_credentials.from_providers(
+            plugins.config, folder=plugins.folder, clock=clock, report=_report
+        )
+        source = Chain((source, provided))
     async with client.connect(
         clock, routing=routing, credentials=source, environment=environment
     ) as registry:

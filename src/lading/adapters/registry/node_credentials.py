@@ -1,4 +1,7 @@
-"""The credentials that a machine has: auth files, their helpers, the kubelet's plugins."""
+"""The credentials that a machine has: auth files, their helpers, the kubelet's plugins.
+
+A file that was changed is read again by itself: secrets are rotated while we run.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -6,14 +9,17 @@ from pathlib import Path
 from lading.adapters.registry import auth_files, credential_providers
 from lading.adapters.registry.credential_helpers import HelperSource
 from lading.adapters.registry.credential_providers import ProviderSource
-from lading.adapters.registry.credentials import Chain, CredentialSource, Table
+from lading.adapters.registry.credentials import Anonymous, Chain, CredentialSource, Table
+from lading.adapters.registry.endpoints import Endpoint
 from lading.ports.clock import Clock
+from lading.ports.registry import Credential
 
-KUBELET_AUTH_FILE = Path("/var/lib/kubelet/config.json")
+KUBELET_AUTH_FILE = Path("var/lib/kubelet/config.json")
+_UNREADABLE = (-1, -1, -1)
 
 
-def auth_file_paths(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where docker, podman and the kubelet look, in the order of who is asked first."""
+def auth_file_paths(environment: Mapping[str, str], host_root: Path) -> tuple[Path, ...]:
+    """Where docker, podman and the host's kubelet look, in the order of who is asked first."""
     home = Path(environment.get("HOME", "/"))
     docker_folder = Path(environment.get("DOCKER_CONFIG") or home / ".docker")
     named = [environment.get("REGISTRY_AUTH_FILE", "")]
@@ -24,20 +30,56 @@ def auth_file_paths(environment: Mapping[str, str]) -> tuple[Path, ...]:
         *(Path(path) for path in named if path),
         home / ".config" / "containers" / "auth.json",
         docker_folder / "config.json",
-        KUBELET_AUTH_FILE,
+        host_root / KUBELET_AUTH_FILE,
     )
+
+
+class AuthFileSource:
+    """One auth file and the helpers that it names."""
+
+    def __init__(self, path: Path, clock: Clock, report: Callable[[str], None]) -> None:
+        self._path = path
+        self._clock = clock
+        self._report = report
+        self._stamp: tuple[int, int, int] | None = None
+        self._source: CredentialSource = Anonymous()
+        self._current()  # so that a problem is reported at the start
+
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        return await self._current().find(endpoint)
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        return self._source.forget(endpoint)
+
+    def _current(self) -> CredentialSource:
+        stamp = _stamp(self._path)
+        if stamp != self._stamp:
+            self._stamp, self._source = stamp, self._read()
+        return self._source
+
+    def _read(self) -> CredentialSource:
+        file = auth_files.read(self._path)
+        for problem in file.problems:
+            self._report(problem)
+        helpers = HelperSource(file, self._clock, self._report)
+        return Chain((helpers, Table(file.credential_by_pattern)))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What differs once a file was written or replaced; None while it is not there."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return _UNREADABLE
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def from_auth_files(
     paths: Sequence[Path], clock: Clock, report: Callable[[str], None]
 ) -> CredentialSource:
-    sources: list[CredentialSource] = []
-    for path in paths:
-        file = auth_files.read(path)
-        for problem in file.problems:
-            report(problem)
-        sources += [HelperSource(file, clock, report), Table(file.credential_by_pattern)]
-    return Chain(sources)
+    return Chain([AuthFileSource(path, clock, report) for path in paths])
 
 
 def from_providers(

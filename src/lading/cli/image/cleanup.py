@@ -2,7 +2,8 @@
 
 import click
 
-from lading.cli.image import removals, sentences
+from lading.cli import running
+from lading.cli.image import removals
 from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.runtime_images import cleanup, observe, state
@@ -20,7 +21,7 @@ def command(settings: Settings, yes: bool, form: Format) -> None:
     on again: without it such an image could be taken for the host's. Images that containers still
     use stay, with the containers to restart named.
     """
-    sentences.run(_clean_up(settings, form, yes=yes))
+    running.run(_clean_up(settings, form, yes=yes))
 
 
 async def _clean_up(settings: Settings, form: Format, *, yes: bool) -> None:
@@ -29,5 +30,5 @@ async def _clean_up(settings: Settings, form: Format, *, yes: bool) -> None:
         observed = await observe.observe(runtime, wiring.disk(), document)
         resolutions = (await state.load(document)).resolutions
         plan = cleanup.plan(observed, resolutions, wiring.clock().now())
-        removals.show(plan, form)
+        await removals.show(plan, form, settings.runtime_classes)
         await removals.finish(plan, runtime, document, yes=yes)

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import click
 
-from lading.cli import output
-from lading.cli.image import documents, sentences
+from lading.cli import output, running
+from lading.cli.image import crictl_form
 from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.ports.cri import Filesystems, FilesystemUsage
@@ -18,7 +18,7 @@ _HEADERS = ("FILESYSTEM", "MOUNTPOINT", "USED", "INODES", "MEASURED")
 @with_settings
 def command(settings: Settings, form: Format) -> None:
     """Show what images and containers take on disk, one entry for each filesystem."""
-    sentences.run(_show(settings, form))
+    running.run(_show(settings, form))
 
 
 async def _show(settings: Settings, form: Format) -> None:
@@ -27,7 +27,7 @@ async def _show(settings: Settings, form: Format) -> None:
     if form is Format.TABLE:
         click.echo(output.table(_HEADERS, _rows(found)), nl=False)
     else:
-        click.echo(output.document(documents.filesystems(found), form), nl=False)
+        click.echo(output.document(crictl_form.filesystems(found), form), nl=False)
 
 
 def _rows(found: Filesystems) -> list[tuple[str, ...]]:

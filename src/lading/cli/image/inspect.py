@@ -4,13 +4,15 @@ from typing import Any
 
 import click
 
-from lading.cli import output
-from lading.cli.image import documents, sentences
-from lading.cli.image.settings import Settings, runtime_option, with_settings
+from lading.cli import output, running
+from lading.cli.image import crictl_form
+from lading.cli.image.runtime_classes import runtime_option
+from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.document import Document
 from lading.runtime_images import lookup
+from lading.runtime_images.errors import NoSuchImage
 from lading.runtime_images.types import key_of
 
 
@@ -21,7 +23,7 @@ from lading.runtime_images.types import key_of
 @with_settings
 def command(settings: Settings, images: tuple[str, ...], form: Format, runtime: str | None) -> None:
     """Show what the runtime knows about images: names, size, pin, handler, configuration."""
-    sentences.run(_show(settings, images, form, runtime))
+    running.run(_show(settings, images, form, runtime))
 
 
 async def _show(
@@ -41,5 +43,5 @@ async def _inspected(runtime: Cri, document: Document, spec: ImageSpec) -> dict[
     image = await lookup.find(runtime, document, spec)
     inspection = None if image is None else await runtime.inspect(key_of(image).spec)
     if inspection is None:
-        raise sentences.no_such_image(spec)
-    return documents.inspection(inspection)
+        raise NoSuchImage(spec)
+    return crictl_form.inspection(inspection)

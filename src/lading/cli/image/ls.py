@@ -1,13 +1,14 @@
 """`lading image ls`: the images, one line for each tag, with the runtime class of each."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import click
 
-from lading.cli import output
-from lading.cli.image import documents, sentences
-from lading.cli.image.settings import Settings, class_label, runtime_option, with_settings
+from lading.cli import output, running
+from lading.cli.image import crictl_form
+from lading.cli.image.runtime_classes import runtime_option
+from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.ports.cri import Image
 from lading.runtime_images import listing, names, state
@@ -22,6 +23,17 @@ class Columns:
     digests: bool
     no_trunc: bool
     pinned: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    image: Image
+    by_digest: tuple[str, ...]
+    """The handlers for which it was pulled by digest."""
+
+    @property
+    def handlers(self) -> tuple[str, ...]:
+        return (self.image.runtime_handler, *self.by_digest)
 
 
 @click.command(name="ls")
@@ -49,7 +61,7 @@ def command(
     runtime keeps no images by class: pods of that class must name the digest.
     """
     columns = Columns(digests=digests, no_trunc=no_trunc, pinned=pinned)
-    sentences.run(_show(settings, repository, form, columns, quiet=quiet, runtime_class=runtime))
+    running.run(_show(settings, repository, form, columns, quiet=quiet, runtime_class=runtime))
 
 
 async def _show(
@@ -65,22 +77,29 @@ async def _show(
     async with settings.runtime() as runtime:
         listed = listing.merged(await runtime.images())
     resolutions = (await state.load(settings.document)).resolutions
-    images = sorted(
-        (
-            image
-            for image in listed
-            if (not repository or _is_asked_for(image, repository))
-            and (not runtime_class or handler in _handlers(image, resolutions))
-        ),
-        key=_order,
-    )
+    entries = [
+        entry
+        for entry in sorted((_entry(image, resolutions) for image in listed), key=_order)
+        if (not repository or _is_asked_for(entry.image, repository))
+        and (not runtime_class or handler in entry.handlers)
+    ]
     if quiet:
-        click.echo("".join(f"{image.id}\n" for image in images), nl=False)
+        click.echo("".join(f"{entry.image.id}\n" for entry in entries), nl=False)
     elif form is Format.TABLE:
-        click.echo(_table(images, columns, resolutions), nl=False)
+        handlers = (handler for entry in entries for handler in entry.handlers)
+        labels = await settings.runtime_classes.labels(handlers)
+        click.echo(_table(entries, columns, labels), nl=False)
     else:
-        value = {"images": [documents.image(image) for image in images]}
+        value = {"images": [crictl_form.image(entry.image) for entry in entries]}
         click.echo(output.document(value, form), nl=False)
+
+
+def _entry(image: Image, resolutions: Iterable[Resolution]) -> Entry:
+    own_names = names.names_of(image)
+    by_digest = {
+        resolution.runtime_handler for resolution in resolutions if resolution.pulled in own_names
+    }
+    return Entry(image=image, by_digest=tuple(sorted(by_digest)))
 
 
 def _is_asked_for(image: Image, asked: str) -> bool:
@@ -89,20 +108,11 @@ def _is_asked_for(image: Image, asked: str) -> bool:
     return asked in repositories or names.goes_by(image, asked)
 
 
-def _order(image: Image) -> tuple[str, str]:
-    return names.display_name(image), image.runtime_handler
+def _order(entry: Entry) -> tuple[str, str]:
+    return names.display_name(entry.image), entry.image.runtime_handler
 
 
-def _handlers(image: Image, resolutions: Iterable[Resolution]) -> list[str]:
-    """The handler that the runtime keeps it for, and those for which it was pulled by digest."""
-    own_names = names.names_of(image)
-    by_digest = {
-        resolution.runtime_handler for resolution in resolutions if resolution.pulled in own_names
-    }
-    return [image.runtime_handler, *sorted(by_digest)]
-
-
-def _table(images: Iterable[Image], columns: Columns, resolutions: Sequence[Resolution]) -> str:
+def _table(entries: Iterable[Entry], columns: Columns, labels: Mapping[str, str]) -> str:
     headers = {
         "IMAGE": True,
         "TAG": True,
@@ -112,14 +122,13 @@ def _table(images: Iterable[Image], columns: Columns, resolutions: Sequence[Reso
         "PINNED": columns.pinned,
         "RUNTIME CLASS": True,
     }
-    rows = [row for image in images for row in _rows(image, columns, resolutions)]
+    rows = [row for entry in entries for row in _rows(entry, columns, labels)]
     shown = [header for header, is_shown in headers.items() if is_shown]
     return output.table(shown, [[row[header] for header in shown] for row in rows])
 
 
-def _rows(
-    image: Image, columns: Columns, resolutions: Sequence[Resolution]
-) -> Iterator[dict[str, str]]:
+def _rows(entry: Entry, columns: Columns, labels: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    image = entry.image
     digest = next((name.partition("@")[2] for name in image.repo_digests), _NONE)
     for name, tag in _names(image):
         yield {
@@ -129,7 +138,7 @@ def _rows(
             "IMAGE ID": image.id if columns.no_trunc else _short(image.id),
             "SIZE": output.decimal_size(image.size_bytes),
             "PINNED": str(image.pinned).lower(),
-            "RUNTIME CLASS": _runtime_class(image, resolutions),
+            "RUNTIME CLASS": _runtime_class(entry, labels),
         }
 
 
@@ -144,9 +153,7 @@ def _short(text: str) -> str:
     return text if text == _NONE else text.removeprefix("sha256:")[:_SHORT_ID_CHARACTERS]
 
 
-def _runtime_class(image: Image, resolutions: Sequence[Resolution]) -> str:
-    """Handlers as `--runtime` takes them."""
-    own, *by_digest = _handlers(image, resolutions)
-    if own or not by_digest:
-        return class_label(own)
-    return ", ".join(f"[{class_label(name)}]" for name in by_digest)
+def _runtime_class(entry: Entry, labels: Mapping[str, str]) -> str:
+    if entry.image.runtime_handler or not entry.by_digest:
+        return labels[entry.image.runtime_handler]
+    return ", ".join(f"[{labels[handler]}]" for handler in entry.by_digest)

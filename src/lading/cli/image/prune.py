@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import click
 
-from lading.cli.image import removals, sentences
-from lading.cli.image.settings import Settings, runtime_option, with_settings
+from lading.cli import options, running
+from lading.cli.image import removals
+from lading.cli.image.runtime_classes import runtime_option
+from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
@@ -16,27 +18,15 @@ from lading.runtime_images.types import Policy
 from lading.wiring import image_commands as wiring
 
 
-class _Duration(click.ParamType[timedelta]):
-    name = "duration"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta:
-        try:
-            return value if isinstance(value, timedelta) else durations.parse(str(value))
-        except Malformed as error:
-            self.fail(str(error), param, ctx)
-
-
 @click.command(name="prune")
 @click.option("--all", "everything", is_flag=True, help="Everything unused, however much is free.")
 @click.option("--high", type=click.IntRange(0, 100), default=85, show_default=True,
               help="Percent of the disk in use from which on images go.")  # fmt: skip
 @click.option("--low", type=click.IntRange(0, 100), default=80, show_default=True,
               help="Percent of the disk in use at which that ends.")  # fmt: skip
-@click.option("--minimum-age", type=_Duration(), default="2m", show_default=True,
-              help="Images that were first seen later than this stay.")  # fmt: skip
-@click.option("--maximum-age", type=_Duration(), default=None,
+@click.option("--minimum-age", callback=options.meaning(durations.parse), default="2m",
+              show_default=True, help="Images that were first seen later stay.")  # fmt: skip
+@click.option("--maximum-age", callback=options.meaning(durations.parse), default=None,
               help="Images unused for longer go; prune at least twice in this time.")  # fmt: skip
 @removals.yes_option
 @removals.form_option
@@ -64,7 +54,7 @@ def command(
         )
     except Malformed as error:
         raise click.UsageError(f"--low must not be above --high: {error}") from error
-    sentences.run(_prune(settings, policy, runtime, form, yes=yes))
+    running.run(_prune(settings, policy, runtime, form, yes=yes))
 
 
 async def _prune(
@@ -76,5 +66,5 @@ async def _prune(
     async with settings.runtime() as runtime:
         observed = await observe.observe(runtime, wiring.disk(), document)
         plan = planning.plan(observed, policy, wiring.clock().now())
-        removals.show(plan, form)
+        await removals.show(plan, form, settings.runtime_classes)
         await removals.finish(plan, runtime, document, yes=yes)

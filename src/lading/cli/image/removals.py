@@ -1,9 +1,11 @@
 """Shows a removal plan, and carries it out when that was said."""
 
+from collections.abc import Mapping
+
 import click
 
 from lading.cli import output
-from lading.cli.image.settings import class_label
+from lading.cli.image.runtime_classes import RuntimeClasses
 from lading.cli.output import Format
 from lading.ports.cri import Cri
 from lading.ports.document import Document
@@ -19,11 +21,13 @@ yes_option = click.option("--yes", is_flag=True, help="Do it; without, only the 
 form_option = output.form_option(default=Format.TABLE)
 
 
-def show(plan: RemovalPlan, form: Format) -> None:
+async def show(plan: RemovalPlan, form: Format, classes: RuntimeClasses) -> None:
     if form is not Format.TABLE:
         click.echo(output.document(_document(plan), form), nl=False)
         return
-    click.echo(output.table(_HEADERS, map(_cells, plan.verdicts)), nl=False)
+    labels = await classes.labels(one.key.runtime_handler for one in plan.verdicts)
+    rows = (_cells(verdict, labels) for verdict in plan.verdicts)
+    click.echo(output.table(_HEADERS, rows), nl=False)
     for note in plan.notes:
         click.echo(f"Note: {note}", err=True)
 
@@ -52,11 +56,11 @@ def _summary(plan: RemovalPlan, *, yes: bool) -> str:
     return "Nothing to remove"
 
 
-def _cells(verdict: Verdict) -> tuple[str, ...]:
+def _cells(verdict: Verdict, labels: Mapping[str, str]) -> tuple[str, ...]:
     removed = verdict.decision is Decision.REMOVE
     return (
         names.display_name(verdict.image),
-        class_label(verdict.image.runtime_handler),
+        labels[verdict.key.runtime_handler],
         verdict.decision,
         output.decimal_size(verdict.frees_bytes) if removed else "",
         verdict.reason,

@@ -2,13 +2,19 @@
 
 import click
 
-from lading.cli.image import sentences
-from lading.cli.image.settings import Settings, runtime_option, with_settings
+from lading.cli import running, sentences
+from lading.cli.image.runtime_classes import runtime_option
+from lading.cli.image.settings import Settings, with_settings
 from lading.ports.cri import Cri, CriError, Image, ImageSpec
 from lading.ports.document import Document
 from lading.runtime_images import apply, lookup
+from lading.runtime_images.errors import NoSuchImage
 from lading.runtime_images.types import key_of
 from lading.wiring import image_commands as wiring
+
+
+class Needed(Exception):
+    """The image may not be removed now; says who needs it."""
 
 
 @click.command(name="rm")
@@ -18,7 +24,7 @@ from lading.wiring import image_commands as wiring
 @with_settings
 def command(settings: Settings, images: tuple[str, ...], force: bool, runtime: str | None) -> None:
     """Remove images with all their names; the same image of another runtime class stays."""
-    sentences.run(_remove_all(settings, images, runtime, force=force))
+    running.run(_remove_all(settings, images, runtime, force=force))
 
 
 async def _remove_all(
@@ -31,9 +37,9 @@ async def _remove_all(
             spec = ImageSpec(image=name, runtime_handler=handler)
             try:
                 _report(await _removed(runtime, settings.document, spec, force=force), name)
-            except (CriError, click.ClickException) as error:
+            except (CriError, NoSuchImage, Needed) as error:
                 failures += 1
-                click.echo(f"Error: {error}", err=True)
+                click.echo(f"Error: {sentences.sentence(error)}", err=True)
     if failures:
         raise click.exceptions.Exit(1)
 
@@ -41,12 +47,12 @@ async def _remove_all(
 async def _removed(runtime: Cri, document: Document, spec: ImageSpec, *, force: bool) -> Image:
     found = await lookup.find(runtime, document, spec)
     if found is None:
-        raise sentences.no_such_image(spec)
+        raise NoSuchImage(spec)
     # By its ID: some runtimes only take one name away when they are given a name.
     key = key_of(found)
     reason = None if force else await apply.reason_to_keep(key, runtime, wiring.clock().now())
     if reason is not None:
-        raise click.ClickException(f"{spec.image} is needed: {reason}; --force removes it anyway")
+        raise Needed(f"{spec.image} is needed: {reason}; --force removes it anyway")
     await runtime.remove(key.spec)
     return found
 

@@ -9,21 +9,20 @@ from typing import Any
 
 import click
 
+from lading.cli import options
 from lading.cli.image import endpoints
 from lading.cli.image.endpoints import Endpoints
+from lading.cli.image.runtime_classes import RuntimeClasses
 from lading.kernel import feature_gates
-from lading.kernel.errors import Malformed
 from lading.kernel.feature_gates import Gate
-from lading.kernel.platforms import Platform, guests
+from lading.kernel.platforms import Platform
 from lading.ports.cri import Cri
 from lading.ports.document import Document
-from lading.runtime_images import classes, gate
+from lading.runtime_images import gate
 from lading.wiring import image_commands as wiring
+from lading.wiring import runtime_handlers
 
-HANDLER_PREFIX = "handler:"
 _DEFAULT_STATE = "/var/lib/lading/images.json"
-_DEFAULT_RUNTIME_CONFIG = "/etc/containerd/config.toml"
-_DEFAULT_GUESTS = "/etc/lading/guest-platforms.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +51,15 @@ class Settings:
     def document(self) -> Document:
         return wiring.document(self.state_file)
 
+    @property
+    def runtime_classes(self) -> RuntimeClasses:
+        return RuntimeClasses(files=self.guest_files, kubeconfig=self.kubeconfig)
+
     def guests(self) -> dict[str, Platform]:
-        found: dict[str, Platform] = {}
-        for file in self.guest_files:
-            found |= _guests(file)
-        return found
+        return runtime_handlers.guest_platforms(self.guest_files)
 
     async def handler(self, runtime: str | None) -> str:
-        """What `--runtime` names: `handler:NAME` itself, else a RuntimeClass of the cluster."""
+        """What `--runtime` names; the default handler without it."""
         if not runtime:
             return ""
         if not gate.is_on(self.gates):
@@ -68,28 +68,7 @@ class Settings:
                 f"--runtime needs the feature gate {name}, which is off;"
                 f" add --feature-gates {name}=true"
             )
-        if runtime.startswith(HANDLER_PREFIX):
-            return runtime.removeprefix(HANDLER_PREFIX)
-        # The client of the cluster is slow to import, and most commands need none.
-        from lading.cli.connection import Target
-
-        target = Target(kubeconfig=self.kubeconfig, context="", namespace="")
-        async with target.open() as cluster:
-            return await classes.handler_of(cluster, runtime)
-
-
-def class_label(handler: str) -> str:
-    """A handler as `--runtime` takes it."""
-    return f"{HANDLER_PREFIX}{handler}" if handler else "<default>"
-
-
-def _guests(file: Path) -> dict[str, Platform]:
-    try:
-        return guests.parse(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except Malformed as error:
-        raise click.ClickException(f"{file}: {error}") from error
+        return await self.runtime_classes.handler(runtime)
 
 
 _OPTIONS = (
@@ -99,23 +78,20 @@ _OPTIONS = (
                  help="Socket of the image service, if it is another one.", metavar="ENDPOINT"),
     click.option("--config", "-c", envvar="CRI_CONFIG_FILE", default="/etc/crictl.yaml",
                  type=click.Path(path_type=Path), help="crictl's configuration file."),
-    click.option("--feature-gates", envvar="LADING_FEATURE_GATES", default="",
+    click.option("--feature-gates", "gates", envvar="LADING_FEATURE_GATES", default="",
+                 callback=options.meaning(feature_gates.parse),
                  help="For instance RuntimeClassInImageCriApi=true.", metavar="NAME=BOOL,..."),
     click.option("--state", envvar="LADING_IMAGE_STATE", default=_DEFAULT_STATE,
                  type=click.Path(path_type=Path), help="What is remembered about images."),
-    click.option("--runtime-config", default=_DEFAULT_RUNTIME_CONFIG,
+    click.option("--runtime-config", default=Path("/", runtime_handlers.CONTAINERD_CONFIG),
                  type=click.Path(path_type=Path), help="Configuration of the runtime."),
-    click.option("--guest-platforms", envvar="LADING_GUEST_PLATFORMS", default=_DEFAULT_GUESTS,
-                 type=click.Path(path_type=Path), help="Guest platforms by runtime handler."),
+    click.option("--guest-platforms", envvar="LADING_GUEST_PLATFORMS",
+                 default=Path("/", runtime_handlers.DECLARED_TABLE),
+                 type=click.Path(path_type=Path),
+                 help="Guest platforms and runtime classes by runtime handler."),
     click.option("--kubeconfig", default=None, type=click.Path(path_type=Path),
-                 help="Cluster whose RuntimeClasses --runtime names."),
+                 help="Cluster that knows the runtime classes."),
 )  # fmt: skip
-
-runtime_option = click.option(
-    "--runtime",
-    metavar="CLASS",
-    help=f"A RuntimeClass of the cluster, or {HANDLER_PREFIX}NAME of this runtime.",
-)
 
 
 def with_settings(function: Callable[..., None]) -> Callable[..., None]:
@@ -126,7 +102,7 @@ def with_settings(function: Callable[..., None]) -> Callable[..., None]:
         runtime_endpoint: str,
         image_endpoint: str,
         config: Path,
-        feature_gates: str,
+        gates: Mapping[Gate, bool],
         state: Path,
         runtime_config: Path,
         guest_platforms: Path,
@@ -137,7 +113,7 @@ def with_settings(function: Callable[..., None]) -> Callable[..., None]:
             endpoints=endpoints.find(
                 runtime=runtime_endpoint, images=image_endpoint, config=config
             ),
-            gates=_gates(feature_gates),
+            gates=gates,
             state_file=state,
             guest_files=(guest_platforms, runtime_config),
             kubeconfig=kubeconfig,
@@ -147,10 +123,3 @@ def with_settings(function: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         wrapper = option(wrapper)
     return wrapper
-
-
-def _gates(text: str) -> Mapping[Gate, bool]:
-    try:
-        return feature_gates.parse(text)
-    except Malformed as error:
-        raise click.UsageError(str(error)) from error

@@ -15,13 +15,15 @@ from lading.cli.pin import sets as files
 from lading.kernel import conditions, feature_gates
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import Settings
-from lading.wiring import this_host, without_cluster
+from lading.wiring import host, without_cluster
+from lading.wiring.host import Host
 
 
 async def synchronize(sets: list[PinnedImageSet], endpoint: str) -> None:
     clock = SystemClock()
     display = _Display()
-    async with this_host.open_parts(endpoint, clock, state_folder=files.HOST_STATE_FOLDER) as parts:
+    place = Host(runtime_endpoint=endpoint, state_folder=files.HOST_STATE_FOLDER)
+    async with host.open_host(place, clock) as parts:
         desired = without_cluster.desired_of(
             socket.gethostname(), sets, handlers=None, settings=Settings(), now=clock.now()
         )

@@ -8,13 +8,14 @@ import click
 
 from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
-from lading.cli import connection, output
+from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.pin import sets
 from lading.kernel import feature_gates, quantities
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import Settings
-from lading.wiring import cluster_preview, this_host, without_cluster
+from lading.wiring import cluster_preview, host, without_cluster
+from lading.wiring.host import Host
 
 
 @click.command(name="plan")
@@ -34,7 +35,7 @@ def command(target: Target, files: tuple[str, ...], endpoints: tuple[str, ...]) 
     """
     wanted = sets.sets_in(files)
     plan = _plan_hosts(wanted, endpoints) if endpoints else _plan_cluster(wanted, target)
-    connection.run(plan)
+    running.run(plan)
 
 
 async def _plan_cluster(wanted: list[PinnedImageSet], target: Target) -> None:
@@ -53,9 +54,8 @@ async def _plan_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) 
     clock = SystemClock()
     previews = []
     for endpoint in endpoints:
-        async with this_host.open_parts(
-            endpoint, clock, state_folder=sets.HOST_STATE_FOLDER
-        ) as parts:
+        place = Host(runtime_endpoint=endpoint, state_folder=sets.HOST_STATE_FOLDER)
+        async with host.open_host(place, clock) as parts:
             desired = without_cluster.desired_of(
                 name_of(endpoint, endpoints),
                 wanted,

@@ -12,7 +12,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNode,
     NodePinnedImageSet,
 )
-from lading.cli import connection, output
+from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.kernel import conditions
@@ -39,7 +39,7 @@ class Row:
 @connection.target_options
 def command(target: Target, watch: bool, form: Format) -> None:
     """Show how far each node is with each of its sets."""
-    connection.run(_status(target, watch, form))
+    running.run(_status(target, watch, form))
 
 
 async def _status(target: Target, watch: bool, form: Format) -> None:

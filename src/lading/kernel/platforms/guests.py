@@ -2,7 +2,7 @@
 
 Reads `…runtimes.<handler>.guest_platform` tables and containerd's own
 `…runtime_platforms.<handler>.platform` wherever a plugin section holds them; decides nothing about
-whether a guest can run.
+whether a guest can run. A table of ours may also say which runtime classes have the handler.
 """
 
 import tomllib
@@ -38,6 +38,15 @@ def handlers(text: str) -> dict[str, Platform | None]:
     return dict.fromkeys(names) | parse(text)
 
 
+def class_names(text: str) -> dict[str, tuple[str, ...]]:
+    """The names that `runtimes.<handler>.runtime_class_names` lists, where one is there."""
+    return {
+        handler: _names(handler, table["runtime_class_names"])
+        for handler, table in _tables(_document(text), "runtimes")
+        if "runtime_class_names" in table
+    }
+
+
 def _document(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
@@ -54,6 +63,14 @@ def _tables(document: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mappi
             yield from ((key, table) for key, table in value.items() if isinstance(table, Mapping))
         else:
             yield from _tables(value, kind)
+
+
+def _names(handler: str, names: Any) -> tuple[str, ...]:
+    try:
+        return msgspec.convert(names, tuple[str, ...])
+    except msgspec.ValidationError as error:
+        what = f"runtime_class_names of runtime handler {handler!r}"
+        raise Malformed(what=what, text=names, reason=str(error)) from error
 
 
 class _GuestPlatform(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Images and filesystems as crictl writes them in JSON and YAML.
+"""Images and filesystems in the form in which crictl writes them as JSON and YAML.
 
 The form is that of protobuf's JSON: camelCase, and 64-bit numbers as text.
 """

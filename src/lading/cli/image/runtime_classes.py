@@ -1,0 +1,82 @@
+"""Runtime classes as people name them: the handler that a name means, the names of a handler.
+
+A table of this machine may declare them; else a cluster knows, if there is one to ask.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from lading.adapters.kube.connection import ConfigurationError
+from lading.api.node import RUNTIME_CLASSES
+from lading.ports.kube import KubeError
+from lading.runtime_images import classes
+from lading.wiring import runtime_handlers
+
+HANDLER_PREFIX = "handler:"
+CLUSTER_SECONDS_MAX = 3.0  # a list of images does not wait longer for nicer names
+_DEFAULT = "<default>"
+
+runtime_option = click.option(
+    "--runtime",
+    metavar="CLASS",
+    help=f"A runtime class, or {HANDLER_PREFIX}NAME of this runtime.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeClasses:
+    files: tuple[Path, ...]
+    """They may declare runtime classes."""
+    kubeconfig: Path | None
+
+    async def handler(self, name: str) -> str:
+        """What `--runtime` names."""
+        if name.startswith(HANDLER_PREFIX):
+            return name.removeprefix(HANDLER_PREFIX)
+        for handler, names in runtime_handlers.class_names(self.files).items():
+            if name in names:
+                return handler
+        try:
+            return await self._handler_in_cluster(name)
+        except ConfigurationError as error:
+            raise click.ClickException(
+                f"{error}; or name the handler itself with --runtime {HANDLER_PREFIX}NAME"
+            ) from error
+
+    async def labels(self, handlers: Iterable[str]) -> Mapping[str, str]:
+        """How to show each handler: its classes, or itself as `--runtime` takes it."""
+        wanted = set(handlers) - {""}
+        names = runtime_handlers.class_names(self.files)
+        if wanted - names.keys():
+            names = await self._names_in_cluster() | names
+        known = {
+            handler: ",".join(names[handler]) if names.get(handler) else HANDLER_PREFIX + handler
+            for handler in wanted
+        }
+        return {"": _DEFAULT} | known
+
+    async def _handler_in_cluster(self, name: str) -> str:
+        # The client of the cluster is slow to import, and most commands need none.
+        from lading.cli.connection import Target
+
+        target = Target(kubeconfig=self.kubeconfig, context="", namespace="")
+        async with target.open() as cluster:
+            return await classes.handler_of(cluster, name)
+
+    async def _names_in_cluster(self) -> dict[str, tuple[str, ...]]:
+        """Nothing when no cluster answers: names are a comfort, handlers do as well."""
+        from lading.cli.connection import Target
+
+        target = Target(kubeconfig=self.kubeconfig, context="", namespace="")
+        found: dict[str, tuple[str, ...]] = {}
+        try:
+            async with asyncio.timeout(CLUSTER_SECONDS_MAX), target.open() as cluster:
+                async for one in cluster.each(RUNTIME_CLASSES):
+                    found[one.handler] = (*found.get(one.handler, ()), one.metadata.name)
+        except (ConfigurationError, KubeError, TimeoutError):
+            return {}
+        return found

@@ -1,0 +1,48 @@
+"""Options whose text means something: read once, and refused with what was expected."""
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import click
+
+from lading.kernel.errors import Malformed
+
+T = TypeVar("T")
+Choice = TypeVar("Choice", bound=StrEnum)
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+def meaning(parse: Callable[[str], T]) -> Callable[[Any, Any, str | None], T | None]:
+    """The callback of an option that is read by one of the kernel's parsers."""
+
+    def read(_context: object, _option: object, text: str | None) -> T | None:
+        try:
+            return None if text is None else parse(text)
+        except Malformed as error:
+            raise click.BadParameter(str(error)) from error
+
+    return read
+
+
+def choice_option(*names: str, default: Choice, choices: Iterable[Choice], help: str) -> Decorator:  # noqa: A002
+    """An option whose words are the values of an enumeration; click would take its names."""
+    return click.option(
+        *names,
+        type=click.Choice([choice.value for choice in choices]),
+        default=default.value,
+        show_default=True,
+        callback=lambda _context, _option, value: type(default)(value),
+        help=help,
+    )
+
+
+def log_level_option(default: str) -> Decorator:
+    return click.option(
+        "--log-level",
+        type=click.Choice(LOG_LEVELS),
+        default=default,
+        show_default=True,
+        help="The least that is logged.",
+    )

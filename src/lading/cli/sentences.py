@@ -1,0 +1,47 @@
+"""Errors that a person can do something about, each as one sentence with the next step.
+
+Those that Lading names itself and those of the system (a file, a port) are for people; any other
+is a bug, has no sentence, and shows its trace.
+"""
+
+import errno
+from collections.abc import Mapping
+
+from lading.ports import cri, kube, registry
+
+_GIVE_CREDENTIALS = (
+    "log in to it with `docker login` or `podman login`, or name the file of your credentials"
+    " in REGISTRY_AUTH_FILE"
+)
+_NEXT_STEPS: Mapping[type[Exception], str] = {
+    cri.Unavailable: "is the runtime running, and may you use its socket?",
+    cri.RegistryUnavailable: "the runtime could not reach the registry; try again later",
+    cri.Unauthorized: _GIVE_CREDENTIALS,
+    cri.ImageNotFound: "check the name and the tag",
+    cri.NoSpace: "free some with `lading image prune`",
+    cri.NoMatchingPlatform: "name a runtime class whose guests can run it with --runtime",
+    cri.UnknownHandler: "`crictl info` lists the handlers of the runtime",
+    registry.Unauthorized: _GIVE_CREDENTIALS,
+    kube.Unavailable: "is the cluster running, and does --kubeconfig name the right one?",
+    kube.Unauthorized: "check the user of the kubeconfig",
+}
+
+
+def sentence(error: BaseException) -> str | None:
+    """None for a bug."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [sentence(inner) for inner in error.exceptions]
+        known = [one for one in found if one is not None]
+        return "; ".join(dict.fromkeys(known)) if len(known) == len(found) else None
+    if isinstance(error, OSError) and error.errno != errno.EPIPE:
+        return _of_the_system(error)
+    if not type(error).__module__.startswith("lading."):
+        return None
+    step = next((step for kind, step in _NEXT_STEPS.items() if isinstance(error, kind)), "")
+    return f"{error}; {step}" if step else str(error)
+
+
+def _of_the_system(error: OSError) -> str:
+    if error.filename is None:
+        return error.strerror or str(error)
+    return f"{error.filename}: {error.strerror}"
