@@ -47,8 +47,8 @@ def on_api_server(
     return Installation(
         server=server,
         folder=folder,
-        controller_kubeconfig=_identity(server, folder, "controller"),
-        agent_kubeconfig=_identity(server, folder, "agent", *bound),
+        controller_kubeconfig=identity(server, folder, "controller"),
+        agent_kubeconfig=identity(server, folder, "agent", *bound),
     )
 
 
@@ -76,7 +76,7 @@ async def _pod_identity(server: api_server.ApiServer, folder: Path, component: s
     )
     pod = _scheduled_pods(server, component)[0]
     bound = ("--bound-object-kind=Pod", f"--bound-object-name={pod}")
-    return _identity(server, folder, component, *bound)
+    return identity(server, folder, component, *bound)
 
 
 def _scheduled_pods(server: api_server.ApiServer, component: str) -> list[str]:
@@ -87,7 +87,7 @@ def _scheduled_pods(server: api_server.ApiServer, component: str) -> list[str]:
     ]
 
 
-def _identity(server: api_server.ApiServer, folder: Path, component: str, *bound: str) -> Path:
+def identity(server: api_server.ApiServer, folder: Path, component: str, *bound: str) -> Path:
     token = server.kubectl(
         "create", "token", f"lading-{component}", f"--namespace={NAMESPACE}", *bound
     )

@@ -1,0 +1,176 @@
+"""What the manifests of `deploy/` allow on a real API server, and what they do not."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.adapters.kube.client import KubeClient
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.ports import kube
+from lading.standalone import node as standalone_node
+from lading.standalone.node import NodeDescription
+from tests.deploy import manifests
+from tests.deploy.manifests import DEPLOY
+from tests.e2e import waiting
+from tests.real import installed
+from tests.real.bed import api_server
+from tests.real.installed import Installation
+
+pytestmark = pytest.mark.components("kube")
+
+OWN, OTHER = "own-node", "other-node"
+NO_REGISTRY = "127.0.0.1:1"  # nothing is pulled where no kubelet runs
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[api_server.ApiServer]:
+    with api_server.api_server() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def installation(
+    server: api_server.ApiServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Installation]:
+    connection = connect.find({}, file=server.kubeconfig_path)
+    async with connect.connect(connection, SystemClock()) as admin:
+        for name in (OWN, OTHER):
+            await standalone_node.register(admin, NodeDescription(name=name), SystemClock())
+        yield installed.on_api_server(
+            server,
+            tmp_path_factory.mktemp("installed"),
+            registry_host=NO_REGISTRY,
+            node_name=OWN,
+        )
+
+
+@pytest.mark.parametrize("folder", ["", *manifests.OVERLAYS])
+def test_the_manifests_are_accepted_with_strict_validation(
+    installation: Installation, folder: str
+) -> None:
+    said = installation.server.kubectl(
+        *("apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts"),
+        *("-k", str(DEPLOY / folder)),
+    )
+    assert "daemonset.apps/lading-agent serverside-applied" in said
+
+
+def is_allowed(server: api_server.ApiServer, component: str, question: str) -> bool:
+    """The API server's own answer about `verb resource[.group][/subresource] [namespace]`."""
+    verb, what, namespace = (*question.split(), "")[:3]
+    whole, _, subresource = what.partition("/")
+    resource, _, api_group = whole.partition(".")
+    attributes = {
+        "verb": verb,
+        "resource": resource,
+        "group": api_group,
+        "subresource": subresource,
+        "namespace": namespace,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{manifests.NAMESPACE}:lading-{component}",
+            "groups": ["system:serviceaccounts", "system:authenticated"],
+            "resourceAttributes": attributes,
+        },
+    }
+    answer = server.kubectl("create", "-f", "-", "--output=json", stdin=json.dumps(review))
+    return bool(json.loads(answer)["status"]["allowed"])
+
+
+@pytest.mark.parametrize(
+    ("component", "question"),
+    [
+        ("agent", "watch nodes"),
+        ("agent", "get nodes/configz"),
+        ("agent", f"patch machineconfignodes.{group.NAME}/status"),
+        ("agent", "create events.events.k8s.io default"),
+        ("controller", f"create machineconfigpools.{group.NAME}"),
+        ("controller", "create leases.coordination.k8s.io lading-system"),
+    ],
+)
+def test_each_may_do_its_work(installation: Installation, component: str, question: str) -> None:
+    assert is_allowed(installation.server, component, question)
+
+
+@pytest.mark.parametrize(
+    ("component", "question"),
+    [
+        ("agent", "get nodes/proxy"),
+        ("agent", "patch nodes"),
+        ("agent", "get secrets lading-system"),
+        ("agent", "list pods"),
+        ("agent", f"patch machineconfignodes.{group.NAME}"),
+        ("agent", f"patch machineconfigpools.{group.NAME}/status"),
+        ("agent", "create events.events.k8s.io kube-system"),
+        ("controller", f"patch machineconfignodes.{group.NAME}/status"),
+        ("controller", f"patch pinnedimagesets.{group.NAME}"),
+        ("controller", "get secrets lading-system"),
+        ("controller", "get leases.coordination.k8s.io kube-system"),
+        ("controller", "update customresourcedefinitions.apiextensions.k8s.io"),
+    ],
+)
+def test_each_may_do_nothing_else(
+    installation: Installation, component: str, question: str
+) -> None:
+    assert not is_allowed(installation.server, component, question)
+
+
+async def make_machine_config_node(admin: KubeClient, name: str) -> None:
+    body = {
+        "apiVersion": MACHINE_CONFIG_NODES.api_version,
+        "kind": MACHINE_CONFIG_NODES.kind,
+        "metadata": {"name": name},
+        "spec": {"node": {"name": name}, "pool": {"name": "worker"}},
+    }
+    await admin.create(MACHINE_CONFIG_NODES, body)
+
+
+async def write_status(kubeconfig: Path, name: str) -> None:
+    body = {
+        "apiVersion": MACHINE_CONFIG_NODES.api_version,
+        "kind": MACHINE_CONFIG_NODES.kind,
+        "metadata": {"name": name},
+        "status": {"observedGeneration": 1},
+    }
+    connection = connect.find({}, file=kubeconfig)
+    async with connect.connect(connection, SystemClock()) as agent:
+        await agent.apply(
+            MACHINE_CONFIG_NODES, body, field_manager="lading-agent", subresource="status"
+        )
+
+
+async def is_refused(kubeconfig: Path, name: str, words: str) -> bool:
+    try:
+        await write_status(kubeconfig, name)
+    except kube.KubeError as error:
+        return words in error.message
+    return False
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_an_agent_writes_the_status_of_its_own_node_and_of_no_other(
+    installation: Installation, tmp_path: Path
+) -> None:
+    connection = connect.find({}, file=installation.server.kubeconfig_path)
+    async with connect.connect(connection, SystemClock()) as admin:
+        for name in (OWN, OTHER):
+            await make_machine_config_node(admin, name)
+    # A policy is in force some time after it was stored.
+    await waiting.until(
+        lambda: is_refused(
+            installation.agent_kubeconfig, OTHER, f"agent of node {OWN} must not write"
+        ),
+        "the agent cannot write about another node",
+    )
+    nowhere = installed.identity(installation.server, tmp_path, "agent")
+    assert await is_refused(nowhere, OWN, "token names no node")
+    await write_status(installation.agent_kubeconfig, OWN)
