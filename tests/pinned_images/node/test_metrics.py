@@ -37,7 +37,7 @@ async def pulled(*names: str) -> CollectorRegistry:
     clock, registry = VirtualClock(), CollectorRegistry()
     ended = asyncio.Event()
     engine = PullEngine(
-        cri=SlowRuntime(clock),  # type: ignore[arg-type] - the engine only pulls
+        cri=SlowRuntime(clock),  # type: ignore[arg-type]  # the engine only pulls
         credentials=Anonymous(),
         clock=clock,
         metrics=PinMetrics(registry),

@@ -40,14 +40,25 @@ def test_only_what_the_runtime_does_not_list_is_pulled() -> None:
     assert started([image_set("s", "a", "b")], observed("a", known=["b"])) == ["b"]
 
 
-def test_small_images_come_first_and_the_cap_holds() -> None:
-    sizes = {"a": 30, "b": 10, "c": 20}
+def test_small_images_come_first_then_the_largest_and_the_cap_holds() -> None:
+    sizes = {"a": 30, "b": 10, "c": 40, "d": 5}
     resolutions = {
         key(name): Resolution(pull_reference=key(name).image, layers=(layer(name, size),))
         for name, size in sizes.items()
     }
     seen = observed(resolutions=resolutions)
-    assert started([image_set("s", "a", "b", "c")], seen, pulls_at_once_max=2) == ["b", "c"]
+    assert started([image_set("s", *"abcd")], seen, pulls_at_once_max=3) == ["d", "b", "c"]
+
+
+def test_what_is_small_does_not_depend_on_what_is_left_to_pull() -> None:
+    """Otherwise the largest images would be left for the end after all."""
+    sizes = {"a": 1, "b": 30, "c": 40, "d": 50}
+    resolutions = {
+        key(name): Resolution(pull_reference=key(name).image, layers=(layer(name, size),))
+        for name, size in sizes.items()
+    }
+    seen = observed(images=present("a"), resolutions=resolutions)
+    assert started([image_set("s", *"abcd")], seen) == ["b", "d", "c"]
 
 
 def test_running_pulls_fill_the_cap() -> None:

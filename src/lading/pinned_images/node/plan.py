@@ -104,7 +104,7 @@ def _size_order(image_set: DesiredSet, observed: Observed, counted: set[Layer]) 
 def pull_schedule(
     desired: Desired, admitted: frozenset[ImageKey], observed: Observed, now: datetime
 ) -> tuple[Action, ...]:
-    """Starts and cancels; never waits. Small images first, so that many are here soon."""
+    """Starts and cancels; never waits."""
     running = sorted(key for key, pull in observed.pulls.items() if pull.running)
     cancelled = tuple(_cancellations(running, desired, observed))
     if rules.node_trouble(observed, desired.node_name) is not None:
@@ -118,7 +118,7 @@ def pull_schedule(
         if key in admitted and _may_start(key, image_set, desired, observed, now)
     }
     free_slots = desired.settings.pulls_at_once_max - (len(running) - len(cancelled))
-    chosen = sorted(startable, key=lambda key: _pull_order(key, observed))[: max(0, free_slots)]
+    chosen = pull_order(startable, desired, observed)[: max(0, free_slots)]
     here = rules.layers_present(observed) if chosen else frozenset()
     return (*cancelled, *(_start(key, observed, here) for key in chosen))
 
@@ -147,9 +147,20 @@ def _may_start(
     return rules.starts_at(image_set, desired) <= now and (retry is None or retry <= now)
 
 
-def _pull_order(key: ImageKey, observed: Observed) -> tuple[bool, int, ImageKey]:
-    resolution = observed.resolutions.get(key)
-    return resolution is None, resolution.size_bytes if resolution else 0, key
+def pull_order(
+    keys: Iterable[ImageKey], desired: Desired, observed: Observed
+) -> tuple[ImageKey, ...]:
+    """Small images first, so that many are here soon; then the large ones, the largest first.
+
+    A large image that is begun last keeps the node waiting when everything else is done. What is
+    small is smaller than the mean of all images that the node should hold.
+    """
+    sizes = {key: found.size_bytes for key in keys if (found := observed.resolutions.get(key))}
+    mean_bytes = rules.mean_image_bytes(desired, observed) if sizes else 0
+    small = sorted((size, key) for key, size in sizes.items() if size <= mean_bytes)
+    large = sorted((-size, key) for key, size in sizes.items() if size > mean_bytes)
+    unknown = sorted(key for key in keys if key not in sizes)
+    return (*(key for _, key in small), *(key for _, key in large), *unknown)
 
 
 def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:

@@ -122,6 +122,13 @@ def layers_of(keys: Iterable[ImageKey], observed: Observed) -> frozenset[Layer]:
     )
 
 
+def mean_image_bytes(desired: Desired, observed: Observed) -> float:
+    """The mean size of the images that the node should hold, as far as sizes are known."""
+    wanted = {key for image_set in desired.sets for key in image_set.images}
+    sizes = [observed.resolutions[key].size_bytes for key in wanted & observed.resolutions.keys()]
+    return sum(sizes) / len(sizes) if sizes else 0.0
+
+
 def bytes_of(layers: Iterable[Layer]) -> int:
     return sum(layer.size_bytes for layer in layers)
 

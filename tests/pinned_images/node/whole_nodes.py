@@ -1,0 +1,173 @@
+"""A whole node in memory, with everything real but the runtime, the registry and the disk."""
+
+import contextlib
+from collections.abc import AsyncIterator, Collection, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from lading.adapters.clock import VirtualClock
+from lading.adapters.kubelet import FixedLimits
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.kernel import feature_gates, manifests
+from lading.kernel.digests import Digest
+from lading.kernel.planning import Plan
+from lading.kernel.platforms import Platform
+from lading.kernel.references import Reference
+from lading.pinned_images.node import apply, observe
+from lading.pinned_images.node import plan as policy
+from lading.pinned_images.node.metrics import PinMetrics
+from lading.pinned_images.node.observe import NodeTools
+from lading.pinned_images.node.types import Desired, ImageKey, Observed, RecordEvent, Written
+from lading.ports import cri
+from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin, PullCredential
+from lading.ports.disk import Space
+from lading.ports.kubelet import KubeletLimits
+from lading.ports.registry import Manifest
+from lading.wiring.agent import NodeParts, open_tools
+from lading.wiring.runtimes import NodeRuntime
+
+SHARED_LAYERS = 6
+LAYER_BYTES = 1_000_000
+TERABYTE = 10**12
+LOOKS_MAX = 200
+"""More often a node need not look before nothing is left to do."""
+
+
+@dataclass
+class Registry:
+    """Has every image: its own layer, and some that all have."""
+
+    asked: list[str] = field(default_factory=list)
+
+    async def manifest(self, reference: Reference) -> Manifest:
+        self.asked.append(str(reference))
+        assert reference.digest is not None
+        shared = [Digest.of(str(number).encode()) for number in range(SHARED_LAYERS)]
+        layers = [
+            {"mediaType": manifests.OCI_LAYER_GZIP, "digest": str(digest), "size": LAYER_BYTES}
+            for digest in (*shared, Digest.of(str(reference).encode()))
+        ]
+        config = {**layers[-1], "mediaType": manifests.OCI_CONFIG}
+        document = {"schemaVersion": 2, "config": config, "layers": layers}
+        return Manifest(
+            media_type=manifests.OCI_MANIFEST,
+            digest=reference.digest,
+            content=msgspec.json.encode(document),
+        )
+
+
+@dataclass
+class Runtime:
+    names: set[str] = field(default_factory=set)
+    pulled: list[str] = field(default_factory=list)
+    pins: dict[str, Pin] = field(default_factory=dict)
+    pins_written: int = 0
+
+    async def images(self, only: ImageSpec | None = None) -> tuple[Image, ...]:
+        return tuple(
+            Image(id=image_id(name), size_bytes=LAYER_BYTES, repo_digests=(name,))
+            for name in sorted(self.names)
+        )
+
+    async def pull(self, spec: ImageSpec, credential: PullCredential | None = None) -> str:
+        self.names.add(spec.image)
+        self.pulled.append(spec.image)
+        return image_id(spec.image)
+
+    async def filesystems(self) -> Filesystems:
+        usage = cri.FilesystemUsage(
+            mountpoint="/images", used_bytes=0, inodes_used=0, measured_at_nanoseconds=0
+        )
+        return Filesystems(images=(usage,), containers=())
+
+    async def cannot_pin(self) -> cri.CannotPin | None:
+        return None
+
+    async def held(self) -> tuple[HeldPin, ...]:
+        return tuple(HeldPin(pin=pin, effective=True) for pin in self.pins.values())
+
+    async def hold(self, pins: Collection[Pin]) -> None:
+        self.pins = {pin.image_id: pin for pin in pins}
+        self.pins_written += 1
+
+
+class LargeDisk:
+    async def space(self, path: str) -> Space:
+        return Space(capacity_bytes=TERABYTE, available_bytes=TERABYTE)
+
+
+class Anonymous:
+    async def credential(self, image: str) -> PullCredential | None:
+        return None
+
+
+def image_id(name: str) -> str:
+    return str(Digest.of(f"configuration of {name}".encode()))
+
+
+def image_keys(words: Iterable[str]) -> tuple[ImageKey, ...]:
+    return tuple(ImageKey(f"registry.example/{word}@{Digest.of(word.encode())}") for word in words)
+
+
+@dataclass
+class Node:
+    tools: NodeTools
+    runtime: Runtime
+    registry: Registry
+    clock: VirtualClock
+    status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
+    statuses_written: int = 0
+    written: Written = field(default_factory=Written)
+
+    async def observe(self, desired: Desired) -> Observed:
+        return await observe.observe(
+            self.tools, desired, node=None, last_status=self.status, written=self.written
+        )
+
+    async def settle(self, desired: Desired) -> None:
+        """Looks and acts until nothing is left to do."""
+        for _ in range(LOOKS_MAX):
+            plan = policy.plan(desired, await self.observe(desired), self.clock.now())
+            if not plan.actions:
+                return
+            await self._apply(plan)
+            await self.clock.advance(1)
+        raise AssertionError(f"there is still something to do: {plan.actions[:3]}")
+
+    async def _apply(self, plan: Plan) -> None:
+        for action in plan.actions:
+            await apply.apply(action, self.tools, write_status=self._write, record=_unread)  # type: ignore[arg-type]
+
+    async def _write(self, status: MachineConfigNodeStatus) -> None:
+        self.status = status
+        self.statuses_written += 1
+        self.written = replace(self.written, status_at=self.clock.now())
+
+
+def _unread(event: RecordEvent) -> None:
+    """What an event says, the status says too."""
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[Node]:
+    clock, runtime, registry = VirtualClock(), Runtime(), Registry()
+    parts = NodeParts(
+        runtime=NodeRuntime(cri=runtime, pins=runtime),  # type: ignore[arg-type]
+        registry=registry,  # type: ignore[arg-type]
+        credentials=Anonymous(),
+        disk=LargeDisk(),
+        kubelet=FixedLimits(KubeletLimits()),
+        platform_of=lambda handler: Platform(os="linux", architecture="amd64"),
+        state_folder=folder,
+    )
+    async with open_tools(
+        parts,
+        clock,
+        gates=feature_gates.parse(""),
+        metrics=PinMetrics(CollectorRegistry()),
+        changed=lambda: None,
+    ) as tools:
+        yield Node(tools=tools, runtime=runtime, registry=registry, clock=clock)
