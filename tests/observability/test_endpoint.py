@@ -43,6 +43,20 @@ async def test_metrics_are_those_of_the_registry_that_was_handed_in() -> None:
     assert 'lading_reconciles_total{controller="pools",outcome="success"} 1.0' in text
 
 
+async def test_a_page_shows_what_is_so_at_the_moment() -> None:
+    state = {"pulls": 1}
+    async with endpoint.serve(
+        host="127.0.0.1",
+        port=0,
+        registry=prometheus_client.CollectorRegistry(),
+        waiting_for=tuple,
+        pages={"/state": lambda: state},
+    ) as url:
+        assert await get(f"{url}/state") == (200, '{"pulls":1}')
+        state["pulls"] = 2
+        assert await get(f"{url}/state") == (200, '{"pulls":2}')
+
+
 async def test_requests_are_counted_by_method_and_code_also_when_there_is_no_answer() -> None:
     metrics = Metrics(prometheus_client.CollectorRegistry())
 

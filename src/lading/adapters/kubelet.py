@@ -92,7 +92,7 @@ class LoopbackKubelet:
                 content += piece
                 if len(content) > ANSWER_BYTES_MAX:
                     break  # what is cut off cannot be decoded, so the defaults are assumed
-        return bytes(content)
+        return bytes(content[:ANSWER_BYTES_MAX])
 
 
 class FixedLimits:
