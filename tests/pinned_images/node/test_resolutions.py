@@ -1,0 +1,130 @@
+"""What an image means on a node: the manifest of its platform, and the sizes of its layers."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.notebook import FileNotebook
+from lading.adapters.registry import client
+from lading.adapters.registry.client import RegistryClient
+from lading.kernel import references
+from lading.kernel.platforms import Platform
+from lading.pinned_images.node.resolutions import Resolver
+from lading.pinned_images.node.types import ImageKey
+from lading.servers.registry import server
+from lading.standalone import sample_images
+
+AMD64 = Platform(os="linux", architecture="amd64")
+ARM64 = Platform(os="linux", architecture="arm64")
+WAIT_SECONDS_MAX = 20.0
+
+
+class Registry:
+    """A registry, a client of it, and how to stop the registry."""
+
+    def __init__(self, host: str, registry: RegistryClient) -> None:
+        self.host = host
+        self.client = registry
+
+    async def push(self, name: str, *sizes: tuple[Platform, int]) -> ImageKey:
+        images = [
+            sample_images.image(
+                [{"file": sample_images.noise(f"{name} {platform}", size)}], platform=platform
+            )
+            for platform, size in sizes
+        ]
+        tag = references.parse(f"{self.host}/{name}:v1")
+        pushed = await sample_images.push(self.client, tag, sample_images.index(images))
+        return ImageKey(str(pushed))
+
+
+@pytest.fixture
+async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
+    async with (
+        server.serve(tmp_path / "registry") as url,
+        client.connect(SystemClock()) as connected,
+    ):
+        yield Registry(url.removeprefix("http://"), connected)
+
+
+class Resolving:
+    """A resolver that tells when it has an answer to everything it was asked."""
+
+    def __init__(self, registry: Registry, notebook: Path) -> None:
+        self.changed = asyncio.Event()
+        self.resolver = Resolver(
+            registry=registry.client,
+            notebook=FileNotebook(notebook),
+            clock=SystemClock(),
+            platform_of=lambda handler: ARM64 if handler == "arm" else AMD64,
+            changed=self.changed.set,
+        )
+
+    async def resolve(self, *keys: ImageKey) -> None:
+        self.resolver.resolve(keys)
+        async with asyncio.timeout(WAIT_SECONDS_MAX):
+            while not set(keys) <= {*self.resolver.resolutions(), *self.resolver.failed()}:
+                self.changed.clear()
+                await self.changed.wait()
+
+
+async def test_an_index_is_sized_by_the_manifest_of_the_nodes_platform(
+    registry: Registry, tmp_path: Path
+) -> None:
+    """In the anchor an image for several platforms counted as zero bytes."""
+    key = await registry.push("app", (AMD64, 300_000), (ARM64, 900_000))
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(key)
+    found = work.resolver.resolutions()[key]
+    assert 300_000 < found.size_bytes < 400_000
+    assert found.pull_reference == key.image
+
+
+async def test_a_runtime_handler_gets_the_manifest_of_its_guests(
+    registry: Registry, tmp_path: Path
+) -> None:
+    key = await registry.push("app", (AMD64, 300_000), (ARM64, 900_000))
+    guest = ImageKey(key.image, "arm")
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(key, guest)
+    found = work.resolver.resolutions()[guest]
+    assert 900_000 < found.size_bytes < 1_000_000
+    assert found.pull_reference != key.image
+
+
+async def test_what_is_known_is_not_asked_again_after_a_restart(
+    registry: Registry, tmp_path: Path
+) -> None:
+    key = await registry.push("app", (AMD64, 1000))
+    first = Resolving(registry, tmp_path / "notes")
+    await first.resolve(key)
+    async with client.connect(SystemClock()) as without_a_registry:
+        unreachable = Registry("127.0.0.1:1", without_a_registry)
+        again = Resolving(unreachable, tmp_path / "notes")
+        await again.resolve(key)
+    assert again.resolver.resolutions() == first.resolver.resolutions()
+
+
+async def test_an_image_without_a_manifest_for_the_platform_fails_alone(
+    registry: Registry, tmp_path: Path
+) -> None:
+    bad = await registry.push("bad", (ARM64, 1000))
+    good = await registry.push("good", (AMD64, 1000))
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(bad, good)
+    assert set(work.resolver.failed()) == {bad}
+    assert set(work.resolver.resolutions()) == {good}
+
+
+def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    notebook = FileNotebook(path)
+    notebook.put("a", {"x": 1})
+    notebook.put("b", {"x": 2})
+    path.write_bytes(path.read_bytes()[:-4])
+    assert FileNotebook(path).entries() == {"a": {"x": 1}}
+    FileNotebook(path).put("c", {"x": 3})
+    assert FileNotebook(path).entries() == {"a": {"x": 1}, "c": {"x": 3}}
