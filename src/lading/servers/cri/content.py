@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -158,8 +158,10 @@ class ContentStore:
     def _missing_bytes(self, blob: Blob) -> int:
         if self.contains(blob.digest):
             return 0
-        partial = self._partial(blob.digest)
-        return blob.size_bytes - (partial.stat().st_size if partial.exists() else 0)
+        with suppress(FileNotFoundError):
+            return blob.size_bytes - self._partial(blob.digest).stat().st_size
+        # It is not begun, or a thread put it into its place a moment ago.
+        return 0 if self.contains(blob.digest) else blob.size_bytes
 
     def _discard(self, file: Path) -> None:
         if file.exists():
