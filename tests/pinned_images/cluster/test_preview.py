@@ -13,7 +13,7 @@ from tests.pinned_images.cluster.test_plans import IMAGE, NOW, image_set, node, 
 MIB = 1024 * 1024
 RESOLVED = {
     ImageKey(IMAGE): Resolution(
-        pull_reference=IMAGE, layers=(Layer(Digest.of(b"layer"), 100 * MIB),)
+        pull_reference=IMAGE, layers=(Layer(str(Digest.of(b"layer")), 100 * MIB),)
     )
 }
 

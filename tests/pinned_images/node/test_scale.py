@@ -81,7 +81,7 @@ async def test_a_change_asks_the_registry_about_the_images_that_changed_only(nod
 async def test_planning_a_change_does_not_take_long(node: Node) -> None:
     desired = changed(many_sets())
     observed = await node.observe(desired)
-    began = time.perf_counter()
+    began = time.process_time()
     plan = policy.plan(desired, observed, node.clock.now())
-    assert time.perf_counter() - began < PLAN_SECONDS_MAX
+    assert time.process_time() - began < PLAN_SECONDS_MAX
     assert plan.actions

@@ -66,7 +66,7 @@ def pinned(*names: str, by: str, effective: bool = True) -> tuple[HeldPin, ...]:
 
 
 def layer(name: str, size_mib: int) -> Layer:
-    return Layer(Digest.of(name.encode()), size_mib * MIB)
+    return Layer(str(Digest.of(name.encode())), size_mib * MIB)
 
 
 def resolved(*names: str, size_mib: int = 10) -> dict[ImageKey, Resolution]:

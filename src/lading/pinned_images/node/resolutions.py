@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from lading.kernel import digests, manifests, platforms, references
+from lading.kernel import manifests, platforms, references
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import ImageManifest, Index
 from lading.kernel.platforms import NoMatch, Platform
@@ -97,7 +97,7 @@ class Resolver:
         platform = self._platform_of(key.runtime_handler)
         found, manifest = await self._manifest(reference, platform, depth=0)
         by_manifest = bool(key.runtime_handler)
-        layers = (Layer(blob.digest, blob.size_bytes) for blob in manifest.blobs)
+        layers = (Layer(str(blob.digest), blob.size_bytes) for blob in manifest.blobs)
         return Resolution(
             pull_reference=str(found) if by_manifest else key.image, layers=tuple(layers)
         )
@@ -125,12 +125,12 @@ class Resolver:
 def _written(resolution: Resolution) -> dict[str, Any]:
     return {
         "pull": resolution.pull_reference,
-        "layers": [[str(layer.digest), layer.size_bytes] for layer in resolution.layers],
+        "layers": [[layer.digest, layer.size_bytes] for layer in resolution.layers],
     }
 
 
 def _read(note: Mapping[str, Any]) -> Resolution:
     return Resolution(
         pull_reference=note["pull"],
-        layers=tuple(Layer(digests.parse(digest), size) for digest, size in note["layers"]),
+        layers=tuple(Layer(digest, size) for digest, size in note["layers"]),
     )

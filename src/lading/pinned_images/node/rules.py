@@ -105,12 +105,7 @@ def resolution_is_wanted(key: ImageKey, observed: Observed, now: datetime) -> bo
 
 def layers_present(observed: Observed) -> frozenset[Layer]:
     """Layers of the images that are here, as far as we know what they are made of."""
-    return frozenset(
-        layer
-        for key in observed.images
-        if (resolution := observed.resolutions.get(key)) is not None
-        for layer in resolution.layers
-    )
+    return layers_of(observed.images, observed)
 
 
 def layers_of(keys: Iterable[ImageKey], observed: Observed) -> frozenset[Layer]:

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
-from lading.kernel.digests import Digest
 from lading.ports.cri import HeldPin, Pin
 
 
@@ -89,7 +88,8 @@ class Pull:
 
 
 class Layer(NamedTuple):
-    digest: Digest
+    digest: str
+    """As text, because a node compares tens of thousands of them at every look."""
     size_bytes: int
 
 
