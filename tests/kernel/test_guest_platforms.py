@@ -1,4 +1,4 @@
-"""The guest platform that containerd itself has a place for, beside the KEP's."""
+"""Guest platforms in a runtime's configuration: the KEP's table, and containerd's own place."""
 
 import pytest
 
@@ -20,6 +20,39 @@ platform = "linux/amd64"
 OS = "linux"
 Architecture = "arm64"
 """
+KEP_SAMPLE = """
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runhcs-wcow-process]
+runtime_type = "io.containerd.runhcs.v1"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runhcs-wcow-process.guest_platform]
+Architecture = "amd64"
+OS = "windows"
+OSFeatures = []
+OSVersion = "10.0.20348"
+Variant = ""
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+"""
+
+
+def test_guest_platforms_are_read_from_the_runtimes_own_configuration() -> None:
+    assert guests.parse(KEP_SAMPLE) == {
+        "runhcs-wcow-process": platforms.parse("windows(10.0.20348)/amd64")
+    }
+    assert guests.handlers(KEP_SAMPLE)["runc"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[runtimes.a.guest_platform]\nOS = "linux"', "handler 'a'.*`Architecture`"),
+        ("[runtimes.a]\nguest_platform = 3", "Expected `object`"),
+        ('[runtimes.a.guest_platform]\nOS = "l"\nArchitecture = 3', r"Expected `str`.*\$.Archi"),
+        ("[runtimes", "TOML document"),
+    ],
+)
+def test_a_wrong_guest_platform_is_refused_with_the_reason(text: str, said: str) -> None:
+    with pytest.raises(Malformed, match=said):
+        guests.parse(text)
 
 
 def test_containerds_own_platform_of_a_runtime_is_read_too() -> None:
@@ -33,3 +66,10 @@ def test_the_guest_platform_of_the_proposal_wins_where_both_are_written() -> Non
 def test_a_platform_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(Malformed, match="platform"):
         guests.parse('[runtime_platforms.kata]\nplatform = "arm"')
+
+
+def test_runtime_classes_may_be_declared_beside_the_guest() -> None:
+    text = '[runtimes.kata]\nruntime_class_names = ["vm", "sandboxed"]\n[runtimes.runc]'
+    assert guests.class_names(text) == {"kata": ("vm", "sandboxed")}
+    with pytest.raises(Malformed, match="runtime_class_names of runtime handler 'kata'"):
+        guests.class_names("[runtimes.kata]\nruntime_class_names = 3")

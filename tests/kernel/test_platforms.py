@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lading.kernel import platforms
 from lading.kernel.errors import Malformed
-from lading.kernel.platforms import Platform, fallback, guests, windows
+from lading.kernel.platforms import Platform, fallback, windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,38 +185,3 @@ def test_a_mismatch_says_what_is_offered_and_which_rule_failed_entry_by_entry() 
 
 def test_an_empty_index_is_said_to_be_empty() -> None:
     assert "empty" in str(platforms.select([], platforms.parse("linux/amd64")))
-
-
-KEP_SAMPLE = """
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runhcs-wcow-process]
-runtime_type = "io.containerd.runhcs.v1"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runhcs-wcow-process.guest_platform]
-Architecture = "amd64"
-OS = "windows"
-OSFeatures = []
-OSVersion = "10.0.20348"
-Variant = ""
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-runtime_type = "io.containerd.runc.v2"
-"""
-
-
-def test_guest_platforms_are_read_from_the_runtimes_own_configuration() -> None:
-    assert guests.parse(KEP_SAMPLE) == {
-        "runhcs-wcow-process": platforms.parse("windows(10.0.20348)/amd64")
-    }
-    assert guests.handlers(KEP_SAMPLE)["runc"] is None
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('[runtimes.a.guest_platform]\nOS = "linux"', "handler 'a'.*`Architecture`"),
-        ("[runtimes.a]\nguest_platform = 3", "Expected `object`"),
-        ('[runtimes.a.guest_platform]\nOS = "l"\nArchitecture = 3', r"Expected `str`.*\$.Archi"),
-        ("[runtimes", "runtime configuration"),
-    ],
-)
-def test_a_wrong_guest_platform_is_refused_with_the_reason(text: str, said: str) -> None:
-    with pytest.raises(Malformed, match=said):
-        guests.parse(text)

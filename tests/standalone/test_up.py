@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from lading.adapters.clock import SystemClock
+from lading.adapters.cri import client as cri_client
+from lading.adapters.cri.client import CriClient
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import CONFIG_MAPS, NODES
@@ -105,6 +107,16 @@ async def test_no_acknowledged_write_is_lost_by_kill_minus_nine(tmp_path: Path) 
     async with up(tmp_path), client_of(tmp_path) as client:
         assert len(acknowledged) >= WRITES_BEFORE_THE_KILL
         assert acknowledged <= await names(client)
+
+
+async def test_its_nodes_have_the_handlers_of_a_runtime_configuration(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "05-runtime-handlers.toml"
+    async with (
+        up(tmp_path, "--runtime-config", str(example)),
+        cri_client.channel_to(f"unix://{tmp_path}/nodes/node-1/runtime.sock") as channel,
+    ):
+        status = await CriClient(channel).status()
+    assert {one.name for one in status.handlers} == {"", "runc", "kata-arm", "runhcs-wcow-2019"}
 
 
 async def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(tmp_path: Path) -> None:

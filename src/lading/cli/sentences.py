@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from lading.ports import cri, kube, registry
 
 _GIVE_CREDENTIALS = (
-    "log in to it with `docker login` or `podman login`, or name the file of your credentials"
-    " in REGISTRY_AUTH_FILE"
+    "log in to it with `docker login` or `podman login`, name your auth file in"
+    " REGISTRY_AUTH_FILE, or use --creds of `lading image pull`"
 )
 _NEXT_STEPS: Mapping[type[Exception], str] = {
     cri.Unavailable: "is the runtime running, and may you use its socket?",

@@ -3,6 +3,7 @@
 import json
 import re
 import textwrap
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,8 +11,12 @@ import yaml
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.node import RUNTIME_CLASSES
+from lading.kernel import references
 from lading.ports.cri import Container, ContainerState, ImageSpec
-from lading.standalone import api_server
+from lading.ports.registry import Credential
+from lading.servers.registry import server as registry_server
+from lading.servers.registry.access import Passwords
+from lading.standalone import api_server, sample_images
 from tests.cli.image.conftest import GATE, Run
 from tests.runtime_images.conftest import Stand
 from tests.runtime_images.publishing import noise
@@ -123,6 +128,82 @@ async def test_a_runtime_class_of_the_cluster_may_be_named(
     assert shown.output.startswith("sha256:0b596b6db57ef")
     assert (missing.code, missing.output) == (1, "")
     assert "no RuntimeClass 'kata'" in missing.errors
+
+
+async def test_ls_shows_the_names_of_the_classes_where_the_cluster_knows_them(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    async with api_server.serve(stand.folder / "api", SystemClock(), port=0) as api:
+        body = {"metadata": {"name": "arm-guests"}, "handler": "arm"}
+        await KubeClient(api.exchange).create(RUNTIME_CLASSES, body)
+        shown = await run("ls", "--kubeconfig", str(api.kubeconfig))
+    assert re.findall(r"(\S+)\n", shown.output) == ["CLASS", "<default>", "arm-guests"]
+    unreachable = await run("ls", "--kubeconfig", str(api.kubeconfig))
+    assert "handler:arm" in unreachable.output
+
+
+async def test_a_table_of_the_machine_may_name_the_classes(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    table = stand.folder / "guest-platforms.toml"
+    table.write_text('[runtimes.arm]\nruntime_class_names = ["arm-guests", "slow"]\n')
+    shown = await run("ls", "--runtime", "slow")
+    assert re.findall(r"(\S+)\n", shown.output) == ["CLASS", "arm-guests,slow"]
+    assert "arm-guests,slow" in (await run("prune")).output
+
+
+async def test_pull_shows_the_registry_what_the_kubelets_plugin_knows(
+    run: Run, stand: Stand
+) -> None:
+    guard = Passwords({"carol": "right"})
+    async with registry_server.serve(stand.folder / "guarded", guard=guard) as url:
+        app = references.parse(f"{url.removeprefix('http://')}/team/app:1")
+        allowed = stand.registry.with_credential(Credential(username="carol", password="right"))
+        await sample_images.push(allowed, app, sample_images.image([{"file": b"content"}]))
+        refused = await run("pull", str(app))
+        pulled = await run(
+            "pull", str(app), *plugin_options(stand.folder / "plugins", str(app.registry))
+        )
+    assert refused.code == 1
+    assert "REGISTRY_AUTH_FILE" in refused.errors
+    assert pulled.code == 0
+    assert len(await stand.runtime.images()) == 1
+
+
+def plugin_options(folder: Path, host: str) -> tuple[str, ...]:
+    """A plugin with one credential, as the kubelet would be given it."""
+    folder.mkdir()
+    answer = {
+        "kind": "CredentialProviderResponse",
+        "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+        "cacheKeyType": "Registry",
+        "auth": {host: {"username": "carol", "password": "right"}},
+    }
+    plugin = folder / "plugin"
+    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    plugin.chmod(0o755)
+    provider = {
+        "name": "plugin",
+        "matchImages": [host],
+        "defaultCacheDuration": "1h",
+        "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+    }
+    config = folder / "config.yaml"
+    document = {"apiVersion": "kubelet.config.k8s.io/v1", "providers": [provider]}
+    config.write_text(yaml.safe_dump(document))
+    return (
+        "--image-credential-provider-config", str(config),
+        "--image-credential-provider-bin-dir", str(folder),
+    )  # fmt: skip
+
+
+async def test_a_plugin_configuration_without_its_folder_is_a_usage_error(
+    run: Run, stand: Stand
+) -> None:
+    config, path, *_ = plugin_options(stand.folder / "plugins", "example.test")
+    refused = await run("pull", "app", config, path)
+    assert refused.code == 2
+    assert "belong together" in refused.errors
 
 
 async def test_an_unknown_word_for_the_policy_is_a_usage_error(run: Run, tag: str) -> None:

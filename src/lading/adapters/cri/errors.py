@@ -96,13 +96,22 @@ _BY_CODE: Mapping[grpc.StatusCode, type[CriError]] = {
     grpc.StatusCode.UNIMPLEMENTED: cri.Unsupported,
 }
 
+# What the gRPC library says about a socket is half about itself; this is the other half.
+_NOT_CONNECTED = re.compile(r"connect failed: addr: (?P<address>\S+) error: (?P<reason>.+)")
+
 
 def translated(error: grpc.aio.AioRpcError, *, call: str, image: str = "") -> CriError:
-    said = error.details() or error.code().name
+    said = _said(error)
     about = f" of {image}" if image else ""
     # A name may hold any word, so it is taken out before the words are looked at.
     kind = _kind(error.code(), said.replace(image, "") if image else said)
     return kind(f"{call}{about} failed: {said}", image=image)
+
+
+def _said(error: grpc.aio.AioRpcError) -> str:
+    said = error.details() or error.code().name
+    found = _NOT_CONNECTED.search(said)
+    return f"nobody answers on {found['address']}: {found['reason']}" if found else said
 
 
 def _kind(code: grpc.StatusCode, said: str) -> type[CriError]:

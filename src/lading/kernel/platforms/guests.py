@@ -51,7 +51,7 @@ def _document(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Malformed(what="runtime configuration", text=text, reason=str(error)) from error
+        raise Malformed(what="TOML document", text=text, reason=str(error)) from error
 
 
 def _tables(document: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -1,0 +1,43 @@
+"""Which errors a person reads as a sentence, and which show a trace."""
+
+import errno
+
+import pytest
+
+from lading.cli import sentences
+from lading.kernel.errors import Malformed
+from lading.ports import cri, kube
+
+NOT_THERE = FileNotFoundError(errno.ENOENT, "No such file or directory", "/etc/absent")
+IN_USE = OSError(errno.EADDRINUSE, "address already in use")
+MALFORMED = Malformed(what="digest", text="x", reason="too short")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (NOT_THERE, "/etc/absent: No such file or directory"),
+        (IN_USE, "address already in use"),
+        (MALFORMED, "'x' is not a valid digest: too short"),
+        (cri.NoSpace("the disk is full"), "the disk is full; free some with `lading image prune`"),
+        (kube.Unauthorized("who are you"), "who are you; check the user of the kubeconfig"),
+        (ExceptionGroup("several", [NOT_THERE, MALFORMED, MALFORMED]),
+         "/etc/absent: No such file or directory; 'x' is not a valid digest: too short"),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_an_error_for_people_is_a_sentence(error: Exception, sentence: str) -> None:
+    assert sentences.sentence(error) == sentence
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("x"),
+        BrokenPipeError(errno.EPIPE, "Broken pipe"),
+        ExceptionGroup("mixed", [MALFORMED, ValueError("x")]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_bug_and_a_closed_pipe_are_not(error: Exception) -> None:
+    assert sentences.sentence(error) is None
