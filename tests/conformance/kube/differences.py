@@ -31,20 +31,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
 )
 
-GAPS: tuple[Difference, ...] = (
-    Difference(
-        module="test_refused_all_the_same",
-        test="test_a_quantity_must_be_one",
-        targets=EMBEDDED,
-        reason="the form of quantities in built-in kinds is not checked",
-    ),
-    Difference(
-        module="test_refused_all_the_same",
-        test="test_a_lease_time_without_microseconds_is_refused",
-        targets=EMBEDDED,
-        reason="a time without microseconds is taken where they are due",
-    ),
-)
+GAPS: tuple[Difference, ...] = ()
 
 
 def reason(module: str, test: str, target: str) -> str:

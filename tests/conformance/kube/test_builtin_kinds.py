@@ -181,3 +181,24 @@ async def test_roles_and_accounts_are_kept(api: Api, namespace: str, unique: str
     created = await api.client.create(ROLE_BINDINGS, binding, namespace=namespace)
     assert (created["roleRef"], created["subjects"]) == (binding["roleRef"], binding["subjects"])
     await api.client.delete(CLUSTER_ROLES, unique)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("1.5Gi", "1536Mi"),
+        ("1024Mi", "1Gi"),
+        ("1000m", "1"),
+        (0.5, "500m"),
+        (2, "2"),
+        ("1e3", "1e3"),
+    ],
+)
+async def test_a_quantity_has_one_spelling(
+    api: Api, namespace: str, given: object, kept: str
+) -> None:
+    resources = {"requests": {"memory": given}}
+    containers = [{"name": "c", "image": "i", "resources": resources}]
+    body = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
+    created = await api.client.create(PODS, body, namespace=namespace)
+    assert created["spec"]["containers"][0]["resources"]["requests"] == {"memory": kept}

@@ -151,3 +151,13 @@ async def test_a_definition_says_what_it_was_given(api: Api) -> None:
     found = await api.client.get(DEFINITIONS, WIDGET_DEFINITION["metadata"]["name"])
     assert [version["name"] for version in found["spec"]["versions"]] == ["v1beta1", "v1"]
     assert found["status"]["acceptedNames"]["shortNames"] == ["wd"]
+
+
+async def test_the_group_of_a_definition_never_changes(api: Api) -> None:
+    gadgets, body = definition()
+    await api.client.create(DEFINITIONS, body)
+    await served(api, gadgets)
+    with pytest.raises(kube.Invalid, match=r"is invalid: spec\.group: .*: field is immutable$"):
+        await api.client.patch(
+            DEFINITIONS, body["metadata"]["name"], {"spec": {"group": "other.example"}}
+        )

@@ -94,6 +94,8 @@ async def test_a_table_has_the_columns_of_the_definition(api: Api, namespace: st
     table = (await api.call("GET", path, headers={"accept": TABLE})).body
     assert (table["kind"], table["apiVersion"]) == ("Table", "meta.k8s.io/v1")
     columns = [(column["name"], column["priority"]) for column in table["columnDefinitions"]]
+    descriptions = {column["name"]: column["description"] for column in table["columnDefinitions"]}
+    assert descriptions["Size"] == "How big it is."
     assert columns == [("Name", 0), ("Size", 0), ("Colour", 1), ("Age", 0)]
     (row,) = table["rows"]
     assert row["cells"][:2] == ["one", 7]

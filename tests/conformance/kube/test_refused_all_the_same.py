@@ -77,3 +77,39 @@ async def test_a_lease_time_that_is_no_time_is_refused(api: Api, namespace: str)
 
 async def test_a_lease_time_without_microseconds_is_refused(api: Api, namespace: str) -> None:
     await refuse_renewal(api, namespace, "2026-01-01T00:00:00Z")
+
+
+async def test_a_patch_cannot_give_another_uid(api: Api, namespace: str) -> None:
+    await api.client.create(CONFIG_MAPS, config_map(a="1"), namespace=namespace)
+    with pytest.raises(kube.Invalid, match=r"metadata\.uid: Invalid value: .*field is immutable"):
+        await api.client.patch(
+            CONFIG_MAPS, "one", {"metadata": {"uid": "other"}}, namespace=namespace
+        )
+
+
+async def test_a_deletion_says_once_what_becomes_of_dependents(api: Api, namespace: str) -> None:
+    await api.client.create(CONFIG_MAPS, config_map(a="1"), namespace=namespace)
+    options = {"orphanDependents": False, "propagationPolicy": "Background"}
+    path = CONFIG_MAPS.path(namespace=namespace, name="one")
+    code, reason, message = (await api.call("DELETE", path, options)).refusal
+    assert (code, reason) == (422, "Invalid")
+    assert "orphanDependents and deletionPropagation cannot be both set" in message
+
+
+async def test_a_subresource_that_a_kind_does_not_have_is_not_found(
+    api: Api, namespace: str
+) -> None:
+    path = f"{WIDGETS.path(namespace=namespace, name='one')}/scale"
+    code, reason, message = (await api.call("GET", path)).refusal
+    assert (code, reason) == (404, "NotFound")
+    assert message == 'widgets.conformance.lading.example "one" not found'
+
+
+async def test_a_name_that_is_too_long_or_dotted_is_refused(api: Api, unique: str) -> None:
+    for name, why in {
+        unique + "a" * 63: "must be no more than 63 characters",
+        f"{unique}.more": "must not contain dots",
+        "Not.Good": "a lowercase RFC 1123 label must consist of",
+    }.items():
+        with pytest.raises(kube.Invalid, match=why):
+            await api.client.create(NAMESPACES, {"metadata": {"name": name}})

@@ -144,3 +144,26 @@ async def test_duplicate_keys_in_an_applied_list_are_refused(api: Api, namespace
     with pytest.raises(kube.KubeError, match="duplicate entries for key") as caught:
         await apply_widget(api, namespace, "ann", parts=[{"name": "x"}, {"name": "x"}])
     assert caught.value.code == 500
+
+
+async def test_a_manager_who_changes_nothing_has_no_time(api: Api, namespace: str) -> None:
+    await apply(api, namespace, "ann", a="1")
+    agreed = await apply(api, namespace, "bob", a="1")
+    times = {each["manager"]: "time" in each for each in agreed["metadata"]["managedFields"]}
+    assert times == {"ann": True, "bob": False}
+
+
+async def test_an_apply_of_a_wrong_type_is_an_error_without_a_reason(
+    api: Api, namespace: str
+) -> None:
+    answer = await api.call(
+        "PATCH",
+        CONFIG_MAPS.path(namespace=namespace, name="one"),
+        {**in_namespace(config_map(), namespace), "data": {"a": 1}},
+        query={"fieldManager": "ann"},
+        headers={"content-type": "application/apply-patch+yaml"},
+    )
+    code, reason, message = answer.refusal
+    assert (code, reason) == (500, "")
+    assert message.startswith(f"failed to create typed patch object ({namespace}/one; /v1, ")
+    assert ".data.a: expected string" in message

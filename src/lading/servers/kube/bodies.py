@@ -15,7 +15,7 @@ from lading.servers.kube import status
 from lading.servers.kube.protobuf import decode as protobuf
 from lading.servers.kube.protobuf import wire
 from lading.servers.kube.resources import Resource
-from lading.servers.kube.schema import causes
+from lading.servers.kube.schema import causes, nodes, quantities
 from lading.servers.kube.schema.causes import Cause
 
 Document = dict[str, Any]
@@ -151,6 +151,10 @@ def cannot_be_decoded(resource: Resource, cause: Cause) -> status.ApiError:
     if "must be of type byte" in cause.message:
         position = next((at for at, each in enumerate(value) if each not in _BASE64), len(value))
         why = f"illegal base64 data at input byte {position}"
+    elif f"must be of type {nodes.QUANTITY}" in cause.message:
+        why = quantities.NOT_A_QUANTITY
+    elif f"must be of type {nodes.MICRO_TIME}" in cause.message:
+        why = f'parsing time "{value}": it is not in the form of RFC 3339 with microseconds'
     elif "must be of type date-time" in cause.message:
         why = f'parsing time "{value}": it is not in the form of RFC 3339'
     else:

@@ -37,6 +37,8 @@ def target(path: str, registry: Registry) -> Target:
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 else ""
     if subresource and subresource not in resource.subresources:
+        if resource.custom:
+            raise status.not_found(group=resource.group, plural=resource.plural, name=name)
         raise status.no_such_resource()
     return Target(resource=resource, namespace=namespace, name=name, subresource=subresource)
 

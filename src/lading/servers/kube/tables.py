@@ -52,6 +52,7 @@ def _column(declared: Document) -> Column:
         type=kind,
         format=declared.get("format", ""),
         priority=declared.get("priority", 0),
+        description=declared.get("description", ""),
         cell=cell,
     )
 
@@ -113,7 +114,7 @@ def table(
             "name": each.name,
             "type": each.type,
             "format": each.format,
-            "description": "",
+            "description": each.description,
             "priority": each.priority,
         }
         for each in columns

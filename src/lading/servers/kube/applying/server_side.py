@@ -15,7 +15,7 @@ from lading.servers.kube.applying import owners, paths, typed
 from lading.servers.kube.applying.errors import ApplyConflict, ApplyError, Conflict
 from lading.servers.kube.applying.owners import Manager, Owned, Owners
 from lading.servers.kube.applying.paths import Path, Paths
-from lading.servers.kube.schema import causes, structural, uniqueness
+from lading.servers.kube.schema import structural, uniqueness
 from lading.servers.kube.schema.causes import Reason
 from lading.servers.kube.schema.nodes import Document, Schema
 
@@ -27,6 +27,8 @@ _NEVER_OWNED: Paths = frozenset(
     | {("f:metadata", f"f:{name}") for name in _BOOKKEEPING.split()}
 )
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_KINDS = {"integer": "numeric (int or float)", "number": "numeric (int or float)", "object": "map"}
+"""Types in the words of structured merge, where they are others."""
 _KUBECTL = "kubectl"  # the one manager that migrates from client-side apply
 _BEFORE_FIRST_APPLY = "before-first-apply"
 
@@ -63,8 +65,8 @@ def apply(
         _raise_unless_migrating(schema, live or {}, conflicts, manager)
     known = _without_lost_fields(known, changes)
     known[who] = Owned(fields=mine, api_version=api_version, time=now)
-    if live is not None and before is not None and typed.same(base, merged):
-        known[who] = replace(known[who], time=before.time)
+    if live is not None and typed.same(base, merged):
+        known[who] = replace(known[who], time=before.time if before else "")
     if manager == _KUBECTL:
         merged = _with_last_applied(merged, applied)
     return owners.write(merged, known)
@@ -128,8 +130,8 @@ def _misfits(schema: Schema, applied: Document) -> Iterator[str]:
     yield from (f".{path}: field not declared in schema" for path in unknown)
     for cause in structural.validate(schema, applied):
         if cause.reason == Reason.TYPE_INVALID and cause.bad_value != "null":
-            value = causes.shown(cause.bad_value)
-            yield f".{cause.field}: expected a value of another type, got {value}"
+            wanted = cause.message.rpartition("must be of type ")[2].partition(":")[0]
+            yield f".{cause.field}: expected {_KINDS.get(wanted, wanted)}, got {cause.bad_value}"
     for cause in uniqueness.duplicates(schema, applied, ""):
         place = cause.field.rpartition("[")[0]
         yield f".{place}: duplicate entries for key {paths.shown_key(cause.bad_value)}"

@@ -18,6 +18,8 @@ from lading.servers.kube.schema import nodes
 from lading.servers.kube.schema.nodes import Schema
 
 _REFERENCE = "#/components/schemas/"
+_QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_MICRO_TIME = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime"
 _SCHEMA_PROPS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 
 
@@ -95,6 +97,8 @@ def _linked() -> dict[str, Schema]:
     for name, schema in definitions().items():
         linked[name].update(_link(schema, linked))
     _describe_schemas_in_schemas(linked)
+    linked[_QUANTITY]["format"] = nodes.QUANTITY
+    linked[_MICRO_TIME]["format"] = nodes.MICRO_TIME
     return linked
 
 

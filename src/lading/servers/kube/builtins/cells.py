@@ -54,6 +54,12 @@ def node_address(kind: str) -> Callable[[Document], str]:
     return address
 
 
+def node_kernel(node: Document) -> str:
+    kernel = dig(node, ["status", "nodeInfo", "kernelVersion"], ages.UNKNOWN)
+    architecture = dig(node, ["status", "nodeInfo", "architecture"], "")
+    return f"{kernel} ({architecture})" if architecture else str(kernel)
+
+
 def container_names(document: Document) -> str:
     return ",".join(str(each.get("name", "")) for each in _containers(document))
 

@@ -22,6 +22,7 @@ class Column:
     format: str = ""
     priority: int = 0
     """1 is shown only by `-o wide`."""
+    description: str = ""
     cell: Cell
 
 
@@ -101,7 +102,7 @@ _COLUMNS: dict[tuple[str, str], tuple[Column, ...]] = {
         _wide("Internal-IP", _now(cells.node_address("InternalIP"))),
         _wide("External-IP", _now(cells.node_address("ExternalIP"))),
         _wide("OS-Image", _at("status.nodeInfo.osImage", ages.UNKNOWN)),
-        _wide("Kernel-Version", _at("status.nodeInfo.kernelVersion", ages.UNKNOWN)),
+        _wide("Kernel-Version", _now(cells.node_kernel)),
         _wide("Container-Runtime", _at("status.nodeInfo.containerRuntimeVersion", ages.UNKNOWN)),
     ),
     ("", "Pod"): (

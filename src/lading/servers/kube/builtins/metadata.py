@@ -20,7 +20,8 @@ _CORE_GROUPS = ("", "apps", "batch")
 
 
 def _namespace_name(name: str) -> list[str]:
-    return ["must not contain dots"] if "." in name else names.dns_1123_label(name)
+    is_subdomain = "." in name and not names.dns_1123_subdomain(name)
+    return ["must not contain dots"] if is_subdomain else names.dns_1123_label(name)
 
 
 NameRule = Callable[[str], list[str]]

@@ -3,13 +3,18 @@
 from typing import Any
 
 from lading.servers.kube.merge.errors import PatchError, refuse_deep_nesting
+from lading.servers.kube.schema import validation
 from lading.servers.kube.schema.nodes import Document
 
 
 def apply(document: Document, patch: Any) -> Document:
     """Returns the patched document; a patch that is not an object cannot make one."""
     if not isinstance(patch, dict):
-        raise PatchError("error decoding patch: a merge patch must be a JSON object")
+        found = validation.type_name(patch)
+        raise PatchError(
+            f"error decoding patch: json: cannot unmarshal {found} into Go value of type "
+            "map[string]interface {}"
+        )
     refuse_deep_nesting(patch)
     return _merge(document, patch)
 

@@ -1,13 +1,13 @@
 """Fills in the defaults of a structural schema, as the API server does on every read and write.
 
 A default stands for an absent field and for a null where null is not allowed; a null that has
-no default and is not allowed is dropped.
+no default and is not allowed is dropped. On the way a quantity gets its one spelling.
 """
 
 import copy
 from typing import Any
 
-from lading.servers.kube.schema import nodes
+from lading.servers.kube.schema import nodes, quantities
 from lading.servers.kube.schema.nodes import Document, Schema
 
 
@@ -23,6 +23,8 @@ def _default(schema: Schema, value: Any) -> Any:
         case list() if "items" in schema:
             inner = schema["items"]
             return [_default(inner, _unless_null(inner, item)) for item in value]
+        case str() | int() | float() if schema.get("format") == nodes.QUANTITY:
+            return quantities.canonical(value)
         case _:
             return value
 

@@ -18,18 +18,21 @@ _IMMUTABLE = ("group", "scope")
 def problems(definition: Document, old: Document | None) -> list[Cause]:
     """Everything that keeps the definition from being served; empty when it is acceptable."""
     spec = definition.get("spec") or {}
-    found = [*_identity(definition, spec), *_names(spec), *_versions(spec), *_conversion(spec)]
-    if old is not None:
-        found += _changes(spec, old.get("spec") or {})
-    return found
+    found = [*_identity(spec), *_names(spec), *_versions(spec), *_conversion(spec)]
+    if old is None:
+        return [*_own_name(definition, spec), *found]
+    return [*found, *_changes(spec, old.get("spec") or {})]
 
 
-def _identity(definition: Document, spec: Document) -> Iterator[Cause]:
+def _own_name(definition: Document, spec: Document) -> Iterator[Cause]:
     name = (definition.get("metadata") or {}).get("name", "")
-    group, scope = spec.get("group", ""), spec.get("scope", "")
-    if name != f"{(spec.get('names') or {}).get('plural', '')}.{group}":
+    if name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
         detail = 'must be spec.names.plural+"."+spec.group'
         yield causes.invalid("metadata.name", name, detail)
+
+
+def _identity(spec: Document) -> Iterator[Cause]:
+    group, scope = spec.get("group", ""), spec.get("scope", "")
     if not group:
         yield causes.required("spec.group")
     else:

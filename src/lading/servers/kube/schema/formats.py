@@ -13,12 +13,14 @@ from urllib import parse
 
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
+from lading.servers.kube.schema import nodes, quantities
 
 _UUID = r"[0-9a-f]{8}-?[0-9a-f]{4}-?%s[0-9a-f]{3}-?%s[0-9a-f]{3}-?[0-9a-f]{12}"
 _SHORT_NAME = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _DATE_TIME = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:?\d\d)?", re.ASCII
 )
+_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _SCALA_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-zµ]+)")
 
 
@@ -54,6 +56,10 @@ def _is_date_time(text: str) -> bool:
     )
 
 
+def _is_micro_time(text: str) -> bool:
+    return _MICRO_TIME.fullmatch(text) is not None and _is_date_time(text)
+
+
 def _is_duration(text: str) -> bool:
     return _parses(durations.parse, Malformed)(text) or _SCALA_DURATION.fullmatch(text) is not None
 
@@ -85,6 +91,8 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "ipv6": _parses(ipaddress.IPv6Address, ValueError),
     "k8slongname": _matches_case(rf"(?=.{{1,253}}\Z){_SHORT_NAME}(?:\.{_SHORT_NAME})*"),
     "k8sshortname": _matches_case(rf"(?=.{{1,63}}\Z){_SHORT_NAME}"),
+    nodes.MICRO_TIME.replace("-", ""): _is_micro_time,
+    nodes.QUANTITY.replace("-", ""): quantities.is_quantity,
     "mac": _matches(r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}(?:(?:[:-][0-9a-f]{2}){2})?"),
     "uri": _is_uri,
     "uuid": _matches(_UUID % ("[0-9a-f]", "[0-9a-f]")),

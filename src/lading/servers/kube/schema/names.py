@@ -44,7 +44,8 @@ _NOT_A_LABEL_VALUE = (
 
 
 def dns_1123_label(text: str) -> list[str]:
-    return _too_long(text, DNS_LABEL_CHARACTERS_MAX) + _unless(_DNS_1123_LABEL, text, _NOT_A_LABEL)
+    wrong = _unless(_DNS_1123_LABEL, text, _NOT_A_LABEL)
+    return _too_long(text, DNS_LABEL_CHARACTERS_MAX, unit="characters") + wrong
 
 
 def dns_1123_subdomain(text: str) -> list[str]:
@@ -54,7 +55,7 @@ def dns_1123_subdomain(text: str) -> list[str]:
 
 def dns_1035_label(text: str) -> list[str]:
     wrong = _unless(_DNS_1035_LABEL, text, _NOT_A_DNS_1035_LABEL)
-    return _too_long(text, DNS_LABEL_CHARACTERS_MAX) + wrong
+    return _too_long(text, DNS_LABEL_CHARACTERS_MAX, unit="characters") + wrong
 
 
 def path_segment(text: str) -> list[str]:

@@ -14,6 +14,10 @@ EMPTY: Schema = {}
 EMPTY_IS_ABSENT = "x-empty-is-absent"
 """Marks a text of a built-in kind with a fixed set of values: empty means that none is given."""
 
+QUANTITY = "x-quantity"
+MICRO_TIME = "x-micro-time"
+"""Formats of texts in built-in kinds that OpenAPI does not tell apart from others."""
+
 
 def properties(schema: Schema) -> dict[str, Schema]:
     return schema.get("properties") or EMPTY

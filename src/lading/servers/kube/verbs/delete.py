@@ -65,7 +65,11 @@ def _deletion(call: Call) -> Deletion:
     preconditions = options.get("preconditions") or {}
     policy = options.get("propagationPolicy") or call.query.get("propagationPolicy", "")
     orphan = options.get("orphanDependents")
-    if orphan is not None and not policy:
+    if orphan is not None and policy:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        cause = causes.invalid("propagationPolicy", policy, detail)
+        raise status.invalid_options(_OPTIONS, [cause])
+    if orphan is not None:
         policy = "Orphan" if orphan else "Background"
     if policy and policy not in deleting.POLICIES:
         supported = ("Foreground", "Background", "Orphan", "nil")

@@ -122,7 +122,7 @@ def _check_match(version: str, match: str, token: str) -> None:
     elif match not in _MATCHES:
         cause = causes.not_supported(field, match, _MATCHES)
     elif match == "Exact" and version == "0":
-        cause = causes.forbidden(field, f'{field} "Exact" is forbidden for resourceVersion "0"')
+        cause = causes.forbidden(field, f'{field} "exact" is forbidden for resourceVersion "0"')
     else:
         return
     raise status.invalid_options("ListOptions", [cause])

@@ -29,12 +29,10 @@ def patch(state: State, call: Call) -> Response:
     options = requests.write_options(call, "PatchOptions")
     if media_type == _APPLY:
         return _apply(state, call, options)
-    if "force" in call.query:
-        cause = causes.forbidden("force", "may not be specified for non-apply patch")
-        raise status.invalid_options("PatchOptions", [cause])
     _refuse_force(call)
     old = get.existing(state, call)
     patched = _patched(call, media_type, old)
+    _refuse_another_identity(call, old, patched)
     try:
         known = fields.known(call, options, bodies.of_kind(patched, call.resource))
         metadata.check_place(call, known)
@@ -47,6 +45,17 @@ def _refuse_force(call: Call) -> None:
     if "force" in call.query:
         cause = causes.forbidden("force", "may not be specified for non-apply patch")
         raise status.invalid_options("PatchOptions", [cause])
+
+
+def _refuse_another_identity(call: Call, old: Document, patched: Document) -> None:
+    """An update with another uid has met another object; a patch with one is only wrong."""
+    given = patched.get("metadata")
+    uid = given.get("uid", "") if isinstance(given, dict) else ""
+    if uid not in ("", old["metadata"]["uid"]):
+        resource, cause = call.resource, causes.invalid("metadata.uid", uid, "field is immutable")
+        raise status.invalid(
+            group=resource.group, kind=resource.kind, name=call.target.name, found=[cause]
+        )
 
 
 def _blamed_on_patch(error: status.ApiError, patched: Document) -> status.ApiError:
@@ -143,5 +152,5 @@ def _merged(
     except ApplyConflict as error:
         raise status.apply_conflict(error.message, error.causes) from None
     except ApplyError as error:
-        reason = "BadRequest" if error.code == 400 else "InternalError"
+        reason = "BadRequest" if error.code == 400 else ""
         raise status.ApiError(code=error.code, reason=reason, message=error.message) from None

@@ -6,6 +6,7 @@ from typing import Any
 
 from lading.kernel import quantities
 from lading.kernel.errors import Malformed
+from lading.servers.kube.schema import quantities as spelling
 from lading.servers.kube.schema.cel.declare import function, method, named, tagged
 
 QUANTITY = "quantity"
@@ -14,16 +15,13 @@ _SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?",
     re.ASCII,
 )
-_NOT_A_QUANTITY = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
 _INTEGER_MAX = 2**63
 
 
 def functions() -> list[Any]:
     return [
         named("quantity", function("s>d", _quantity)),
-        named("isQuantity", function("s>b", _is_quantity)),
+        named("isQuantity", function("s>b", spelling.is_quantity)),
         named("semver", function("s>d", _semver)),
         named("isSemver", function("s>b", lambda text: _SEMVER.fullmatch(text) is not None)),
         named("sign", method("d>i", lambda value: _compare(value, _tagged(Decimal(0))))),
@@ -45,15 +43,7 @@ def _quantity(text: str) -> dict[str, str]:
     try:
         return _tagged(quantities.parse(text))
     except Malformed as error:
-        raise ValueError(_NOT_A_QUANTITY) from error
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        quantities.parse(text)
-    except Malformed:
-        return False
-    return True
+        raise ValueError(spelling.NOT_A_QUANTITY) from error
 
 
 def _tagged(number: Decimal) -> dict[str, str]:
