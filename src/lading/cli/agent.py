@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +16,9 @@ from lading.cli.process import Process, process_options
 from lading.kernel import durations, feature_gates
 from lading.kernel.feature_gates import Gate
 from lading.pinned_images.node.types import Settings
+from lading.runtime_images import gate
+from lading.runtime_images.census import Census
+from lading.runtime_images.metrics import ImageMetrics
 from lading.wiring import agent, host
 from lading.wiring.host import Host
 from lading.wiring.registries import CredentialPlugins
@@ -145,7 +148,13 @@ async def _run(wanted: _Options, target: Target, process: Process) -> None:
             chance=random.SystemRandom(),
         ) as made,
     ):
-        await process.run(made, pages={PROGRESS_PATH: made.reconciler.progress})
+        census = Census(
+            runtime=gate.gated(parts.runtime.cri, wanted.gates),
+            clock=clock,
+            metrics=ImageMetrics(process.metrics.registry),
+        )
+        runtime = replace(made, support=(*made.support, census))
+        await process.run(runtime, pages={PROGRESS_PATH: made.reconciler.progress})
 
 
 async def _cleanup(place: Host) -> None:

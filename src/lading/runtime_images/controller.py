@@ -33,7 +33,7 @@ class Collector:
             try:
                 await self.collect()
             except Transient:
-                self.metrics.collections_failed.inc()
+                self.metrics.looks_failed.inc()
             await self.clock.sleep(PERIOD_SECONDS)
 
     async def collect(self) -> tuple[Removal, ...]:

@@ -16,9 +16,9 @@ class ImageMetrics:
             ("runtime_handler",),
             registry=registry,
         )
-        self.collections_failed = Counter(
-            "lading_image_collections_failed",
-            "Rounds of image garbage collection in which the runtime did not answer.",
+        self.looks_failed = Counter(
+            "lading_image_looks_failed",
+            "Looks at the images in which the runtime did not answer.",
             registry=registry,
         )
 

@@ -22,13 +22,15 @@ CALL_TIMEOUT_SECONDS = 120.0  # kubelet's runtimeRequestTimeout
 STATUS_CALLS_IN_FLIGHT_MAX = 16
 RECONNECT_MILLISECONDS_MIN = 100
 RECONNECT_MILLISECONDS_MAX = 2000
+CONNECT_MILLISECONDS_MAX = 10_000  # a busy node may be slow to accept
 
 CHANNEL_OPTIONS = (
     *rpc.MESSAGE_OPTIONS,
     # Without it the authority is the escaped path of the socket, which strict servers refuse.
     ("grpc.default_authority", "localhost"),
     ("grpc.initial_reconnect_backoff_ms", RECONNECT_MILLISECONDS_MIN),
-    ("grpc.min_reconnect_backoff_ms", RECONNECT_MILLISECONDS_MIN),
+    # In spite of its name this is how long one attempt may take, not how soon the next begins.
+    ("grpc.min_reconnect_backoff_ms", CONNECT_MILLISECONDS_MAX),
     ("grpc.max_reconnect_backoff_ms", RECONNECT_MILLISECONDS_MAX),
     # Two clients in one process must not share a connection that one of them closes.
     ("grpc.use_local_subchannel_pool", 1),

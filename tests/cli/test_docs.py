@@ -1,0 +1,53 @@
+"""docs/commands.md names every command and option, and nothing that is not there."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from lading.cli.main import lading_command
+
+PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+
+
+def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    context = click.Context(command)
+    for inner_name in command.list_commands(context):
+        inner = command.get_command(context, inner_name)
+        assert inner is not None
+        yield from commands(inner, f"{name} {inner_name}")
+
+
+COMMANDS = dict(commands(lading_command, "lading"))
+
+
+def sections() -> dict[str, str]:
+    """The text below each heading, by the heading as a link names it."""
+    _, *found = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    split = (section.partition("\n") for section in found)
+    return {heading.lower().replace(" ", "-"): text for heading, _, text in split}
+
+
+def documented(name: str) -> set[str]:
+    """The options in the tables of the command's section and of the shared ones it names."""
+    page = sections()
+    own = page[name.replace(" ", "-")]
+    shared = [page[anchor] for anchor in re.findall(r"\[[^]]* options\]\(#([a-z-]+)\)", own)]
+    cells = re.findall(r"^\| (`-[^|]*) \|", "\n".join((own, *shared)), flags=re.MULTILINE)
+    return {option for cell in cells for option in re.findall(r"(?<=`)--?[a-zA-Z-]+", cell)}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_documented_with_all_its_options_and_no_other(name: str) -> None:
+    options = (one for one in COMMANDS[name].params if isinstance(one, click.Option))
+    assert documented(name) == {text for option in options for text in option.opts}
+
+
+def test_no_section_is_about_a_command_that_is_gone() -> None:
+    written = {heading for heading in sections() if heading.startswith("lading-")}
+    assert written == {name.replace(" ", "-") for name in COMMANDS}
