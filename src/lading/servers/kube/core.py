@@ -31,7 +31,7 @@ from lading.servers.kube.requests import Call
 from lading.servers.kube.resources import Registry
 from lading.servers.kube.state import State, read
 from lading.servers.kube.storage.types import Change, Storage
-from lading.servers.kube.verbs import create, delete, get, lists, patch, update, watch
+from lading.servers.kube.verbs import create, delete, get, lists, patch, review, update, watch
 from lading.servers.kube.wakeups import Wakeups
 
 _log = logging.getLogger(__name__)
@@ -99,6 +99,10 @@ class Core:
     def _dispatch(self, method: str, call: Call) -> Response:
         state, one = self._state, bool(call.target.name)
         match method, one:
+            case "POST", False if call.resource.is_review:
+                return review.review(state, call)
+            case _ if call.resource.is_review:
+                raise status.method_not_allowed()
             case "GET", _ if call.flag("watch"):
                 return watch.watch(state, self._wakeups, call)
             case "GET", True:

@@ -155,6 +155,9 @@ def _paths(resource: Resource) -> Iterator[tuple[str, Document]]:
     root = _root(resource.group, resource.version)
     scope = "/namespaces/{namespace}" if resource.namespaced else ""
     collection = f"{root}{scope}/{resource.plural}"
+    if resource.is_review:
+        yield collection, {"post": _operation(resource, "post")}
+        return
     if resource.namespaced:
         yield f"{root}/{resource.plural}", {"get": _operation(resource, "list")}
     yield (

@@ -32,7 +32,8 @@ class Pages:
             case "livez" | "healthz" | "readyz", []:
                 return Response(status=200, headers={"content-type": "text/plain"}, body=b"ok")
             case "version", []:
-                return _json(_version())
+                version = msgspec.json.format(msgspec.json.encode(_version()), indent=2)
+                return Response(status=200, headers={"content-type": answers.JSON}, body=version)
             case "openapi", _:
                 wanted = _wants_protobuf(request.headers.get("accept", ""))
                 return self._kept(request.path, wanted)
@@ -105,6 +106,10 @@ def _version() -> Document:
     return {
         "major": major,
         "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
         "gitVersion": f"v{full.removeprefix('v')}",
         "gitCommit": "",
         "gitTreeState": "clean",

@@ -88,6 +88,11 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
+    def is_review(self) -> bool:
+        """A question that is answered, and never stored."""
+        return self.verbs == ("create",)
+
+    @property
     def has_status(self) -> bool:
         return "status" in self.subresources
 

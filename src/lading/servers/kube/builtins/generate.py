@@ -30,6 +30,8 @@ _WANTED = {
     ),
     ("apiextensions.k8s.io", "v1"): "CustomResourceDefinition",
     ("apps", "v1"): "DaemonSet Deployment",
+    ("authentication.k8s.io", "v1"): "SelfSubjectReview",
+    ("authorization.k8s.io", "v1"): "SelfSubjectAccessReview SelfSubjectRulesReview",
     ("batch", "v1"): "CronJob Job",
     ("coordination.k8s.io", "v1"): "Lease",
     ("events.k8s.io", "v1"): "Event",
