@@ -2,10 +2,7 @@
 
 import asyncio
 import contextlib
-import os
 import pathlib
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -21,10 +18,10 @@ from lading.servers.registry import server as registry_server
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
 from tests.conformance.cri import targets
+from tests.real import suites
 from tests.real.bed import registry, runtime
 from tests.real.setup import binaries
 
-SUITE = pathlib.Path(__file__).parent.parent / "conformance" / "cri"
 SUITE_SECONDS_MAX = 240
 CRITEST_SECONDS_MAX = 120
 CRITEST_FOCUS = "Image Manager|Image Consistency"
@@ -60,14 +57,7 @@ def test_the_suite_passes_but_for_the_known_differences(
         targets.REGISTRY_VARIABLE: registry_3_1.host,
         targets.CRIO_DROP_INS_VARIABLE: str(running.conf_dir),
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--tb=short", SUITE],
-        env=os.environ | settings,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
+    suites.check("cri", settings)
 
 
 @pytest.mark.components("cri-tools")

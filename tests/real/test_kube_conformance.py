@@ -1,16 +1,11 @@
 """The suite of Kubernetes API behaviours on a real kube-apiserver with its controllers."""
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import pytest
 
 from tests.conformance.kube import targets
+from tests.real import suites
 from tests.real.bed import api_server, control_plane, sandbox
 
-SUITE = pathlib.Path(__file__).parent.parent / "conformance" / "kube"
 SUITE_SECONDS_MAX = 300
 
 
@@ -24,11 +19,4 @@ def test_the_suite_passes_but_for_the_known_differences() -> None:
             targets.KUBECONFIG_VARIABLE: str(server.kubeconfig_path),
             targets.ETCD_VARIABLE: server.etcd_url,
         }
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "--tb=short", SUITE],
-            env=os.environ | settings,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stdout
+        suites.check("kube", settings)

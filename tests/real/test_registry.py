@@ -1,10 +1,7 @@
 """Our registry and client beside real ones: one suite, one data folder, one copying tool."""
 
 import asyncio
-import os
 import pathlib
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -18,10 +15,10 @@ from lading.servers.registry import server
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
 from tests.conformance.registry import targets
+from tests.real import suites
 from tests.real.bed import registry
 from tests.real.setup import binaries
 
-SUITE = pathlib.Path(__file__).parent.parent / "conformance" / "registry"
 SUITE_SECONDS_MAX = 120
 IMAGE = sample_images.index(
     [sample_images.image([{"a": b"x" * 30_000}, {"b": b"y"}]), sample_images.image([{"c": b"z"}])]
@@ -34,14 +31,7 @@ IMAGE = sample_images.index(
 def test_the_suite_passes_but_for_the_known_differences(version: str) -> None:
     with registry.registry(version) as real:
         settings = {targets.VARIABLE: f"distribution-{version}={real.url}"}
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "--tb=short", SUITE],
-            env=os.environ | settings,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stdout
+        suites.check("registry", settings)
 
 
 @pytest.mark.components("registry")

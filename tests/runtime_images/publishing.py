@@ -1,6 +1,5 @@
 """Puts small images of several platforms into a registry, over the port that clients use."""
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,8 +25,3 @@ class Publisher:
         reference = references.parse(tag)
         await sample_images.push(self.registry, reference, sample_images.index(images))
         return tag
-
-
-def noise(name: str, *, size_bytes: int) -> bytes:
-    """The same for the same name, and no smaller when compressed."""
-    return random.Random(name).randbytes(size_bytes)

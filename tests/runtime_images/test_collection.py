@@ -15,8 +15,8 @@ from lading.runtime_images.apply import Outcome, Removal
 from lading.runtime_images.controller import PERIOD_SECONDS, Collector
 from lading.runtime_images.metrics import ImageMetrics
 from lading.runtime_images.types import Policy, RemovalPlan, Resolution
+from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
-from tests.runtime_images.publishing import noise
 
 LAYER_BYTES = 100_000
 CAPACITY_BYTES = 1_000_000
@@ -57,7 +57,7 @@ async def crowd(stand: Stand) -> Crowd:
 
 async def published(stand: Stand, name: str, *platforms: str) -> str:
     contents = {
-        platform: [noise(f"{name} {platform}", size_bytes=LAYER_BYTES)]
+        platform: [sample_images.noise(f"{name} {platform}", size_bytes=LAYER_BYTES)]
         for platform in platforms or ("linux/amd64",)
     }
     return await stand.publisher.index(name, contents)
@@ -151,7 +151,7 @@ async def test_collecting_for_one_handler_leaves_the_same_tag_of_another(stand: 
 
 
 async def test_shared_layers_are_known_on_the_embedded_runtime(stand: Stand) -> None:
-    shared = noise("shared", size_bytes=LAYER_BYTES)
+    shared = sample_images.noise("shared", size_bytes=LAYER_BYTES)
     for name in ("one:1", "two:1"):
         layers = {"linux/amd64": [shared, name.encode()]}
         await stand.runtime.pull(ImageSpec(image=await stand.publisher.index(name, layers)))

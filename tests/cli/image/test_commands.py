@@ -19,11 +19,10 @@ from lading.servers.registry.access import Passwords
 from lading.standalone import api_server, sample_images
 from tests.cli.image.conftest import GATE, Run
 from tests.runtime_images.conftest import Stand
-from tests.runtime_images.publishing import noise
 
 LAYERS = {
-    "linux/amd64": [noise("host", size_bytes=100_000)],
-    "linux/arm64": [noise("guest", size_bytes=2_000_000)],
+    "linux/amd64": [sample_images.noise("host", size_bytes=100_000)],
+    "linux/arm64": [sample_images.noise("guest", size_bytes=2_000_000)],
 }
 AT_ONCE = ("--all", "--minimum-age", "0s")
 
@@ -60,8 +59,8 @@ def declare_in_use(stand: Stand, image_id: str) -> None:
 async def test_ls_shows_a_line_for_each_tag_and_runtime_class(run: Run, tag: str) -> None:
     assert (await run("ls")).output == golden("""
         IMAGE                      TAG   IMAGE ID        SIZE    RUNTIME CLASS
-        registry.local/team/app   1     68e7350cd7ffe   101kB   <default>
-        registry.local/team/app   1     0b596b6db57ef   2MB     handler:arm
+        registry.local/team/app   1     33eac18b1ca64   101kB   <default>
+        registry.local/team/app   1     455a1a2efccc6   2MB     handler:arm
     """)
 
 
@@ -75,13 +74,13 @@ async def test_ls_shows_digests_pins_and_whole_ids_when_asked(
         "IMAGE": "registry.local/team/app",
         "TAG": "1",
         "DIGEST": digest.removeprefix("sha256:")[:13],
-        "IMAGE ID": "0b596b6db57ef",
+        "IMAGE ID": "455a1a2efccc6",
         "SIZE": "2MB",
         "PINNED": "false",
         "RUNTIME CLASS": "handler:arm",
     }
     whole = await run("ls", "-q", "--runtime", "handler:arm")
-    assert whole.output.startswith("sha256:0b596b6db57ef")
+    assert whole.output.startswith("sha256:455a1a2efccc6")
     assert whole.output.strip() in (await run("ls", "--no-trunc")).output
 
 
@@ -112,7 +111,7 @@ async def test_pull_brings_the_image_of_the_runtime_class(run: Run, stand: Stand
     tag = await stand.publisher.index("team/app:1", LAYERS)
     pulled = await run("pull", tag, "--runtime", "handler:arm")
     assert pulled.code == 0
-    assert pulled.output.startswith("Image is up to date for sha256:0b596b6db57ef")
+    assert pulled.output.startswith("Image is up to date for sha256:455a1a2efccc6")
     assert await handlers(stand) == ["arm"]
 
 
@@ -125,7 +124,7 @@ async def test_a_runtime_class_of_the_cluster_may_be_named(
         named = ("--kubeconfig", str(api.kubeconfig), "--runtime")
         shown = await run("ls", "-q", *named, "arm-guests")
         missing = await run("ls", "-q", *named, "kata")
-    assert shown.output.startswith("sha256:0b596b6db57ef")
+    assert shown.output.startswith("sha256:455a1a2efccc6")
     assert (missing.code, missing.output) == (1, "")
     assert "no RuntimeClass 'kata'" in missing.errors
 
