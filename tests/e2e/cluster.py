@@ -66,6 +66,10 @@ class ClusterUnderTest:
         reference = references.parse(f"{self.door.host}/{name}:1")
         return str(await sample_images.push(self.registry, reference, sample))
 
+    def absent_image(self) -> str:
+        """A reference that the registry does not know."""
+        return f"{self.door.host}/absent@sha256:{'0' * 64}"
+
     async def make_set(
         self, name: str, *images: str, node_labels: Mapping[str, str] | None = None
     ) -> None:

@@ -27,7 +27,6 @@ from tests.e2e.cluster import POOL, ClusterUnderTest, NodeUnderTest
 CRASHES = 3
 ROUNDS = 3
 LABEL = "lading.dev/end-to-end"
-ABSENT_DIGEST = f"sha256:{'0' * 64}"
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -42,9 +41,7 @@ class PinnedImageScenarios:
             assert await node.pinned() >= images
             assert set((await node.owners()).values()) == {("preload",)}
         await until_set_is_ready(cluster, "preload")
-        await waiting.until(
-            lambda: pool_counts_agree(cluster), "the pool counts every node as updated"
-        )
+        await until_pool_is_done(cluster)
         await waiting.until(lambda: has_event(cluster, "Pinned"), "an event says that it is pinned")
 
     async def test_an_edited_set_keeps_its_old_pins_until_the_new_ones_are_complete(
@@ -53,15 +50,15 @@ class PinnedImageScenarios:
         old, new = await cluster.push("edit/old"), await cluster.push("edit/new")
         await cluster.make_set("edited", old)
         await cluster.until_done("edited")
-        await cluster.door.shut()
-        await cluster.edit_set("edited", new)
+        absent = cluster.absent_image()
+        await cluster.edit_set("edited", new, absent)
         for node in cluster.nodes:
-            await until_a_pull_failed(node)
+            await until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=absent)
             entry = await cluster.said_about(node, "edited")
             assert (entry.current_generation, entry.desired_generation) == (1, 2)
             assert old in await node.pinned()
-        await cluster.door.open()
-        await cluster.until_done("edited", generation=2)
+        await cluster.edit_set("edited", new)
+        await cluster.until_done("edited", generation=3)
         for node in cluster.nodes:
             assert new in await node.pinned()
             await cluster.until_unpinned(node, {old})
@@ -103,7 +100,7 @@ class PinnedImageScenarios:
         self, cluster: ClusterUnderTest
     ) -> None:
         good = await cluster.push("healing")
-        absent = f"{cluster.door.host}/absent@{ABSENT_DIGEST}"
+        absent = cluster.absent_image()
         await cluster.make_set("healing", good, absent)
         await cluster.make_set("bystander", good)
         for node in cluster.nodes:
@@ -226,6 +223,7 @@ class PinnedImageScenarios:
         await cluster.make_set("steady", image)
         await cluster.until_done("steady")
         await until_set_is_ready(cluster, "steady")
+        await until_pool_is_done(cluster)
         node = cluster.nodes[0]
         before = await revisions(cluster)
         connections = cluster.door.passed_count
@@ -267,12 +265,16 @@ async def until_set_is_ready(cluster: ClusterUnderTest, name: str) -> None:
     await waiting.until(is_ready, f"set {name} is Ready")
 
 
-async def pool_counts_agree(cluster: ClusterUnderTest) -> bool:
-    pool = await cluster.kube.get(MACHINE_CONFIG_POOLS, POOL)
-    counts = pool.status.pool_synchronizers_status
-    return [(one.machine_count, one.updated_machine_count) for one in counts] == [
-        (len(cluster.nodes), len(cluster.nodes))
-    ]
+async def until_pool_is_done(cluster: ClusterUnderTest) -> None:
+    async def is_done() -> bool:
+        pool = await cluster.kube.get(MACHINE_CONFIG_POOLS, POOL)
+        generation, machines = pool.metadata.generation, len(cluster.nodes)
+        return [
+            (one.observed_generation, one.machine_count, one.updated_machine_count)
+            for one in pool.status.pool_synchronizers_status
+        ] == [(generation, machines, machines)]
+
+    await waiting.until(is_done, f"pool {POOL} counts every machine as done")
 
 
 async def has_event(cluster: ClusterUnderTest, reason: str) -> bool:

@@ -268,6 +268,28 @@ def test_mere_progress_is_written_at_most_every_thirty_seconds() -> None:
     assert only(late, WriteSetStatus).status.ready_node_count == 1
 
 
+def test_that_all_machines_of_a_pool_are_done_is_written_at_once() -> None:
+    nodes, sets = (node("a"), node("b")), (image_set(),)
+
+    def world(found: MachineConfigPool, *done: str, written: bool) -> World:
+        return World(
+            nodes=nodes,
+            pools=(found,),
+            sets=sets,
+            machine_config_nodes=tuple(said(name, holds={"s": 1}) for name in done),
+            written_at=NOW if written else None,
+        )
+
+    before = pool(sets=("s",), managed=applied("s"))
+    first = only(plan.plan_pool("worker", world(before, written=False), NOW), WritePoolStatus)
+    written = msgspec.structs.replace(before, status=first.status)
+    soon = NOW + timedelta(seconds=5)
+    assert plan.plan_pool("worker", world(written, "a", written=True), soon).actions == ()
+    done = plan.plan_pool("worker", world(written, "a", "b", written=True), soon)
+    (counts,) = only(done, WritePoolStatus).status.pool_synchronizers_status
+    assert counts.updated_machine_count == 2
+
+
 def test_nothing_is_written_when_nothing_changed() -> None:
     nodes, sets = (node("a"),), (image_set(),)
     pools = (pool(sets=("s",), managed=applied("s")),)

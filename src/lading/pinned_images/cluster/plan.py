@@ -3,7 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
+from lading.api.machineconfiguration.machine_config_pool import (
+    MachineConfigPool,
+    MachineConfigPoolStatus,
+)
 from lading.kernel.conditions import Condition
 from lading.kernel.planning import Plan
 from lading.pinned_images import rules as membership
@@ -73,7 +76,7 @@ def plan_pool(name: str, world: World, now: datetime) -> Plan:
         because="the sets whose labels the pool selects changed",
     )
     status = report.pool_status(pool, world, now)
-    due = _due_at(pool.status.conditions, status.conditions, world)
+    due = _due_at(_pool_state(pool.status), _pool_state(status), world)
     changed = status != pool.status
     write = WritePoolStatus(pool=name, status=status, because="nodes of the pool changed")
     return Plan(
@@ -105,21 +108,31 @@ def plan_set(name: str, world: World, now: datetime) -> Plan:
     status = report.set_status(image_set, world, now)
     if status == image_set.status:
         return Plan()
-    due = _due_at(image_set.status.conditions, status.conditions, world)
+    due = _due_at(_states(image_set.status.conditions), _states(status.conditions), world)
     if due is not None and due > now:
         return Plan(recheck_at=due)
     write = WriteSetStatus(image_set=name, status=status, because="nodes of the set changed")
     return Plan(actions=(write,))
 
 
-def _due_at(
-    before: tuple[Condition, ...], after: tuple[Condition, ...], world: World
-) -> datetime | None:
+State = tuple[object, ...]
+"""What is written at once when it changes; everything else in a status is mere progress."""
+
+
+def _due_at(before: State, after: State, world: World) -> datetime | None:
     """When mere progress may be written; None when it need not wait."""
-    if world.written_at is None or _states(before) != _states(after):
+    if world.written_at is None or before != after:
         return None
     return world.written_at + STATUS_INTERVAL_MIN
 
 
-def _states(found: tuple[Condition, ...]) -> list[tuple[str, str, str]]:
-    return [(one.type, one.status.value, one.reason) for one in found]
+def _states(found: tuple[Condition, ...]) -> State:
+    return tuple((one.type, one.status.value, one.reason) for one in found)
+
+
+def _pool_state(status: MachineConfigPoolStatus) -> State:
+    """Whether all machines are done is a state too: nobody shall wait for that."""
+    are_done = tuple(
+        one.updated_machine_count == one.machine_count for one in status.pool_synchronizers_status
+    )
+    return (*_states(status.conditions), are_done)
