@@ -297,8 +297,8 @@ async def test_prune_without_yes_shows_the_plan_and_changes_nothing(
     shown = await run("prune", *AT_ONCE)
     assert shown.output == golden("""
         IMAGE                        RUNTIME CLASS   DECISION   FREES   REASON   BECAUSE
-        registry.local/team/app:1   handler:arm     remove     2MB     Unused   nobody uses it
         registry.local/team/app:1   <default>       remove     100kB   Unused   nobody uses it
+        registry.local/team/app:1   handler:arm     remove     2MB     Unused   nobody uses it
     """)
     assert "2 to remove, which frees 2.1MB; add --yes to do it" in shown.errors
     assert await handlers(stand) == ["", "arm"]

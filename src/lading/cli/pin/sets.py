@@ -16,8 +16,9 @@ def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
     found = []
     for source in (source for file in files for source in documents.read(file)):
         where = f"{source.file}:{source.line(())}"
-        if source.content.get("kind") != PINNED_IMAGE_SETS.kind:
-            raise UnreadableDocument(f"{where}: expected a {PINNED_IMAGE_SETS.kind}")
+        kind = source.content.get("kind")
+        if kind != PINNED_IMAGE_SETS.kind:
+            raise UnreadableDocument(f"{where}: expected a {PINNED_IMAGE_SETS.kind}, found {kind}")
         try:
             found.append(msgspec.convert(source.content, PinnedImageSet))
         except msgspec.ValidationError as error:
