@@ -45,6 +45,8 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     resident_mb: float
+    private_mb: float
+    """Without what it shares with other processes: programs and libraries."""
     cpu_seconds: float
     api_requests: float
 
@@ -104,10 +106,16 @@ async def cost_so_far(agent: Program) -> Cost:
     # The fields after the name, which may itself hold spaces.
     fields = (process / "stat").read_text().rpartition(")")[2].split()
     return Cost(
-        resident_mb=float(status["VmRSS"].split()[0]) * 1024 / 1e6,
+        resident_mb=megabytes(status["VmRSS"]),
+        private_mb=megabytes(status["RssAnon"]),
         cpu_seconds=(int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND,
         api_requests=await api_requests(agent),
     )
+
+
+def megabytes(text: str) -> float:
+    """What the kernel means by `70811 kB`."""
+    return int(text.split()[0]) * 1024 / 1e6
 
 
 async def api_requests(agent: Program) -> float:
@@ -130,6 +138,7 @@ async def measure(folder: Path) -> dict[str, float]:
         "images_pinned": float(IMAGES),
         "idle_seconds": IDLE_SECONDS,
         "resident_mb": after.resident_mb,
+        "private_mb": after.private_mb,
         "resident_share_of_limit": after.resident_mb / RESIDENT_MB_MAX,
         "cpu_seconds": after.cpu_seconds - before.cpu_seconds,
         "api_requests": after.api_requests - before.api_requests,

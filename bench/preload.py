@@ -18,6 +18,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from bench import preload_images, preload_ways, shaped_registry
 from bench.preload_ways import Took, Way
@@ -26,8 +27,7 @@ from lading.observability import logs
 from tests.real.bed import containerd, registry
 from tests.real.bed.runtime import Runtime
 
-ROUNDS = {"shaped": 3, "loopback": 1}
-"""The promises are about the shaped line; loopback is only told."""
+ROUNDS = 3
 CAPS = (2, 4, 8, 16, 32)
 SHAPE = Shape(latency_seconds=0.030, connection_bytes_per_second=20e6)
 REMOVAL_SECONDS_MAX = 60.0
@@ -38,11 +38,17 @@ PARALLEL_RATIO_MAX = 1.05
 LADING = "lading"
 SERIAL = "serial"
 ANCHOR = "anchor"
+
+
+def parallel(cap: int) -> str:
+    return f"parallel_{cap}"
+
+
 WAYS: Mapping[str, Way] = {
     LADING: preload_ways.lading,
     SERIAL: preload_ways.SERIAL,
     ANCHOR: preload_ways.ANCHOR,
-    **{f"parallel_{cap}": preload_ways.crictl(cap) for cap in CAPS},
+    **{parallel(cap): preload_ways.crictl(cap) for cap in CAPS},
 }
 
 
@@ -74,14 +80,14 @@ def bed() -> Iterator[Bed]:
         )
 
 
-def measure(place: Bed, line: str, names: Sequence[str], rounds: int) -> dict[str, list[Took]]:
+def measure(place: Bed, line: str) -> dict[str, list[Took]]:
     """All ways in turns, so that what else the machine does hits all alike."""
     images = [f"{place.hosts[line]}/{image}" for image in place.images]
     took: dict[str, list[Took]] = defaultdict(list)
-    for _ in range(rounds):
-        for name in names:
+    for _ in range(ROUNDS):
+        for name, way in WAYS.items():
             os.sync()
-            took[name].append(asyncio.run(WAYS[name](place.runtime, images)))
+            took[name].append(asyncio.run(way(place.runtime, images)))
             print(f"{line:10}{name:14}{took[name][-1]}", file=sys.stderr, flush=True)
             remove(place.runtime, images)
     return took
@@ -98,23 +104,19 @@ def remove(runtime: Runtime, images: Sequence[str]) -> None:
 
 
 def ratios(line: str, took: Mapping[str, Sequence[Took]]) -> dict[str, float]:
-    present = {
-        name: statistics.median(one.present_seconds for one in runs) for name, runs in took.items()
-    }
-    half = {
-        name: statistics.median(one.half_seconds for one in runs) for name, runs in took.items()
-    }
-    pinned = statistics.median(one.pinned_seconds or 0.0 for one in took[LADING])
-    parallel = {name: seconds for name, seconds in present.items() if name.startswith("parallel")}
-    best = min(parallel, key=lambda name: parallel[name])
+    all_, half = (
+        {name: statistics.median(part(one) for one in runs) for name, runs in took.items()}
+        for part in (attrgetter("all_seconds"), attrgetter("half_seconds"))
+    )
+    best_cap = min(CAPS, key=lambda cap: all_[parallel(cap)])
+    best = parallel(best_cap)
     return {
-        f"{line}_serial_over_lading": present[SERIAL] / present[LADING],
-        f"{line}_anchor_over_lading": present[ANCHOR] / present[LADING],
-        f"{line}_lading_over_best_parallel": present[LADING] / parallel[best],
+        f"{line}_serial_over_lading": all_[SERIAL] / all_[LADING],
+        f"{line}_anchor_over_lading": all_[ANCHOR] / all_[LADING],
+        f"{line}_lading_over_best_parallel": all_[LADING] / all_[best],
         f"{line}_half_of_best_parallel_over_half_of_lading": half[best] / half[LADING],
-        f"{line}_best_parallel_cap": float(best.rsplit("_", 1)[1]),
-        f"{line}_lading_pinned_seconds": pinned,
-        **{f"{line}_{name}_seconds": seconds for name, seconds in present.items()},
+        f"{line}_best_parallel_cap": float(best_cap),
+        **{f"{line}_{name}_seconds": seconds for name, seconds in all_.items()},
     }
 
 
@@ -136,10 +138,10 @@ def run() -> dict[str, float]:
             "megabytes_to_pull": place.megabytes,
             "latency_milliseconds": SHAPE.latency_seconds * 1e3,
             "connection_megabytes_per_second": SHAPE.connection_bytes_per_second / 1e6,
-            "rounds": float(ROUNDS["shaped"]),
+            "rounds": float(ROUNDS),
         }
         for line in place.hosts:
-            numbers |= ratios(line, measure(place, line, tuple(WAYS), ROUNDS[line]))
+            numbers |= ratios(line, measure(place, line))
     return numbers | shares_of_limits(numbers)
 
 

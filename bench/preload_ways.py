@@ -1,7 +1,4 @@
-"""The ways to bring a list of images onto a node that the preload bench compares.
-
-Each returns when the last image is there; ours also when all are pinned and that was read back.
-"""
+"""The ways to bring a list of images onto a node that the preload bench compares."""
 
 import asyncio
 import statistics
@@ -39,8 +36,8 @@ Way = Callable[[Runtime, Sequence[str]], Coroutine[Any, Any, "Took"]]
 class Took:
     half_seconds: float
     """Until half of the images were there, which is when most pods could start."""
-    present_seconds: float
-    pinned_seconds: float | None = None
+    all_seconds: float
+    """Until all were there; ours were pinned then, too, and that was read back."""
 
 
 def crictl(workers: int, *, throttle_seconds: float = 0.0) -> Way:
@@ -63,9 +60,7 @@ def crictl(workers: int, *, throttle_seconds: float = 0.0) -> Way:
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(workers) as threads:
             await asyncio.gather(*(work() for _ in range(workers)))
-        return Took(
-            half_seconds=statistics.median(ended) - began, present_seconds=max(ended) - began
-        )
+        return Took(half_seconds=statistics.median(ended) - began, all_seconds=max(ended) - began)
 
     return pull_all
 
@@ -95,8 +90,7 @@ async def lading(runtime: Runtime, images: Sequence[str]) -> Took:
             await without_cluster.synchronize(parts, desired, clock, gates=gates, told=told)
     return Took(
         half_seconds=min(seconds for share, seconds in seen.items() if share >= 0.5),
-        present_seconds=seen[1.0],
-        pinned_seconds=clock.monotonic() - began,
+        all_seconds=clock.monotonic() - began,
     )
 
 
