@@ -1,4 +1,4 @@
-"""Every metric of Lading, in one registry that is handed in.
+"""The metrics that every process has, in one registry that is handed in; features add theirs.
 
 Nothing here is global: two worlds in one process (tests, the simulator) count for themselves.
 Names and labels are user-visible; whoever changes one changes the documentation.

@@ -9,7 +9,6 @@ from typing import Any
 
 import lading
 from lading.adapters.disk import LimitedDisk
-from lading.adapters.document import FileDocument
 from lading.adapters.kubelet import FixedLimits
 from lading.api.core import NODES
 from lading.kernel import conditions
@@ -124,7 +123,7 @@ def _collector(
     return Collector(
         runtime=gate.gated(parts.runtime.cri, gates),
         disk=parts.disk,
-        document=FileDocument(parts.state_folder / "collector.json"),
+        document=parts.image_state,
         clock=clock,
         policy=Policy(),
         metrics=ImageMetrics(metrics.registry),

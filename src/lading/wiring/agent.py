@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lading.adapters.document import FileDocument
 from lading.adapters.notebook import FileNotebook
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
@@ -25,10 +26,12 @@ from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
 from lading.ports.disk import Disk
+from lading.ports.document import Document
 from lading.ports.kube import Kube
 from lading.ports.kubelet import Kubelet
 from lading.ports.registry import Registry
 from lading.runtime_images import detection, gate
+from lading.wiring.pulled_by_digest import PulledByDigest
 from lading.wiring.runtimes import NodeRuntime
 
 COMPONENT = "lading-agent"
@@ -50,6 +53,11 @@ class NodeParts:
     """The platform of a runtime handler's guests; the empty handler is the node itself."""
     state_folder: Path
 
+    @property
+    def image_state(self) -> Document:
+        """What is remembered about images; `lading image` looks there too."""
+        return FileDocument(self.state_folder / "images.json")
+
 
 @asynccontextmanager
 async def open_tools(
@@ -67,6 +75,7 @@ async def open_tools(
             credentials=parts.credentials,
             clock=clock,
             metrics=metrics,
+            remember=PulledByDigest(parts.image_state, parts.platform_of).remember,
             changed=soon,
         )
         resolver = Resolver(

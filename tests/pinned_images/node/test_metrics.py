@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from lading.adapters.clock import VirtualClock
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PullEngine
-from lading.pinned_images.node.types import Desired
+from lading.pinned_images.node.types import Desired, ImageKey
 from lading.ports import cri
 from lading.ports.cri import ImageSpec, PullCredential
 from tests.pinned_images.node.worlds import image_set, key, observed, pinned
@@ -33,6 +33,10 @@ class Anonymous:
         return None
 
 
+async def nothing(key: ImageKey, spec: ImageSpec) -> None:
+    """What else happens to a pulled image is no matter here."""
+
+
 async def pulled(*names: str) -> CollectorRegistry:
     clock, registry = VirtualClock(), CollectorRegistry()
     ended = asyncio.Event()
@@ -41,6 +45,7 @@ async def pulled(*names: str) -> CollectorRegistry:
         credentials=Anonymous(),
         clock=clock,
         metrics=PinMetrics(registry),
+        remember=nothing,
         changed=ended.set,
     )
     for name in names:

@@ -5,7 +5,7 @@ ledger and is seen as present in the runtime; a failed one stays with its fault.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -39,12 +39,15 @@ class PullEngine:
         credentials: Credentials,
         clock: Clock,
         metrics: PinMetrics,
+        remember: Callable[[ImageKey, ImageSpec], Awaitable[None]],
         changed: Callable[[], None],
     ) -> None:
+        """`remember` is told of every image that was pulled, and how it was named."""
         self._cri = cri
         self._credentials = credentials
         self._clock = clock
         self._metrics = metrics
+        self._remember = remember
         self._changed = changed
         self._ledger: dict[ImageKey, Pull] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
@@ -82,6 +85,7 @@ class PullEngine:
         try:
             credential = await self._credentials.credential(spec.image)
             await self._cri.pull(spec, credential)
+            await self._remember(key, spec)
         except cri.CriError as error:
             self._fail(key, kind=kind_of(error), message=error.message)
         except Exception as error:  # noqa: BLE001 - a pull is a boundary: the fault is a fact

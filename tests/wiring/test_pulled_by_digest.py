@@ -1,0 +1,88 @@
+"""What an agent pulled by digest for a runtime class is found by `lading image`."""
+
+import asyncio
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.disk import MachineDisk
+from lading.adapters.document import FileDocument
+from lading.adapters.kubelet import FixedLimits
+from lading.kernel import feature_gates, platforms, references
+from lading.pinned_images.node.metrics import PinMetrics
+from lading.pinned_images.node.types import ImageKey
+from lading.ports.cri import ImageSpec
+from lading.ports.kubelet import KubeletLimits
+from lading.runtime_images import lookup, resolve, state
+from lading.runtime_images.gate import WithoutHandlers
+from lading.wiring import agent
+from lading.wiring.agent import NodeParts
+from lading.wiring.pulled_by_digest import PulledByDigest
+from lading.wiring.registries import open_registries
+from lading.wiring.runtimes import NodeRuntime, open_runtime
+from tests.runtime_images.conftest import GUESTS, Stand, stand
+
+__all__ = ["stand"]
+
+LAYERS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
+GATES = feature_gates.parse("RuntimeClassInImageCriApi=true")
+ARM = platforms.parse("linux/arm64")
+
+
+async def test_an_image_of_a_class_is_found_after_the_agent_pulled_it(stand: Stand) -> None:
+    tag = await stand.publisher.index("app:1", LAYERS)
+    by_digest = str(await resolve.manifest_for(stand.registry, references.parse(tag), ARM))
+    clock = SystemClock()
+    async with (
+        open_runtime(stand.endpoint, clock, state_folder=stand.folder) as runtime,
+        open_registries(clock) as registries,
+    ):
+        blind = WithoutHandlers(runtime.cri)
+        parts = NodeParts(
+            runtime=NodeRuntime(cri=blind, pins=runtime.pins),
+            registry=registries.client,
+            credentials=registries.credentials,
+            disk=MachineDisk(),
+            kubelet=FixedLimits(KubeletLimits()),
+            platform_of=GUESTS.__getitem__,
+            state_folder=stand.folder,
+        )
+        ended = asyncio.Event()
+        metrics = PinMetrics(CollectorRegistry())
+        async with agent.open_tools(
+            parts, clock, gates=GATES, metrics=metrics, changed=ended.set
+        ) as tools:
+            key = ImageKey(tag, "arm")
+            tools.pulls.start(key, ImageSpec(image=by_digest), new_bytes=0)
+            await asyncio.wait_for(ended.wait(), 30)
+        wanted = ImageSpec(image=tag, runtime_handler="arm")
+        found = await lookup.find(blind, parts.image_state, wanted)
+    assert found is not None
+    assert by_digest in found.repo_digests
+
+
+async def test_pulls_that_end_at_once_are_all_remembered(tmp_path: Path) -> None:
+    document = FileDocument(tmp_path / "images.json")
+    notes = PulledByDigest(document, GUESTS.__getitem__)
+    keys = [ImageKey(f"example.test/app:{number}", "arm") for number in range(20)]
+    await asyncio.gather(
+        *(notes.remember(key, ImageSpec(image=f"{key.image}@digest")) for key in keys)
+    )
+    known = (await state.load(document)).resolutions
+    assert {one.reference for one in known} == {key.image for key in keys}
+
+
+async def test_nothing_is_noted_where_the_runtime_knows_the_handler(tmp_path: Path) -> None:
+    document = FileDocument(tmp_path / "images.json")
+    notes = PulledByDigest(document, GUESTS.__getitem__)
+    spec = ImageSpec(image="example.test/app:1", runtime_handler="arm")
+    await notes.remember(ImageKey(spec.image, "arm"), spec)
+    await notes.remember(ImageKey(spec.image), ImageSpec(image=spec.image))
+    assert await document.read() is None
+
+
+async def test_a_note_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
+    (tmp_path / "images.json").mkdir()
+    notes = PulledByDigest(FileDocument(tmp_path / "images.json"), GUESTS.__getitem__)
+    await notes.remember(ImageKey("example.test/app:1", "arm"), ImageSpec(image="example.test/app"))
