@@ -202,3 +202,17 @@ async def test_a_quantity_has_one_spelling(
     body = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
     created = await api.client.create(PODS, body, namespace=namespace)
     assert created["spec"]["containers"][0]["resources"]["requests"] == {"memory": kept}
+
+
+async def test_a_new_pod_is_completed_by_admission(api: Api, namespace: str) -> None:
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    containers = [{"name": "c", "image": "i", "resources": {"limits": amounts}}]
+    body = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
+    created = await api.client.create(PODS, body, namespace=namespace)
+    assert created["spec"]["containers"][0]["resources"]["requests"] == amounts
+    assert created["status"]["qosClass"] == "Guaranteed"
+    keys = {each["key"] for each in created["spec"]["tolerations"]}
+    assert keys == {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
+    (entry,) = created["metadata"]["managedFields"]
+    owned = entry["fieldsV1"]["f:spec"]
+    assert not owned.keys() & {"f:tolerations", "f:priority", "f:serviceAccountName"}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lading.servers.kube.builtins import checks, defaults, metadata
+from lading.servers.kube.builtins import checks, defaults, metadata, pod_admission
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema.causes import Cause
 
@@ -14,6 +14,11 @@ def begun(resource: Resource, document: Document) -> Document:
     if resource.custom:
         return document
     return filled(resource, defaults.begin(resource.group, resource.kind, document))
+
+
+def admitted(resource: Resource, document: Document) -> Document:
+    """A new object with what it gets beside what was sent, and which therefore nobody owns."""
+    return pod_admission.admitted(document) if resource.storage_name == "pods" else document
 
 
 def filled(resource: Resource, document: Document) -> Document:

@@ -78,15 +78,7 @@ _ALWAYS: dict[tuple[str, str], Document] = {
 
 _AT_CREATION: dict[tuple[str, str], Document] = {
     ("", "Namespace"): {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}},
-    ("", "Pod"): {
-        "spec": {
-            "serviceAccountName": "default",
-            "serviceAccount": "default",
-            "priority": 0,
-            "preemptionPolicy": "PreemptLowerPriority",
-        },
-        "status": {"phase": "Pending", "qosClass": "BestEffort"},
-    },
+    ("", "Pod"): {"status": {"phase": "Pending"}},
 }
 
 
@@ -167,7 +159,7 @@ def _secret(secret: Document) -> Document:
 def _pod(pod: Document) -> Document:
     if pod.get("spec") is not None and not isinstance(pod["spec"], dict):
         return pod
-    spec = pods.filled(_part(pod, "spec"))
+    spec = pods.with_requests(pods.filled(_part(pod, "spec")))
     return {**pod, "spec": _filled(spec, {"enableServiceLinks": True})}
 
 

@@ -37,6 +37,26 @@ def filled(spec: Document) -> Document:
     return whole
 
 
+def with_requests(spec: Document) -> Document:
+    """What a container of a pod may use is also what it asks for, unless it says otherwise."""
+    return {
+        key: [_requesting(each) for each in value]
+        if key in _CONTAINERS and isinstance(value, list)
+        else value
+        for key, value in spec.items()
+    }
+
+
+def _requesting(container: Any) -> Any:
+    match container:
+        case {"resources": {"limits": dict() as limits, **others}} if limits:
+            asked = others.get("requests") or {}
+            if isinstance(asked, dict):
+                resources = {**others, "limits": limits, "requests": {**limits, **asked}}
+                return {**container, "resources": resources}
+    return container
+
+
 def _container(container: Any) -> Any:
     if not isinstance(container, dict):
         return container

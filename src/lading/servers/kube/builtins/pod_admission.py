@@ -1,0 +1,56 @@
+"""What admission gives to a new pod: an account, a priority, tolerations, and its class of service.
+
+It comes after validation, and nobody owns these fields, since nobody sent them.
+"""
+
+from collections.abc import Iterator
+
+from lading.servers.kube.schema.nodes import Document
+
+TOLERATION_SECONDS = 300
+"""How long a pod stays on a node that is lost, as kube-apiserver has it."""
+_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_PRIORITY = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+_COMPUTE = ("cpu", "memory")
+
+
+def admitted(pod: Document) -> Document:
+    spec = pod["spec"]
+    account = spec.get("serviceAccountName") or "default"
+    given = [*(spec.get("tolerations") or ()), *_missing_tolerations(spec)]
+    accounts = {"serviceAccountName": account, "serviceAccount": account}
+    status = {**(pod.get("status") or {}), "qosClass": service_class(spec)}
+    spec = {**_PRIORITY, **spec, **accounts, "tolerations": given}
+    return {**pod, "spec": spec, "status": status}
+
+
+def _missing_tolerations(spec: Document) -> Iterator[Document]:
+    for trouble in _TROUBLES:
+        if not any(_tolerates(each, trouble) for each in spec.get("tolerations") or ()):
+            yield {
+                "key": trouble,
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": TOLERATION_SECONDS,
+            }
+
+
+def _tolerates(toleration: Document, trouble: str) -> bool:
+    in_key = toleration.get("key", "") in ("", trouble)
+    return in_key and toleration.get("effect", "") in ("", "NoExecute")
+
+
+def service_class(spec: Document) -> str:
+    """Guaranteed when every container is given exactly what it may use; BestEffort without any."""
+    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    resources = [each.get("resources") or {} for each in containers]
+    requests = [_compute(each.get("requests")) for each in resources]
+    limits = [_compute(each.get("limits")) for each in resources]
+    if not any(requests) and not any(limits):
+        return "BestEffort"
+    is_exact = all(len(limit) == len(_COMPUTE) for limit in limits) and requests == limits
+    return "Guaranteed" if is_exact else "Burstable"
+
+
+def _compute(amounts: Document | None) -> Document:
+    return {key: (amounts or {})[key] for key in _COMPUTE if key in (amounts or {})}
