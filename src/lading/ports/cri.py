@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from lading.ports.registry import Credential
+
 
 class CriError(Exception):
     """Says which call failed on which object, and carries the runtime's own words."""
@@ -122,17 +124,6 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PullCredential:
-    """What the registry wants to see; never printed."""
-
-    username: str = field(default="", repr=False)
-    password: str = field(default="", repr=False)
-    identity_token: str = field(default="", repr=False)
-    registry_token: str = field(default="", repr=False)
-    server_address: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FilesystemUsage:
     mountpoint: str
     used_bytes: int
@@ -204,7 +195,7 @@ class Cri(Protocol):
 
     async def inspect(self, spec: ImageSpec) -> Inspection | None: ...
 
-    async def pull(self, spec: ImageSpec, credential: PullCredential | None = None) -> str:
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
         """Returns the image's ID when it is on the node; cancelling the call cancels the pull."""
 
     async def remove(self, spec: ImageSpec) -> None:

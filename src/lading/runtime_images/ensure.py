@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
-from lading.ports.cri import Cri, ImageSpec, PullCredential
+from lading.ports.cri import Cri, ImageSpec
 from lading.ports.document import Document
 from lading.ports.registry import Credential, Registry
 from lading.runtime_images import detection, names, resolve, state
@@ -43,7 +43,7 @@ class Wanted:
     image: str
     runtime_handler: str = ""
     pull_policy: PullPolicy = PullPolicy.IF_NOT_PRESENT
-    credential: PullCredential | None = None
+    credential: Credential | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -106,7 +106,9 @@ async def _resolution(
             return known
     if wanted.pull_policy is PullPolicy.NEVER:
         raise _never_pulled(wanted)
-    registry = _with_credential(node.registry, wanted.credential)
+    registry = node.registry
+    if wanted.credential is not None:
+        registry = registry.with_credential(wanted.credential)
     pulled = await resolve.manifest_for(registry, reference, platform)
     return Resolution(
         reference=str(reference),
@@ -135,16 +137,3 @@ def _never_pulled(wanted: Wanted) -> NeverPulled:
     handler = f" for runtime handler {wanted.runtime_handler}" if wanted.runtime_handler else ""
     message = f"{wanted.image} is not on the node{handler}, and the pull policy is Never"
     return NeverPulled(message)
-
-
-def _with_credential(registry: Registry, credential: PullCredential | None) -> Registry:
-    if credential is None:
-        return registry
-    return registry.with_credential(
-        Credential(
-            username=credential.username,
-            password=credential.password,
-            identity_token=credential.identity_token,
-            registry_token=credential.registry_token,
-        )
-    )

@@ -15,10 +15,10 @@ from lading.ports.cri import (
     Image,
     ImageSpec,
     Inspection,
-    PullCredential,
     RuntimeStatus,
     RuntimeVersion,
 )
+from lading.ports.registry import Credential
 
 
 def gated(runtime: Cri, gates: Mapping[Gate, bool]) -> Cri:
@@ -51,7 +51,7 @@ class WithoutHandlers:
         found = await self._runtime.inspect(_spec(spec))
         return found and replace(found, image=_image(found.image))
 
-    async def pull(self, spec: ImageSpec, credential: PullCredential | None = None) -> str:
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
         return await self._runtime.pull(_spec(spec), credential)
 
     async def remove(self, spec: ImageSpec) -> None:

@@ -14,8 +14,7 @@ from lading.adapters.registry.endpoints import DirectRouting, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
 from lading.ports.clock import Clock
-from lading.ports.cri import PullCredential
-from lading.ports.registry import Registry
+from lading.ports.registry import Credential, Registry
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +72,7 @@ def routing_of(host_root: Path) -> Routing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageCredentials:
-    """The machine's credentials in the form in which the runtime takes them with a pull.
+    """The machine's credentials as far as the runtime may have them with a pull.
 
     Those of a mirror are the runtime's own business: sent along, they would reach the registry.
     """
@@ -81,16 +80,11 @@ class ImageCredentials:
     source: CredentialSource
     routing: Routing
 
-    async def credential(self, image: str) -> PullCredential | None:
+    async def credential(self, image: str) -> Credential | None:
         endpoints = self.routing.endpoints(references.parse(image))
         for endpoint in (one for one in endpoints if not one.is_mirror):
             for found in await self.source.find(endpoint):
-                return PullCredential(
-                    username=found.username,
-                    password=found.password,
-                    identity_token=found.identity_token,
-                    registry_token=found.registry_token,
-                )
+                return found
         return None
 
 

@@ -141,7 +141,7 @@ async def test_the_credential_of_a_pull_reaches_the_registry(
     cri_client: CriClient, registry: MemoryRegistry
 ) -> None:
     registry.add_image("r.io/a:1")
-    credential = cri.PullCredential(
+    credential = Credential(
         username="user", password="secret", identity_token="identity", registry_token="token"
     )
     await cri_client.pull(ImageSpec(image="r.io/a:1"), credential)

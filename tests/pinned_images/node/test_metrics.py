@@ -9,7 +9,8 @@ from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.types import Desired, ImageKey
 from lading.ports import cri
-from lading.ports.cri import ImageSpec, PullCredential
+from lading.ports.cri import ImageSpec
+from lading.ports.registry import Credential
 from tests.pinned_images.node.worlds import image_set, key, observed, pinned
 
 PULL_SECONDS = 3.0
@@ -21,7 +22,7 @@ class SlowRuntime:
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
 
-    async def pull(self, spec: ImageSpec, credential: PullCredential | None = None) -> str:
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
         await self._clock.sleep(PULL_SECONDS)
         if "broken" in spec.image:
             raise cri.Unauthorized("the registry refuses", image=spec.image)
@@ -29,7 +30,7 @@ class SlowRuntime:
 
 
 class Anonymous:
-    async def credential(self, image: str) -> PullCredential | None:
+    async def credential(self, image: str) -> Credential | None:
         return None
 
 

@@ -22,10 +22,10 @@ from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.types import Desired, ImageKey, Observed, RecordEvent, Written
 from lading.ports import cri
-from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin, PullCredential
+from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
-from lading.ports.registry import Manifest
+from lading.ports.registry import Credential, Manifest
 from lading.wiring.agent import NodeParts, open_tools
 from lading.wiring.runtimes import NodeRuntime
 
@@ -72,7 +72,7 @@ class Runtime:
             for name in sorted(self.names)
         )
 
-    async def pull(self, spec: ImageSpec, credential: PullCredential | None = None) -> str:
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
         self.names.add(spec.image)
         self.pulled.append(spec.image)
         return image_id(spec.image)
@@ -100,7 +100,7 @@ class LargeDisk:
 
 
 class Anonymous:
-    async def credential(self, image: str) -> PullCredential | None:
+    async def credential(self, image: str) -> Credential | None:
         return None
 
 

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 
 from lading.adapters.cri import errors, messages
 from lading.ports import cri
+from lading.ports.registry import Credential
 from lading.wire import cri_pb2, rpc
 
 CALL_TIMEOUT_SECONDS = 120.0  # kubelet's runtimeRequestTimeout
@@ -81,7 +82,7 @@ class CriClient:
     async def inspect(self, spec: cri.ImageSpec) -> cri.Inspection | None:
         return await self._image_status(spec, verbose=True)
 
-    async def pull(self, spec: cri.ImageSpec, credential: cri.PullCredential | None = None) -> str:
+    async def pull(self, spec: cri.ImageSpec, credential: Credential | None = None) -> str:
         answer = await self._call(
             _IMAGES,
             "PullImage",

@@ -4,8 +4,6 @@ CRI-O reads every file of the folder, whatever its suffix, in the order of their
 a later file replaces the list of an earlier one.
 """
 
-import os
-import secrets
 import tomllib
 from collections.abc import Collection
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import tomli_w
 
+from lading.adapters import files
 from lading.ports.cri import CannotPin
 
 OUR_FILE = "zz-lading-pinned-images.conf"
@@ -76,22 +75,8 @@ class CrioConfig:
 
     def _replace(self, text: str) -> None:
         """The temporary file lies beside the folder: inside, CRI-O would read it."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._our_file, text, temporary_folder=self._folder.parent)
-
-
-def write_atomically(path: Path, text: str, *, temporary_folder: Path) -> None:
-    """The folder of the temporary file must be on the same filesystem."""
-    temporary = temporary_folder / f".lading-{secrets.token_hex(8)}"
-    try:
-        with temporary.open("x") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        beside = self._folder.parent
+        files.write_atomically(self._our_file, text.encode(), temporary_folder=beside)
 
 
 def _pins_in(file: Path) -> list[str] | None:

@@ -3,6 +3,7 @@
 import json
 
 from lading.ports import cri
+from lading.ports.registry import Credential
 from lading.wire import cri_pb2
 
 # containerd 1.7 to 2.1 take the handler of a pull from here instead of from the image's spec.
@@ -29,16 +30,13 @@ def spec_data(message: cri_pb2.ImageSpec) -> cri.ImageSpec:
     )
 
 
-def pull_request(
-    spec: cri.ImageSpec, credential: cri.PullCredential | None
-) -> cri_pb2.PullImageRequest:
+def pull_request(spec: cri.ImageSpec, credential: Credential | None) -> cri_pb2.PullImageRequest:
     request = cri_pb2.PullImageRequest(image=spec_message(spec))
     if credential is not None:
         request.auth.username = credential.username
         request.auth.password = credential.password
         request.auth.identity_token = credential.identity_token
         request.auth.registry_token = credential.registry_token
-        request.auth.server_address = credential.server_address
     if spec.runtime_handler:
         # containerd looks at the handler only when there is a sandbox.
         request.sandbox_config.annotations[_HANDLER_ANNOTATION] = spec.runtime_handler

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from lading.adapters.cri import crio_config, read_back, releases
+from lading.adapters import files
+from lading.adapters.cri import read_back, releases
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.crio_reload import Reload
 from lading.ports import cri
@@ -70,9 +71,5 @@ class CrioPins:
             return []
 
     def _record(self, pins: list[Pin]) -> None:
-        if self._recorded() == pins:
-            return
-        folder = self._state_file.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        text = msgspec.json.encode(pins).decode()
-        crio_config.write_atomically(self._state_file, text, temporary_folder=folder)
+        if self._recorded() != pins:
+            files.write_atomically(self._state_file, msgspec.json.encode(pins))

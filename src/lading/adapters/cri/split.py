@@ -9,10 +9,10 @@ from lading.ports.cri import (
     Image,
     ImageSpec,
     Inspection,
-    PullCredential,
     RuntimeStatus,
     RuntimeVersion,
 )
+from lading.ports.registry import Credential
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class SplitRuntime:
     async def inspect(self, spec: ImageSpec) -> Inspection | None:
         return await self.image_service.inspect(spec)
 
-    async def pull(self, spec: ImageSpec, credential: PullCredential | None = None) -> str:
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
         return await self.image_service.pull(spec, credential)
 
     async def remove(self, spec: ImageSpec) -> None:

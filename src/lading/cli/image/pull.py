@@ -7,7 +7,7 @@ from lading.cli.credential_plugins import plugin_options
 from lading.cli.image import progress
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.image.settings import Settings, with_settings
-from lading.ports.cri import PullCredential
+from lading.ports.registry import Credential
 from lading.runtime_images import ensure, names
 from lading.runtime_images.ensure import Delivery, Ensured, Node, PullPolicy, Wanted
 from lading.wiring import image_commands as wiring
@@ -68,11 +68,11 @@ async def _pull(
     _explain(ensured, runtime_class or "")
 
 
-def _given(creds: str | None) -> PullCredential | None:
+def _given(creds: str | None) -> Credential | None:
     if creds is None:
         return None
     username, _, password = creds.partition(":")
-    return PullCredential(username=username, password=password)
+    return Credential(username=username, password=password)
 
 
 def _explain(ensured: Ensured, runtime_class: str) -> None:

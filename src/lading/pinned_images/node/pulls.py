@@ -13,7 +13,8 @@ from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.types import Fault, FaultKind, ImageKey, Pull
 from lading.ports import cri
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, ImageSpec, PullCredential
+from lading.ports.cri import Cri, ImageSpec
+from lading.ports.registry import Credential
 
 _KINDS: Mapping[type[cri.CriError], FaultKind] = {
     cri.NoSpace: FaultKind.NO_SPACE,
@@ -27,7 +28,7 @@ _KINDS: Mapping[type[cri.CriError], FaultKind] = {
 
 
 class Credentials(Protocol):
-    async def credential(self, image: str) -> PullCredential | None:
+    async def credential(self, image: str) -> Credential | None:
         """The credential that belongs to the image's registry and path; None is anonymous."""
 
 

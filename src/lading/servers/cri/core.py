@@ -97,15 +97,18 @@ class EmbeddedRuntime:
         }
         return cri.Inspection(image=self._listed((found,))[0], info={"info": json.dumps(detail)})
 
-    async def pull(self, spec: cri.ImageSpec, credential: cri.PullCredential | None = None) -> str:
+    async def pull(self, spec: cri.ImageSpec, credential: Credential | None = None) -> str:
         platform = self._platform_of(spec.runtime_handler)
         reference = naming.reference(spec.image)
+        registry = self._registry
+        if credential is not None:
+            registry = registry.with_credential(credential)
         async with self._pull_slots, _errors_as_the_runtime_says_them(spec.image):
             return await pulling.pull(
                 reference,
                 handler=spec.runtime_handler,
                 platform=platform,
-                registry=self._registry_for(credential),
+                registry=registry,
                 content=self._content,
                 records=self._records,
             )
@@ -138,18 +141,6 @@ class EmbeddedRuntime:
 
     def set_labels(self, name: str, labels: Mapping[str, str]) -> None:
         self._records.set_labels(name, labels)
-
-    def _registry_for(self, credential: cri.PullCredential | None) -> Registry:
-        if credential is None:
-            return self._registry
-        return self._registry.with_credential(
-            Credential(
-                username=credential.username,
-                password=credential.password,
-                identity_token=credential.identity_token,
-                registry_token=credential.registry_token,
-            )
-        )
 
     def _platform_of(self, handler: str) -> Platform:
         platform = self._platforms.get(handler)

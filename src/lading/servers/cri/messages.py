@@ -1,10 +1,12 @@
 """The data of the port to and from CRI messages, and its errors as gRPC codes."""
 
+import base64
 from collections.abc import Mapping
 
 import grpc
 
 from lading.ports import cri
+from lading.ports.registry import Credential
 from lading.wire import cri_pb2
 
 _CODES: Mapping[type[cri.CriError], grpc.StatusCode] = {
@@ -40,14 +42,26 @@ def spec_data(message: cri_pb2.ImageSpec) -> cri.ImageSpec:
     )
 
 
-def credential_data(message: cri_pb2.AuthConfig) -> cri.PullCredential:
-    return cri.PullCredential(
-        username=message.username,
-        password=message.password,
+def credential_data(message: cri_pb2.AuthConfig) -> Credential:
+    """A name and a password may also come as docker writes them, in one word of base64."""
+    username, password = message.username, message.password
+    if message.auth and not username:
+        username, password = _user_and_password(message.auth)
+    return Credential(
+        username=username,
+        password=password,
         identity_token=message.identity_token,
         registry_token=message.registry_token,
-        server_address=message.server_address,
     )
+
+
+def _user_and_password(auth: str) -> tuple[str, str]:
+    try:
+        username, _, password = base64.b64decode(auth, validate=True).decode().partition(":")
+    except ValueError as error:
+        message = "the auth of the request is not base64 of USER:PASSWORD"
+        raise cri.Unauthorized(message) from error
+    return username, password
 
 
 def image_message(image: cri.Image) -> cri_pb2.Image:

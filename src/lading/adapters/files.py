@@ -1,0 +1,31 @@
+"""Files that are replaced in one step: after a crash the old content is there, or the new one."""
+
+import os
+import secrets
+from pathlib import Path
+
+
+def write_atomically(path: Path, content: bytes, *, temporary_folder: Path | None = None) -> None:
+    """The temporary file lies beside the other, or in a folder on the same filesystem."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = path.parent if temporary_folder is None else temporary_folder
+    temporary = folder / f".lading-{secrets.token_hex(8)}"
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Without it a crash may still undo the renaming."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
