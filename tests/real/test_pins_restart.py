@@ -19,7 +19,7 @@ from lading.kernel import references
 from lading.ports import cri
 from lading.ports.cri import HeldPin, ImageSpec, Pin, Pins
 from lading.standalone import sample_images
-from tests.real.bed import containerd, crio, registry, runtime, sandbox
+from tests.real.bed import containerd, crio, registry, restart, runtime, sandbox
 
 ANSWER_SECONDS_MAX = 30.0
 
@@ -71,7 +71,7 @@ async def check(
 ) -> None:
     pin = await pulled(client, host)
     await new_driver().hold([pin])
-    restart(place, running.pid)
+    restart.restart(place, running.pid)
     await answered(client)
     driver = new_driver()
     assert await driver.held() == (HeldPin(pin=pin, effective=True),)
@@ -87,19 +87,6 @@ async def pulled(client: CriClient, host: str) -> Pin:
         by_digest = await sample_images.push(registries, name, sample)
     image_id = await client.pull(ImageSpec(image=str(by_digest)))
     return Pin(image=str(by_digest), image_id=image_id, owners=("blue", "green"))
-
-
-def restart(place: sandbox.Sandbox, process_id: int) -> None:
-    """Stops the program and starts it with the same arguments and the same environment."""
-    (process,) = (each for each in place.started if each.pid == process_id)
-    arguments, environment = (
-        pathlib.Path(f"/proc/{process_id}/{name}").read_text().rstrip("\0").split("\0")
-        for name in ("cmdline", "environ")
-    )
-    process.stop()
-    place.started.remove(process)
-    variables = dict(variable.split("=", 1) for variable in environment)
-    place.start(process.name, arguments, **variables)
 
 
 async def unpinned(client: CriClient, image_id: str) -> None:
