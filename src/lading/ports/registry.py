@@ -145,8 +145,5 @@ class Registry(Protocol):
 
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> Descriptor: ...
 
-    async def mount(self, repository: Reference, digest: Digest, *, source: Reference) -> bool:
-        """Takes a blob over from another repository of the same registry; False when it cannot."""
-
     def with_credential(self, credential: Credential) -> "Registry":
         """The same registries, asked with this credential instead of the configured ones."""

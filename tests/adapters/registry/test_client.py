@@ -1,4 +1,4 @@
-"""The client on the embedded registry: push, ask, pull, resume, mount, list."""
+"""The client on the embedded registry: push, ask, pull, resume, list."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,10 +29,6 @@ IMAGE = sample_images.image([{"a": b"b"}])
 async def app(tmp_path: Path) -> AsyncIterator[Reference]:
     async with server.serve(tmp_path) as url:
         yield references.parse(f"{url.removeprefix('http://')}/team/app:v1")
-
-
-def uploads_in(folder: Path) -> list[Path]:
-    return list(folder.glob("**/_uploads/*"))
 
 
 async def one_piece(content: bytes) -> AsyncIterator[bytes]:
@@ -93,25 +89,6 @@ async def test_pushing_content_with_a_wrong_digest_is_refused(
     wrong = replace(descriptor, digest=Digest.of(b"something else"))
     with pytest.raises(registry.RegistryError, match="DIGEST_INVALID"):
         await client.push_blob(app, wrong, one_piece(content))
-
-
-async def test_a_blob_is_mounted_within_a_registry_only(
-    client: RegistryClient, app: Reference, content: bytes, descriptor: Descriptor
-) -> None:
-    await client.push_blob(app, descriptor, one_piece(content))
-    other = replace(app, repository="other")
-    assert await client.mount(other, descriptor.digest, source=app)
-    assert b"".join([piece async for piece in client.blob(other, descriptor)]) == content
-    assert not await client.mount(other, Digest.of(b"not there"), source=app)
-    elsewhere = replace(app, registry="localhost:1")
-    assert not await client.mount(other, descriptor.digest, source=elsewhere)
-
-
-async def test_a_mount_that_fails_leaves_no_upload_behind(
-    client: RegistryClient, app: Reference, tmp_path: Path
-) -> None:
-    assert not await client.mount(app, Digest.of(b"not there"), source=app)
-    assert uploads_in(tmp_path) == []
 
 
 async def test_all_pages_of_tags_are_read(

@@ -75,9 +75,6 @@ class MemoryRegistry:
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> Descriptor:
         raise NotImplementedError
 
-    async def mount(self, repository: Reference, digest: Digest, *, source: Reference) -> bool:
-        raise NotImplementedError
-
     def with_credential(self, credential: Credential) -> "MemoryRegistry":
         self.credentials.append(credential)
         return self

@@ -21,7 +21,6 @@ from lading.adapters.registry.reads import Reads
 from lading.adapters.registry.retries import Retries
 from lading.adapters.registry.transport import Transport
 from lading.adapters.registry.uploads import Uploads
-from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry
@@ -124,13 +123,6 @@ class RegistryClient:
             digest=manifest.digest,
             size_bytes=len(manifest.content),
         )
-
-    async def mount(self, repository: Reference, digest: Digest, *, source: Reference) -> bool:
-        if source.registry != repository.registry:
-            return False
-        endpoint = self._endpoints(repository, Use.PUSH)[0]
-        origin = self._endpoints(source, Use.PUSH)[0]
-        return await self._uploads.mount(endpoint, digest, source=origin.repository)
 
     def _endpoints(self, reference: Reference, use: Use) -> tuple[Endpoint, ...]:
         """Where to ask; mirrors are never pushed to."""

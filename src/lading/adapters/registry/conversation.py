@@ -24,7 +24,6 @@ class Question:
     path: str | yarl.URL
     what: str
     actions: str = PULL
-    also_scopes: frozenset[str] = frozenset()
     query: tuple[tuple[str, str], ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | AsyncIterable[bytes] | None = None
@@ -52,7 +51,7 @@ class Conversation:
         return response
 
     async def _ask(self, endpoint: Endpoint, question: Question) -> aiohttp.ClientResponse:
-        scopes = question.also_scopes | {f"repository:{endpoint.repository}:{question.actions}"}
+        scopes = frozenset({f"repository:{endpoint.repository}:{question.actions}"})
         sent = 0
 
         async def send(authorization: str) -> aiohttp.ClientResponse:

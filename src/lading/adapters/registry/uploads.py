@@ -18,8 +18,6 @@ from lading.kernel.manifests import Descriptor
 from lading.ports import registry
 from lading.ports.registry import Manifest
 
-_CREATED = 201
-
 
 class Uploads:
     def __init__(self, conversation: Conversation, retries: Retries) -> None:
@@ -72,36 +70,15 @@ class Uploads:
         if stored != str(manifest.digest):
             raise registry.DigestMismatch(f"{what}: stored as {stored[:140]}")
 
-    async def mount(self, endpoint: Endpoint, digest: Digest, *, source: str) -> bool:
-        what = f"mount of blob {digest} from {source} to {endpoint.image}"
-        response = await self._conversation.ask(
-            endpoint,
-            Question(
-                method="POST",
-                path="blobs/uploads/",
-                what=what,
-                actions=PUSH,
-                also_scopes=frozenset({f"repository:{source}:pull"}),
-                query=(("mount", str(digest)), ("from", source)),
-            ),
-        )
-        response.release()
-        if response.status == _CREATED:
-            return True
-        await self._cancel(endpoint, _location(response, what), what)
-        return False
-
     async def _exists(self, endpoint: Endpoint, digest: Digest, what: str) -> bool:
         async def head(each: Endpoint) -> bool:
             path = f"blobs/{digest}"
             try:
-                (
-                    await self._conversation.ask(
-                        each, Question(method="HEAD", path=path, what=what)
-                    )
-                ).release()
+                question = Question(method="HEAD", path=path, what=what)
+                response = await self._conversation.ask(each, question)
             except registry.NotFound:
                 return False
+            response.release()
             return True
 
         return await self._retries.first([endpoint], head)
@@ -112,16 +89,6 @@ class Uploads:
         )
         response.release()
         return _location(response, what)
-
-    async def _cancel(self, endpoint: Endpoint, location: yarl.URL, what: str) -> None:
-        """Tidies up; a registry that will not is left to its own purge."""
-        try:
-            response = await self._conversation.ask(
-                endpoint, Question(method="DELETE", path=location, what=what, actions=PUSH)
-            )
-        except registry.RegistryError:
-            return
-        response.release()
 
 
 def _location(response: aiohttp.ClientResponse, what: str) -> yarl.URL:
