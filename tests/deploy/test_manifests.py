@@ -87,8 +87,13 @@ async def write_status(client: KubeClient, name: str) -> Any:
 
 
 async def make_machine_config_node(client: KubeClient, name: str) -> None:
-    spec = {"node": {"name": name}, "pool": {"name": "worker"}}
-    await client.create(MACHINE_CONFIG_NODES, {"metadata": {"name": name}, "spec": spec})
+    body = {
+        "apiVersion": MACHINE_CONFIG_NODES.api_version,
+        "kind": MACHINE_CONFIG_NODES.kind,
+        "metadata": {"name": name},
+        "spec": {"node": {"name": name}, "pool": {"name": "worker"}},
+    }
+    await client.create(MACHINE_CONFIG_NODES, body)
 
 
 async def test_an_agent_writes_the_status_of_its_own_node_and_of_no_other() -> None:
