@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lading.cli import output
+from lading.loop import tasks
 from lading.ports.cri import Cri, CriError
 
 POLL_SECONDS = 0.5
@@ -20,12 +21,8 @@ async def shown(runtime: Cri, image: str) -> AsyncIterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    watching = asyncio.create_task(_watch(runtime, image))
-    try:
+    async with tasks.started(_watch(runtime, image)):
         yield
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
 
 
 async def _watch(runtime: Cri, image: str) -> None:
