@@ -216,3 +216,18 @@ async def test_a_new_pod_is_completed_by_admission(api: Api, namespace: str) -> 
     (entry,) = created["metadata"]["managedFields"]
     owned = entry["fieldsV1"]["f:spec"]
     assert not owned.keys() & {"f:tolerations", "f:priority", "f:serviceAccountName"}
+
+
+async def test_the_templates_of_a_daemon_set_are_counted(api: Api, namespace: str) -> None:
+    annotation = "deprecated.daemonset.template.generation"
+
+    async def patched(body: Document) -> str:
+        found = await api.client.patch(DAEMON_SETS, "one", body, namespace=namespace)
+        return str(found["metadata"]["annotations"][annotation])
+
+    created = await api.client.create(DAEMON_SETS, daemon_set(), namespace=namespace)
+    assert created["metadata"]["annotations"] == {annotation: "1"}
+    assert await patched({"spec": {"minReadySeconds": 3}}) == "1"
+    labels = {"template": {"metadata": {"labels": {"more": "x"}}}}
+    assert await patched({"spec": labels}) == "2"
+    assert await patched({"metadata": {"annotations": {annotation: "9"}}}) == "2"

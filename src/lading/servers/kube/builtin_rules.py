@@ -2,23 +2,26 @@
 
 from typing import Any
 
-from lading.servers.kube.builtins import checks, defaults, metadata, pod_admission
+from lading.servers.kube.builtins import checks, daemon_sets, defaults, metadata, pod_admission
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema.causes import Cause
 
 Document = dict[str, Any]
+
+_NAMESPACES, _PODS, _DAEMON_SETS = "namespaces", "pods", "daemonsets.apps"
 
 
 def begun(resource: Resource, document: Document) -> Document:
     """A new object with everything its kind gives it."""
     if resource.custom:
         return document
-    return filled(resource, defaults.begin(resource.group, resource.kind, document))
+    document = filled(resource, defaults.begin(resource.group, resource.kind, document))
+    return daemon_sets.begun(document) if resource.storage_name == _DAEMON_SETS else document
 
 
 def admitted(resource: Resource, document: Document) -> Document:
     """A new object with what it gets beside what was sent, and which therefore nobody owns."""
-    return pod_admission.admitted(document) if resource.storage_name == "pods" else document
+    return pod_admission.admitted(document) if resource.storage_name == _PODS else document
 
 
 def filled(resource: Resource, document: Document) -> Document:
@@ -29,7 +32,18 @@ def filled(resource: Resource, document: Document) -> Document:
 
 def carried(resource: Resource, old: Document, new: Document) -> Document:
     """A changed object with what only the server may change in its kind."""
-    if resource.storage_name != "namespaces" or "spec" not in old:
+    if resource.storage_name == _NAMESPACES:
+        return _with_finalizers(old, new)
+    return daemon_sets.carried(old, new) if resource.storage_name == _DAEMON_SETS else new
+
+
+def counted(resource: Resource, old: Document, new: Document) -> Document:
+    """A changed object with what the server changes because of it, and which nobody owns."""
+    return daemon_sets.counted(old, new) if resource.storage_name == _DAEMON_SETS else new
+
+
+def _with_finalizers(old: Document, new: Document) -> Document:
+    if "spec" not in old:
         return new
     kept = {"finalizers": old["spec"]["finalizers"]} if "finalizers" in old["spec"] else {}
     return {**new, "spec": {**(new.get("spec") or {}), **kept}}

@@ -93,6 +93,7 @@ def update(
     _validate(resource, new, old, changed)
     if not owned:
         new = _with_owners(state, call, options, old, new)
+    new = builtin_rules.counted(resource, old, new)
     admitting.check(state, call, dry_run=options.dry_run, old=old, new=new)
     new = definitions.with_status(state, resource, new)
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
