@@ -114,10 +114,17 @@ def ratios(line: str, took: Mapping[str, Sequence[Took]]) -> dict[str, float]:
         f"{line}_serial_over_lading": all_[SERIAL] / all_[LADING],
         f"{line}_anchor_over_lading": all_[ANCHOR] / all_[LADING],
         f"{line}_lading_over_best_parallel": all_[LADING] / all_[best],
+        f"{line}_lading_over_best_parallel_undisturbed": undisturbed(took),
         f"{line}_half_of_best_parallel_over_half_of_lading": half[best] / half[LADING],
         f"{line}_best_parallel_cap": float(best_cap),
         **{f"{line}_{name}_seconds": seconds for name, seconds in all_.items()},
     }
+
+
+def undisturbed(took: Mapping[str, Sequence[Took]]) -> float:
+    """The same ratio of each one's best run: other work only ever makes a run worse."""
+    least = {name: min(one.all_seconds for one in runs) for name, runs in took.items()}
+    return least[LADING] / min(least[parallel(cap)] for cap in CAPS)
 
 
 def shares_of_limits(numbers: Mapping[str, float]) -> dict[str, float]:
