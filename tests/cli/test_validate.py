@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from lading.cli.main import lading_command
 
 DESIGNS = Path(__file__).parents[1] / "golden" / "designs"
+DEFINITIONS = Path(__file__).parents[2] / "deploy" / "crds"
 
 
 def said(*arguments: str, text: str | None = None) -> tuple[int, str]:
@@ -79,6 +80,43 @@ spec:
 def test_what_is_fine_is_said_to_be_fine() -> None:
     code, output = said("-f", str(DESIGNS / "001-pod.yaml"))
     assert (code, output) == (0, "1 object is valid\n")
+
+
+OBJECTS = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: there}
+spec: {runtimeClassName: guests, containers: [{name: c, image: i}]}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: there}
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: guests}
+handler: kata
+"""
+
+
+def test_objects_may_come_in_any_order() -> None:
+    assert said("-f", "-", text=OBJECTS) == (0, "3 objects are valid\n")
+
+
+def test_our_own_definitions_are_valid_and_a_spoilt_one_is_not() -> None:
+    definition = next(DEFINITIONS.glob("pinnedimagesets.*.yaml"))
+    assert said("-f", str(definition)) == (0, "1 object is valid\n")
+    spoilt = definition.read_text(encoding="utf-8").replace("scope: Cluster", "scope: Galaxy")
+    code, output = said("-f", "-", text=spoilt)
+    assert code == 1
+    assert "spec.scope" in output
+
+
+def test_a_namespace_that_cannot_be_is_a_problem_of_the_object() -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: Not_A_Name}\n"
+    code, output = said("-f", "-", text=text)
+    assert code == 1
+    assert "Not_A_Name" in output
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -17,7 +17,8 @@ from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.api import catalogue
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.core import NAMESPACES
+from lading.api.core import NAMESPACES, PODS
+from lading.api.node import RUNTIME_CLASSES
 from lading.cli import documents, running
 from lading.cli.documents import Source
 from lading.kernel.objects import Resource
@@ -59,17 +60,18 @@ async def _validate(sources: list[Source]) -> None:
     found = [problem async for problem in problems(sources)]
     for problem in found:
         click.echo(str(problem), err=True)
+    objects = "1 object" if len(sources) == 1 else f"{len(sources)} objects"
     if found:
         things = "1 problem" if len(found) == 1 else f"{len(found)} problems"
-        raise click.ClickException(f"{things} in {len(sources)} objects; nothing was changed")
-    click.echo("1 object is valid" if len(sources) == 1 else f"{len(sources)} objects are valid")
+        raise click.ClickException(f"{things} in {objects}; nothing was changed")
+    click.echo(f"{objects} {'is' if len(sources) == 1 else 'are'} valid")
 
 
 async def problems(sources: list[Source]) -> AsyncIterator[Problem]:
     async with _server() as client:
         ordered = sorted(sources, key=lambda source: source.content.get("kind") != _DEFINITION)
         for source in ordered:
-            for problem in await _problems_of(client, source):
+            for problem in await _thingsof(client, source):
                 yield problem
 
 
@@ -88,12 +90,14 @@ async def _server() -> AsyncIterator[KubeClient]:
         await core.close()
 
 
-async def _problems_of(client: KubeClient, source: Source) -> list[Problem]:
+async def _thingsof(client: KubeClient, source: Source) -> list[Problem]:
     content = source.content
     try:
         kinds = await discovery.discover(client)
         kind, api_version = str(content.get("kind", "")), str(content.get("apiVersion", ""))
         await _create(client, kinds.of_kind(api_version, kind), content)
+    except kube.AlreadyExists:
+        return []  # it was judged before it was looked for
     except kube.KubeError as error:
         return list(_explained(source, error))
     return []
@@ -106,7 +110,9 @@ async def _create(client: KubeClient, resource: Resource[Any], content: dict[str
     namespace = namespace if isinstance(namespace, str) and resource.namespaced else ""
     if resource.namespaced:
         namespace = namespace or "default"
-        await _ensure_namespace(client, namespace)
+        await _ensure(client, NAMESPACES, namespace)
+    if resource.kind == PODS.kind and (name := _runtime_class(content)):
+        await _ensure(client, RUNTIME_CLASSES, name, handler=name)
     await client.create(
         resource,
         content,
@@ -116,11 +122,18 @@ async def _create(client: KubeClient, resource: Resource[Any], content: dict[str
     )
 
 
-async def _ensure_namespace(client: KubeClient, name: str) -> None:
+async def _ensure(client: KubeClient, resource: Resource[Any], name: str, **fields: str) -> None:
+    """What a file may rely on because a cluster would have it; a bad name is told with its user."""
     try:
-        await client.create(NAMESPACES, {"metadata": {"name": name}})
-    except kube.AlreadyExists:
+        await client.create(resource, {"metadata": {"name": name}, **fields})
+    except (kube.AlreadyExists, kube.Invalid):
         return
+
+
+def _runtime_class(pod: dict[str, Any]) -> str:
+    spec = pod.get("spec")
+    name = spec.get("runtimeClassName") if isinstance(spec, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _explained(source: Source, error: kube.KubeError) -> Iterator[Problem]:
