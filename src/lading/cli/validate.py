@@ -4,6 +4,7 @@ The judge is the embedded API server itself, in memory and with a dry run, so th
 here is what passes there. Each problem is shown with the file, the line and the field.
 """
 
+import contextlib
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.api import catalogue
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.core import NAMESPACES, PODS
+from lading.api.core import NAMESPACES
 from lading.api.node import RUNTIME_CLASSES
 from lading.cli import documents, running
 from lading.cli.documents import Source
@@ -105,14 +106,11 @@ async def _thingsof(client: KubeClient, source: Source) -> list[Problem]:
 
 async def _create(client: KubeClient, resource: Resource[Any], content: dict[str, Any]) -> None:
     """A definition is really created, anything else only tried."""
-    metadata = content.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
-    namespace = namespace if isinstance(namespace, str) and resource.namespaced else ""
-    if resource.namespaced:
-        namespace = namespace or "default"
-        await _ensure(client, NAMESPACES, namespace)
-    if resource.kind == PODS.kind and (name := _runtime_class(content)):
-        await _ensure(client, RUNTIME_CLASSES, name, handler=name)
+    namespace = _text_at(content, "metadata", "namespace") or "default"
+    namespace = namespace if resource.namespaced else ""
+    for neighbour, body in _taken_for_granted(content, namespace):
+        with contextlib.suppress(kube.KubeError):
+            await client.create(neighbour, body)
     await client.create(
         resource,
         content,
@@ -122,18 +120,20 @@ async def _create(client: KubeClient, resource: Resource[Any], content: dict[str
     )
 
 
-async def _ensure(client: KubeClient, resource: Resource[Any], name: str, **fields: str) -> None:
-    """What a file may rely on because a cluster would have it; a bad name is told with its user."""
-    try:
-        await client.create(resource, {"metadata": {"name": name}, **fields})
-    except (kube.AlreadyExists, kube.Invalid):
-        return
+def _taken_for_granted(
+    content: dict[str, Any], namespace: str
+) -> Iterator[tuple[Resource[Any], dict[str, Any]]]:
+    """What the cluster must have for the object, and which nobody can know offline."""
+    if namespace:
+        yield NAMESPACES, {"metadata": {"name": namespace}}
+    if runtime_class := _text_at(content, "spec", "runtimeClassName"):
+        yield RUNTIME_CLASSES, {"metadata": {"name": runtime_class}, "handler": "any"}
 
 
-def _runtime_class(pod: dict[str, Any]) -> str:
-    spec = pod.get("spec")
-    name = spec.get("runtimeClassName") if isinstance(spec, dict) else None
-    return name if isinstance(name, str) else ""
+def _text_at(content: Any, *path: str) -> str:
+    for step in path:
+        content = content.get(step) if isinstance(content, dict) else None
+    return content if isinstance(content, str) else ""
 
 
 def _explained(source: Source, error: kube.KubeError) -> Iterator[Problem]:
