@@ -72,7 +72,7 @@ async def problems(sources: list[Source]) -> AsyncIterator[Problem]:
     async with _server() as client:
         ordered = sorted(sources, key=lambda source: source.content.get("kind") != _DEFINITION)
         for source in ordered:
-            for problem in await _thingsof(client, source):
+            for problem in await _problems_of(client, source):
                 yield problem
 
 
@@ -91,7 +91,7 @@ async def _server() -> AsyncIterator[KubeClient]:
         await core.close()
 
 
-async def _thingsof(client: KubeClient, source: Source) -> list[Problem]:
+async def _problems_of(client: KubeClient, source: Source) -> list[Problem]:
     content = source.content
     try:
         kinds = await discovery.discover(client)

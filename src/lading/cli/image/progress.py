@@ -5,11 +5,12 @@ pulls at the same time are in it too. Nothing is shown when nobody watches.
 """
 
 import asyncio
-import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lading.cli import output
+from lading.cli.status_line import StatusLine
 from lading.loop import tasks
 from lading.ports.cri import Cri, CriError
 
@@ -18,27 +19,25 @@ POLL_SECONDS = 0.5
 
 @asynccontextmanager
 async def shown(runtime: Cri, image: str) -> AsyncIterator[None]:
-    if not sys.stderr.isatty():
+    line = StatusLine()
+    if not line.is_terminal:
         yield
         return
-    async with tasks.started(_watch(runtime, image)):
-        yield
+    try:
+        async with tasks.started(_watch(runtime, image, line)):
+            yield
+    finally:
+        line.clear()
 
 
-async def _watch(runtime: Cri, image: str) -> None:
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"pulling {image}", total=None)
-        before_bytes = await _used_bytes(runtime)
-        while True:
-            await asyncio.sleep(POLL_SECONDS)
-            grown_bytes = await _used_bytes(runtime) - before_bytes
-            if grown_bytes > 0:
-                size = output.decimal_size(grown_bytes)
-                progress.update(task, description=f"pulling {image}, {size} more on disk")
+async def _watch(runtime: Cri, image: str, line: StatusLine) -> None:
+    began = time.monotonic()
+    before_bytes = await _used_bytes(runtime)
+    while True:
+        grown_bytes = max(0, await _used_bytes(runtime) - before_bytes)
+        size = f", {output.decimal_size(grown_bytes)} more on disk" if grown_bytes else ""
+        line.show(f"pulling {image}{size}, {time.monotonic() - began:.0f} s")
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def _used_bytes(runtime: Cri) -> int:

@@ -4,7 +4,6 @@ What a set pins here stays pinned: the runtime keeps it, with the names of the s
 """
 
 import socket
-import sys
 
 import click
 
@@ -12,6 +11,7 @@ from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli.pin import sets as files
+from lading.cli.status_line import StatusLine
 from lading.kernel import conditions, feature_gates
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import Settings
@@ -28,26 +28,25 @@ async def synchronize(sets: list[PinnedImageSet], endpoint: str) -> None:
             socket.gethostname(), sets, handlers=None, settings=Settings(), now=clock.now()
         )
         gates = feature_gates.parse("")
-        await without_cluster.synchronize(parts, desired, clock, gates=gates, told=display.told)
+        try:
+            await without_cluster.synchronize(parts, desired, clock, gates=gates, told=display.told)
+        finally:
+            display.line.clear()
     for one in sets:
         click.echo(f"pinnedimageset/{one.metadata.name}: {len(one.spec.pinned_images)} pinned")
 
 
 class _Display:
-    """Shows each new progress text; on a terminal in one line."""
+    """Shows each new progress text, and knows when there is nothing more to wait for."""
 
     def __init__(self) -> None:
-        self._shown = ""
-        self._one_line = sys.stderr.isatty()
+        self.line = StatusLine()
 
     def told(self, status: MachineConfigNodeStatus) -> bool:
         progressing = conditions.find(status.conditions, report.PROGRESSING)
         if progressing is None:
             return False
-        if progressing.message != self._shown:
-            self._shown = progressing.message
-            ending = "\r" if self._one_line else "\n"
-            click.echo(f"{progressing.message}{ending}", nl=False, err=True)
+        self.line.show(progressing.message)
         if not conditions.is_true(status.conditions, report.PROGRESSING):
             return True
         degraded = conditions.is_true(status.conditions, report.DEGRADED)

@@ -1,0 +1,29 @@
+"""One line on standard error that says how far things are, replaced whenever it changes.
+
+Where standard error is no terminal each change is a line of its own, for whoever reads the log.
+"""
+
+import shutil
+import sys
+
+import click
+
+_ERASE = "\r\x1b[K"
+
+
+class StatusLine:
+    def __init__(self) -> None:
+        self.is_terminal = sys.stderr.isatty()
+        self._shown = ""
+
+    def show(self, text: str) -> None:
+        if text == self._shown:
+            return
+        self._shown = text
+        width = shutil.get_terminal_size().columns
+        line = f"{_ERASE}{text[: width - 1]}" if self.is_terminal else f"{text}\n"
+        click.echo(line, nl=False, err=True)
+
+    def clear(self) -> None:
+        if self.is_terminal and self._shown:
+            click.echo(_ERASE, nl=False, err=True)
