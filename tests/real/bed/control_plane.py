@@ -6,14 +6,22 @@ from tests.real.setup import binaries
 
 def start(place: sandbox.Sandbox, server: api_server.ApiServer) -> None:
     """They are ready when what they do is seen; nobody has to wait for them here."""
+    start_controllers(place, server)
+    _start(place, "kube-scheduler", server)
+
+
+def start_controllers(
+    place: sandbox.Sandbox, server: api_server.ApiServer, *, only: str = "*"
+) -> None:
+    """The controller manager, with these of its controllers."""
     _start(
         place,
         "kube-controller-manager",
         server,
+        f"--controllers={only}",
         f"--service-account-private-key-file={server.signing_key_file}",
         f"--root-ca-file={server.ca_file}",
     )
-    _start(place, "kube-scheduler", server)
 
 
 def _start(place: sandbox.Sandbox, name: str, server: api_server.ApiServer, *options: str) -> None:
