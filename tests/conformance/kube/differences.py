@@ -1,7 +1,6 @@
 """Where the embedded server and a real one differ, each with the reason.
 
 A test that is listed must fail on that target: a difference that has gone is taken off the list.
-The first list is right as it is; the second is what the embedded server does not do yet.
 """
 
 from dataclasses import dataclass
@@ -31,11 +30,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
 )
 
-GAPS: tuple[Difference, ...] = ()
-
 
 def reason(module: str, test: str, target: str) -> str:
-    for difference in (*DIFFERENCES, *GAPS):
+    for difference in DIFFERENCES:
         if (difference.module, difference.test) == (module, test) and target in difference.targets:
             return difference.reason
     return ""
