@@ -17,8 +17,7 @@ from tests.real.differential.known import Difference
 from tests.real.differential.scenarios import Scenario
 from tests.real.differential.transcript import Kubectl, Transcript
 
-CRDS = pathlib.Path(__file__).parents[2] / "deploy" / "crds"
-FIDELITY = pathlib.Path(__file__).parents[2] / "docs" / "fidelity.md"
+FIDELITY = transcript.ROOT / "docs" / "fidelity.md"
 SCENARIO_SECONDS_MAX = 120
 
 
@@ -40,7 +39,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     with servers.real() as real, servers.embedded(folder) as embedded:
         found = Servers(kubeconfigs=(real, embedded))
         for kubectl in found.kubectls("1.36"):
-            _must(kubectl, "apply", "--server-side", "-f", str(CRDS))
+            _must(kubectl, "apply", "--server-side", "-f", "deploy/crds")
             _must(kubectl, "wait", "--for=condition=Established", "crd", "--all")
         yield found
 

@@ -11,6 +11,8 @@ from tests.real.differential import normal
 from tests.real.differential.scenarios import Scenario, Step
 from tests.real.setup import binaries
 
+ROOT = pathlib.Path(__file__).parents[3]
+"""Where kubectl runs, so that commands can name files of the repository."""
 STEP_SECONDS_MAX = 30
 POLL_SECONDS = 0.2
 Transcript = dict[str, list[str]]
@@ -32,6 +34,7 @@ class Kubectl:
         settings = {"HOME": str(self.folder), "KUBECONFIG": str(self.kubeconfig), "KUBERC": "off"}
         return subprocess.run(
             [program, *arguments],
+            cwd=ROOT,
             input=stdin,
             env={**os.environ, **settings, "KUBE_EDITOR": editor},
             capture_output=True,
