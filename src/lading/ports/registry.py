@@ -10,6 +10,7 @@ RegistryError             a registry, or the way to it, said no; names the regis
 ├── Denied                403
 ├── Untrusted             its certificate cannot be verified
 ├── Blocked               our own configuration forbids this registry
+├── NoMatchingPlatform    the image exists, for other platforms only
 ├── DigestMismatch        the content is not what its digest says
 ├── SizeMismatch          the content ended early, or went on after its declared size
 ├── TooLarge              more than the limit, or than what the registry itself accepts
@@ -74,6 +75,10 @@ class Untrusted(RegistryError):
 
 
 class Blocked(RegistryError):
+    pass
+
+
+class NoMatchingPlatform(RegistryError):
     pass
 
 

@@ -4,28 +4,20 @@ from lading.kernel import manifests, platforms
 from lading.kernel.manifests import ImageManifest
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
-from lading.ports.registry import Registry
+from lading.ports import platform_image
+from lading.ports.registry import NoMatchingPlatform, Registry
 from lading.runtime_images.errors import NoImageForGuest
-
-INDEX_DEPTH_MAX = 3
 
 
 async def manifest_for(registry: Registry, reference: Reference, platform: Platform) -> Reference:
     """The reference by the digest of a manifest; a reference straight to one is taken as it is."""
-    manifest = await registry.manifest(reference)
-    is_proven = True
-    for _ in range(INDEX_DEPTH_MAX + 1):
-        document = manifests.parse(manifest.content, manifest.media_type)
-        if isinstance(document, ImageManifest):
-            if not is_proven:
-                await _require_platform(registry, reference, document, platform)
-            return reference.at(manifest.digest)
-        choice = platforms.select(document.manifests, platform)
-        if isinstance(choice, platforms.NoMatch):
-            raise NoImageForGuest(f"{reference} cannot run there: {choice}")
-        is_proven = choice.platform_is_declared
-        manifest = await registry.manifest(reference.at(choice.entry.digest))
-    raise NoImageForGuest(f"{reference} nests indexes deeper than {INDEX_DEPTH_MAX}")
+    try:
+        found = await platform_image.find(registry, reference, platform)
+    except NoMatchingPlatform as error:
+        raise NoImageForGuest(str(error)) from error
+    if not found.platform_is_proven:
+        await _require_platform(registry, reference, found.image, platform)
+    return reference.at(found.digest)
 
 
 async def _require_platform(

@@ -112,7 +112,7 @@ async def test_a_missing_platform_names_everything_that_is_offered(
     with pytest.raises(cri.NoMatchingPlatform) as caught:
         await runtime.pull(ImageSpec(image="r.io/linux-only:1", runtime_handler="wcow-2019"))
     assert str(caught.value) == (
-        "no image for windows(10.0.17763)/amd64: the index offers"
+        "r.io/linux-only:1: no image for windows(10.0.17763)/amd64: the index offers"
         " linux/amd64: the operating system is not windows"
     )
 

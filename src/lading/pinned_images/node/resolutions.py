@@ -11,24 +11,18 @@ from typing import Any
 
 import structlog
 
-from lading.kernel import manifests, platforms, references
+from lading.kernel import references
 from lading.kernel.errors import Malformed
-from lading.kernel.manifests import ImageManifest, Index
-from lading.kernel.platforms import NoMatch, Platform
-from lading.kernel.references import Reference
+from lading.kernel.platforms import Platform
 from lading.pinned_images.node.types import ImageKey, Layer, Resolution
+from lading.ports import platform_image
 from lading.ports.clock import Clock
 from lading.ports.notebook import Notebook
 from lading.ports.registry import Registry, RegistryError
 
 RESOLVES_AT_ONCE_MAX = 8
-INDEX_DEPTH_MAX = 2
 
 log = structlog.get_logger(__name__)
-
-
-class UnresolvableImage(Exception):
-    """The registry's answer cannot become an image of this node; the message says why."""
 
 
 class Resolver:
@@ -80,7 +74,7 @@ class Resolver:
         try:
             async with self._free:
                 found = await self._resolve(key)
-        except (RegistryError, UnresolvableImage, Malformed) as error:
+        except (RegistryError, Malformed) as error:
             log.warning("image not resolved", image=str(key), error=str(error))
             self._failed[key] = self._clock.now()
         else:
@@ -95,28 +89,13 @@ class Resolver:
     async def _resolve(self, key: ImageKey) -> Resolution:
         reference = references.parse(key.image)
         platform = self._platform_of(key.runtime_handler)
-        found, manifest = await self._manifest(reference, platform, depth=0)
-        by_manifest = bool(key.runtime_handler)
-        layers = (Layer(str(blob.digest), blob.size_bytes) for blob in manifest.blobs)
+        found = await platform_image.find(self._registry, reference, platform)
+        by_manifest = str(reference.at(found.digest))
+        layers = (Layer(str(blob.digest), blob.size_bytes) for blob in found.image.blobs)
         return Resolution(
-            pull_reference=str(found) if by_manifest else key.image, layers=tuple(layers)
+            pull_reference=by_manifest if key.runtime_handler else key.image,
+            layers=tuple(layers),
         )
-
-    async def _manifest(
-        self, reference: Reference, platform: Platform, *, depth: int
-    ) -> tuple[Reference, ImageManifest]:
-        fetched = await self._registry.manifest(reference)
-        match manifests.parse(fetched.content, fetched.media_type):
-            case ImageManifest() as manifest:
-                return reference, manifest
-            case Index() as index if depth < INDEX_DEPTH_MAX:
-                chosen = platforms.select(index.manifests, platform)
-                if isinstance(chosen, NoMatch):
-                    raise UnresolvableImage(str(chosen))
-                narrowed = reference.at(chosen.entry.digest)
-                return await self._manifest(narrowed, platform, depth=depth + 1)
-            case _:
-                raise UnresolvableImage(f"{reference}: indexes inside indexes, too deep")
 
     def _note(self, key: ImageKey) -> str:
         return f"{key.image} {self._platform_of(key.runtime_handler)} {bool(key.runtime_handler)}"

@@ -5,36 +5,20 @@ the next pull takes over.
 """
 
 import asyncio
-from dataclasses import dataclass
 
 from lading.kernel import manifests, platforms
-from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
-from lading.kernel.manifests import Descriptor, ImageManifest
+from lading.kernel.manifests import Descriptor
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
-from lading.ports import cri
+from lading.ports import cri, platform_image
 from lading.ports import registry as registry_port
-from lading.ports.registry import Manifest, Registry
+from lading.ports.platform_image import PlatformImage
+from lading.ports.registry import Registry
 from lading.servers.cri.content import Blob, ContentStore
 from lading.servers.cri.records import Records, StoredImage
 
-INDEX_DEPTH_MAX = 3
 DOWNLOADS_PER_PULL_MAX = 3  # containerd's max_concurrent_downloads
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a reference resolved to: the path of manifests walked, the last one being an image's."""
-
-    walked: tuple[Manifest, ...]
-    image: ImageManifest
-    platform_is_proven: bool
-
-    @property
-    def named_digest(self) -> Digest:
-        """What the registry's tag points at: the index where there is one."""
-        return self.walked[0].digest
 
 
 async def pull(
@@ -47,7 +31,7 @@ async def pull(
     records: Records,
 ) -> str:
     """Returns the image's ID. The reference has a registry, and a tag or a digest."""
-    found = await _find(registry, reference, platform)
+    found = await platform_image.find(registry, reference, platform)
     with content.lease(_blobs(found)):
         _require_space(content, records)
         await _fetch(registry, reference, found, content)
@@ -68,23 +52,7 @@ async def pull(
     return stored.id
 
 
-async def _find(registry: Registry, reference: Reference, platform: Platform) -> Found:
-    walked = [await registry.manifest(reference)]
-    # A reference straight to one image is taken as it is: that is how a foreign one is asked for.
-    is_proven = True
-    while len(walked) <= INDEX_DEPTH_MAX:
-        document = manifests.parse(walked[-1].content, walked[-1].media_type)
-        if isinstance(document, ImageManifest):
-            return Found(walked=tuple(walked), image=document, platform_is_proven=is_proven)
-        choice = platforms.select(document.manifests, platform)
-        if isinstance(choice, platforms.NoMatch):
-            raise cri.NoMatchingPlatform(str(choice))
-        is_proven = choice.platform_is_declared
-        walked.append(await registry.manifest(reference.at(choice.entry.digest)))
-    raise cri.ContentRejected(f"indexes are nested deeper than {INDEX_DEPTH_MAX}")
-
-
-def _blobs(found: Found) -> tuple[Blob, ...]:
+def _blobs(found: PlatformImage) -> tuple[Blob, ...]:
     walked = (Blob(digest=one.digest, size_bytes=len(one.content)) for one in found.walked)
     return (*walked, *(_blob(descriptor) for descriptor in found.image.blobs))
 
@@ -109,7 +77,7 @@ def _require_platform(reference: Reference, wanted: Platform, offered: Platform)
 
 
 async def _fetch(
-    registry: Registry, reference: Reference, found: Found, content: ContentStore
+    registry: Registry, reference: Reference, found: PlatformImage, content: ContentStore
 ) -> None:
     if found.image.config.size_bytes > manifests.CONFIG_BYTES_MAX:
         limit = manifests.CONFIG_BYTES_MAX
@@ -144,6 +112,8 @@ def translated(error: BaseException, image: str) -> cri.CriError:
             kind = cri.ImageNotFound
         case registry_port.Unauthorized() | registry_port.Denied() | registry_port.Blocked():
             kind = cri.Unauthorized
+        case registry_port.NoMatchingPlatform():
+            kind = cri.NoMatchingPlatform
         case registry_port.Transient():
             kind = cri.RegistryUnavailable
         case registry_port.RegistryError() | Malformed():
