@@ -11,6 +11,7 @@ from lading.cli import options
 from lading.cli.options import Decorator
 
 _GAP = 3  # spaces between columns, as in crictl and kubectl
+_BAR_CELLS = 12
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -41,6 +42,12 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
     return "".join(padded).rstrip() + "\n"
+
+
+def bar(fraction: float) -> str:
+    """`[####........]`, for a fraction from 0 to 1."""
+    filled = round(fraction * _BAR_CELLS)
+    return f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}]"
 
 
 def decimal_size(size_bytes: int) -> str:

@@ -5,11 +5,13 @@ import click
 from lading.cli import options, running
 from lading.cli.credential_plugins import plugin_options
 from lading.cli.image import progress
+from lading.cli.image.progress import Pulling
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.image.settings import Settings, with_settings
-from lading.ports.registry import Credential
+from lading.ports.registry import Credential, Registry
 from lading.runtime_images import ensure, names
 from lading.runtime_images.ensure import Delivery, Ensured, Node, PullPolicy, Wanted
+from lading.wiring import host
 from lading.wiring import image_commands as wiring
 from lading.wiring.registries import CredentialPlugins, open_registries
 
@@ -62,10 +64,20 @@ async def _pull(
             document=settings.document,
             guests=settings.guests(),
         )
-        async with progress.shown(runtime, image):
+        pulling = Pulling(
+            image=names.qualified(image),
+            platform=node.guests.get(handler) or host.machine_platform(),
+            registry=_with(registries.client, wanted.credential),
+            runtime=runtime,
+        )
+        async with progress.shown(pulling):
             ensured = await ensure.ensure(wanted, node)
     click.echo(f"Image is up to date for {ensured.image_id}")
     _explain(ensured, runtime_class or "")
+
+
+def _with(registry: Registry, credential: Credential | None) -> Registry:
+    return registry.with_credential(credential) if credential else registry
 
 
 def _given(creds: str | None) -> Credential | None:

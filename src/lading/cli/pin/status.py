@@ -20,7 +20,6 @@ from lading.pinned_images.node import report
 from lading.pinned_images.node.types import SetState
 
 WATCH_SECONDS = 1.0
-BAR_CELLS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +84,7 @@ def _detail(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
         case _:
             progressing = conditions.find(node.status.conditions, report.PROGRESSING)
             text = progressing.message if progressing else ""
-            return f"{bar(report.progress_fraction(text))} {text}"
-
-
-def bar(fraction: float) -> str:
-    filled = round(fraction * BAR_CELLS)
-    return f"[{'#' * filled}{'.' * (BAR_CELLS - filled)}]"
+            return f"{output.bar(report.progress_fraction(text))} {text}"
 
 
 def rendered(found: list[Row], form: Format) -> str:

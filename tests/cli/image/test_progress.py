@@ -1,0 +1,49 @@
+"""What a person sees while an image is pulled."""
+
+import asyncio
+import os
+import pty
+import re
+import sys
+
+from lading.cli.image import progress
+from lading.kernel import references
+from lading.standalone import sample_images
+from tests.runtime_images.conftest import Stand
+
+IMAGE = references.parse("quay.io/app:1")
+
+
+def test_the_bar_follows_the_disk_and_is_never_full_before_the_end() -> None:
+    half = progress.text(IMAGE, 50_000_000, 100_000_000, seconds=3.2)
+    assert half == "[######......] 50MB of about 100MB, 3 s, quay.io/app:1"
+    beyond = progress.text(IMAGE, 300_000_000, 100_000_000, seconds=9)
+    assert beyond.startswith("[############] 300MB of about 100MB")
+
+
+def test_without_a_size_there_is_no_bar() -> None:
+    assert progress.text(IMAGE, 1000, None, seconds=1) == (
+        "pulling quay.io/app:1, 1kB more on disk, 1 s"
+    )
+
+
+async def test_a_terminal_shows_the_size_of_the_image_and_then_the_result(stand: Stand) -> None:
+    sample = sample_images.image([{"file": sample_images.noise("large", 3_000_000)}])
+    tag = references.parse(f"{stand.publisher.host}/large:1")
+    await sample_images.push(stand.registry, tag, sample)
+    ours, theirs = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from lading.cli.main import main; main()",
+        "image", "pull", str(tag),
+        stdout=asyncio.subprocess.PIPE, stderr=theirs,
+        env={**os.environ, "CONTAINER_RUNTIME_ENDPOINT": stand.endpoint,
+             "HOME": str(stand.folder), "LADING_IMAGE_STATE": str(stand.folder / "images.json")},
+    )  # fmt: skip
+    os.close(theirs)
+    output, _ = await process.communicate()
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"Image is up to date" in output
+    assert re.search(r"pulling|of about 3MB", shown)
+    assert shown.endswith("\x1b[K"), "the line is gone when the pull is over"
