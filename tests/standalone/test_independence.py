@@ -128,7 +128,7 @@ async def registry_that_hangs(root: Path) -> AsyncIterator[str]:
 async def test_a_hung_pull_holds_up_neither_another_set_nor_an_edit(
     world: World, tmp_path: Path
 ) -> None:
-    """In the anchor one hung pull blocked the round, and with it everything else."""
+    """In OpenShift's daemon one hung pull blocked the round, and with it everything else."""
     async with registry_that_hangs(tmp_path / "hanging") as host:
         hung, fine, other = (
             await world.push("hung", host),
@@ -145,7 +145,7 @@ async def test_a_hung_pull_holds_up_neither_another_set_nor_an_edit(
 
 
 async def test_a_node_that_moves_to_another_pool_changes_its_sets(world: World) -> None:
-    """The anchor took no notice of a node's labels after its start."""
+    """OpenShift's daemon took no notice of a node's labels after its start."""
     common, special = await world.push("common"), await world.push("special")
     await world.make_pool("infra", node_label={"infra": "yes"})
     await world.apply_set("workers", common)
@@ -158,7 +158,7 @@ async def test_a_node_that_moves_to_another_pool_changes_its_sets(world: World) 
 
 
 async def test_a_deleted_pool_drops_only_its_own_pins(world: World) -> None:
-    """In the anchor the pins of all pools went with one."""
+    """In OpenShift's daemon the pins of all pools went with one."""
     common, special = await world.push("common"), await world.push("special")
     await world.make_pool("extra", node_label={"kubernetes.io/hostname": "node-1"})
     await world.apply_set("workers", common)

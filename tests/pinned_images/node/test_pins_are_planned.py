@@ -58,7 +58,7 @@ def test_when_the_new_generation_is_complete_what_it_left_out_is_unpinned() -> N
 
 
 def test_a_removed_set_is_unpinned_although_another_is_failing() -> None:
-    """In the anchor one failing set blocked pinning and unpinning of all the others."""
+    """In OpenShift's daemon one failing set blocked pinning and unpinning of all the others."""
     seen = observed("a", "b", known=["c"], pins=(*pinned("a", by="gone"), *pinned("b", by="s")))
     plan = planned([image_set("s", "b", "c")], seen)
     assert pins_written(plan) == {image_id("b"): ("s",)}

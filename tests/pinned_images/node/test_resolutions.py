@@ -74,7 +74,7 @@ class Resolving:
 async def test_an_index_is_sized_by_the_manifest_of_the_nodes_platform(
     registry: Registry, tmp_path: Path
 ) -> None:
-    """In the anchor an image for several platforms counted as zero bytes."""
+    """In OpenShift's daemon an image for several platforms counted as zero bytes."""
     key = await registry.push("app", (AMD64, 300_000), (ARM64, 900_000))
     work = Resolving(registry, tmp_path / "notes")
     await work.resolve(key)

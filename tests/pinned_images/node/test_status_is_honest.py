@@ -44,7 +44,7 @@ def test_a_pinned_set_shows_its_generation() -> None:
 
 
 def test_images_that_are_here_but_not_pinned_do_not_count_as_done() -> None:
-    """The anchor wrote its file and never asked whether the runtime took it."""
+    """OpenShift's daemon wrote its file and never asked whether the runtime took it."""
     for pins in ((), pinned("a", by="s", effective=False), pinned("a", by="other")):
         status = status_of(planned([image_set("s", "a")], observed("a", pins=pins)))
         assert status.pinned_image_sets[0].current_generation == 0
@@ -52,7 +52,7 @@ def test_images_that_are_here_but_not_pinned_do_not_count_as_done() -> None:
 
 
 def test_slow_is_progressing_and_not_degraded() -> None:
-    """The anchor reported a round that ran out of time as a failure."""
+    """OpenShift's daemon reported a round that ran out of time as a failure."""
     seen = observed("a", known=["b"], pulls={key("b"): RUNNING})
     status = status_of(planned([image_set("s", "a", "b")], seen, now=NOW + timedelta(hours=1)))
     assert truth(status, report.DEGRADED) == ("False", "AsExpected")
@@ -72,7 +72,7 @@ def test_a_passing_fault_degrades_only_when_it_lasts() -> None:
 
 
 def test_the_last_good_generation_and_the_last_error_survive_a_retry() -> None:
-    """The anchor dropped both each time it began to try again."""
+    """OpenShift's daemon dropped both each time it began to try again."""
     good = status_of(
         planned([image_set("s", "a", generation=1)], observed("a", pins=pinned("a", by="s")))
     )
