@@ -125,7 +125,7 @@ def test_a_failed_pull_is_tried_again_after_its_back_off_and_not_before() -> Non
 
 
 def test_a_failed_pull_is_not_taken_for_pulled() -> None:
-    """OpenShift's daemon cached a failed pull as pulled and then claimed that it had been removed."""
+    """OpenShift's daemon cached a failed pull as pulled, then claimed it had been removed."""
     seen = observed(known=["a"], pulls={key("a"): failed(FaultKind.NOT_FOUND, message="no such")})
     plan = planned([image_set("s", "a")], seen, now=NOW + timedelta(minutes=10))
     assert [action.key for action in actions_of(plan, StartPull)] == [key("a")]
@@ -179,7 +179,7 @@ def test_a_set_that_does_not_fit_is_refused_whole_and_others_go_on() -> None:
 
 
 def test_layers_are_counted_once_over_all_sets() -> None:
-    """OpenShift's daemon checked each set on its own, against the size of the disk and not its rest."""
+    """OpenShift's daemon checked each set alone, against the size of the disk, not its rest."""
     shared = layer("shared", 10)
     resolutions = {
         key(name): Resolution(pull_reference=key(name).image, layers=(shared, layer(name, 1)))
