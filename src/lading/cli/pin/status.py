@@ -43,10 +43,14 @@ def command(target: Target, watch: bool, form: Format) -> None:
 
 async def _status(target: Target, watch: bool, form: Format) -> None:
     async with target.open() as client:
+        shown = ""
         while True:
             found = await rows(client)
-            click.echo(rendered(found, form), nl=False)
-            if not watch or all(row.state == SetState.PINNED for row in found):
+            text = rendered(found, form)
+            if text != shown:
+                click.echo(text, nl=False)
+                shown = text
+            if not watch or (found and all(row.state == SetState.PINNED for row in found)):
                 return
             await asyncio.sleep(WATCH_SECONDS)
 
