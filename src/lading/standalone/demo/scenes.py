@@ -1,7 +1,6 @@
 """The scenes of the demo: each does something, looks at the world, and says what it checked."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -63,7 +62,7 @@ async def a_set_is_preloaded_and_pinned(stage: Stage, images: Images) -> None:
     stage.story.scene("The set is applied: every worker must hold the images")
     await stage.cluster.kube.create(PINNED_IMAGE_SETS, set_of(RELEASE, images))
     for name in ("node-1", "node-2"):
-        await stage.until(f"{name} holds {RELEASE}", partial(stage.holds, name, RELEASE))
+        await stage.until_held(name, RELEASE)
         stage.story.check(
             f"{name} reports generation 1, and its runtime pins all {len(images)} images",
             await stage.pinned_count(name) == len(images),
@@ -95,7 +94,7 @@ async def two_runtime_classes_live_side_by_side(stage: Stage, images: Images) ->
     wanted["spec"]["pinnedImages"][0]["runtimeClassNames"] = [HOST_CLASS, ARM_CLASS]
     wanted["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": "node-1"}}
     await kube.create(PINNED_IMAGE_SETS, wanted)
-    await stage.until(f"node-1 holds {GUESTS}", partial(stage.holds, "node-1", GUESTS))
+    await stage.until_held("node-1", GUESTS)
     runtime = stage.node("node-1").runtime.cri
     ids = set()
     for handler in (HOST_CLASS, ARM_CLASS):

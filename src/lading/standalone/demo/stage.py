@@ -9,9 +9,11 @@ from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODES,
     MachineConfigNodeStatus,
 )
-from lading.kernel import references
+from lading.kernel import conditions, references
+from lading.kernel.conditions import Truth
 from lading.kernel.feature_gates import DEFAULTS, Gate
 from lading.kernel.platforms import Platform
+from lading.pinned_images.node import report
 from lading.pinned_images.node.types import Settings
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -104,6 +106,20 @@ class Stage:
             entry.name == image_set and 0 < entry.current_generation == entry.desired_generation
             for entry in entries
         )
+
+    async def until_held(self, node: str, image_set: str) -> None:
+        """Tells each progress that the node reports on the way."""
+        told = ""
+
+        async def holds() -> bool:
+            nonlocal told
+            said = conditions.find((await self.said(node)).conditions, report.PROGRESSING)
+            if said is not None and said.status is Truth.TRUE and said.message != told:
+                told = said.message
+                self.story.tell(f"{node}: {told}")
+            return await self.holds(node, image_set)
+
+        await self.until(f"{node} holds {image_set}", holds)
 
     async def until(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
         deadline = self.clock.monotonic() + WAIT_SECONDS_MAX
