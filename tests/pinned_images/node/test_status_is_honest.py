@@ -63,6 +63,13 @@ def test_slow_is_progressing_and_not_degraded() -> None:
     )
 
 
+def test_bytes_are_told_only_when_the_size_of_all_that_is_missing_is_known() -> None:
+    status = status_of(planned([image_set("s", "a", "b", "c")], observed("a", known=["b"])))
+    progressing = conditions.find(status.conditions, report.PROGRESSING)
+    assert progressing is not None
+    assert progressing.message == "1 of 3 images are on the node"
+
+
 def test_a_passing_fault_degrades_only_when_it_lasts() -> None:
     for attempts, expected in ((1, "False"), (3, "True")):
         pull = failed(FaultKind.UNAVAILABLE, attempts=attempts)

@@ -113,7 +113,7 @@ def progress_text(verdicts: tuple[Verdict, ...], observed: Observed) -> str:
     sized = (
         f", {quantities.format_bytes(rules.bytes_of(to_go))} of "
         f"{quantities.format_bytes(rules.bytes_of(everything))} to go"
-        if missing and everything
+        if missing and missing <= observed.resolutions.keys()
         else ""
     )
     here = f"{len(wanted) - len(missing)} of {len(wanted)} images are on the node{sized}"
