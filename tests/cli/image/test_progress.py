@@ -27,7 +27,9 @@ def test_without_a_size_there_is_no_bar() -> None:
     )
 
 
-async def test_a_terminal_shows_the_size_of_the_image_and_then_the_result(stand: Stand) -> None:
+async def test_a_terminal_shows_that_the_image_is_pulled_and_then_only_the_result(
+    stand: Stand,
+) -> None:
     sample = sample_images.image([{"file": sample_images.noise("large", 3_000_000)}])
     tag = references.parse(f"{stand.publisher.host}/large:1")
     await sample_images.push(stand.registry, tag, sample)
