@@ -14,6 +14,7 @@ from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube import certificates, http
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
+from lading.servers.kube.node_proxy import NO_KUBELETS, Kubelets
 from lading.servers.kube.storage import sqlite
 
 TOKEN_BYTES = 32
@@ -40,11 +41,13 @@ class Authorized:
 
 
 @contextlib.asynccontextmanager
-async def serve(data: Path, clock: Clock, *, port: int) -> AsyncIterator[ApiServer]:
+async def serve(
+    data: Path, clock: Clock, *, port: int, kubelets: Kubelets = NO_KUBELETS
+) -> AsyncIterator[ApiServer]:
     token = _token(data / "admin-token")
     pki = certificates.ensure(data / "pki")
     with contextlib.closing(sqlite.open(data / "api.sqlite")) as storage:
-        core = Core(storage, clock, tokens={token: ADMIN})
+        core = Core(storage, clock, tokens={token: ADMIN}, kubelets=kubelets)
         try:
             async with http.serve(core, port=port, tls=pki) as url:
                 kubeconfig = data / "kubeconfig"

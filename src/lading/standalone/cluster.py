@@ -19,9 +19,11 @@ from lading.loop.runtime import Runtime
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
+from lading.ports.http import Exchange
 from lading.servers.registry import server as registry_server
 from lading.standalone import api_server, node
 from lading.standalone.api_server import ApiServer
+from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
 from lading.wiring import controller
 from lading.wiring.registries import Registries, open_registries
@@ -73,9 +75,10 @@ class StandaloneCluster:
 async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[StandaloneCluster]:
     """Everything started except the loops, which `run` runs."""
     metrics = Metrics(CollectorRegistry())
+    kubelets: dict[str, Exchange] = {}
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(
-            api_server.serve(options.data, clock, port=options.api_port)
+            api_server.serve(options.data, clock, port=options.api_port, kubelets=kubelets)
         )
         kube = KubeClient(api.exchange)
         await installation.install(kube, clock)
@@ -98,6 +101,7 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
             )
             for description in options.nodes
         ]
+        kubelets.update({one.description.name: EmbeddedKubelet(one.parts) for one in nodes})
         yield StandaloneCluster(
             api=api,
             kube=kube,

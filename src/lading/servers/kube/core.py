@@ -19,6 +19,7 @@ from lading.servers.kube import (
     builtins,
     definitions,
     namespaces,
+    node_proxy,
     resources,
     routes,
     status,
@@ -26,6 +27,7 @@ from lading.servers.kube import (
 from lading.servers.kube.authentication import User
 from lading.servers.kube.collector import Collector
 from lading.servers.kube.event_expiry import EventExpiry
+from lading.servers.kube.node_proxy import NO_KUBELETS, Kubelets
 from lading.servers.kube.pages import Pages
 from lading.servers.kube.requests import Call
 from lading.servers.kube.resources import Registry
@@ -48,11 +50,13 @@ class Core:
         clock: Clock,
         *,
         tokens: Mapping[str, User],
+        kubelets: Kubelets = NO_KUBELETS,
         uid_source: Callable[[], str] = random_uid,
     ) -> None:
         registry = Registry(resources.builtin(kind) for kind in builtins.kinds())
         self._state = State(storage=storage, registry=registry, clock=clock, uid_source=uid_source)
         self._authenticator = authentication.Authenticator(tokens)
+        self._kubelets = kubelets
         self._wakeups = Wakeups()
         self._pages = Pages(registry)
         self._expiry = EventExpiry(self._state)
@@ -63,7 +67,9 @@ class Core:
 
     async def __call__(self, request: Request) -> Response:
         try:
-            return self._answer(request)
+            user = self._authenticator.user(request.path, request.headers)
+            proxied = await node_proxy.forwarded(request, self._kubelets)
+            return proxied or self._answer(request, user)
         except status.ApiError as error:
             return _refusal(error)
         except routes.NoSuchPath:
@@ -78,8 +84,7 @@ class Core:
         self._wakeups.close()
         await self._collector.close()
 
-    def _answer(self, request: Request) -> Response:
-        user = self._authenticator.user(request.path, request.headers)
+    def _answer(self, request: Request, user: User) -> Response:
         if len(request.body) > bodies.BODY_BYTES_MAX:
             raise status.too_large(bodies.BODY_BYTES_MAX)
         self._collector.start()

@@ -1,0 +1,54 @@
+"""The kubelet of an embedded node, as far as somebody may ask it: its limits and its disk.
+
+Two paths of a kubelet's own API in its own form, so that `lading pin plan` asks as on any cluster.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lading.ports.http import Request, Response
+from lading.ports.kubelet import KubeletLimits
+from lading.wiring.agent import NodeParts
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedKubelet:
+    """An `Exchange`."""
+
+    parts: NodeParts
+
+    async def __call__(self, request: Request) -> Response:
+        match request.method, request.path:
+            case "GET", "/configz":
+                return _json(_configuration(await self.parts.kubelet.limits()))
+            case "GET", "/stats/summary":
+                return _json({"node": {"runtime": {"imageFs": await self._image_filesystem()}}})
+            case _:
+                headers = {"content-type": "text/plain; charset=utf-8"}
+                return Response(status=404, headers=headers, body=b"404 page not found\n")
+
+    async def _image_filesystem(self) -> dict[str, int]:
+        (usage,) = (await self.parts.runtime.cri.filesystems()).images
+        space = await self.parts.disk.space(usage.mountpoint)
+        assert space is not None, "the runtime knows its own file system"
+        return {
+            "availableBytes": space.available_bytes,
+            "capacityBytes": space.capacity_bytes,
+            "usedBytes": usage.used_bytes,
+        }
+
+
+def _configuration(limits: KubeletLimits) -> dict[str, Any]:
+    return {
+        "kubeletconfig": {
+            "imageGCHighThresholdPercent": limits.image_gc_high_threshold_percent,
+            "evictionHard": dict(limits.eviction_hard),
+        }
+    }
+
+
+def _json(document: dict[str, Any]) -> Response:
+    headers = {"content-type": "application/json"}
+    return Response(status=200, headers=headers, body=msgspec.json.encode(document))

@@ -1,0 +1,83 @@
+"""`lading pin plan` against a standalone cluster: it knows free space, and what would not fit."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lading.adapters.clock import SystemClock
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.kernel import references
+from lading.pinned_images import rules
+from lading.pinned_images.cluster import apply, plan
+from lading.pinned_images.cluster.types import CreatePool
+from lading.ports.cri import ImageSpec
+from lading.standalone import cluster, sample_images
+from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.node import NodeDescription
+from tests.e2e import programs
+
+MIB = 1024 * 1024
+NODES = (
+    NodeDescription(name="large", capacity_bytes=100 * MIB),
+    NodeDescription(name="small", capacity_bytes=10 * MIB),
+)
+IMAGE_BYTES = 5 * MIB
+
+
+@pytest.fixture
+async def running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[StandaloneCluster]:
+    """Without its loops: nothing is pulled behind the test's back, and it makes the pool itself."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    options = Options(data=tmp_path / "data", nodes=NODES)
+    async with cluster.open_cluster(options, SystemClock()) as opened:
+        pool = plan.DEFAULT_POOLS[rules.WORKER]
+        await apply.apply(CreatePool(name=rules.WORKER, spec=pool, because="a test"), opened.kube)
+        yield opened
+
+
+async def push(running: StandaloneCluster, name: str) -> str:
+    reference = references.parse(f"{running.registry_host}/{name}:v1")
+    sample = sample_images.image([{"file": os.urandom(IMAGE_BYTES)}])
+    return str(await sample_images.push(running.registries.client, reference, sample))
+
+
+async def planned(running: StandaloneCluster, folder: Path, image: str) -> list[list[str]]:
+    """What a person reads: the lines of the plan, each as its cells."""
+    document = {
+        "apiVersion": PINNED_IMAGE_SETS.api_version,
+        "kind": PINNED_IMAGE_SETS.kind,
+        "metadata": {"name": "mine", "labels": {group.ROLE_LABEL: rules.WORKER}},
+        "spec": {"pinnedImages": [{"name": image}]},
+    }
+    file = folder / "set.yaml"
+    file.write_text(yaml.safe_dump(document))
+    printed = await programs.run(
+        "pin", "plan", f"--filename={file}", f"--kubeconfig={running.api.kubeconfig}"
+    )
+    return [[cell.strip() for cell in line.split("  ") if cell] for line in printed.splitlines()]
+
+
+async def test_a_plan_tells_what_stays_free_and_what_does_not_fit(
+    running: StandaloneCluster, tmp_path: Path
+) -> None:
+    image = await push(running, "app")
+    header, large, small, refusal = await planned(running, tmp_path, image)
+    assert header[-2:] == ["FREE NOW", "FREE AFTER"]
+    assert (large[0], large[2], large[-2:]) == ("large", "1", ["100 MiB", "90 MiB"])
+    assert (small[0], small[2], small[-2:]) == ("small", "0", ["10 MiB", "10 MiB"])
+    assert refusal[0].startswith("small refuses mine: needs 10 MiB of disk for 5 MiB to pull")
+
+
+async def test_a_plan_knows_what_the_runtime_of_a_node_stores_already(
+    running: StandaloneCluster, tmp_path: Path
+) -> None:
+    stored, wanted = await push(running, "stored"), await push(running, "wanted")
+    await running.nodes[0].runtime.cri.pull(ImageSpec(image=stored))
+    _, large, *_ = await planned(running, tmp_path, wanted)
+    assert (large[0], large[-2:]) == ("large", ["95 MiB", "85 MiB"])
