@@ -133,3 +133,18 @@ async def test_another_kind_is_refused(host: HostUnderTest) -> None:
     result = await lading(host, "pin", "plan", "-f", str(path), "--runtime-endpoint", host.endpoint)
     assert result.code == 1
     assert "expected a PinnedImageSet" in result.output
+
+
+async def test_a_pull_secret_without_its_namespace_is_a_usage_error(host: HostUnderTest) -> None:
+    result = await lading(host, "pin", "plan", "-f", host.set_file(), "--pull-secret", "mine")
+    assert result.code == 2
+    assert "'mine' does not have the form NAMESPACE/NAME" in result.output
+
+
+async def test_a_pull_secret_needs_a_cluster(host: HostUnderTest) -> None:
+    result = await lading(
+        host, "pin", "plan", "-f", host.set_file(), "--runtime-endpoint", host.endpoint,
+        "--pull-secret", "default/mine",
+    )  # fmt: skip
+    assert result.code == 2
+    assert "REGISTRY_AUTH_FILE" in result.output

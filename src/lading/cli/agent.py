@@ -11,7 +11,7 @@ import click
 from lading.adapters.clock import SystemClock
 from lading.cli import connection, options, running
 from lading.cli.connection import Target
-from lading.cli.credential_plugins import plugin_options
+from lading.cli.credential_options import credential_options
 from lading.cli.process import Process, process_options
 from lading.kernel import durations, feature_gates
 from lading.kernel.feature_gates import Gate
@@ -21,7 +21,7 @@ from lading.runtime_images.census import Census
 from lading.runtime_images.metrics import ImageMetrics
 from lading.wiring import agent, host
 from lading.wiring.host import Host
-from lading.wiring.registries import CredentialPlugins
+from lading.wiring.registries import CredentialSettings
 from lading.wiring.runtimes import open_runtime
 
 PROGRESS_PATH = "/pinned-images"
@@ -96,7 +96,7 @@ class _Options:
     help="Name=true,Other=false; PinnedImages=false unpins everything that is ours.",
 )
 @click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")
-@plugin_options
+@credential_options
 @connection.target_options
 @process_options
 def command(
@@ -110,7 +110,7 @@ def command(
     round_: timedelta,
     gates: Mapping[Gate, bool],
     cleanup: bool,
-    plugins: CredentialPlugins | None,
+    credentials: CredentialSettings,
     target: Target,
     process: Process,
 ) -> None:
@@ -122,7 +122,7 @@ def command(
             state_folder=state_folder,
             kubelet_port=kubelet_port,
             root=host_root,
-            credential_plugins=plugins,
+            credentials=credentials,
         ),
         settings=Settings(
             pulls_at_once_max=pulls_at_once, expansion_factor=expansion_factor, round=round_

@@ -12,7 +12,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES
-from lading.kernel.objects import Model, Object, Resource
+from lading.kernel.objects import Key, Model, Object, Resource
 from lading.kernel.platforms import Platform, normalised
 from lading.pinned_images.cluster import preview, rules
 from lading.pinned_images.cluster.preview import NodeFacts
@@ -22,7 +22,8 @@ from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Desired, ImageKey, Resolution
 from lading.ports.clock import Clock
 from lading.ports.registry import Registry
-from lading.wiring.registries import open_registries
+from lading.wiring import cluster_pull_secrets
+from lading.wiring.registries import CredentialSettings, open_registries
 
 POLL_SECONDS = 0.05
 
@@ -47,15 +48,23 @@ _NODE_IMAGES = Resource(
 
 
 async def previews(
-    client: KubeClient, sets: Sequence[PinnedImageSet], clock: Clock, *, notebook: Path
+    client: KubeClient,
+    sets: Sequence[PinnedImageSet],
+    clock: Clock,
+    *,
+    notebook: Path,
+    pull_secrets: Sequence[Key] = (),
 ) -> list[Preview]:
+    settings = CredentialSettings(
+        pull_secrets=await cluster_pull_secrets.read(client, pull_secrets)
+    )
     before = await _world(client)
     world = preview.world_after(before, sets)
     classes = [one async for one in client.each(RUNTIME_CLASSES)]
     handlers = {one.metadata.name: one.handler for one in classes}
     members = {member.name: member for member in rules.members(before)}
     found = []
-    async with open_registries(clock) as registries:
+    async with open_registries(clock, settings=settings) as registries:
         for node in preview.nodes_with_sets(world):
             desired = preview.desired_of(node, world, handlers=handlers, now=clock.now())
             resolutions = await _resolutions(registries.client, desired, node, clock, notebook)

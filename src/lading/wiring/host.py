@@ -17,7 +17,7 @@ from lading.ports.clock import Clock
 from lading.ports.kubelet import Kubelet, KubeletLimits
 from lading.wiring import runtime_handlers
 from lading.wiring.agent import NodeParts
-from lading.wiring.registries import CredentialPlugins, open_registries
+from lading.wiring.registries import AUTH_FILES_ONLY, CredentialSettings, open_registries
 from lading.wiring.runtimes import open_runtime
 
 KUBELET_PORT = 10250
@@ -30,7 +30,7 @@ class Host:
     root: Path = Path("/")
     """Where the host is mounted: in a DaemonSet a folder, on the host itself `/`."""
     kubelet_port: int = KUBELET_PORT
-    credential_plugins: CredentialPlugins | None = None
+    credentials: CredentialSettings = AUTH_FILES_ONLY
 
 
 @asynccontextmanager
@@ -48,7 +48,7 @@ async def open_host(
             )
         )
         registries = await stack.enter_async_context(
-            open_registries(clock, host_root=host.root, plugins=host.credential_plugins)
+            open_registries(clock, host_root=host.root, settings=host.credentials)
         )
         kubelet: Kubelet = FixedLimits(KubeletLimits())
         if connection is not None:

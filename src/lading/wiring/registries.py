@@ -1,7 +1,7 @@
 """Registries as this machine is configured to reach them: mirrors, plain HTTP, credentials."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,8 @@ from pathlib import Path
 import structlog
 
 from lading.adapters.registry import client, node_credentials, registries_conf
-from lading.adapters.registry.credentials import Chain, CredentialSource
+from lading.adapters.registry.auth_files import AuthFile
+from lading.adapters.registry.credentials import Chain, CredentialSource, Table
 from lading.adapters.registry.endpoints import DirectRouting, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
@@ -36,27 +37,50 @@ class CredentialPlugins:
     folder: Path
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialSettings:
+    """Where credentials come from besides the auth files of the machine."""
+
+    pull_secrets: Sequence[AuthFile] = ()
+    pull_secret_folders: Sequence[Path] = ()
+    plugins: CredentialPlugins | None = None
+
+
+AUTH_FILES_ONLY = CredentialSettings()
+
+
 @asynccontextmanager
 async def open_registries(
     clock: Clock,
     *,
     host_root: Path = Path("/"),
     environment: Mapping[str, str] = os.environ,
-    plugins: CredentialPlugins | None = None,
+    settings: CredentialSettings = AUTH_FILES_ONLY,
 ) -> AsyncIterator[Registries]:
     routing = routing_of(host_root)
     paths = node_credentials.auth_file_paths(environment, host_root)
-    source = node_credentials.from_auth_files(paths, clock, _report)
-    if plugins is not None:
-        provided = node_credentials.from_providers(
-            plugins.config, folder=plugins.folder, clock=clock, report=_report
+    source = Chain(
+        (
+            *(Table(secret.credential_by_pattern) for secret in settings.pull_secrets),
+            node_credentials.from_pull_secrets(settings.pull_secret_folders, clock, _report),
+            node_credentials.from_auth_files(paths, clock, _report),
+            *_from_plugins(settings.plugins, clock),
         )
-        source = Chain((source, provided))
+    )
     async with client.connect(
         clock, routing=routing, credentials=source, environment=environment
     ) as registry:
         credentials = ImageCredentials(source=source, routing=routing)
         yield Registries(client=registry, credentials=credentials)
+
+
+def _from_plugins(plugins: CredentialPlugins | None, clock: Clock) -> tuple[CredentialSource, ...]:
+    if plugins is None:
+        return ()
+    provided = node_credentials.from_providers(
+        plugins.config, folder=plugins.folder, clock=clock, report=_report
+    )
+    return (provided,)
 
 
 def routing_of(host_root: Path) -> Routing:

@@ -96,42 +96,6 @@ def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("secret_type", "key", "document"),
-    [
-        ("kubernetes.io/dockerconfigjson", ".dockerconfigjson", {"auths": "ENTRIES"}),
-        ("kubernetes.io/dockercfg", ".dockercfg", "ENTRIES"),
-    ],
-)
-def test_a_pull_secret_is_read(secret_type: str, key: str, document: Any) -> None:
-    entries = json.dumps({"https://a.test/v1/": {"auth": encoded("u:p")}})
-    data = {key: encoded(json.dumps(document).replace('"ENTRIES"', entries))}
-    file = auth_files.parse_pull_secret(secret_type, data, name="default/pull")
-    assert file.credential_by_pattern == {"a.test": Credential(username="u", password="p")}
-
-
-@pytest.mark.parametrize(
-    ("secret_type", "data"),
-    [
-        ("Opaque", {}),
-        ("kubernetes.io/dockerconfigjson", {}),
-        ("kubernetes.io/dockerconfigjson", {".dockerconfigjson": "%%%"}),
-    ],
-)
-def test_a_secret_that_is_no_pull_secret_is_a_problem(
-    secret_type: str, data: dict[str, str]
-) -> None:
-    file = auth_files.parse_pull_secret(secret_type, data, name="default/pull")
-    assert "default/pull" in file.problems[0]
-
-
-def test_a_pull_secret_cannot_name_a_program_to_run() -> None:
-    content = json.dumps({"auths": {}, "credsStore": "evil", "credHelpers": {"a.test": "evil"}})
-    data = {".dockerconfigjson": encoded(content)}
-    file = auth_files.parse_pull_secret("kubernetes.io/dockerconfigjson", data, name="s")
-    assert (file.default_helper, dict(file.helper_by_pattern)) == ("", {})
-
-
-@pytest.mark.parametrize(
     ("pattern", "image", "fits"),
     [
         ("*.dkr.ecr.*.amazonaws.com", "1.dkr.ecr.eu-west-1.amazonaws.com/app", True),

@@ -3,6 +3,8 @@
 import json
 import re
 import textwrap
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.node import RUNTIME_CLASSES
 from lading.kernel import references
+from lading.kernel.references import Reference
 from lading.ports.cri import Container, ContainerState, ImageSpec
 from lading.ports.registry import Credential
 from lading.servers.registry import server as registry_server
@@ -151,14 +154,21 @@ async def test_a_table_of_the_machine_may_name_the_classes(
     assert "arm-guests,slow" in (await run("prune")).output
 
 
-async def test_pull_shows_the_registry_what_the_kubelets_plugin_knows(
-    run: Run, stand: Stand
-) -> None:
+@asynccontextmanager
+async def guarded(stand: Stand) -> AsyncIterator[Reference]:
+    """An image that only carol may pull."""
     guard = Passwords({"carol": "right"})
     async with registry_server.serve(stand.folder / "guarded", guard=guard) as url:
         app = references.parse(f"{url.removeprefix('http://')}/team/app:1")
         allowed = stand.registry.with_credential(Credential(username="carol", password="right"))
         await sample_images.push(allowed, app, sample_images.image([{"file": b"content"}]))
+        yield app
+
+
+async def test_pull_shows_the_registry_what_the_kubelets_plugin_knows(
+    run: Run, stand: Stand
+) -> None:
+    async with guarded(stand) as app:
         refused = await run("pull", str(app))
         pulled = await run(
             "pull", str(app), *plugin_options(stand.folder / "plugins", str(app.registry))
@@ -166,6 +176,17 @@ async def test_pull_shows_the_registry_what_the_kubelets_plugin_knows(
     assert refused.code == 1
     assert "REGISTRY_AUTH_FILE" in refused.errors
     assert pulled.code == 0
+    assert len(await stand.runtime.images()) == 1
+
+
+async def test_pull_shows_the_registry_what_a_mounted_pull_secret_says(
+    run: Run, stand: Stand
+) -> None:
+    async with guarded(stand) as app:
+        secret = {app.registry: {"username": "carol", "password": "right"}}
+        (stand.folder / ".dockercfg").write_text(json.dumps(secret))
+        pulled = await run("pull", str(app), "--pull-secrets", str(stand.folder))
+    assert pulled.code == 0, pulled.errors
     assert len(await stand.runtime.images()) == 1
 
 

@@ -1,4 +1,4 @@
-"""Docker configuration files, containers' auth files and Kubernetes pull secrets, as credentials.
+"""Docker configuration files and containers' auth files, as credentials.
 
 An entry that cannot be read only disables itself: it becomes a `problem` that names it, and the
 others still work. Problems never show a secret.
@@ -6,7 +6,7 @@ others still work. Problems never show a secret.
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,6 @@ from lading.adapters.registry import image_patterns
 from lading.ports.registry import Credential
 
 FILE_BYTES_MAX = 1024 * 1024  # a Kubernetes Secret cannot be larger
-DOCKER_CONFIG_JSON = "kubernetes.io/dockerconfigjson"
-DOCKER_CFG = "kubernetes.io/dockercfg"
 _NO_USER = "<token>"  # docker's mark for a secret that is an identity token
 
 
@@ -30,6 +28,10 @@ class AuthFile:
     helper_by_pattern: Mapping[str, str] = field(default_factory=dict)
     default_helper: str = ""
     problems: tuple[str, ...] = ()
+
+
+Parser = Callable[[bytes, str], AuthFile]
+"""From a content and its name, for problems, to what it says."""
 
 
 class _Entry(msgspec.Struct):
@@ -47,17 +49,21 @@ class _File(msgspec.Struct):
 
 
 def read(path: Path) -> AuthFile:
+    return read_as(parse, path)
+
+
+def read_as(parser: Parser, path: Path) -> AuthFile:
     """The file's content; one that is not there says nothing."""
     try:
         with path.open("rb") as file:
-            return parse(file.read(FILE_BYTES_MAX + 1), name=str(path))
+            return parser(file.read(FILE_BYTES_MAX + 1), str(path))
     except FileNotFoundError:
         return AuthFile()
     except OSError as error:
         return AuthFile(problems=(f"{path}: cannot be read: {error.strerror}",))
 
 
-def parse(content: bytes, *, name: str) -> AuthFile:
+def parse(content: bytes, name: str) -> AuthFile:
     """A docker `config.json` or a containers `auth.json`."""
     document = _decoded(content, _File)
     if document is None:
@@ -74,25 +80,11 @@ def parse(content: bytes, *, name: str) -> AuthFile:
     )
 
 
-def parse_pull_secret(secret_type: str, data: Mapping[str, str], *, name: str) -> AuthFile:
-    """A Kubernetes pull secret; `data` holds base64, as the API gives it.
-
-    Programs that a secret names are not run: a secret may only carry credentials.
-    """
-    key = {DOCKER_CONFIG_JSON: ".dockerconfigjson", DOCKER_CFG: ".dockercfg"}.get(secret_type)
-    if key is None:
-        return AuthFile(problems=(f"{name}: type {secret_type!r} is not a pull secret; ignored",))
-    try:
-        content = base64.b64decode(data.get(key, ""), validate=True)
-    except binascii.Error:
-        content = b""
-    if secret_type == DOCKER_CFG:
-        auths = _decoded(content, dict[str, msgspec.Raw])
-    else:
-        document = _decoded(content, _File)
-        auths = None if document is None else document.auths
+def parse_dockercfg(content: bytes, name: str) -> AuthFile:
+    """Docker's older file: the entries alone."""
+    auths = _decoded(content, dict[str, msgspec.Raw])
     if auths is None:
-        return AuthFile(problems=(f"{name}: {key} is missing or not in JSON; ignored",))
+        return AuthFile(problems=(f"{name}: not a dockercfg in JSON; ignored",))
     credentials, problems = _entries(auths, name)
     return AuthFile(credential_by_pattern=credentials, problems=problems)
 

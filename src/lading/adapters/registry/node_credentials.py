@@ -1,4 +1,4 @@
-"""The credentials that a machine has: auth files, their helpers, the kubelet's plugins.
+"""The credentials that a machine has: auth files, mounted pull secrets, the kubelet's plugins.
 
 A file that was changed is read again by itself: secrets are rotated while we run.
 """
@@ -6,7 +6,8 @@ A file that was changed is read again by itself: secrets are rotated while we ru
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from lading.adapters.registry import auth_files, credential_providers
+from lading.adapters.registry import auth_files, credential_providers, pull_secrets
+from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.credential_helpers import HelperSource
 from lading.adapters.registry.credential_providers import ProviderSource
 from lading.adapters.registry.credentials import Anonymous, Chain, CredentialSource, Table
@@ -37,8 +38,15 @@ def auth_file_paths(environment: Mapping[str, str], host_root: Path) -> tuple[Pa
 class AuthFileSource:
     """One auth file and the helpers that it names."""
 
-    def __init__(self, path: Path, clock: Clock, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        report: Callable[[str], None],
+        read: Callable[[Path], AuthFile] = auth_files.read,
+    ) -> None:
         self._path = path
+        self._read = read
         self._clock = clock
         self._report = report
         self._stamp: tuple[int, int, int] | None = None
@@ -54,11 +62,11 @@ class AuthFileSource:
     def _current(self) -> CredentialSource:
         stamp = _stamp(self._path)
         if stamp != self._stamp:
-            self._stamp, self._source = stamp, self._read()
+            self._stamp, self._source = stamp, self._reread()
         return self._source
 
-    def _read(self) -> CredentialSource:
-        file = auth_files.read(self._path)
+    def _reread(self) -> CredentialSource:
+        file = self._read(self._path)
         for problem in file.problems:
             self._report(problem)
         helpers = HelperSource(file, self._clock, self._report)
@@ -80,6 +88,14 @@ def from_auth_files(
     paths: Sequence[Path], clock: Clock, report: Callable[[str], None]
 ) -> CredentialSource:
     return Chain([AuthFileSource(path, clock, report) for path in paths])
+
+
+def from_pull_secrets(
+    folders: Sequence[Path], clock: Clock, report: Callable[[str], None]
+) -> CredentialSource:
+    """Secrets that are mounted into folders, one in each."""
+    paths = [path for folder in folders for path in pull_secrets.paths_in(folder)]
+    return Chain([AuthFileSource(path, clock, report, pull_secrets.read) for path in paths])
 
 
 def from_providers(

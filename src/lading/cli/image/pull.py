@@ -3,7 +3,7 @@
 import click
 
 from lading.cli import options, running
-from lading.cli.credential_plugins import plugin_options
+from lading.cli.credential_options import credential_options
 from lading.cli.image import progress
 from lading.cli.image.progress import Pulling
 from lading.cli.image.runtime_classes import runtime_option
@@ -13,7 +13,7 @@ from lading.runtime_images import ensure, names
 from lading.runtime_images.ensure import Delivery, Ensured, Node, PullPolicy, Wanted
 from lading.wiring import host
 from lading.wiring import image_commands as wiring
-from lading.wiring.registries import CredentialPlugins, open_registries
+from lading.wiring.registries import CredentialSettings, open_registries
 
 
 @click.command(name="pull")
@@ -24,7 +24,7 @@ from lading.wiring.registries import CredentialPlugins, open_registries
     "--policy", default=PullPolicy.ALWAYS, choices=PullPolicy, help="When to pull, as in a pod."
 )
 @runtime_option
-@plugin_options
+@credential_options
 @with_settings
 def command(
     settings: Settings,
@@ -32,10 +32,10 @@ def command(
     creds: str | None,
     policy: PullPolicy,
     runtime: str | None,
-    plugins: CredentialPlugins | None,
+    credentials: CredentialSettings,
 ) -> None:
     """Pull an image. With --runtime, the one that the guests of that runtime class can run."""
-    running.run(_pull(settings, image, creds, policy, runtime, plugins))
+    running.run(_pull(settings, image, creds, policy, runtime, credentials))
 
 
 async def _pull(
@@ -44,13 +44,13 @@ async def _pull(
     creds: str | None,
     policy: PullPolicy,
     runtime_class: str | None,
-    plugins: CredentialPlugins | None,
+    credentials: CredentialSettings,
 ) -> None:
     handler = await settings.handler(runtime_class)
     named = str(names.qualified(image))
     async with (
         settings.runtime() as runtime,
-        open_registries(wiring.clock(), plugins=plugins) as registries,
+        open_registries(wiring.clock(), settings=credentials) as registries,
     ):
         wanted = Wanted(
             image=image,

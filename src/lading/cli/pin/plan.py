@@ -12,6 +12,7 @@ from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.pin import sets
 from lading.kernel import feature_gates, quantities
+from lading.kernel.objects import Key
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import Settings
 from lading.wiring import cluster_preview, host, without_cluster
@@ -26,22 +27,50 @@ from lading.wiring.host import Host
     multiple=True,
     help="A container runtime, unix:///..., instead of a cluster; may be given several times.",
 )
+@click.option(
+    "--pull-secret",
+    "secrets",
+    multiple=True,
+    metavar="NAMESPACE/NAME",
+    callback=lambda _context, _option, texts: tuple(_secret_key(text) for text in texts),
+    help="A Secret of the cluster with credentials for the registries; may be given several times.",
+)
 @connection.target_options
-def command(target: Target, files: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
+def command(
+    target: Target, files: tuple[str, ...], endpoints: tuple[str, ...], secrets: tuple[Key, ...]
+) -> None:
     """Show what each node would pull, the bytes, what stays free, and what would be refused.
 
     The free space of a cluster's nodes is asked from their kubelets through the API server, for
     which `get` on `nodes/proxy` is needed; it is unknown otherwise.
     """
     wanted = sets.sets_in(files)
-    plan = _plan_hosts(wanted, endpoints) if endpoints else _plan_cluster(wanted, target)
+    if endpoints and secrets:
+        raise click.UsageError(
+            "--pull-secret is read from a cluster, and --runtime-endpoint does without one;"
+            " name an auth file in REGISTRY_AUTH_FILE instead"
+        )
+    plan = _plan_hosts(wanted, endpoints) if endpoints else _plan_cluster(wanted, target, secrets)
     running.run(plan)
 
 
-async def _plan_cluster(wanted: list[PinnedImageSet], target: Target) -> None:
+def _secret_key(text: str) -> Key:
+    namespace, _, name = text.partition("/")
+    if not (namespace and name) or "/" in name:
+        raise click.BadParameter(f"{text!r} does not have the form NAMESPACE/NAME")
+    return Key(namespace, name)
+
+
+async def _plan_cluster(
+    wanted: list[PinnedImageSet], target: Target, secrets: tuple[Key, ...]
+) -> None:
     async with target.open() as client:
         previews = await cluster_preview.previews(
-            client, wanted, SystemClock(), notebook=sets.HOST_STATE_FOLDER / "resolutions.jsonl"
+            client,
+            wanted,
+            SystemClock(),
+            notebook=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
+            pull_secrets=secrets,
         )
     if not previews:
         raise click.ClickException(

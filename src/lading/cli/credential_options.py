@@ -1,0 +1,59 @@
+"""The options that say where credentials are: mounted pull secrets, the kubelet's plugins."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lading.wiring.registries import CredentialPlugins, CredentialSettings
+
+
+def credential_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options, and hands over what they name as `credentials`."""
+
+    @click.option(
+        "--pull-secrets",
+        "folders",
+        type=click.Path(path_type=Path, file_okay=False),
+        multiple=True,
+        help="Where a Kubernetes pull secret is mounted; may be given several times.",
+    )
+    @click.option(
+        "--image-credential-provider-config",
+        "plugin_config",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="The CredentialProviderConfig that the kubelet is started with.",
+    )
+    @click.option(
+        "--image-credential-provider-bin-dir",
+        "plugin_folder",
+        type=click.Path(path_type=Path, file_okay=False, exists=True),
+        help="Where the plugins lie that it names.",
+    )
+    @functools.wraps(command)
+    def with_credentials(
+        *args: Any,
+        folders: tuple[Path, ...],
+        plugin_config: Path | None,
+        plugin_folder: Path | None,
+        **more: Any,
+    ) -> Any:
+        credentials = CredentialSettings(
+            pull_secret_folders=folders, plugins=_plugins(plugin_config, plugin_folder)
+        )
+        return command(*args, credentials=credentials, **more)
+
+    return with_credentials
+
+
+def _plugins(config: Path | None, folder: Path | None) -> CredentialPlugins | None:
+    if config and folder:
+        return CredentialPlugins(config=config, folder=folder)
+    if config or folder:
+        raise click.UsageError(
+            "--image-credential-provider-config and --image-credential-provider-bin-dir"
+            " belong together; name both"
+        )
+    return None
