@@ -72,6 +72,12 @@ async def test_an_unknown_tag_and_an_unknown_digest_are_not_found(http: Http) ->
         assert (answer.status, answer.error_codes) == (404, ["MANIFEST_UNKNOWN"])
 
 
+async def test_what_no_tag_can_be_called_is_not_found(http: Http) -> None:
+    await http.push_image("v1")
+    for method in ("GET", "HEAD", "DELETE"):
+        assert (await http(method, "manifests/.not-a-tag")).status == 404
+
+
 async def test_an_unknown_blob_is_not_found(http: Http) -> None:
     answer = await http("GET", f"blobs/{ABSENT}")
     assert (answer.status, answer.error_codes) == (404, ["BLOB_UNKNOWN"])

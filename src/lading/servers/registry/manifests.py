@@ -80,7 +80,7 @@ class Manifests:
         digest = _digest(tag_or_digest)
         with self._linking:
             if digest is None:
-                self._delete_tag(name, checked_tag(tag_or_digest))
+                self._delete_tag(name, _possible_tag(name, tag_or_digest))
             else:
                 self._delete_revision(name, digest)
 
@@ -105,7 +105,7 @@ class Manifests:
         digest = _digest(tag_or_digest)
         if digest is not None:
             return digest
-        return files.read_link(self.layout.tag_link(name, checked_tag(tag_or_digest)))
+        return files.read_link(self.layout.tag_link(name, _possible_tag(name, tag_or_digest)))
 
     def _check_complete(self, name: str, manifest: ImageManifest | Index) -> None:
         match manifest:
@@ -133,6 +133,14 @@ def checked_tag(tag: str) -> str:
     if parsed.tag != tag:
         raise Fault(Code.TAG_INVALID, "not a tag", detail=tag)
     return tag
+
+
+def _possible_tag(name: str, tag: str) -> str:
+    """Only who sets a tag is told what is wrong with it; to everybody else it is not there."""
+    try:
+        return checked_tag(tag)
+    except Fault as error:
+        raise _unknown(name, tag) from error
 
 
 def _digest(tag_or_digest: str) -> Digest | None:
