@@ -64,6 +64,7 @@ def said(
     holds: dict[str, int] | None = None,
     error: str = "",
     reason: str = "PrefetchFailed",
+    degraded: bool | None = None,
 ) -> MachineConfigNode:
     sets = [
         {"name": one, "currentGeneration": number, "desiredGeneration": number}
@@ -78,7 +79,8 @@ def said(
                 "lastFailedGenerationErrors": [error],
             }
         ]
-    degraded = {"type": "PinnedImageSetsDegraded", "status": str(bool(error)), "reason": reason}
+    wrong = bool(error) if degraded is None else degraded
+    condition = {"type": "PinnedImageSetsDegraded", "status": str(wrong), "reason": reason}
     return msgspec.convert(
         {
             "metadata": {
@@ -88,7 +90,7 @@ def said(
                 ],
             },
             "spec": {"node": {"name": name}, "pool": {"name": "worker"}},
-            "status": {"conditions": [{**degraded, "message": error}], "pinnedImageSets": sets},
+            "status": {"conditions": [{**condition, "message": error}], "pinnedImageSets": sets},
         },
         MachineConfigNode,
     )
@@ -238,6 +240,18 @@ def test_the_set_names_the_nodes_that_fail() -> None:
     status = only(plan.plan_set("s", world, NOW), WriteSetStatus).status
     assert (status.node_count, status.ready_node_count, status.failed_node_count) == (2, 1, 1)
     assert [(one.node, one.message) for one in status.failures] == [("a", "image is gone")]
+
+
+def test_an_error_that_is_over_is_no_failure_of_the_set_although_the_node_still_lists_it() -> None:
+    world = World(
+        nodes=(node("a"),),
+        pools=(pool(sets=("s",)),),
+        sets=(image_set(),),
+        machine_config_nodes=(said("a", error="no room", degraded=False),),
+    )
+    status = only(plan.plan_set("s", world, NOW), WriteSetStatus).status
+    assert (status.failed_node_count, status.failures) == (0, ())
+    assert not conditions.is_true(status.conditions, report.DEGRADED)
 
 
 def test_a_set_that_reaches_no_node_says_what_to_check() -> None:

@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import conditions
 from lading.kernel.planning import Plan
@@ -13,6 +15,7 @@ from tests.pinned_images.node.worlds import (
     NOW,
     RUNNING,
     actions_of,
+    budget,
     failed,
     image_set,
     key,
@@ -107,15 +110,6 @@ def test_success_clears_the_error() -> None:
     assert entry.last_failed_generation_errors == ()
 
 
-def test_a_set_made_again_under_its_old_name_starts_anew() -> None:
-    before = status_of(
-        planned([image_set("s", "a", generation=5)], observed("a", pins=pinned("a", by="s")))
-    )
-    seen = observed(known=["b"], last_status=before)
-    (entry,) = status_of(planned([image_set("s", "b", generation=1)], seen)).pinned_image_sets
-    assert (entry.current_generation, entry.desired_generation) == (0, 1)
-
-
 def test_nothing_is_said_while_there_is_no_object_to_say_it_in() -> None:
     plan = planned([image_set("s", "a")], observed("a", status_is_wanted=False))
     assert actions_of(plan, WriteStatus) == []
@@ -195,3 +189,70 @@ def test_a_runtime_class_that_does_not_exist_fails_its_set_only() -> None:
     (first, second) = status_of(plan).pinned_image_sets
     assert first.last_failed_generation_errors == ("runtime class 'kata' does not exist",)
     assert second.current_generation == 1
+
+
+@pytest.mark.parametrize("generation_before", [1, 5])
+def test_a_set_made_again_is_not_taken_for_done_whatever_its_namesake_had_reached(
+    generation_before: int,
+) -> None:
+    before = status_of(
+        planned(
+            [image_set("s", "a", generation=generation_before)],
+            observed("a", pins=pinned("a", by="s")),
+        )
+    )
+    seen = observed("a", known=["b"], pins=pinned("a", by="s"), last_status=before)
+    (entry,) = status_of(planned([image_set("s", "b", generation=1)], seen)).pinned_image_sets
+    assert (entry.current_generation, entry.desired_generation) == (0, 1)
+
+
+def test_a_set_that_lost_an_image_is_not_done_until_it_is_back() -> None:
+    sets = [image_set("s", "a")]
+    before = status_of(planned(sets, observed("a", pins=pinned("a", by="s"))))
+    lost = status_of(planned(sets, observed(known=["a"], last_status=before)))
+    assert lost.pinned_image_sets[0].current_generation == 0
+    back = planned(sets, observed("a", pins=pinned("a", by="s"), last_status=lost))
+    assert status_of(back).pinned_image_sets[0].current_generation == 1
+    assert events_of(back) == [("s", "Pinned")]
+
+
+def test_no_space_is_told_in_its_own_words_although_another_set_failed_before_it() -> None:
+    pulls = {
+        key("a"): failed(FaultKind.NOT_FOUND, message="no such image"),
+        key("b"): failed(FaultKind.NO_SPACE, message="no space left on device"),
+    }
+    seen = observed(known=["a", "b"], pulls=pulls)
+    status = status_of(planned([image_set("first", "a"), image_set("second", "b")], seen))
+    degraded = conditions.find(status.conditions, report.DEGRADED)
+    assert degraded is not None
+    assert degraded.reason == Reason.NO_SPACE
+    assert degraded.message.startswith(f"set second: failed to pull {key('b')}: no space left")
+
+
+def test_an_error_that_differs_in_its_figures_only_is_progress_and_no_new_event() -> None:
+    """Free bytes change all the time; a status must not follow each of them."""
+    sets = [image_set("s", "a")]
+    first = status_of(planned(sets, observed(known=["a"], budget=budget(free_mib=19))))
+    other: dict[str, Any] = {"known": ["a"], "budget": budget(free_mib=18)}
+    seen = observed(**other, last_status=first, status_written_at=NOW)
+    assert planned(sets, seen, now=NOW + timedelta(seconds=29)).actions == ()
+    late = planned(sets, seen, now=NOW + timedelta(seconds=30))
+    assert "of 18 MiB free" in status_of(late).pinned_image_sets[0].last_failed_generation_errors[0]
+    assert events_of(late) == []
+
+
+def test_another_image_that_fails_is_another_event() -> None:
+    sets = [image_set("s", "a1", "a2")]
+    first = status_of(
+        planned(sets, observed(known=["a1", "a2"], pulls={key("a1"): failed(FaultKind.NOT_FOUND)}))
+    )
+    pulls = {key("a2"): failed(FaultKind.NOT_FOUND)}
+    seen = observed(known=["a1", "a2"], pulls=pulls, last_status=first)
+    assert events_of(planned(sets, seen)) == [("s", "PrefetchFailed")]
+
+
+def test_an_event_is_told_only_when_its_status_could_be_written() -> None:
+    """The API server may be away for minutes, and a node looks many times meanwhile."""
+    plan = planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s")))
+    (lane,) = (lane for lane in plan.lanes().values() if isinstance(lane[0], WriteStatus))
+    assert [type(action) for action in lane] == [WriteStatus, RecordEvent]

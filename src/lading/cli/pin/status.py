@@ -67,20 +67,22 @@ def _rows(node: MachineConfigNode) -> Iterable[Row]:
             pool=node.spec.pool.name,
             set=entry.name,
             generation=f"{entry.current_generation or '-'}/{entry.desired_generation}",
-            state=_state(entry),
+            state=_state(node, entry),
             detail=_detail(node, entry),
         )
 
 
-def _state(entry: NodePinnedImageSet) -> SetState:
+def _state(node: MachineConfigNode, entry: NodePinnedImageSet) -> SetState:
+    """The last error stays listed when its cause has gone; the condition then says so."""
     if entry.current_generation == entry.desired_generation:
         return SetState.PINNED
     failed = entry.last_failed_generation == entry.desired_generation
-    return SetState.FAILED if failed else SetState.PULLING
+    degraded = conditions.is_true(node.status.conditions, report.DEGRADED)
+    return SetState.FAILED if failed and degraded else SetState.PULLING
 
 
 def _detail(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
-    match _state(entry):
+    match _state(node, entry):
         case SetState.PINNED:
             return ""
         case SetState.FAILED:

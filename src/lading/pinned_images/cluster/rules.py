@@ -51,13 +51,17 @@ class Member:
         )
 
     def error_of(self, image_set: PinnedImageSet) -> str:
-        """The node's first error about the set's present generation; empty when there is none."""
-        entries = self.said.status.pinned_image_sets if self.said else ()
-        for entry in entries:
+        """The node's first error about the set's present generation; empty when there is none.
+
+        An error outlives its cause in the node's list, so it counts only while the node says that
+        something is wrong.
+        """
+        if self.said is None or self.trouble is None or self.holds(image_set):
+            return ""
+        for entry in self.said.status.pinned_image_sets:
             if (
                 entry.name == image_set.metadata.name
                 and entry.last_failed_generation == image_set.metadata.generation
-                and not self.holds(image_set)
             ):
                 return next(iter(entry.last_failed_generation_errors), "it failed without a word")
         return ""

@@ -37,8 +37,8 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
             *images_to_resolve(desired, observed, now),
             *pulls,
             *pins,
-            *report.events(found, observed),
             *status,
+            *(report.events(found, observed) if status else ()),
         ),
         recheck_at=earliest(
             read_back_at(desired, observed, now) if pins else None,

@@ -38,7 +38,7 @@ def status_to_write(
     new = status(desired, verdicts, observed, now)
     if new == observed.last_status or not observed.status_is_wanted:
         return ()
-    if _without_progress(new) == _without_progress(observed.last_status):
+    if _state(new) == _state(observed.last_status):
         due = next_write_at(desired, observed, now)
         if due is not None and due > now:
             return ()
@@ -83,6 +83,8 @@ def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImage
             name=name, current_generation=generation, desired_generation=generation
         )
     entry = msgspec.structs.replace(last, desired_generation=generation)
+    if entry.current_generation == generation:  # something was lost, or it is a namesake
+        entry = msgspec.structs.replace(entry, current_generation=0)
     if verdict.state is SetState.FAILED:
         errors = [trouble.message[:ERROR_CHARACTERS_MAX] for trouble in verdict.troubles]
         entry = msgspec.structs.replace(
@@ -139,19 +141,18 @@ def progress_fraction(text: str) -> float:
 def _degraded(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
     failed = [verdict for verdict in verdicts if verdict.state is SetState.FAILED]
     if failed:
-        first = failed[0].troubles[0]
-        more = sum(len(verdict.troubles) for verdict in failed) - 1
+        troubles = [(one.desired.name, trouble) for one in failed for trouble in one.troubles]
+        name, worst = min(troubles, key=lambda named: _severity(named[1].reason))
+        more = len(troubles) - 1
         also = f" (and {more} more, see pinnedImageSets)" if more else ""
-        message = f"set {failed[0].desired.name}: {first.message}{also}"
-        worst = min((trouble.reason for v in failed for trouble in v.troubles), key=_severity)
-        return _condition(DEGRADED, Truth.TRUE, worst, message)
+        return _condition(DEGRADED, Truth.TRUE, worst.reason, f"set {name}: {worst.message}{also}")
     if observed.pins_ignored and verdicts:
         return _condition(DEGRADED, Truth.TRUE, Reason.PINS_IGNORED, observed.pins_ignored)
     return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "All is good")
 
 
 def _severity(reason: Reason) -> int:
-    """No space comes first: it is what degrades the pool."""
+    """No space comes first: it is what degrades the pool, with this very message."""
     return 0 if reason is Reason.NO_SPACE else 1
 
 
@@ -161,21 +162,20 @@ def _condition(type_: str, status: Truth, reason: Reason, message: str) -> Condi
     )
 
 
-def _without_progress(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
-    """The status with what changes at every pull taken out."""
-    quiet = tuple(
-        msgspec.structs.replace(condition, message="")
-        if condition.type == PROGRESSING
-        else condition
-        for condition in status.conditions
+def _state(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
+    """The status without its wording, which changes at every pull and with every free byte."""
+    return msgspec.structs.replace(
+        status,
+        conditions=tuple(msgspec.structs.replace(one, message="") for one in status.conditions),
+        pinned_image_sets=tuple(
+            msgspec.structs.replace(one, last_failed_generation_errors=())
+            for one in status.pinned_image_sets
+        ),
     )
-    return msgspec.structs.replace(status, conditions=quiet)
 
 
 def events(verdicts: tuple[Verdict, ...], observed: Observed) -> Iterable[RecordEvent]:
-    """One event when a set becomes pinned, fails in a new way, or is given up."""
-    if not observed.status_is_wanted:
-        return
+    """What a new status says that the last one did not: a set is pinned, fails, or is given up."""
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
     for verdict in verdicts:
         before = last.pop(verdict.desired.name, None)
@@ -191,7 +191,7 @@ def events(verdicts: tuple[Verdict, ...], observed: Observed) -> Iterable[Record
                 because=f"generation {generation}: {len(verdict.desired.images)} images are pinned",
             )
         errors = new.last_failed_generation_errors
-        if errors and (before is None or before.last_failed_generation_errors != errors):
+        if errors and (before is None or _gist(before) != _gist(new)):
             yield RecordEvent(
                 set_name=name,
                 warning=True,
@@ -202,3 +202,12 @@ def events(verdicts: tuple[Verdict, ...], observed: Observed) -> Iterable[Record
         yield RecordEvent(
             set_name=name, warning=False, reason="Unpinned", because="the node no longer has it"
         )
+
+
+_FIGURES = re.compile(r"(?<![\w.-])[0-9.]+(?!\w)")  # not those in the name of an image
+
+
+def _gist(entry: NodePinnedImageSet) -> tuple[int, list[str]]:
+    """The errors without their figures: other free bytes or another port make no other error."""
+    errors = [_FIGURES.sub("", error) for error in entry.last_failed_generation_errors]
+    return entry.last_failed_generation, errors

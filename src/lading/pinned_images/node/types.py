@@ -246,8 +246,10 @@ class WriteStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordEvent:
+    """Follows its status: while that cannot be written, the same would be told at every look."""
+
     set_name: str
     warning: bool
     reason: str
     because: str
-    lane: Hashable = "events"
+    lane: Hashable = "status"
