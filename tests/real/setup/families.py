@@ -23,7 +23,7 @@ class Binary:
     name: str
     package: str
     is_test: bool = False
-    """The package has only a test file, so that `go test -c` makes the program."""
+    """The program is in the package's test files, so that `go test -c` makes it."""
     c_sources: str = ""
     """A folder of C files inside the module: the program is compiled from them, not from Go."""
 
@@ -110,6 +110,18 @@ FAMILIES = (
         module="github.com/distribution/distribution/v3",
         binaries=_commands("github.com/distribution/distribution/v3", "registry"),
         version_variables=("github.com/distribution/distribution/v3/version.version={version}",),
+    ),
+    Family(
+        name="distribution-spec",
+        component="registry",
+        module="github.com/opencontainers/distribution-spec/conformance",
+        binaries=(
+            Binary(
+                name="oci-conformance",
+                package="github.com/opencontainers/distribution-spec/conformance",
+                is_test=True,
+            ),
+        ),
     ),
     Family(
         name="containerd",
