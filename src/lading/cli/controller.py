@@ -3,27 +3,37 @@
 import random
 import socket
 import uuid
+from collections.abc import Mapping
 
 import click
 
 from lading.adapters.clock import SystemClock
-from lading.cli import connection, running
+from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.process import Process, process_options
+from lading.kernel import feature_gates
+from lading.kernel.feature_gates import Gate
 from lading.loop.election import Elector
 from lading.ports.kube import Kube
 from lading.wiring import controller
 
 
 @click.command(name="controller")
+@click.option(
+    "--feature-gates",
+    "gates",
+    callback=options.meaning(feature_gates.parse),
+    default="",
+    help="Name=true,Other=false; PinnedImages=false takes every set back from its pools.",
+)
 @connection.target_options
 @process_options
-def command(target: Target, process: Process) -> None:
+def command(target: Target, process: Process, gates: Mapping[Gate, bool]) -> None:
     """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
-    running.run(_run(target, process))
+    running.run(_run(target, process, gates))
 
 
-async def _run(target: Target, process: Process) -> None:
+async def _run(target: Target, process: Process, gates: Mapping[Gate, bool]) -> None:
     clock, chance = SystemClock(), random.SystemRandom()
     async with process.open_kube(target.found()) as kube:
         runtime = controller.controllers(
@@ -31,6 +41,7 @@ async def _run(target: Target, process: Process) -> None:
             clock=clock,
             metrics=process.metrics,
             chance=chance,
+            gates=gates,
             elector=_elector(kube, target.default_namespace, process, chance),
         )
         await process.run(runtime)

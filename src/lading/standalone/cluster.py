@@ -113,6 +113,7 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
                 clock=clock,
                 metrics=metrics,
                 chance=random.Random(),  # noqa: S311 - jitter, not a secret
+                gates=options.gates,
             ),
             metrics=metrics,
         )

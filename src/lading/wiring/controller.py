@@ -1,7 +1,9 @@
 """The cluster's controllers, put together over one set of informers."""
 
 import random
+from collections.abc import Mapping
 
+from lading.kernel.feature_gates import Gate
 from lading.loop.controller import Controller
 from lading.loop.election import Elector
 from lading.loop.informer import Informers
@@ -21,6 +23,7 @@ def controllers(
     clock: Clock,
     metrics: Metrics,
     chance: random.Random,
+    gates: Mapping[Gate, bool],
     elector: Elector | None = None,
 ) -> Runtime:
     informers = Informers(kube=kube, clock=clock, chance=chance, metrics=metrics)
@@ -29,7 +32,11 @@ def controllers(
         name: Controller(
             name=name,
             reconcile=ClusterReconciler(
-                planner=planner, kube=kube, clock=clock, caches=caches
+                planner=planner,
+                kube=kube,
+                clock=clock,
+                caches=caches,
+                is_on=gates[Gate.PINNED_IMAGES],
             ).reconcile,
             clock=clock,
             chance=chance,

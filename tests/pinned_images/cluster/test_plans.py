@@ -261,6 +261,23 @@ def test_a_set_that_reaches_no_node_says_what_to_check() -> None:
     assert "labels" in ready.message
 
 
+def test_a_gate_that_is_off_takes_our_entries_back_and_leaves_those_made_by_hand() -> None:
+    both = pool(sets=("s", "hand"), managed=applied("s"))
+    world = World(pools=(both,), sets=(image_set(),), is_on=False)
+    assert only(plan.plan_pool("worker", world, NOW), EnterSets).sets == ()
+    only_hand = World(pools=(pool(sets=("hand",)),), sets=(image_set(),), is_on=False)
+    assert only(plan.plan_pool("worker", only_hand, NOW), EnterSets) is None
+
+
+def test_a_set_whose_gate_is_off_says_so_rather_than_blame_its_labels() -> None:
+    world = World(pools=(pool(),), sets=(image_set(),), nodes=(node("a"),), is_on=False)
+    status = only(plan.plan_set("s", world, NOW), WriteSetStatus).status
+    ready = conditions.find(status.conditions, report.READY)
+    assert ready is not None
+    assert (ready.status, ready.reason) == (Truth.FALSE, "FeatureGateOff")
+    assert "PinnedImages is off" in ready.message
+
+
 def test_mere_progress_is_written_at_most_every_thirty_seconds() -> None:
     nodes = (node("a"), node("b"), node("c"))
     pools, sets = (pool(sets=("s",)),), (image_set(),)

@@ -51,11 +51,15 @@ class Caches:
 class ClusterReconciler:
     """One corridor: the key's name goes to its planner, with the caches as they are."""
 
-    def __init__(self, *, planner: Planner, kube: Kube, clock: Clock, caches: Caches) -> None:
+    def __init__(
+        self, *, planner: Planner, kube: Kube, clock: Clock, caches: Caches, is_on: bool
+    ) -> None:
+        """Switched off, our entries are taken back from the pools, so that nodes unpin."""
         self._planner = planner
         self._kube = kube
         self._clock = clock
         self._caches = caches
+        self._is_on = is_on
         self._written_at: dict[str, datetime] = {}
 
     async def reconcile(self, key: Key) -> datetime | None:
@@ -68,6 +72,7 @@ class ClusterReconciler:
             sets=tuple(self._caches.sets),
             machine_config_nodes=tuple(self._caches.machine_config_nodes),
             written_at=self._written_at.get(key.name),
+            is_on=self._is_on,
         )
         return key.name, world
 

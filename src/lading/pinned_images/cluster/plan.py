@@ -70,11 +70,7 @@ def plan_pool(name: str, world: World, now: datetime) -> Plan:
     pool = next((one for one in world.pools if one.metadata.name == name), None)
     if pool is None:
         return Plan(actions=_missing_default(name))
-    entered = EnterSets(
-        pool=name,
-        sets=rules.sets_of_pool(pool, world.sets),
-        because="the sets whose labels the pool selects changed",
-    )
+    entered = _entered(pool, world)
     status = report.pool_status(pool, world, now)
     due = _due_at(_pool_state(pool.status), _pool_state(status), world)
     changed = status != pool.status
@@ -86,6 +82,14 @@ def plan_pool(name: str, world: World, now: datetime) -> Plan:
         ),
         recheck_at=due if changed and due is not None and due > now else None,
     )
+
+
+def _entered(pool: MachineConfigPool, world: World) -> EnterSets:
+    name = pool.metadata.name
+    if not world.is_on:
+        return EnterSets(pool=name, sets=(), because="the feature gate is off")
+    because = "the sets whose labels the pool selects changed"
+    return EnterSets(pool=name, sets=rules.sets_of_pool(pool, world.sets), because=because)
 
 
 def _missing_default(name: str) -> tuple[CreatePool, ...]:

@@ -109,7 +109,8 @@ def set_status(image_set: PinnedImageSet, world: World, now: datetime) -> Pinned
     ready_count = sum(member.holds(image_set) for member in members)
     generation = image_set.metadata.generation
     found = image_set.status.conditions
-    for condition in (_set_ready(len(members), ready_count), _set_degraded(failures)):
+    ready = _set_ready(len(members), ready_count, is_on=world.is_on)
+    for condition in (ready, _set_degraded(failures)):
         said = msgspec.structs.replace(condition, observed_generation=generation)
         found = conditions.with_condition(found, said, now=now)
     return PinnedImageSetStatus(
@@ -122,7 +123,10 @@ def set_status(image_set: PinnedImageSet, world: World, now: datetime) -> Pinned
     )
 
 
-def _set_ready(node_count: int, ready_count: int) -> Condition:
+def _set_ready(node_count: int, ready_count: int, *, is_on: bool) -> Condition:
+    if not node_count and not is_on:
+        message = "the controller's feature gate PinnedImages is off, so no pool gets this set"
+        return _condition(READY, Truth.FALSE, Reason.GATE_OFF, message)
     if not node_count:
         message = "no node is in a pool that has this set; check the labels of set and pool"
         return _condition(READY, Truth.FALSE, Reason.NO_NODES, message)

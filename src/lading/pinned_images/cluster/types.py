@@ -24,6 +24,8 @@ class World:
     sets: tuple[PinnedImageSet, ...] = ()
     machine_config_nodes: tuple[MachineConfigNode, ...] = ()
     written_at: datetime | None = None
+    is_on: bool = True
+    """Whether the feature is on; off, no set is entered into a pool."""
 
 
 class Reason(StrEnum):
@@ -34,6 +36,7 @@ class Reason(StrEnum):
     NODES_DEGRADED = "NodesDegraded"
     IN_PROGRESS = "InProgress"
     NO_NODES = "NoNodes"
+    GATE_OFF = "FeatureGateOff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
