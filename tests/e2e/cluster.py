@@ -22,6 +22,7 @@ from lading.ports.registry import Registry
 from lading.standalone import sample_images
 from tests.e2e import waiting
 from tests.e2e.door import Door
+from tests.e2e.private_registry import PrivateRegistry
 from tests.e2e.programs import Program
 
 POOL = "worker"
@@ -59,6 +60,7 @@ class ClusterUnderTest:
     registry: Registry
     door: Door
     controller: Program
+    private: PrivateRegistry
 
     async def push(self, name: str, *, size_bytes: int = IMAGE_BYTES) -> str:
         """A new image in the registry; its reference by digest."""
@@ -134,6 +136,7 @@ class ClusterUnderTest:
     async def clear(self) -> None:
         """As it was before a scenario: everything runs, no set exists, nothing is pinned."""
         await self.door.open()
+        self.private.delete_secret()
         for program in (self.controller, *(node.agent for node in self.nodes)):
             if not program.is_running:
                 await program.start()

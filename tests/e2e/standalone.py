@@ -16,8 +16,9 @@ from lading.standalone import api_server, node
 from lading.standalone.api_server import ApiServer
 from lading.standalone.node import LINUX_AMD64, NodeDescription
 from lading.wiring.runtimes import open_runtime
-from tests.e2e import door, programs
+from tests.e2e import door, private_registry, programs
 from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest
+from tests.e2e.private_registry import PrivateRegistry
 from tests.e2e.programs import Program
 
 NODE_NAMES = ("node-1", "node-2")
@@ -37,8 +38,9 @@ async def opened(folder: Path) -> AsyncIterator[ClusterUnderTest]:
         registry_url = await enter(registry_server.serve(folder / "registry"))
         front = await enter(door.before(registry_url.removeprefix("http://")))
         registry = await enter(registry_client.connect(clock))
+        private = await enter(private_registry.opened(folder))
         nodes = tuple(
-            [await enter(_node(name, folder, api, kube, registry)) for name in NODE_NAMES]
+            [await enter(_node(name, folder, api, kube, registry, private)) for name in NODE_NAMES]
         )
         controller = Program(
             name="controller",
@@ -47,13 +49,23 @@ async def opened(folder: Path) -> AsyncIterator[ClusterUnderTest]:
         )
         await enter(programs.running(controller, *(one.agent for one in nodes)))
         yield ClusterUnderTest(
-            kube=kube, nodes=nodes, registry=registry, door=front, controller=controller
+            kube=kube,
+            nodes=nodes,
+            registry=registry,
+            door=front,
+            controller=controller,
+            private=private,
         )
 
 
 @contextlib.asynccontextmanager
 async def _node(
-    name: str, folder: Path, api: ApiServer, kube: KubeClient, registry: Registry
+    name: str,
+    folder: Path,
+    api: ApiServer,
+    kube: KubeClient,
+    registry: Registry,
+    private: PrivateRegistry,
 ) -> AsyncIterator[NodeUnderTest]:
     clock, own = SystemClock(), folder / name
     own.mkdir()
@@ -82,6 +94,7 @@ async def _node(
                     ROUND,
                     f"--kubelet-port={NO_KUBELET_PORT}",
                     f"--kubeconfig={api.kubeconfig}",
+                    f"--pull-secrets={private.pull_secrets}",
                 ),
                 log=own / "agent.log",
             ),

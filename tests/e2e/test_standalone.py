@@ -7,6 +7,7 @@ import pytest_asyncio
 
 from tests.e2e import standalone
 from tests.e2e.cluster import ClusterUnderTest
+from tests.e2e.private_images import PrivateImageScenarios
 from tests.e2e.scenarios import PinnedImageScenarios
 
 
@@ -22,5 +23,5 @@ async def cluster(opened: ClusterUnderTest) -> AsyncIterator[ClusterUnderTest]:
     await opened.clear()
 
 
-class TestStandalone(PinnedImageScenarios):
+class TestStandalone(PinnedImageScenarios, PrivateImageScenarios):
     pass

@@ -6,6 +6,7 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.cluster import ClusterUnderTest
+from tests.e2e.private_images import PrivateImageScenarios
 from tests.e2e.scenarios import PinnedImageScenarios
 from tests.real import under_test
 from tests.real.bed import cluster as cluster_bed
@@ -33,5 +34,5 @@ async def cluster(opened: ClusterUnderTest) -> AsyncIterator[ClusterUnderTest]:
     await opened.clear()
 
 
-class TestOnKubernetes(PinnedImageScenarios):
+class TestOnKubernetes(PinnedImageScenarios, PrivateImageScenarios):
     pass

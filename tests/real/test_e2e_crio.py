@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from tests.e2e import door
+from tests.e2e import door, private_registry
 from tests.e2e.cluster import ClusterUnderTest
+from tests.e2e.private_images import PrivateImageScenarios
 from tests.e2e.scenarios import PinnedImageScenarios
 from tests.real import under_test
 from tests.real.bed import api_server, crio, registry
@@ -28,11 +29,15 @@ async def opened(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[ClusterUnderTest]:
     folder = tmp_path_factory.mktemp("installed")
-    async with door.before(registry_3_1.host) as front:
+    async with (
+        door.before(registry_3_1.host) as front,
+        private_registry.opened(folder) as private,
+    ):
         # CRI-O speaks plain HTTP only with registries that it was told of when it started.
-        told = [registry_3_1, dataclasses.replace(registry_3_1, host=front.host)]
+        hosts = (registry_3_1.host, front.host, private.host)
+        told = [dataclasses.replace(registry_3_1, host=host) for host in hosts]
         with crio.crio(registries=told) as engine:
-            async with under_test.on_runtime(server, engine, front, folder) as running:
+            async with under_test.on_runtime(server, engine, front, private, folder) as running:
                 yield running
 
 
@@ -42,5 +47,5 @@ async def cluster(opened: ClusterUnderTest) -> AsyncIterator[ClusterUnderTest]:
     await opened.clear()
 
 
-class TestOnCrio(PinnedImageScenarios):
+class TestOnCrio(PinnedImageScenarios, PrivateImageScenarios):
     pass

@@ -12,7 +12,7 @@ from lading.kernel import conditions, references
 from lading.kernel.conditions import Truth
 from lading.pinned_images.node.types import Reason
 from lading.standalone import sample_images
-from tests.e2e import door, scenarios, waiting
+from tests.e2e import door, private_registry, scenarios, waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest
 from tests.real import under_test
 from tests.real.bed import api_server, containerd, disk, registry
@@ -52,7 +52,8 @@ async def cluster(
     with containerd.containerd(registries=[registry_3_1], root=small_disk) as engine:
         async with (
             door.before(registry_3_1.host) as front,
-            under_test.on_runtime(server, engine, front, tmp_path) as running,
+            private_registry.opened(tmp_path) as private,
+            under_test.on_runtime(server, engine, front, private, tmp_path) as running,
         ):
             yield running
 

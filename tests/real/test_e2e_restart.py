@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.e2e import door, waiting
+from tests.e2e import door, private_registry, waiting
 from tests.e2e.cluster import NodeUnderTest
 from tests.real import under_test
 from tests.real.bed import api_server, containerd, registry, restart, sandbox
@@ -36,7 +36,8 @@ async def test_a_restarted_runtime_is_given_the_rest_of_the_images(
         engine = containerd.start(place, "2.3", registries=[registry_3_1])
         async with (
             door.before(registry_3_1.host) as front,
-            under_test.on_runtime(server, engine, front, tmp_path) as cluster,
+            private_registry.opened(tmp_path) as private,
+            under_test.on_runtime(server, engine, front, private, tmp_path) as cluster,
         ):
             (node,) = cluster.nodes
             images = {

@@ -12,9 +12,10 @@ from lading.standalone import node as standalone_node
 from lading.standalone.node import NodeDescription
 from lading.wiring.runtimes import open_runtime
 from tests.deploy.manifests import NAMESPACE
-from tests.e2e import door, programs
+from tests.e2e import door, private_registry, programs
 from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest
 from tests.e2e.door import Door
+from tests.e2e.private_registry import PrivateRegistry
 from tests.e2e.programs import Program
 from tests.real import installed
 from tests.real.bed import api_server, cluster, runtime
@@ -33,10 +34,12 @@ async def on_cluster(bed: cluster.Cluster, folder: Path) -> AsyncIterator[Cluste
     )
     async with (
         door.before(bed.registry.host) as front,
+        private_registry.opened(folder) as private,
         _opened(
             installation,
             bed.runtime,
             front,
+            private,
             node_name=bed.node_name,
             kubelet_port=_kubelet_port(bed),
         ) as opened,
@@ -49,6 +52,7 @@ async def on_runtime(
     server: api_server.ApiServer,
     engine: runtime.Runtime,
     front: Door,
+    private: PrivateRegistry,
     folder: Path,
 ) -> AsyncIterator[ClusterUnderTest]:
     """An API server and a runtime; the Node object is made by hand, as a kubelet would."""
@@ -63,6 +67,7 @@ async def on_runtime(
         installation,
         engine,
         front,
+        private,
         node_name=LONE_NODE,
         kubelet_port=NO_KUBELET_PORT,
     ) as opened:
@@ -74,6 +79,7 @@ async def _opened(
     installation: Installation,
     engine: runtime.Runtime,
     front: Door,
+    private: PrivateRegistry,
     *,
     node_name: str,
     kubelet_port: int,
@@ -83,11 +89,22 @@ async def _opened(
     async with (
         connect.connect(connection, clock) as kube,
         registry_client.connect(clock) as client,
-        _node(installation, engine, node_name, kubelet_port=kubelet_port) as node,
+        _node(
+            installation,
+            engine,
+            node_name,
+            f"--kubelet-port={kubelet_port}",
+            f"--pull-secrets={private.pull_secrets}",
+        ) as node,
         programs.running(controller, node.agent),
     ):
         yield ClusterUnderTest(
-            kube=kube, nodes=(node,), registry=client, door=front, controller=controller
+            kube=kube,
+            nodes=(node,),
+            registry=client,
+            door=front,
+            controller=controller,
+            private=private,
         )
 
 
@@ -105,20 +122,20 @@ def _controller(installation: Installation) -> Program:
 
 @contextlib.asynccontextmanager
 async def _node(
-    installation: Installation, engine: runtime.Runtime, name: str, *, kubelet_port: int
+    installation: Installation, engine: runtime.Runtime, name: str, *options: str
 ) -> AsyncIterator[NodeUnderTest]:
     """Its agent is not running yet."""
     folder = installation.folder
-    host_root, state = _make_host_root(engine, folder / "host"), folder / "state"
+    state = folder / "state"
     place = (
         f"--node-name={name}",
         f"--runtime-endpoint={engine.endpoint}",
-        f"--host-root={host_root}",
+        f"--host-root={engine.host_root}",
         f"--state-folder={state}",
     )
     connection = f"--kubeconfig={installation.agent_kubeconfig}"
     async with open_runtime(
-        engine.endpoint, SystemClock(), state_folder=state, host_root=host_root
+        engine.endpoint, SystemClock(), state_folder=state, host_root=engine.host_root
     ) as opened:
         yield NodeUnderTest(
             name=name,
@@ -126,27 +143,11 @@ async def _node(
             pins=opened.pins,
             agent=Program(
                 name=f"agent of {name}",
-                arguments=("agent", *place, ROUND, connection, f"--kubelet-port={kubelet_port}"),
+                arguments=("agent", *place, ROUND, connection, *options),
                 log=folder / "agent.log",
             ),
             cleanup=("agent", *place, "--cleanup"),
         )
-
-
-def _make_host_root(engine: runtime.Runtime, folder: Path) -> Path:
-    """The host as the DaemonSet mounts it: the runtime's configuration in its usual places."""
-    configuration = {
-        "containerd": {"etc/containerd/certs.d": engine.conf_dir},
-        "cri-o": {
-            "etc/crio/crio.conf": engine.conf_dir.parent / "crio.conf",
-            "etc/crio/crio.conf.d": engine.conf_dir,
-        },
-    }[engine.kind]
-    top = Path(*engine.root.parts[:2])  # such as /tmp, where the images are
-    for place, target in {**configuration, str(top.relative_to("/")): top}.items():
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / place).symlink_to(target)
-    return folder
 
 
 def _kubelet_port(bed: cluster.Cluster) -> int:
