@@ -9,7 +9,7 @@ from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.types import Desired, ImageKey
 from lading.ports import cri
-from lading.ports.cri import ImageSpec
+from lading.ports.cri import Image, ImageSpec
 from lading.ports.registry import Credential
 from tests.pinned_images.node.worlds import image_set, key, observed, pinned
 
@@ -28,6 +28,9 @@ class SlowRuntime:
             raise cri.Unauthorized("the registry refuses", image=spec.image)
         return "sha256:1"
 
+    async def image(self, spec: ImageSpec) -> Image | None:
+        return Image(id="sha256:1", size_bytes=1, repo_digests=(spec.image,))
+
 
 class Anonymous:
     async def credential(self, image: str) -> Credential | None:
@@ -42,7 +45,7 @@ async def pulled(*names: str) -> CollectorRegistry:
     clock, registry = VirtualClock(), CollectorRegistry()
     ended = asyncio.Event()
     engine = PullEngine(
-        cri=SlowRuntime(clock),  # type: ignore[arg-type]  # the engine only pulls
+        cri=SlowRuntime(clock),  # type: ignore[arg-type]  # the engine asks no more
         credentials=Anonymous(),
         clock=clock,
         metrics=PinMetrics(registry),
@@ -52,7 +55,9 @@ async def pulled(*names: str) -> CollectorRegistry:
     for name in names:
         engine.start(key(name), ImageSpec(image=key(name).image), new_bytes=1000)
     await clock.advance(PULL_SECONDS)
-    await ended.wait()
+    while any(pull.running for pull in engine.snapshot().values()):
+        ended.clear()
+        await ended.wait()
     await engine.close()
     return registry
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ import pytest
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.types import Desired, DesiredSet
 from tests.pinned_images.node import whole_nodes
-from tests.pinned_images.node.whole_nodes import Node
+from tests.pinned_images.node.whole_nodes import LONG_AGO, Node
 
-LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 SETS = 10
 IMAGES_PER_SET = 500
 IMAGES_CHANGED = 10

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -29,6 +30,7 @@ from lading.ports.registry import Credential, Manifest
 from lading.wiring.agent import NodeParts, open_tools
 from lading.wiring.runtimes import NodeRuntime
 
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 SHARED_LAYERS = 6
 LAYER_BYTES = 1_000_000
 TERABYTE = 10**12
@@ -76,6 +78,9 @@ class Runtime:
         self.names.add(spec.image)
         self.pulled.append(spec.image)
         return image_id(spec.image)
+
+    async def image(self, spec: ImageSpec) -> Image | None:
+        return next((one for one in await self.images() if spec.image in one.repo_digests), None)
 
     async def filesystems(self) -> Filesystems:
         usage = cri.FilesystemUsage(
@@ -137,6 +142,13 @@ class Node:
             await self.clock.advance(1)
         raise AssertionError(f"there is still something to do: {plan.actions[:3]}")
 
+    async def live(self, desired: Desired, *, seconds: int) -> None:
+        """Looks and acts once a second, whatever comes of it."""
+        for _ in range(seconds):
+            plan = policy.plan(desired, await self.observe(desired), self.clock.now())
+            await self._apply(plan)
+            await self.clock.advance(1)
+
     async def _apply(self, plan: Plan) -> None:
         for action in plan.actions:
             await apply.apply(action, self.tools, write_status=self._write, record=_unread)  # type: ignore[arg-type]
@@ -152,8 +164,9 @@ def _unread(event: RecordEvent) -> None:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Node]:
-    clock, runtime, registry = VirtualClock(), Runtime(), Registry()
+async def opened(folder: Path, runtime: Runtime | None = None) -> AsyncIterator[Node]:
+    clock, registry = VirtualClock(), Registry()
+    runtime = runtime or Runtime()
     parts = NodeParts(
         runtime=NodeRuntime(cri=runtime, pins=runtime),  # type: ignore[arg-type]
         registry=registry,  # type: ignore[arg-type]

@@ -104,7 +104,7 @@ def preview(
 
 def _held_images(member: Member) -> frozenset[str]:
     return frozenset(
-        image.name
+        desire.name_in_runtimes(image.name)
         for image_set in member.sets
         if member.holds(image_set)
         for image in image_set.spec.pinned_images

@@ -16,6 +16,7 @@ from lading.pinned_images.node.types import Desired, DesiredSet, ImageKey, Setti
 CONTROL_PLANE_PULLS_AT_ONCE_MAX = 2  # etcd shares the disk there
 START_SPREAD_PER_NODE = timedelta(milliseconds=100)
 START_SPREAD_MAX = timedelta(minutes=1)
+DOCKER_HUB_HOSTS = ("docker.io", "index.docker.io")
 
 FirstSeen = Mapping[tuple[str, int], datetime]
 """When a generation was first seen, by (uid of the set, generation)."""
@@ -69,8 +70,9 @@ def desired_set(
 
 
 def _keys(image: PinnedImage, handlers: Mapping[str, str] | None) -> Iterable[ImageKey | str]:
+    listed = name_in_runtimes(image.name)
     if not image.runtime_class_names:
-        yield ImageKey(image.name)
+        yield ImageKey(listed)
         return
     for name in image.runtime_class_names:
         if handlers is None:
@@ -81,7 +83,15 @@ def _keys(image: PinnedImage, handlers: Mapping[str, str] | None) -> Iterable[Im
         elif name not in handlers:
             yield f"{image.name} names runtime class {name!r}, which does not exist"
         else:
-            yield ImageKey(image.name, handlers[name])
+            yield ImageKey(listed, handlers[name])
+
+
+def name_in_runtimes(image: str) -> str:
+    """The name under which every runtime lists the image, however Docker Hub was spelled."""
+    host, _, path = image.partition("/")
+    if host not in DOCKER_HUB_HOSTS:
+        return image
+    return f"docker.io/{path}" if "/" in path else f"docker.io/library/{path}"
 
 
 def _settings_for(node: Node, pools: tuple[MachineConfigPool, ...], settings: Settings) -> Settings:

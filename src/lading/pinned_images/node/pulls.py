@@ -86,6 +86,7 @@ class PullEngine:
         try:
             credential = await self._credentials.credential(spec.image)
             await self._cri.pull(spec, credential)
+            await self._see(spec)
             await self._remember(key, spec)
         except cri.CriError as error:
             self._fail(key, kind=kind_of(error), message=error.message)
@@ -100,6 +101,14 @@ class PullEngine:
         finally:
             del self._tasks[key]
             self._changed()
+
+    async def _see(self, spec: ImageSpec) -> None:
+        """What is not listed under its name counts as missing, and would be pulled for ever."""
+        image = await self._cri.image(spec)
+        names = (*image.repo_digests, *image.repo_tags) if image else ()
+        if spec.image not in names:
+            instead = f"lists it as {', '.join(names)}" if names else "does not list it"
+            raise cri.CriError(f"it was pulled, but the runtime {instead}", image=spec.image)
 
     def _fail(self, key: ImageKey, *, kind: FaultKind, message: str) -> None:
         self._metrics.failed(kind)

@@ -1,0 +1,38 @@
+"""A pull counts when the runtime lists its image, and only then."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lading.pinned_images.node.types import Desired
+from lading.ports.cri import Image, ImageSpec
+from lading.ports.registry import Credential
+from tests.pinned_images.node import whole_nodes
+from tests.pinned_images.node.whole_nodes import LONG_AGO, Runtime
+from tests.pinned_images.node.worlds import image_set, key
+
+SECONDS = 60
+
+
+@dataclass
+class RenamingRuntime(Runtime):
+    """Lists what it pulled under another name, as runtimes do that know better."""
+
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        self.names.add(f"elsewhere.example/{spec.image}")
+        self.pulled.append(spec.image)
+        return whole_nodes.image_id(spec.image)
+
+    async def image(self, spec: ImageSpec) -> Image | None:
+        return (await self.images())[0]
+
+
+async def test_what_is_listed_under_another_name_is_told_and_not_pulled_all_the_time(
+    tmp_path: Path,
+) -> None:
+    desired = Desired(node_name="node-1", sets=(image_set("s", "a", first_seen_at=LONG_AGO),))
+    runtime = RenamingRuntime()
+    async with whole_nodes.opened(tmp_path, runtime) as node:
+        await node.live(desired, seconds=SECONDS)
+        assert 3 <= len(runtime.pulled) <= 5
+        (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
+    assert f"lists it as elsewhere.example/{key('a')}" in error
