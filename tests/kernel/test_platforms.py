@@ -160,8 +160,9 @@ def test_win32k_is_a_feature_that_every_windows_has() -> None:
     assert platforms.refusal(Platform(os="windows", architecture="amd64"), image) is None
 
 
-def test_an_entry_without_a_platform_is_taken_last_and_marked() -> None:
-    unmarked = Entry(platform=None, name="unmarked")
+@pytest.mark.parametrize("platform", [None, Platform(os="", architecture="")])
+def test_an_entry_without_a_platform_is_taken_last_and_marked(platform: Platform | None) -> None:
+    unmarked = Entry(platform=platform, name="unmarked")
     choice = platforms.select([unmarked, *entries("linux/arm64")], platforms.parse("linux/amd64"))
     assert choice == platforms.Chosen(entry=unmarked, platform_is_declared=False)
     assert chosen_name([unmarked, *entries("linux/386")], "linux/amd64") == "linux/386"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from lading.kernel import platforms, references
+from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
 from lading.ports import platform_image
 from lading.ports.registry import MalformedAnswer
@@ -15,6 +16,7 @@ from lading.standalone.sample_images import SampleImage
 from tests.runtime_images.conftest import Stand
 
 ARM = platforms.parse("linux/arm64")
+NO_PLATFORM = Platform(os="", architecture="")
 FOR_ARM = sample_images.image([{"file": b"for arm guests"}], platform=ARM)
 FOR_AMD = sample_images.image([{"file": b"for the host"}])
 
@@ -36,8 +38,9 @@ def undeclared(sample: SampleImage) -> SampleImage:
         sample_images.index([FOR_AMD, FOR_ARM]),
         sample_images.index([sample_images.index([FOR_AMD, FOR_ARM])]),
         sample_images.index([undeclared(FOR_ARM)]),
+        FOR_ARM,
     ],
-    ids=["an index", "an index in an index", "an entry without a platform"],
+    ids=["an index", "an index in an index", "an entry without a platform", "no index"],
 )
 async def test_the_manifest_for_the_guest_is_found(stand: Stand, sample: SampleImage) -> None:
     reference = await pushed(stand, sample)
@@ -45,10 +48,12 @@ async def test_the_manifest_for_the_guest_is_found(stand: Stand, sample: SampleI
     assert found == reference.at(FOR_ARM.digest)
 
 
-async def test_a_reference_straight_to_a_manifest_is_taken_as_it_is(stand: Stand) -> None:
-    reference = await pushed(stand, FOR_AMD)
+async def test_an_artifact_is_for_every_guest(stand: Stand) -> None:
+    """Its configuration names no platform."""
+    artifact = sample_images.image([{"model": b"weights"}], platform=NO_PLATFORM)
+    reference = await pushed(stand, artifact)
     found = await resolve.manifest_for(stand.registry, reference, ARM)
-    assert found == reference.at(FOR_AMD.digest)
+    assert found == reference.at(artifact.digest)
 
 
 async def test_indexes_inside_indexes_end_at_a_limit(stand: Stand) -> None:
@@ -66,8 +71,9 @@ def nested(depth: int) -> SampleImage:
     [
         (sample_images.index([FOR_AMD]), "the index offers linux/amd64"),
         (sample_images.index([undeclared(FOR_AMD)]), "it is linux/amd64"),
+        (FOR_AMD, "it is linux/amd64: the architecture is not arm64"),
     ],
-    ids=["another platform", "another platform that only the image says"],
+    ids=["another platform", "another platform that only the image says", "no index"],
 )
 async def test_an_image_that_the_guest_cannot_run_is_refused_with_the_reason(
     stand: Stand, sample: SampleImage, said: str

@@ -10,12 +10,13 @@ from lading.runtime_images.errors import NoImageForGuest
 
 
 async def manifest_for(registry: Registry, reference: Reference, platform: Platform) -> Reference:
-    """The reference by the digest of a manifest; a reference straight to one is taken as it is."""
+    """The reference by the digest of a manifest; an image that cannot run there is refused."""
     try:
         found = await platform_image.find(registry, reference, platform)
     except NoMatchingPlatform as error:
         raise NoImageForGuest(str(error)) from error
-    if not found.platform_is_proven:
+    is_declared = len(found.walked) > 1 and found.platform_is_proven
+    if not is_declared:
         await _require_platform(registry, reference, found.image, platform)
     return reference.at(found.digest)
 
@@ -23,7 +24,7 @@ async def manifest_for(registry: Registry, reference: Reference, platform: Platf
 async def _require_platform(
     registry: Registry, reference: Reference, image: ImageManifest, platform: Platform
 ) -> None:
-    """For an entry whose index does not say its platform: the image itself must."""
+    """Where no index says for which platform the image is, the image itself must."""
     content = await _config(registry, reference, image)
     offered = manifests.parse_config(content).platform
     refusal = platforms.refusal(platform, offered)

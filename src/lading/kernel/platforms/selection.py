@@ -57,7 +57,7 @@ def select(entries: Sequence[E], wanted: Platform) -> Chosen[E] | NoMatch:
     fitting = [entry for entry, reason in judged if reason is None]
     if fitting:
         best = min(fitting, key=lambda entry: _rank(wanted, entry.platform))
-        return Chosen(entry=best, platform_is_declared=best.platform is not None)
+        return Chosen(entry=best, platform_is_declared=_declared(best.platform) is not None)
     return NoMatch(
         wanted=wanted,
         explanations=tuple(
@@ -70,6 +70,7 @@ def select(entries: Sequence[E], wanted: Platform) -> Chosen[E] | NoMatch:
 
 def refusal(wanted: Platform, offered: Platform | None) -> str | None:
     """The rule that keeps an offered platform from running on the wanted one; None if it runs."""
+    offered = _declared(offered)
     if offered is None:
         return None
     wanted, offered = normalised(wanted), normalised(offered)
@@ -82,6 +83,11 @@ def refusal(wanted: Platform, offered: Platform | None) -> str | None:
         or _version_refusal(wanted, offered)
         or _features_refusal(wanted, offered)
     )
+
+
+def _declared(platform: Platform | None) -> Platform | None:
+    """One without system and processor says nothing, as the configuration of an artifact does."""
+    return platform if platform and (platform.os or platform.architecture) else None
 
 
 def _processor_refusal(wanted: Platform, offered: Platform) -> str | None:
@@ -111,6 +117,7 @@ def _features(platform: Platform) -> set[str]:
 
 
 def _rank(wanted: Platform, offered: Platform | None) -> tuple[Any, ...]:
+    offered = _declared(offered)
     if offered is None:
         return (True,)
     offered = normalised(offered)
