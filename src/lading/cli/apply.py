@@ -1,14 +1,14 @@
 """`lading apply`: objects from files, by server-side apply; or onto one host without a cluster."""
 
-from typing import Any
-
 import click
 
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
-from lading.cli import connection, documents, running
+from lading.adapters.kube.discovery import Catalogue
+from lading.cli import connection, documents, objects, running
 from lading.cli.connection import Target
 from lading.cli.documents import Source
+from lading.cli.objects import Meant
 from lading.cli.pin import on_host, sets
 from lading.ports import kube
 
@@ -16,7 +16,9 @@ FIELD_MANAGER = "lading"
 
 
 @click.command(name="apply")
-@click.option("-f", "--filename", "files", multiple=True, required=True, help="A file, or -.")
+@click.option(
+    "-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or -."
+)
 @click.option(
     "--runtime-endpoint",
     default="",
@@ -31,8 +33,7 @@ def command(
     if runtime_endpoint:
         running.run(on_host.synchronize(sets.sets_in(files), runtime_endpoint))
         return
-    sources = [source for file in files for source in documents.read(file)]
-    running.run(_apply(target, sources, force_conflicts))
+    running.run(_apply(target, documents.read(files), force_conflicts))
 
 
 async def _apply(target: Target, sources: list[Source], force: bool) -> None:
@@ -50,35 +51,25 @@ async def _apply(target: Target, sources: list[Source], force: bool) -> None:
 
 
 async def _apply_one(
-    client: KubeClient,
-    catalogue: discovery.Catalogue,
-    source: Source,
-    target: Target,
-    *,
-    force: bool,
+    client: KubeClient, catalogue: Catalogue, source: Source, target: Target, *, force: bool
 ) -> str:
-    content = source.content
-    kind = str(content.get("kind", ""))
-    resource = catalogue.of_kind(str(content.get("apiVersion", "")), kind)
-    metadata: dict[str, Any] = dict(content.get("metadata") or {})
-    if not metadata.get("name"):
-        raise kube.Invalid(f"this {kind} has no metadata.name, which says which object it is")
-    if resource.namespaced:
-        metadata.setdefault("namespace", target.default_namespace)
-    before = await _revision(client, resource, metadata)
+    meant = objects.described(source, catalogue, target)
+    placed = {"namespace": meant.namespace} if meant.namespace else {}
+    before = await _revision(client, meant)
     applied = await client.apply(
-        resource, {**content, "metadata": metadata}, field_manager=FIELD_MANAGER, force=force
+        meant.resource,
+        {**source.content, "metadata": {**source.metadata, **placed}},
+        field_manager=FIELD_MANAGER,
+        force=force,
     )
     after = applied["metadata"].get("resourceVersion", "")
     done = "created" if before is None else "unchanged" if before == after else "configured"
-    return f"{kind.lower()}/{metadata['name']} {done}"
+    return f"{meant} {done}"
 
 
-async def _revision(client: KubeClient, resource: Any, metadata: dict[str, Any]) -> str | None:
+async def _revision(client: KubeClient, meant: Meant) -> str | None:
     try:
-        found = await client.get(
-            resource, metadata["name"], namespace=metadata.get("namespace", "")
-        )
+        found = await client.get(meant.resource, meant.name, namespace=meant.namespace)
     except kube.NotFound:
         return None
     return str(found["metadata"].get("resourceVersion", ""))

@@ -17,7 +17,7 @@ import click
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.connection import ConfigurationError, Connection
+from lading.adapters.kube.connection import Connection, NothingConfigured
 
 DEFAULT_DATA = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "lading"
 
@@ -43,11 +43,12 @@ class Target:
             return connect.find(
                 os.environ, file=self.kubeconfig, context=self.context, namespace=self.namespace
             )
-        except ConfigurationError:
+        except NothingConfigured:
             standalone = DEFAULT_DATA / "kubeconfig"
-            if self.kubeconfig or not standalone.exists():
+            asked_for_another = self.context or os.environ.get("KUBECONFIG")
+            if asked_for_another or not standalone.exists():
                 raise
-            return connect.find(os.environ, file=standalone)
+            return connect.find(os.environ, file=standalone, namespace=self.namespace)
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ and stops at limits that no manifest needs.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import yaml
 FILE_BYTES_MAX = 32 * 1024 * 1024
 VALUES_MAX = 1_000_000  # aliases count each time: a bomb of them ends here
 DEPTH_MAX = 200
+_MANIFEST_SUFFIXES = (".json", ".yaml", ".yml")
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -34,6 +35,18 @@ class Source:
     content: dict[str, Any]
     lines: dict[Path_, int] = field(repr=False)
 
+    @property
+    def api_version(self) -> str:
+        return str(self.content["apiVersion"])
+
+    @property
+    def kind(self) -> str:
+        return str(self.content["kind"])
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.content.get("metadata") or {}
+
     def line(self, path: Path_) -> int:
         """The line of the value, or of the nearest one above it that was written."""
         while path and path not in self.lines:
@@ -41,17 +54,34 @@ class Source:
         return self.lines[path]
 
 
-def read(file: str) -> list[Source]:
-    """The objects of a file, or of standard input for `-`; items of a List one by one."""
+def read(names: Sequence[str]) -> list[Source]:
+    """The objects of files, of the manifests in folders, and of standard input for `-`."""
+    files = [file for name in names for file in _files(name)]
+    found = [source for file in files for source in _objects(file)]
+    if not found:
+        raise UnreadableDocument(f"{', '.join(names)}: there is no object in it")
+    return found
+
+
+def _files(name: str) -> list[str]:
+    """As kubectl takes a folder: the manifests right in it, by name."""
+    if name == "-" or not Path(name).is_dir():
+        return [name]
+    return sorted(str(path) for path in Path(name).iterdir() if path.suffix in _MANIFEST_SUFFIXES)
+
+
+def _objects(file: str) -> list[Source]:
+    """The objects of a file; items of a List one by one."""
     text = _text(file)
     try:
         nodes = [node for node in yaml.compose_all(text, Loader=yaml.CSafeLoader) if node]
         return [source for node in nodes for source in _sources(file, node)]
     except yaml.MarkedYAMLError as error:
-        line = f"{error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise UnreadableDocument(f"{file}:{line}this is not YAML: {error.problem}") from error
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UnreadableDocument(f"{file}{line}: this is not YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise UnreadableDocument(f"{file}: this is not YAML: {error}") from error
+        reason = str(error).partition("\n")[0]
+        raise UnreadableDocument(f"{file}: this is not YAML: {reason}") from error
 
 
 def _text(file: str) -> str:
@@ -71,18 +101,40 @@ def _sources(file: str, node: yaml.Node) -> Iterator[Source]:
     content = reader.value(node, ())
     if content is None:
         return
-    if not isinstance(content, dict):
-        raise UnreadableDocument(
-            f"{file}:{node.start_mark.line + 1}: expected an object with apiVersion and kind, "
-            f"found {type(content).__name__}"
-        )
-    if content.get("kind") == "List" and isinstance(content.get("items"), list):
-        for index, item in enumerate(content["items"]):
+    items = content.get("items") if isinstance(content, dict) else None
+    if isinstance(items, list) and content.get("kind") == "List":
+        for index, item in enumerate(items):
             at = ("items", index)
             inside = {p[2:]: line for p, line in reader.lines.items() if p[:2] == at}
-            yield Source(file, item, inside)
+            yield _checked(Source(file, item, inside))
     else:
-        yield Source(file, content, reader.lines)
+        yield _checked(Source(file, content, reader.lines))
+
+
+def _checked(source: Source) -> Source:
+    """What every command relies on: it is an object, and what names it is text."""
+    for path, problem in _problems(source.content):
+        field_name = f"{'.'.join(path)}: " if path else ""
+        raise UnreadableDocument(f"{source.file}:{source.line(path)}: {field_name}{problem}")
+    return source
+
+
+def _problems(content: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    if not isinstance(content, dict):
+        yield (), f"expected an object with apiVersion and kind, found {type(content).__name__}"
+        return
+    for key in ("apiVersion", "kind"):
+        if not content.get(key):
+            yield (), f"this object has no {key}, which says what it is"
+        elif not isinstance(content[key], str):
+            yield (key,), "expected text"
+    metadata = content.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        yield ("metadata",), "expected fields such as name, found a single value"
+        return
+    for key in ("name", "namespace"):
+        if not isinstance(metadata.get(key) or "", str):
+            yield ("metadata", key), f'expected text; write it in quotes: "{metadata[key]}"'
 
 
 class _Reader:

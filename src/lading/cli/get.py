@@ -27,7 +27,7 @@ class Form(StrEnum):
 
 
 @click.command(name="get")
-@click.argument("kind")
+@click.argument("kind", metavar="KIND[/NAME]")
 @click.argument("name", required=False, default="")
 @click.option("-l", "--selector", default="", help="Only objects with these labels.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="In every namespace.")
@@ -37,7 +37,10 @@ def command(
     target: Target, kind: str, name: str, selector: str, all_namespaces: bool, form: Form
 ) -> None:
     """Show objects of a KIND (`pis`, `mcp`, `nodes`, ...), or the one called NAME."""
-    running.run(_get(target, kind, name, selector, all_namespaces, form))
+    kind, _, name_in_kind = kind.partition("/")
+    if name and name_in_kind:
+        raise click.UsageError("write either KIND NAME or KIND/NAME, not both")
+    running.run(_get(target, kind, name or name_in_kind, selector, all_namespaces, form))
 
 
 async def _get(
@@ -55,7 +58,7 @@ async def _get(
         objects = await _objects(client, resource, name, selection)
     if form is Form.NAME:
         for one in objects:
-            click.echo(f"{resource.plural}/{one['metadata']['name']}")
+            click.echo(f"{resource.kind.lower()}/{one['metadata']['name']}")
         return
     whole = objects[0] if name else {"apiVersion": "v1", "kind": "List", "items": objects}
     click.echo(output.document(whole, output.Format(form.value)), nl=False)
@@ -65,9 +68,15 @@ async def _objects(
     client: KubeClient, resource: Resource[dict[str, Any]], name: str, selection: Selection
 ) -> list[dict[str, Any]]:
     if name:
-        return [await client.get(resource, name, namespace=selection.namespace)]
-    found = [one async for one in client.each(resource, selection)]
+        return [_readable(await client.get(resource, name, namespace=selection.namespace))]
+    found = [_readable(one) async for one in client.each(resource, selection)]
     return [{"apiVersion": resource.api_version, "kind": resource.kind, **one} for one in found]
+
+
+def _readable(content: dict[str, Any]) -> dict[str, Any]:
+    """Without the book-keeping of server-side apply, which kubectl does not show either."""
+    metadata = {key: value for key, value in content["metadata"].items() if key != "managedFields"}
+    return {**content, "metadata": metadata}
 
 
 async def _table(

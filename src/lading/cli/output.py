@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 import yaml
 
 from lading.cli import options
@@ -29,7 +30,8 @@ def form_option(*, default: Format, forms: Iterable[Format] = Format) -> Decorat
 
 def document(value: Any, output: Format) -> str:
     if output is Format.YAML:
-        return yaml.safe_dump(value, sort_keys=True, allow_unicode=True)
+        plain = msgspec.to_builtins(value)  # YAML has no words for enumerations and tuples
+        return yaml.safe_dump(plain, sort_keys=True, allow_unicode=True)
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -47,14 +47,15 @@ class Problem:
 
 
 @click.command(name="validate")
-@click.option("-f", "--filename", "files", multiple=True, required=True, help="A file, or -.")
+@click.option(
+    "-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or -."
+)
 def command(files: tuple[str, ...]) -> None:
     """Check the objects in files with the same rules as the API server, offline.
 
     Definitions among them are learnt first, so that objects of other kinds can be checked too.
     """
-    sources = [source for file in files for source in documents.read(file)]
-    running.run(_validate(sources))
+    running.run(_validate(documents.read(files)))
 
 
 async def _validate(sources: list[Source]) -> None:
@@ -70,7 +71,7 @@ async def _validate(sources: list[Source]) -> None:
 
 async def problems(sources: list[Source]) -> AsyncIterator[Problem]:
     async with _server() as client:
-        ordered = sorted(sources, key=lambda source: source.content.get("kind") != _DEFINITION)
+        ordered = sorted(sources, key=lambda source: source.kind != _DEFINITION)
         for source in ordered:
             for problem in await _problems_of(client, source):
                 yield problem
@@ -95,8 +96,7 @@ async def _problems_of(client: KubeClient, source: Source) -> list[Problem]:
     content = source.content
     try:
         kinds = await discovery.discover(client)
-        kind, api_version = str(content.get("kind", "")), str(content.get("apiVersion", ""))
-        await _create(client, kinds.of_kind(api_version, kind), content)
+        await _create(client, kinds.of_kind(source.api_version, source.kind), content)
     except kube.AlreadyExists:
         return []  # it was judged before it was looked for
     except kube.KubeError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lading.adapters.kube import client, in_cluster, kubeconfig
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.connection import ConfigurationError, Connection
+from lading.adapters.kube.connection import Connection, NothingConfigured
 from lading.adapters.kube.exchange import NetworkExchange
 from lading.adapters.kube.limiter import (
     BURST_REQUESTS,
@@ -61,7 +61,7 @@ def _find(environment: Mapping[str, str], file: Path | None, context: str) -> Co
     if in_cluster.is_available(environment):
         return in_cluster.connection(environment)
     tried = ", ".join(map(str, files))
-    raise ConfigurationError(
+    raise NothingConfigured(
         f"no API server is configured: {tried} does not exist and this is not a pod; "
         "set KUBECONFIG or name a kubeconfig file"
     )

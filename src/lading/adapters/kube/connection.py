@@ -14,6 +14,10 @@ class ConfigurationError(Exception):
     """The way to the API server cannot be read; says in which file and field, and what to do."""
 
 
+class NothingConfigured(ConfigurationError):
+    """Nobody has said where an API server is: there is no kubeconfig, and this is not a pod."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
     """How the server proves who it is."""

@@ -14,11 +14,12 @@ HOST_STATE_FOLDER = connection.DEFAULT_DATA / "host"
 def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
     """The PinnedImageSets in the files; anything else is refused."""
     found = []
-    for source in (source for file in files for source in documents.read(file)):
+    for source in documents.read(files):
         where = f"{source.file}:{source.line(())}"
-        kind = source.content.get("kind")
-        if kind != PINNED_IMAGE_SETS.kind:
-            raise UnreadableDocument(f"{where}: expected a {PINNED_IMAGE_SETS.kind}, found {kind}")
+        if source.kind != PINNED_IMAGE_SETS.kind:
+            raise UnreadableDocument(
+                f"{where}: expected a {PINNED_IMAGE_SETS.kind}, found {source.kind}"
+            )
         try:
             found.append(msgspec.convert(source.content, PinnedImageSet))
         except msgspec.ValidationError as error:

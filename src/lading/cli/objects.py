@@ -1,0 +1,65 @@
+"""Which objects of a cluster a person means, on the command line or in a file."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from lading.adapters.kube.discovery import Catalogue
+from lading.cli.connection import Target
+from lading.cli.documents import Source
+from lading.kernel.objects import Resource
+from lading.ports import kube
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    resource: Resource[dict[str, Any]]
+    name: str
+    namespace: str
+    """Empty for what lives in no namespace."""
+
+    def __str__(self) -> str:
+        return f"{self.resource.kind.lower()}/{self.name}"
+
+
+def split(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Kind and name of each: from `KIND NAME...` or from `KIND/NAME...`."""
+    slashed = ["/" in word for word in words]
+    if any(slashed) and not all(slashed):
+        raise click.UsageError("write either KIND NAME... or KIND/NAME..., not both")
+    if not any(slashed):
+        yield from ((words[0], name) for name in words[1:])
+        return
+    for word in words:
+        kind, _, name = word.partition("/")
+        yield kind, name
+
+
+def named(kind: str, name: str, catalogue: Catalogue, target: Target) -> Meant:
+    resource = catalogue.named(kind)
+    return Meant(
+        resource=resource,
+        name=name,
+        namespace=target.default_namespace if resource.namespaced else "",
+    )
+
+
+def described(source: Source, catalogue: Catalogue, target: Target) -> Meant:
+    """The object that a manifest is about."""
+    resource = catalogue.of_kind(source.api_version, source.kind)
+    name, namespace = source.metadata.get("name"), source.metadata.get("namespace")
+    if not name:
+        raise kube.Invalid(
+            f"this {source.kind} has no metadata.name, which says which object it is"
+        )
+    if namespace and target.namespace not in ("", namespace):
+        raise kube.Invalid(
+            f"its namespace is {namespace!r}, but --namespace says {target.namespace!r}"
+        )
+    return Meant(
+        resource=resource,
+        name=name,
+        namespace=(namespace or target.default_namespace) if resource.namespaced else "",
+    )

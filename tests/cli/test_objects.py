@@ -1,0 +1,137 @@
+"""`lading apply`, `get` and `delete` on an embedded cluster, as a person uses them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from lading.adapters.clock import SystemClock
+from lading.cli.main import lading_command
+from lading.standalone import api_server
+
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    code: int
+    output: str
+    errors: str
+
+
+Lading = Callable[..., Awaitable[Said]]
+
+
+@pytest.fixture
+async def lading(tmp_path: Path) -> AsyncIterator[Lading]:
+    async with api_server.serve(tmp_path / "api", SystemClock(), port=0) as api:
+        yield lambda *words, text=None: _lading(words, text, str(api.kubeconfig))
+
+
+async def _lading(words: tuple[str, ...], text: str | None, kubeconfig: str) -> Said:
+    """In a thread, because a command has an event loop of its own."""
+    arguments = [*words, "--kubeconfig", kubeconfig]
+    result = await asyncio.to_thread(CliRunner().invoke, lading_command, arguments, input=text)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return Said(code=result.exit_code, output=result.stdout, errors=result.stderr)
+
+
+async def test_an_object_is_created_then_unchanged_then_configured(lading: Lading) -> None:
+    text = MAP.format(name="a")
+    assert (await lading("apply", "-f", "-", text=text)).output == "configmap/a created\n"
+    assert (await lading("apply", "-f", "-", text=text)).output == "configmap/a unchanged\n"
+    changed = await lading("apply", "-f", "-", text=f"{text}data: {{key: value}}\n")
+    assert changed.output == "configmap/a configured\n"
+
+
+async def test_the_manifests_of_a_folder_are_applied(lading: Lading, tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    (folder / "b.yaml").write_text(MAP.format(name="b"))
+    (folder / "a.json").write_text(json.dumps(yaml.safe_load(MAP.format(name="a"))))
+    (folder / "README.md").write_text("not a manifest")
+    said = await lading("apply", "-f", str(folder))
+    assert said.output == "configmap/a created\nconfigmap/b created\n"
+
+
+async def test_one_object_that_is_refused_does_not_stop_the_others(lading: Lading) -> None:
+    text = "---\n".join((MAP.format(name="Not_A_Name"), MAP.format(name="good")))
+    said = await lading("apply", "-f", "-", text=text)
+    assert (said.code, said.output) == (1, "configmap/good created\n")
+    assert "-:1: " in said.errors
+    assert "1 of 2 objects were not applied" in said.errors
+
+
+@pytest.mark.parametrize("verb", ["apply", "delete"])
+async def test_an_object_without_a_name_is_refused(lading: Lading, verb: str) -> None:
+    await lading("apply", "-f", "-", text=MAP.format(name="stays"))
+    nameless = "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"
+    said = await lading(verb, "-f", "-", text=nameless)
+    assert said.code == 1
+    assert "this ConfigMap has no metadata.name" in said.errors
+    assert (await lading("get", "cm", "-o", "name")).output == "configmap/stays\n"
+
+
+@pytest.mark.parametrize("verb", ["apply", "delete"])
+async def test_two_namespaces_that_contradict_each_other_are_refused(
+    lading: Lading, verb: str
+) -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: here}\n"
+    said = await lading(verb, "-f", "-", "-n", "there", text=text)
+    assert said.code == 1
+    assert "its namespace is 'here', but --namespace says 'there'" in said.errors
+
+
+async def test_whole_objects_are_shown_without_their_managed_fields(lading: Lading) -> None:
+    await lading("apply", "-f", "-", text=MAP.format(name="a"))
+    one = yaml.safe_load((await lading("get", "cm", "a", "-o", "yaml")).output)
+    assert one["metadata"]["name"] == "a"
+    assert "managedFields" not in one["metadata"]
+    listed = json.loads((await lading("get", "cm", "-o", "json")).output)
+    assert [(item["kind"], "managedFields" in item["metadata"]) for item in listed["items"]] == [
+        ("ConfigMap", False)
+    ]
+
+
+async def test_the_name_that_is_printed_is_a_name_to_get_and_delete_by(lading: Lading) -> None:
+    await lading("apply", "-f", "-", text=MAP.format(name="a"))
+    name = (await lading("get", "cm", "-o", "name")).output.strip()
+    assert name == "configmap/a"
+    assert (await lading("get", name)).output.splitlines()[1].startswith("a ")
+    assert (await lading("delete", name)).output == "configmap/a deleted\n"
+
+
+async def test_everything_is_deleted_but_what_is_not_there(lading: Lading) -> None:
+    await lading("apply", "-f", "-", text=MAP.format(name="a"))
+    said = await lading("delete", "cm", "absent", "a")
+    assert (said.code, said.output) == (1, "configmap/a deleted\n")
+    assert said.errors == 'Error: configmaps "absent" not found\n'
+
+
+async def test_an_unknown_kind_stops_a_deletion_before_it_begins(lading: Lading) -> None:
+    await lading("apply", "-f", "-", text=MAP.format(name="a"))
+    said = await lading("delete", "cm/a", "gizmo/b")
+    assert said.code == 1
+    assert 'resource type "gizmo"' in said.errors
+    assert (await lading("get", "cm", "-o", "name")).output == "configmap/a\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("delete",), ("delete", "cm"), ("delete", "cm", "a/b"), ("delete", "cm", "a", "-f", "x"),
+     ("get", "cm/a", "b")],
+    ids=" ".join,
+)  # fmt: skip
+async def test_words_that_mean_nothing_are_refused(lading: Lading, words: tuple[str, ...]) -> None:
+    assert (await lading(*words)).code == 2
+
+
+async def test_what_is_not_there_is_said_in_one_line(lading: Lading) -> None:
+    assert (await lading("get", "cm")).output == "No resources found\n"
+    said = await lading("get", "cm", "absent")
+    assert (said.code, said.errors) == (1, 'Error: configmaps "absent" not found\n')
