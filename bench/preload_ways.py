@@ -81,7 +81,9 @@ async def lading(runtime: Runtime, images: Sequence[str]) -> Took:
         return not conditions.is_true(status.conditions, report.PROGRESSING)
 
     with tempfile.TemporaryDirectory() as folder:
-        place = Host(runtime_endpoint=runtime.endpoint, state_folder=Path(folder))
+        place = Host(
+            runtime_endpoint=runtime.endpoint, state_folder=Path(folder), root=runtime.host_root
+        )
         async with host.open_host(place, clock) as parts:
             desired = without_cluster.desired_of(
                 "bench", [_set(images)], handlers=None, settings=Settings(), now=clock.now()

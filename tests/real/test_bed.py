@@ -50,7 +50,7 @@ def is_pinned(engine: runtime.Runtime, reference: str) -> bool:
 
 def pin_in_containerd(engine: runtime.Runtime, reference: str) -> None:
     ctr = binaries.built("containerd", "ctr")
-    where = [f"--address={engine.containerd_address}", "--namespace=k8s.io"]
+    where = [f"--address={engine.socket}", "--namespace=k8s.io"]
     label = ["images", "label", reference, "io.cri-containerd.pinned=pinned"]
     subprocess.run([ctr, *where, *label], check=True, capture_output=True)
 

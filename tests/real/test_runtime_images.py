@@ -41,6 +41,7 @@ FIXTURES = [
 class Stand:
     runtime: CriClient
     endpoint: str
+    disk: MachineDisk
     registry: Registry
     document: FileDocument
     tag: str
@@ -73,6 +74,7 @@ async def stand(
         yield Stand(
             runtime=cri,
             endpoint=running.endpoint,
+            disk=MachineDisk(running.host_root),
             registry=client,
             document=FileDocument(tmp_path / "images.json"),
             tag=tag,
@@ -165,7 +167,7 @@ async def lading(*arguments: str) -> str:
 async def test_the_clean_up_removes_the_guests_images_and_keeps_the_hosts(stand: Stand) -> None:
     host = await stand.ensure()
     await stand.ensure(GUESTS[0])
-    observed = await observe.observe(stand.runtime, MachineDisk(), stand.document)
+    observed = await observe.observe(stand.runtime, stand.disk, stand.document)
     resolutions = (await state.load(stand.document)).resolutions
     plan = cleanup.plan(observed, resolutions, SystemClock().now())
     async with contextlib.aclosing(apply.apply(plan, stand.runtime, stand.document)) as removals:
@@ -175,7 +177,7 @@ async def test_the_clean_up_removes_the_guests_images_and_keeps_the_hosts(stand:
 
 async def test_a_plan_to_prune_keeps_the_sandbox_image_and_removes_ours(stand: Stand) -> None:
     host = await stand.ensure()
-    observed = await observe.observe(stand.runtime, MachineDisk(), stand.document)
+    observed = await observe.observe(stand.runtime, stand.disk, stand.document)
     assert observed.space is not None
     policy = Policy(everything_unused=True, minimum_age=timedelta(0))
     plan = planning.plan(observed, policy, SystemClock().now())

@@ -23,15 +23,10 @@ def _processes(folder: pathlib.Path) -> list[str]:
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            texts = (_text(process / "cmdline"), _text(process / "environ"), _root_mount(process))
-            if any(str(folder) in text for text in texts):
+            texts = [_text(process / name) for name in ("cmdline", "environ", "cgroup")]
+            if any(folder.name in text for text in texts):
                 found.append(f"{process.name} {texts[0]}")
     return found
-
-
-def _root_mount(process: pathlib.Path) -> str:
-    lines = (line for line in _text(process / "mountinfo").splitlines() if line.split()[4] == "/")
-    return next(lines, "")
 
 
 def _text(path: pathlib.Path) -> str:

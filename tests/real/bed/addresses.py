@@ -1,6 +1,6 @@
-"""Addresses of a sandbox: one subnet of its own, for its pods and for the node's own address.
+"""Addresses of a sandbox: one subnet of its own, for its pods, its services and its node.
 
-The subnet is written into the folder first, so that a killed run's address can be removed later.
+The subnet is written into the folder first, so that a killed run's addresses can be removed later.
 """
 
 import contextlib
@@ -12,6 +12,11 @@ from tests.real.bed import layout
 
 SUBNETS = tuple(f"198.{second}.{third}" for second in (18, 19) for third in range(256))
 """198.18.0.0/15 is set aside for tests of network devices, so no real network has it."""
+PODS = "0/25"
+SERVICES = "128/26"
+API_SERVER = "129"
+"""The API server's own service always has the first address of all services."""
+NODE = "254"
 
 
 def subnet(folder: pathlib.Path) -> str:
@@ -23,21 +28,22 @@ def subnet(folder: pathlib.Path) -> str:
     return record.read_text()
 
 
-def add_node_address(folder: pathlib.Path) -> str:
-    """The node's own address, on the loopback device until the sandbox ends."""
-    address = f"{subnet(folder)}.254"
+def add(folder: pathlib.Path, last_number: str) -> str:
+    """An address of the sandbox, on the loopback device until the sandbox ends."""
+    address = f"{subnet(folder)}.{last_number}"
     subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
     return address
 
 
-def remove_node_address(folder: pathlib.Path) -> None:
+def remove_all(folder: pathlib.Path) -> None:
     if recorded := _recorded(folder):
-        # Not every sandbox has a node, so that nothing to remove is no failure.
-        subprocess.run(
-            ["ip", "address", "delete", f"{recorded}.254/32", "dev", "lo"],
-            capture_output=True,
-            check=False,
-        )
+        for last_number in (API_SERVER, NODE):
+            # Not every sandbox has both, so that nothing to remove is no failure.
+            subprocess.run(
+                ["ip", "address", "delete", f"{recorded}.{last_number}/32", "dev", "lo"],
+                capture_output=True,
+                check=False,
+            )
 
 
 def _recorded(folder: pathlib.Path) -> str:

@@ -1,4 +1,7 @@
-"""A real kube-apiserver with its etcd, in a sandbox. Controllers and nodes are in cluster.py."""
+"""A real kube-apiserver with its etcd, in a sandbox. Controllers and nodes are in cluster.py.
+
+It listens on the address of its own service, where every pod looks for it: no kube-proxy is needed.
+"""
 
 import contextlib
 import dataclasses
@@ -14,13 +17,11 @@ from collections.abc import Iterator
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.real.bed import sandbox
+from tests.real.bed import addresses, sandbox
 from tests.real.setup import binaries
 
 ADMIN = "admin"
-SERVICE_SUBNET = "10.99.1.0/24"
-ADVERTISED_ADDRESS = "10.99.0.1"
-"""Loopback is refused here; nothing has to listen on it."""
+PORT = 443
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +86,9 @@ def api_server() -> Iterator[ApiServer]:
 def start(place: sandbox.Sandbox, *identities: Identity) -> ApiServer:
     folder = place.make_folder("kube-apiserver")
     admin = Identity(user=ADMIN, group="system:masters")
-    port = sandbox.free_port()
+    address = addresses.add(place.folder, addresses.API_SERVER)
     running = ApiServer(
-        url=f"https://127.0.0.1:{port}",
+        url=f"https://{address}:{PORT}",
         ca_file=folder / "certificates" / "apiserver.crt",
         admin_token=admin.token,
         kubeconfig_path=folder / "kubeconfig",
@@ -100,12 +101,11 @@ def start(place: sandbox.Sandbox, *identities: Identity) -> ApiServer:
         [
             binaries.built("kubernetes", "kube-apiserver"),
             f"--etcd-servers={running.etcd_url}",
-            "--bind-address=127.0.0.1",
-            f"--secure-port={port}",
-            f"--advertise-address={ADVERTISED_ADDRESS}",
+            f"--bind-address={address}",
+            f"--secure-port={PORT}",
             "--endpoint-reconciler-type=none",
             f"--cert-dir={running.ca_file.parent}",
-            f"--service-cluster-ip-range={SERVICE_SUBNET}",
+            f"--service-cluster-ip-range={addresses.subnet(place.folder)}.{addresses.SERVICES}",
             f"--service-account-key-file={running.signing_key_file}",
             f"--service-account-signing-key-file={running.signing_key_file}",
             f"--service-account-issuer={running.url}",

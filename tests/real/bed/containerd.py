@@ -1,6 +1,7 @@
 """A real containerd of a chosen release line, in a sandbox, with a plain-HTTP registry allowed.
 
-2.3 and 1.7 can pin images; 1.6, Debian's own package, cannot.
+In the sandbox it is where its packages put it. 2.3 and 1.7 can pin images; 1.6, Debian's own
+package, cannot.
 """
 
 import contextlib
@@ -15,7 +16,9 @@ from tests.real.setup import binaries
 
 VERSIONS = ("2.3", "1.7", "1.6")
 PAUSE_REPOSITORY = "lading/pause"
-SOCKET_NAME = "cri.sock"
+ENDPOINT = "unix:///run/containerd/containerd.sock"
+ROOT = pathlib.Path("/var/lib/containerd")
+CONFIGURATION = pathlib.Path("/etc/containerd")
 
 
 @contextlib.contextmanager
@@ -37,22 +40,18 @@ def start(
     registries: Sequence[registry.Registry],
     root: pathlib.Path | None = None,
 ) -> runtime.Runtime:
-    folder = place.make_folder("containerd")
     settings = containerd_config.Settings(
-        socket=folder / SOCKET_NAME,
-        root=root or folder / "root",
-        state=folder / "state",
-        certs_dir=folder / "certs.d",
         cni_conf_dir=network.configure(place),
         cni_bin_dir=network.plugin_folder(),
         runc=binaries.unpacked("runc", "usr/sbin/runc"),
         pause_image=push_pause_image(registries[0]),
     )
+    configuration = place.make_host_folder(CONFIGURATION)
+    (configuration / "config.toml").write_bytes(tomli_w.dumps(_config(version, settings)).encode())
+    certs_dir = configuration / "certs.d"
     for each in registries:
-        allow_plain_http(settings.certs_dir, each)
-    config_file = folder / "config.toml"
-    config_file.write_bytes(tomli_w.dumps(_config(version, settings)).encode())
-    return _launch(place, version, config_file, settings)
+        allow_plain_http(certs_dir, each)
+    return _launch(place, version, certs_dir, place.make_root(ROOT, root))
 
 
 def allow_plain_http(certs_dir: pathlib.Path, allowed: registry.Registry) -> None:
@@ -70,26 +69,23 @@ def push_pause_image(target: registry.Registry) -> str:
 
 
 def _launch(
-    place: sandbox.Sandbox,
-    version: str,
-    config_file: pathlib.Path,
-    settings: containerd_config.Settings,
+    place: sandbox.Sandbox, version: str, certs_dir: pathlib.Path, root: pathlib.Path
 ) -> runtime.Runtime:
     program = _program(version)
     process = place.start(
         "containerd",
-        [program, f"--config={config_file}"],
+        [program],
         # The shim is looked for on PATH, and must be of the same release.
         PATH=f"{program.parent}:{os.environ['PATH']}",
     )
     running = runtime.Runtime(
         kind="containerd",
         version=version,
-        endpoint=f"unix://{settings.socket}",
-        root=settings.root,
-        conf_dir=settings.certs_dir,
+        endpoint_inside=ENDPOINT,
+        host_root=place.host_root,
+        root=root,
+        conf_dir=certs_dir,
         pid=process.pid,
-        containerd_address=str(settings.socket),
         sandbox_folder=place.folder,
     )
     process.wait_until(running.answers, what=f"{running.endpoint} answered")

@@ -1,7 +1,7 @@
 """The configuration files of containerd, by the format each release line reads.
 
-Everything is inside the sandbox's folder. What is switched off needs rights or devices that a
-test machine may lack, and has nothing to do with images.
+Sockets, images and state are where they are without a word in the configuration. What is switched
+off needs rights or devices that a test machine may lack, and has nothing to do with images.
 """
 
 import dataclasses
@@ -17,16 +17,13 @@ DISABLED_PLUGINS = (
     "io.containerd.snapshotter.v1.zfs",
     "io.containerd.tracing.processor.v1.otlp",
 )
+CERTS_DIR = "/etc/containerd/certs.d"
 SNAPSHOTTERS = ("overlayfs", "native")
 """The handler `runc` keeps its images in the first, `runc-native` in the second."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    socket: pathlib.Path
-    root: pathlib.Path
-    state: pathlib.Path
-    certs_dir: pathlib.Path
     cni_conf_dir: pathlib.Path
     cni_bin_dir: pathlib.Path
     runc: pathlib.Path
@@ -43,18 +40,17 @@ def version_2(settings: Settings) -> dict[str, Any]:
             "conf_dir": str(settings.cni_conf_dir),
         },
         "containerd": {"snapshotter": SNAPSHOTTERS[0], **_runtimes(settings)},
-        "registry": {"config_path": str(settings.certs_dir)},
+        "registry": {"config_path": CERTS_DIR},
     }
-    return _base(settings, 2) | {"plugins": {"io.containerd.grpc.v1.cri": cri}}
+    return _base(2) | {"plugins": {"io.containerd.grpc.v1.cri": cri}}
 
 
 def version_3(settings: Settings) -> dict[str, Any]:
     """containerd 2.x."""
-    certs_dir = str(settings.certs_dir)
     images = {
         "snapshotter": SNAPSHOTTERS[0],
         "pinned_images": {"sandbox": settings.pause_image},
-        "registry": {"config_path": certs_dir},
+        "registry": {"config_path": CERTS_DIR},
         "runtime_platforms": {
             "runc-native": {"snapshotter": SNAPSHOTTERS[1]},
         },
@@ -67,12 +63,12 @@ def version_3(settings: Settings) -> dict[str, Any]:
         "containerd": _runtimes(settings),
     }
     transfer = {
-        "config_path": certs_dir,
+        "config_path": CERTS_DIR,
         "unpack_config": [
             {"platform": "linux", "snapshotter": snapshotter} for snapshotter in SNAPSHOTTERS
         ],
     }
-    return _base(settings, 3) | {
+    return _base(3) | {
         "plugins": {
             "io.containerd.cri.v1.images": images,
             "io.containerd.cri.v1.runtime": runtime,
@@ -82,14 +78,8 @@ def version_3(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _base(settings: Settings, version: int) -> dict[str, Any]:
-    return {
-        "version": version,
-        "root": str(settings.root),
-        "state": str(settings.state),
-        "grpc": {"address": str(settings.socket)},
-        "disabled_plugins": list(DISABLED_PLUGINS),
-    }
+def _base(version: int) -> dict[str, Any]:
+    return {"version": version, "disabled_plugins": list(DISABLED_PLUGINS)}
 
 
 def _restrictions() -> dict[str, Any]:
@@ -103,7 +93,7 @@ def _restrictions() -> dict[str, Any]:
 
 
 def _runtimes(settings: Settings) -> dict[str, Any]:
-    options = {"BinaryName": str(settings.runc), "Root": str(settings.state / "runc")}
+    options = {"BinaryName": str(settings.runc)}
     handler = {"runtime_type": "io.containerd.runc.v2", "options": options}
     return {
         "default_runtime_name": "runc",

@@ -1,4 +1,7 @@
-"""A real CRI-O in a sandbox, with plain-HTTP registries allowed. Containers are run by runc."""
+"""A real CRI-O in a sandbox, with plain-HTTP registries allowed. Containers are run by runc.
+
+In the sandbox it is where its packages put it, and so are its sockets, images and state.
+"""
 
 import contextlib
 import json
@@ -12,6 +15,10 @@ from tests.real.bed import containerd, network, registry, runtime, sandbox
 from tests.real.setup import binaries
 
 VERSION = "1.36"
+ENDPOINT = "unix:///run/crio/crio.sock"
+ROOT = pathlib.Path("/var/lib/containers/storage")
+CONFIGURATION = pathlib.Path("/etc/crio")
+REGISTRIES = pathlib.Path("/etc/containers")
 
 
 @contextlib.contextmanager
@@ -29,38 +36,25 @@ def start(
     registries: Sequence[registry.Registry],
     root: pathlib.Path | None = None,
 ) -> runtime.Runtime:
-    folder = place.make_folder("crio")
     pause_image = containerd.push_pause_image(registries[0])
-    root = root or folder / "root"
-    config_file = folder / "crio.conf"
-    config = _config(folder, root, network.configure(place), pause_image)
-    config_file.write_text(tomli_w.dumps({"crio": config}))
-    _allow_plain_http(folder, registries)
-    return _launch(place, folder, root, config_file)
+    configuration = place.make_host_folder(CONFIGURATION)
+    config = _config(network.configure(place), pause_image)
+    (configuration / "crio.conf").write_text(tomli_w.dumps({"crio": config}))
+    _allow_plain_http(place.make_host_folder(REGISTRIES), registries)
+    return _launch(place, place.make_root(ROOT, root))
 
 
-def _launch(
-    place: sandbox.Sandbox, folder: pathlib.Path, root: pathlib.Path, config_file: pathlib.Path
-) -> runtime.Runtime:
-    drop_ins = place.make_folder("crio/conf.d")
-    process = place.start(
-        "crio",
-        [
-            binaries.built("cri-o", "crio"),
-            f"--config={config_file}",
-            f"--config-dir={drop_ins}",
-        ],
-        # Registries are read from the user's folder, and no option of CRI-O names another one.
-        HOME=str(folder),
-    )
+def _launch(place: sandbox.Sandbox, root: pathlib.Path) -> runtime.Runtime:
+    drop_ins = place.make_host_folder(CONFIGURATION / "crio.conf.d")
+    process = place.start("crio", [binaries.built("cri-o", "crio")])
     running = runtime.Runtime(
         kind="cri-o",
         version=VERSION,
-        endpoint=f"unix://{folder / containerd.SOCKET_NAME}",
+        endpoint_inside=ENDPOINT,
+        host_root=place.host_root,
         root=root,
         conf_dir=drop_ins,
         pid=process.pid,
-        containerd_address=None,
         sandbox_folder=place.folder,
     )
     process.wait_until(running.answers, what=f"{running.endpoint} answered")
@@ -68,47 +62,29 @@ def _launch(
 
 
 def _allow_plain_http(folder: pathlib.Path, registries: Sequence[registry.Registry]) -> None:
-    user_folder = folder / ".config" / "containers"
-    user_folder.mkdir(parents=True)
     entries = [{"location": each.host, "insecure": True} for each in registries]
-    (user_folder / "registries.conf").write_text(tomli_w.dumps({"registry": entries}))
+    (folder / "registries.conf").write_text(tomli_w.dumps({"registry": entries}))
+    trust = {"default": [{"type": "insecureAcceptAnything"}]}
+    (folder / "policy.json").write_text(json.dumps(trust))
 
 
-def _config(
-    folder: pathlib.Path, root: pathlib.Path, network_folder: pathlib.Path, pause_image: str
-) -> dict[str, Any]:
-    policy_file = folder / "policy.json"
-    policy_file.write_text(json.dumps({"default": [{"type": "insecureAcceptAnything"}]}))
+def _config(network_folder: pathlib.Path, pause_image: str) -> dict[str, Any]:
     return {
-        "root": str(root),
-        "runroot": str(folder / "runroot"),
         "storage_driver": "overlay",
-        "log_dir": str(folder / "logs"),
-        "version_file": str(folder / "version"),
-        "clean_shutdown_file": str(folder / "clean.shutdown"),
-        "api": {
-            "listen": str(folder / containerd.SOCKET_NAME),
-            "stream_address": "127.0.0.1",
-            "stream_port": "0",
-        },
-        "image": {
-            "pause_image": pause_image,
-            "pause_command": "/bin/sleep 1000000",
-            "signature_policy": str(policy_file),
-        },
+        "api": {"stream_address": "127.0.0.1", "stream_port": "0"},
+        "image": {"pause_image": pause_image, "pause_command": "/bin/sleep 1000000"},
         "network": {
             "network_dir": str(network_folder),
             "plugin_dirs": [str(network.plugin_folder())],
         },
         "nri": {"enable_nri": False},
-        "runtime": _runtime_config(folder),
+        "runtime": _runtime_config(),
     }
 
 
-def _runtime_config(folder: pathlib.Path) -> dict[str, Any]:
+def _runtime_config() -> dict[str, Any]:
     runc = {
         "runtime_path": str(binaries.unpacked("runc", "usr/sbin/runc")),
-        "runtime_root": str(folder / "runc"),
         "monitor_path": str(binaries.unpacked("conmon", "usr/bin/conmon")),
         "monitor_cgroup": "pod",
     }
@@ -116,12 +92,9 @@ def _runtime_config(folder: pathlib.Path) -> dict[str, Any]:
         "apparmor_profile": "unconfined",
         "cgroup_manager": "cgroupfs",
         "conmon_cgroup": "pod",
-        "container_attach_socket_dir": str(folder / "attach"),
-        "container_exits_dir": str(folder / "exits"),
         "default_runtime": "runc",
         # It would write to the host's packet filter.
         "disable_hostport_mapping": True,
-        "namespaces_dir": str(folder / "namespaces"),
         "pinns_path": str(binaries.built("cri-o", "pinns")),
         "runtimes": {"runc": runc},
     }

@@ -38,7 +38,7 @@ def start(
             f"--cert-dir={folder / 'certificates'}",
             f"--hostname-override={node_name}",
             # A node's address may not be 127.x.
-            f"--node-ip={addresses.add_node_address(place.folder)}",
+            f"--node-ip={addresses.add(place.folder, addresses.NODE)}",
         ],
     )
 
@@ -55,7 +55,7 @@ def _config(
         "healthzPort": 0,
         "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}},
         "authorization": {"mode": "Webhook"},
-        "containerRuntimeEndpoint": container_runtime.endpoint,
+        "containerRuntimeEndpoint": container_runtime.endpoint_inside,
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": cgroups.create(place.folder),
         "enforceNodeAllocatable": [],

@@ -8,8 +8,15 @@ LOCK_NAME = "lock"
 """Held by the run that owns the folder; the kernel frees it when that run ends."""
 SUBNET_NAME = "subnet"
 """The first three numbers of the sandbox's own addresses."""
+HOST_NAME = "host"
+"""The sandbox's own /run, /var/lib and the like, as folders that the test run sees too."""
 MARK = "LADING_REAL_SANDBOX"
 """The variable that tells a process of which sandbox it is; its value is the folder."""
+
+
+def host_root(folder: pathlib.Path) -> pathlib.Path:
+    """Where the host of a sandbox is seen from outside, as a DaemonSet mounts it."""
+    return folder / HOST_NAME
 
 
 def folders() -> list[pathlib.Path]:

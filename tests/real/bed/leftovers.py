@@ -28,7 +28,7 @@ def remove_dead() -> list[pathlib.Path]:
 def remove(folder: pathlib.Path) -> None:
     _end_processes(folder)
     _unmount_below(folder)
-    addresses.remove_node_address(folder)
+    addresses.remove_all(folder)
     cgroups.remove(folder)
     shutil.rmtree(folder)
 

@@ -16,7 +16,7 @@ def configure(place: sandbox.Sandbox) -> pathlib.Path:
     folder = place.make_folder("cni")
     address_management = {
         "type": "host-local",
-        "subnet": f"{addresses.subnet(place.folder)}.0/25",
+        "subnet": f"{addresses.subnet(place.folder)}.{addresses.PODS}",
         "dataDir": str(folder / "addresses"),
     }
     description = {

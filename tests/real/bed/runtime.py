@@ -16,17 +16,26 @@ class Runtime:
     kind: str
     """containerd or cri-o"""
     version: str
-    endpoint: str
-    """The CRI socket, such as unix:///tmp/.../cri.sock"""
+    endpoint_inside: str
+    """The CRI socket as the sandbox sees it, such as unix:///run/containerd/containerd.sock"""
+    host_root: pathlib.Path
+    """Where the files of its host are seen from outside, as a DaemonSet mounts them."""
     root: pathlib.Path
     """Where its images and containers are; the file system that fills up."""
     conf_dir: pathlib.Path
     """containerd: a folder with hosts.toml per registry. CRI-O: drop-ins, read again on SIGHUP."""
     pid: int
-    containerd_address: str | None
-    """containerd's own socket; none for CRI-O."""
     sandbox_folder: pathlib.Path
     """Its name is also that of the control group in which the sandbox's pods belong."""
+
+    @property
+    def socket(self) -> pathlib.Path:
+        """Of the CRI; of containerd's own services too."""
+        return self.host_root / self.endpoint_inside.removeprefix("unix:///")
+
+    @property
+    def endpoint(self) -> str:
+        return f"unix://{self.socket}"
 
     def crictl(self, *arguments: str) -> str:
         """What `crictl ARGUMENTS` printed; an error with its message when it failed."""

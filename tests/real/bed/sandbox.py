@@ -54,6 +54,25 @@ class Sandbox:
         self.started.append(process)
         return process
 
+    @property
+    def host_root(self) -> pathlib.Path:
+        return layout.host_root(self.folder)
+
+    def make_host_folder(self, path: pathlib.Path) -> pathlib.Path:
+        """A folder by its path in the sandbox; returns the one by which we reach it."""
+        outside = self.host_root / path.relative_to("/")
+        outside.mkdir(parents=True, exist_ok=True)
+        return outside
+
+    def make_root(self, path: pathlib.Path, elsewhere: pathlib.Path | None) -> pathlib.Path:
+        """The folder where a runtime has its images; elsewhere may be a small disk."""
+        if elsewhere is None:
+            return self.make_host_folder(path)
+        elsewhere.mkdir(exist_ok=True)
+        # A link, unlike a mount, leads the same way for those who look from outside.
+        (self.make_host_folder(path.parent) / path.name).symlink_to(elsewhere)
+        return elsewhere
+
     def make_folder(self, name: str) -> pathlib.Path:
         path = self.folder / name
         path.mkdir(parents=True)
@@ -106,6 +125,7 @@ def _namespaces(folder: pathlib.Path) -> Iterator[int]:
                 *("setpriv", "--pdeathsig=KILL"),
                 *("unshare", "--mount", "--propagation=slave", "--pid", "--mount-proc"),
                 *("--fork", "--kill-child=KILL", "--", sys.executable, INIT),
+                layout.host_root(folder),
             ],
             stdout=subprocess.PIPE,
             stderr=errors_of_init,
