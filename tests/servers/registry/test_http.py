@@ -89,9 +89,57 @@ async def test_a_token_for_one_repository_does_not_open_another(
             ("GET", "mine/tags/list", 404),
             ("GET", "other/tags/list", 401),
             ("POST", "mine/blobs/uploads/", 401),
+            ("GET", "not%22a%22name/tags/list", 400),
         ):
             async with session.request(method, f"{url}/v2/{path}", headers=headers) as answer:
                 assert answer.status == status
+
+
+async def test_a_blob_is_mounted_only_from_where_the_token_may_read(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    mine = "repository:mine:pull,push"
+    path = f"/v2/mine/blobs/uploads/?mount={ABSENT}&from=other"
+    async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
+        for scope, status in ((mine, 401), (f"{mine} repository:other:pull", 202)):
+            wanted = {"scope": scope}
+            async with session.get(f"{url}/token", params=wanted, headers=login("right")) as answer:
+                token = (await answer.json())["token"]
+            headers = {"Authorization": f"Bearer {token}"}
+            async with session.post(f"{url}{path}", headers=headers) as answer:
+                assert answer.status == status
+
+
+async def test_a_token_for_every_action_opens_each_of_them(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    """skopeo asks for `*` to find an image and delete it."""
+    async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
+        scope = {"scope": "repository:mine:*", "service": "x"}
+        async with session.get(f"{url}/token", params=scope, headers=login("right")) as answer:
+            token = (await answer.json())["token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        for method, path, status in (
+            ("GET", "mine/tags/list", 404),
+            ("POST", "mine/blobs/uploads/", 202),
+            ("DELETE", "mine/manifests/v1", 404),
+            ("GET", "other/tags/list", 401),
+        ):
+            async with session.request(method, f"{url}/v2/{path}", headers=headers) as answer:
+                assert answer.status == status
+
+
+async def test_a_token_comes_under_both_names_that_clients_look_for(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    """containerd reads the name of OAuth 2 and nothing else."""
+    form = {"grant_type": "password", "username": "carol", "password": "right"}
+    async with (
+        server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url,
+        session.post(f"{url}/token", data=form) as answer,
+    ):
+        said = await answer.json()
+        assert said["token"] == said["access_token"]
 
 
 async def test_the_data_stays_when_the_server_ends(

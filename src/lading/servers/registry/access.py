@@ -15,12 +15,15 @@ from typing import Protocol
 
 from aiohttp import web
 
+from lading.servers.registry import requests
 from lading.servers.registry.faults import Code, Fault
 
 TOKEN_PATH = "/token"
 SERVICE = "lading-registry"
+EVERY_ACTION = "*"
 TOKENS_MAX = 10_000
 TOKEN_SECONDS = 300
+_ACTIONS_BY_METHOD = {"GET": "pull", "HEAD": "pull", "DELETE": "delete"}
 
 
 class Guard(Protocol):
@@ -86,7 +89,8 @@ class Tokens:
         self._grants[token] = _Grant(
             scopes=frozenset(" ".join(scopes).split()), expires_at=time.monotonic() + self.seconds
         )
-        return web.json_response({"token": token, "expires_in": self.seconds})
+        answer = {"token": token, "access_token": token, "expires_in": self.seconds}
+        return web.json_response(answer)
 
     def _accepts_form(self, form: Mapping[str, str]) -> bool:
         if form.get("grant_type") == "refresh_token":
@@ -96,18 +100,23 @@ class Tokens:
 
 
 def scope_of(request: web.Request) -> str:
-    """What the request needs, in the words of the token protocol."""
-    name = request.match_info.get("name")
-    if name is None:
+    """What the request needs, in the words of the token protocol: scopes with spaces between."""
+    if "name" not in request.match_info:
         return "registry:catalog:*" if request.path == "/v2/_catalog" else ""
-    actions = {"GET": "pull", "HEAD": "pull", "DELETE": "delete"}
-    return f"repository:{name}:{actions.get(request.method, 'pull,push')}"
+    actions = _ACTIONS_BY_METHOD.get(request.method, "pull,push")
+    scope = f"repository:{requests.repository(request)}:{actions}"
+    if request.method == "POST" and "mount" in request.query and "from" in request.query:
+        source = requests.checked_repository(request.query["from"])
+        return f"{scope} repository:{source}:pull"
+    return scope
 
 
 def _covers(granted: frozenset[str], wanted: str) -> bool:
-    """Actions are compared one by one: a grant of pull and push covers a pull."""
-    if not wanted:
-        return True
+    return all(_covers_one(granted, scope) for scope in wanted.split())
+
+
+def _covers_one(granted: frozenset[str], wanted: str) -> bool:
+    """Actions are compared one by one: a grant of pull and push covers a pull, `*` covers all."""
     resource, _, actions = wanted.rpartition(":")
     held = {
         action
@@ -115,7 +124,7 @@ def _covers(granted: frozenset[str], wanted: str) -> bool:
         if scope.rpartition(":")[0] == resource
         for action in scope.rpartition(":")[2].split(",")
     }
-    return set(actions.split(",")) <= held
+    return EVERY_ACTION in held or set(actions.split(",")) <= held
 
 
 def _unauthorized(challenge: str, scope: str) -> Fault:
