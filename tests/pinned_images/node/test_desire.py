@@ -1,5 +1,7 @@
 """What a node should hold, from the objects of the cluster."""
 
+from collections.abc import Mapping
+
 import msgspec
 import pytest
 
@@ -10,7 +12,7 @@ from tests.pinned_images.node.worlds import NOW
 DIGEST = "sha256:" + "a" * 64
 
 
-def names_in(*images: dict[str, object], handlers: dict[str, str] | None = None) -> list[str]:
+def names_in(*images: Mapping[str, object], handlers: dict[str, str] | None = None) -> list[str]:
     made = msgspec.convert({"spec": {"pinnedImages": images}}, PinnedImageSet)
     found = desire.desired_set(made, handlers=handlers, first_seen={}, now=NOW)
     return [*map(str, found.images), *found.unresolvable]

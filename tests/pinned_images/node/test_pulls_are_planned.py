@@ -1,5 +1,6 @@
 """Which pulls a node starts and cancels, and what it refuses for want of space."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,7 @@ from lading.pinned_images.node.types import (
     CancelPull,
     DesiredSet,
     FaultKind,
+    ImageKey,
     Observed,
     Reason,
     Resolution,
@@ -223,3 +225,37 @@ def test_the_fleet_starts_a_generation_spread_over_time() -> None:
         [image_set("s", "a")], observed(known=["a"]), start_spread=spread, now=plan.recheck_at
     )
     assert len(actions_of(due, StartPull)) == 1
+
+
+def image_at(registry: str, name: str) -> ImageKey:
+    return ImageKey(key(name).image.replace("registry.example", registry))
+
+
+def on_registries(*keys: ImageKey, pulls: tuple[ImageKey, ...] = ()) -> list[ImageKey]:
+    """What is started of these images when those pulls are running and the cap is 2."""
+    resolutions = {
+        one: Resolution(pull_reference=one.image, layers=(layer(one.image, 1),)) for one in keys
+    }
+    wanted = replace(image_set("s"), images=keys)
+    seen = observed(resolutions=resolutions, pulls=dict.fromkeys(pulls, RUNNING))
+    plan = planned([wanted], seen, pulls_at_once_max=2)
+    return [action.key for action in actions_of(plan, StartPull)]
+
+
+def test_a_registry_whose_pulls_fill_the_cap_holds_up_no_other_registry() -> None:
+    hung = tuple(image_at("hung.example", name) for name in "abc")
+    fine = tuple(image_at("fine.example", name) for name in "de")
+    assert on_registries(*hung, *fine, pulls=hung[:2]) == [fine[0]]
+    assert on_registries(*hung, *fine, pulls=(*hung[:2], fine[0])) == []
+
+
+def test_each_registry_gets_a_place_before_any_gets_two() -> None:
+    first, second = image_at("a.example", "x"), image_at("a.example", "y")
+    other = image_at("b.example", "z")
+    assert on_registries(first, second, other) == [first, other]
+    assert len(on_registries(first, second)) == 2
+
+
+def test_many_registries_have_no_more_than_twice_the_cap_in_flight() -> None:
+    keys = tuple(image_at(f"{name}.example", name) for name in "abcdefgh")
+    assert len(on_registries(*keys)) == 4

@@ -1,6 +1,7 @@
 """What an image means on a node: the manifest of its platform, and the sizes of its layers."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -117,6 +118,68 @@ async def test_an_image_without_a_manifest_for_the_platform_fails_alone(
     await work.resolve(bad, good)
     assert set(work.resolver.failed()) == {bad}
     assert set(work.resolver.resolutions()) == {good}
+
+
+async def test_a_note_of_a_later_release_is_asked_for_again(
+    registry: Registry, tmp_path: Path
+) -> None:
+    key = await registry.push("app", (AMD64, 1000))
+    first = Resolving(registry, tmp_path / "notes")
+    await first.resolve(key)
+    (note,) = FileNotebook(tmp_path / "notes").entries()
+    FileNotebook(tmp_path / "notes").put(note, {"version": 2, "blobs": "otherwise"})
+    again = Resolving(registry, tmp_path / "notes")
+    await again.resolve(key)
+    assert again.resolver.resolutions() == first.resolver.resolutions()
+
+
+async def test_what_cannot_be_written_down_is_known_all_the_same(
+    registry: Registry, tmp_path: Path
+) -> None:
+    key = await registry.push("app", (AMD64, 1000))
+    work = Resolving(registry, tmp_path / "state" / "notes")
+    (tmp_path / "state").write_text("a file where the folder should be")
+    await work.resolve(key)
+    assert set(work.resolver.resolutions()) == {key}
+
+
+async def test_an_image_whose_name_breaks_the_registry_client_fails_alone(
+    registry: Registry, tmp_path: Path
+) -> None:
+    label = "a" * 64  # one letter more than the domain name system has room for
+    bad = ImageKey(f"{label}.example/app@sha256:{'0' * 64}")
+    good = await registry.push("good", (AMD64, 1000))
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(bad, good)
+    assert set(work.resolver.failed()) == {bad}
+    assert set(work.resolver.resolutions()) == {good}
+
+
+async def test_a_registry_that_hangs_holds_up_no_image_of_another(
+    registry: Registry, tmp_path: Path
+) -> None:
+    async with a_registry_that_never_answers() as host:
+        hung = [ImageKey(f"{host}/{number}@sha256:{'0' * 64}") for number in range(50)]
+        work = Resolving(registry, tmp_path / "notes")
+        work.resolver.resolve(hung)
+        good = await registry.push("good", (AMD64, 1000))
+        await work.resolve(good)
+        assert set(work.resolver.resolutions()) == {good}
+        await work.resolver.close()
+
+
+@contextlib.asynccontextmanager
+async def a_registry_that_never_answers() -> AsyncIterator[str]:
+    ended = asyncio.Event()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await ended.wait()
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        ended.set()
 
 
 def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

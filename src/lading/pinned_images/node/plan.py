@@ -117,8 +117,9 @@ def pull_schedule(
         for key in rules.images_missing(image_set, observed)
         if key in admitted and _may_start(key, image_set, desired, observed, now)
     }
-    free_slots = desired.settings.pulls_at_once_max - (len(running) - len(cancelled))
-    chosen = pull_order(startable, desired, observed)[: max(0, free_slots)]
+    staying = set(running) - {action.key for action in cancelled}
+    ordered = pull_order(startable, desired, observed)
+    chosen = _within_the_cap(ordered, staying, desired.settings.pulls_at_once_max)
     here = rules.layers_present(observed) if chosen else frozenset()
     return (*cancelled, *(_start(key, observed, here) for key in chosen))
 
@@ -161,6 +162,21 @@ def pull_order(
     large = sorted((-size, key) for key, size in sizes.items() if size > mean_bytes)
     unknown = sorted(key for key in keys if key not in sizes)
     return (*(key for _, key in small), *(key for _, key in large), *unknown)
+
+
+def _within_the_cap(
+    ordered: tuple[ImageKey, ...], running: set[ImageKey], at_once_max: int
+) -> tuple[ImageKey, ...]:
+    """The next pulls. A registry that hangs may hold every place, but none of the others' first.
+
+    So a registry without a pull in flight comes first, and waits for no place up to twice the cap.
+    """
+    served = {key.registry for key in running}
+    first_of = {key.registry: key for key in reversed(ordered) if key.registry not in served}
+    firsts = tuple(key for key in ordered if first_of.get(key.registry) == key)
+    others = (key for key in ordered if first_of.get(key.registry) != key)
+    free = at_once_max - len(running)
+    return (*firsts, *others)[: max(free, min(len(firsts), free + at_once_max), 0)]
 
 
 def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:

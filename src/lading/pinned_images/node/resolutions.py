@@ -5,22 +5,23 @@ changes, so it is kept in a notebook on disk and asked from a registry once in t
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import structlog
 
 from lading.kernel import references
-from lading.kernel.errors import Malformed
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node.types import ImageKey, Layer, Resolution
 from lading.ports import platform_image
 from lading.ports.clock import Clock
 from lading.ports.notebook import Notebook
-from lading.ports.registry import Registry, RegistryError
+from lading.ports.registry import Registry
 
-RESOLVES_AT_ONCE_MAX = 8
+RESOLVES_PER_REGISTRY_MAX = 8  # each has its own, so that one that hangs holds up no other
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +44,9 @@ class Resolver:
         self._known: dict[ImageKey, Resolution] = {}
         self._failed: dict[ImageKey, datetime] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
-        self._free = asyncio.Semaphore(RESOLVES_AT_ONCE_MAX)
+        self._free: dict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(RESOLVES_PER_REGISTRY_MAX)
+        )
         self._remembered = dict(notebook.entries())
 
     def resolutions(self) -> Mapping[ImageKey, Resolution]:
@@ -56,9 +59,9 @@ class Resolver:
     def resolve(self, keys: Iterable[ImageKey]) -> None:
         """Starts to find out what is not known; returns at once."""
         for key in keys:
-            remembered = self._remembered.get(self._note(key))
+            remembered = _read(self._remembered.get(self._note(key)))
             if remembered is not None:
-                self._known[key] = _read(remembered)
+                self._known[key] = remembered
             elif key not in self._tasks and key not in self._known:
                 self._tasks[key] = asyncio.create_task(self._find(key), name=f"resolve {key}")
         if any(key in self._known for key in keys):
@@ -72,19 +75,26 @@ class Resolver:
 
     async def _find(self, key: ImageKey) -> None:
         try:
-            async with self._free:
+            async with self._free[key.registry]:
                 found = await self._resolve(key)
-        except (RegistryError, Malformed) as error:
+        except Exception as error:  # noqa: BLE001 - a boundary: whatever it was, the pull is tried
             log.warning("image not resolved", image=str(key), error=str(error))
             self._failed[key] = self._clock.now()
         else:
             self._failed.pop(key, None)
             self._known[key] = found
-            self._remembered[self._note(key)] = _written(found)
-            self._notebook.put(self._note(key), _written(found))
+            self._write_down(key, found)
         finally:
             del self._tasks[key]
             self._changed()
+
+    def _write_down(self, key: ImageKey, found: Resolution) -> None:
+        """A note that is lost costs one more question after a restart, and nothing else."""
+        self._remembered[self._note(key)] = _written(found)
+        try:
+            self._notebook.put(self._note(key), _written(found))
+        except OSError as error:
+            log.warning("resolution not remembered", image=str(key), error=str(error))
 
     async def _resolve(self, key: ImageKey) -> Resolution:
         reference = references.parse(key.image)
@@ -101,6 +111,11 @@ class Resolver:
         return f"{key.image} {self._platform_of(key.runtime_handler)} {bool(key.runtime_handler)}"
 
 
+class _Note(msgspec.Struct):
+    pull: str
+    layers: tuple[tuple[str, int], ...]
+
+
 def _written(resolution: Resolution) -> dict[str, Any]:
     return {
         "pull": resolution.pull_reference,
@@ -108,8 +123,10 @@ def _written(resolution: Resolution) -> dict[str, Any]:
     }
 
 
-def _read(note: Mapping[str, Any]) -> Resolution:
-    return Resolution(
-        pull_reference=note["pull"],
-        layers=tuple(Layer(digest, size) for digest, size in note["layers"]),
-    )
+def _read(note: Any) -> Resolution | None:
+    """None when there is no note, or one that this release cannot read."""
+    try:
+        read = msgspec.convert(note, _Note)
+    except msgspec.ValidationError:
+        return None
+    return Resolution(pull_reference=read.pull, layers=tuple(Layer(*one) for one in read.layers))

@@ -19,6 +19,11 @@ class ImageKey(NamedTuple):
     def __str__(self) -> str:
         return f"{self.image} for {self.runtime_handler}" if self.runtime_handler else self.image
 
+    @property
+    def registry(self) -> str:
+        """As the image names it; a mirror that stands in for it shares its luck."""
+        return self.image.partition("/")[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredSet:
