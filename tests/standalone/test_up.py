@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -46,6 +47,24 @@ async def up(data: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Proc
         await process.wait()
 
 
+async def lading(data: Path, *arguments: str) -> str:
+    """What the command says, which must end well."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from lading.cli.main import main; main()",
+        *arguments, "--kubeconfig", str(data / "kubeconfig"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), START_SECONDS_MAX)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0, output.decode()
+    return output.decode()
+
+
 @asynccontextmanager
 async def client_of(data: Path) -> AsyncIterator[KubeClient]:
     connection = connect.find({}, file=data / "kubeconfig")
@@ -79,6 +98,31 @@ async def test_it_stops_cleanly_and_goes_on_from_its_data(tmp_path: Path) -> Non
         assert "kept" in await names(client)
         assert (await client.get(NODES, "node-1")).metadata.name == "node-1"
         await appears(client, "worker")
+
+
+async def test_the_first_set_is_pinned_and_its_registry_is_found_again(tmp_path: Path) -> None:
+    async with up(tmp_path) as process:
+        first = await lading(tmp_path, "apply", "-f", str(tmp_path / "first-set.yaml"))
+        assert first == "pinnedimageset/first created\n"
+        await lading(tmp_path, "pin", "status", "-w")
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(process.wait(), 20) == 0
+    async with up(tmp_path):
+        plan = await lading(tmp_path, "pin", "plan", "-f", str(tmp_path / "first-set.yaml"))
+        assert "cannot learn the size" not in plan
+        again = await lading(tmp_path, "apply", "-f", str(tmp_path / "first-set.yaml"))
+        assert again == "pinnedimageset/first unchanged\n"
+
+
+async def test_a_registry_whose_port_was_taken_moves(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        (tmp_path / "registry-port").write_text(str(other.getsockname()[1]))
+        async with up(tmp_path):
+            moved = (tmp_path / "registry-port").read_text()
+        assert moved != str(other.getsockname()[1])
+        assert f"127.0.0.1:{moved}/" in (tmp_path / "first-set.yaml").read_text()
 
 
 async def test_no_acknowledged_write_is_lost_by_kill_minus_nine(tmp_path: Path) -> None:

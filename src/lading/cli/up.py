@@ -1,5 +1,8 @@
 """`lading up`: a whole cluster in this process, until Ctrl-C."""
 
+import shlex
+import shutil
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from lading.cli import connection, options, process, running
 from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
 from lading.observability import logs
-from lading.standalone import cluster
+from lading.standalone import cluster, first_set
 from lading.standalone.cluster import Options, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from lading.wiring import runtime_handlers
@@ -33,7 +36,12 @@ from lading.wiring import runtime_handlers
     help="TOML with the runtime handlers of the nodes and their guest platforms.",
 )
 @click.option("--api-port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.")
-@click.option("--registry-port", type=click.IntRange(0, 65535), default=0, help="As --api-port.")
+@click.option(
+    "--registry-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="0 takes that of the last start, or a free one.",
+)
 @click.option(
     "--feature-gates",
     "gates",
@@ -67,25 +75,36 @@ def command(
 
 
 async def _up(wanted: Options) -> None:
+    first = wanted.data / "first-set.yaml"
     async with cluster.open_cluster(wanted, SystemClock()) as made:
-        click.echo(_welcome(made))
+        await first_set.write(made, first)
+        click.echo(_welcome(made, first))
         await process.until_signalled(made.run())
         click.echo("Stopping; `lading up` goes on from here.")
 
 
-def _welcome(made: StandaloneCluster) -> str:
+def _welcome(made: StandaloneCluster, first: Path) -> str:
     nodes = "\n".join(f"  {one.description.name:<12} {one.endpoint}" for one in made.nodes)
-    host = made.registry_host
+    quoted = shlex.quote(str(first))
     return f"""\
 API server    {made.api.url}
 Registry      {made.registry_url}
 Nodes, each with a container runtime on a socket:
 {nodes}
 
-In another terminal:
-  export KUBECONFIG={made.api.kubeconfig}
-  lading get nodes                         (kubectl works too)
-  skopeo copy --dest-tls-verify=false docker://IMAGE docker://{host}/NAME:TAG
-  lading apply -f set.yaml                 a PinnedImageSet with images by digest
-  lading pin status                        how far the nodes are
+In another terminal, to see three small images come to every node:
+{_way_to_the_command()}  export KUBECONFIG={shlex.quote(str(made.api.kubeconfig))}
+  lading get nodes            # kubectl works too
+  lading pin plan -f {quoted}
+  lading apply -f {quoted}
+  lading pin status -w
+To bring images of your own into the registry:
+  skopeo copy --dest-tls-verify=false docker://IMAGE docker://{made.registry_host}/NAME:TAG
 Ctrl-C stops it; everything is kept."""
+
+
+def _way_to_the_command() -> str:
+    """Whoever came by `make up` has the command in a virtual environment only."""
+    if shutil.which("lading"):
+        return ""
+    return f"  export PATH={shlex.quote(sysconfig.get_path('scripts'))}:$PATH\n"

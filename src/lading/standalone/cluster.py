@@ -20,8 +20,7 @@ from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
-from lading.servers.registry import server as registry_server
-from lading.standalone import api_server, node
+from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
@@ -83,7 +82,7 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
         kube = KubeClient(api.exchange)
         await installation.install(kube, clock)
         registry_url = await stack.enter_async_context(
-            registry_server.serve(options.data / "registry", port=options.registry_port)
+            registry.serve(options.data, port=options.registry_port)
         )
         registries = await stack.enter_async_context(open_registries(clock))
         nodes = [

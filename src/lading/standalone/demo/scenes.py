@@ -1,11 +1,9 @@
 """The scenes of the demo: each does something, looks at the world, and says what it checked."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES
 from lading.kernel import conditions, quantities, references
@@ -13,6 +11,7 @@ from lading.kernel.feature_gates import DEFAULTS
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import Reason, Settings
 from lading.ports.cri import ImageSpec
+from lading.standalone import sample_sets
 from lading.standalone.demo import stage as stages
 from lading.standalone.demo.stage import ARM_CLASS, HOST_CLASS, SMALL_DISK_BYTES, Stage
 from lading.wiring import without_cluster
@@ -38,7 +37,7 @@ async def images_are_pushed(stage: Stage) -> Images:
 
 async def a_set_is_planned(stage: Stage, images: Images) -> None:
     stage.story.scene("Before anything is applied: what would each node pull, and does it fit?")
-    wanted = msgspec.convert(set_of(RELEASE, images), PinnedImageSet)
+    wanted = msgspec.convert(sample_sets.set_of(RELEASE, images.values()), PinnedImageSet)
     for node in stage.cluster.nodes:
         desired = without_cluster.desired_of(
             node.description.name,
@@ -60,7 +59,7 @@ async def a_set_is_planned(stage: Stage, images: Images) -> None:
 
 async def a_set_is_preloaded_and_pinned(stage: Stage, images: Images) -> None:
     stage.story.scene("The set is applied: every worker must hold the images")
-    await stage.cluster.kube.create(PINNED_IMAGE_SETS, set_of(RELEASE, images))
+    await stage.cluster.kube.create(PINNED_IMAGE_SETS, sample_sets.set_of(RELEASE, images.values()))
     for name in ("node-1", "node-2"):
         await stage.until_held(name, RELEASE)
         stage.story.check(
@@ -90,7 +89,7 @@ async def two_runtime_classes_live_side_by_side(stage: Stage, images: Images) ->
     kube, image = stage.cluster.kube, images["app-1"]
     for name in (HOST_CLASS, ARM_CLASS):
         await kube.create(RUNTIME_CLASSES, {"metadata": {"name": name}, "handler": name})
-    wanted = set_of(GUESTS, {"app-1": image})
+    wanted = sample_sets.set_of(GUESTS, [image])
     wanted["spec"]["pinnedImages"][0]["runtimeClassNames"] = [HOST_CLASS, ARM_CLASS]
     wanted["spec"]["nodeSelector"] = {"matchLabels": {"kubernetes.io/hostname": "node-1"}}
     await kube.create(PINNED_IMAGE_SETS, wanted)
@@ -135,12 +134,3 @@ async def a_deleted_set_is_unpinned(stage: Stage, images: Images) -> None:
 
     await stage.until("node-1 pins only what the other set wants", only_other_set)
     stage.story.check("node-1 still pins both images of the other set", await only_other_set())
-
-
-def set_of(name: str, images: Images) -> dict[str, Any]:
-    return {
-        "apiVersion": PINNED_IMAGE_SETS.api_version,
-        "kind": PINNED_IMAGE_SETS.kind,
-        "metadata": {"name": name, "labels": {group.ROLE_LABEL: "worker"}},
-        "spec": {"pinnedImages": [{"name": reference} for reference in images.values()]},
-    }
