@@ -6,7 +6,7 @@ files and the simulator. What an action did is learnt by the next observation.
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 
@@ -36,6 +36,11 @@ class Plan:
         for action in self.actions:
             lanes[action.lane] = (*lanes.get(action.lane, ()), action)
         return lanes
+
+
+def due(since: datetime, delay: timedelta, *, now: datetime) -> datetime:
+    """When so long will have passed; now, if the clock was set back since."""
+    return now if since > now else since + delay
 
 
 def earliest(*instants: datetime | None) -> datetime | None:

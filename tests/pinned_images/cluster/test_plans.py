@@ -297,6 +297,8 @@ def test_mere_progress_is_written_at_most_every_thirty_seconds() -> None:
     assert early.recheck_at == NOW + timedelta(seconds=30)
     late = plan.plan_set("s", world, NOW + timedelta(seconds=30))
     assert only(late, WriteSetStatus).status.ready_node_count == 1
+    after_the_clock_was_set_back = plan.plan_set("s", world, NOW - timedelta(hours=1))
+    assert only(after_the_clock_was_set_back, WriteSetStatus).status.ready_node_count == 1
 
 
 def test_that_all_machines_of_a_pool_are_done_is_written_at_once() -> None:

@@ -259,3 +259,13 @@ def test_each_registry_gets_a_place_before_any_gets_two() -> None:
 def test_many_registries_have_no_more_than_twice_the_cap_in_flight() -> None:
     keys = tuple(image_at(f"{name}.example", name) for name in "abcdefgh")
     assert len(on_registries(*keys)) == 4
+
+
+def test_a_clock_that_is_set_back_keeps_no_pull_waiting() -> None:
+    pulls = {key("a"): failed(FaultKind.NO_SPACE)}
+    seen = observed(known=["a", "b"], pulls=pulls, unresolved={key("c"): NOW})
+    sets = [image_set("s", "a", "b", "c")]
+    an_hour_ago = NOW - timedelta(hours=1)
+    plan = planned(sets, seen, now=an_hour_ago, start_spread=timedelta(minutes=1))
+    assert {action.key for action in actions_of(plan, StartPull)} == {*map(key, "abc")}
+    assert [action.keys for action in actions_of(plan, ResolveImages)] == [(key("c"),)]

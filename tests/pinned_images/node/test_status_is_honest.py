@@ -256,3 +256,11 @@ def test_an_event_is_told_only_when_its_status_could_be_written() -> None:
     plan = planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s")))
     (lane,) = (lane for lane in plan.lanes().values() if isinstance(lane[0], WriteStatus))
     assert [type(action) for action in lane] == [WriteStatus, RecordEvent]
+
+
+def test_a_clock_that_is_set_back_keeps_no_progress_from_being_told() -> None:
+    sets = [image_set("s", "a", "b")]
+    first = status_of(planned(sets, observed(known=["a", "b"])))
+    seen = observed("a", known=["b"], last_status=first, status_written_at=NOW)
+    plan = planned(sets, seen, now=NOW - timedelta(hours=1))
+    assert "1 of 2 images" in status_of(plan).conditions[1].message

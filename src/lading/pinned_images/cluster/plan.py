@@ -7,6 +7,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
     MachineConfigPoolStatus,
 )
+from lading.kernel import planning
 from lading.kernel.conditions import Condition
 from lading.kernel.planning import Plan
 from lading.pinned_images import rules as membership
@@ -72,7 +73,7 @@ def plan_pool(name: str, world: World, now: datetime) -> Plan:
         return Plan(actions=_missing_default(name))
     entered = _entered(pool, world)
     status = report.pool_status(pool, world, now)
-    due = _due_at(_pool_state(pool.status), _pool_state(status), world)
+    due = _due_at(_pool_state(pool.status), _pool_state(status), world, now)
     changed = status != pool.status
     write = WritePoolStatus(pool=name, status=status, because="nodes of the pool changed")
     return Plan(
@@ -112,7 +113,7 @@ def plan_set(name: str, world: World, now: datetime) -> Plan:
     status = report.set_status(image_set, world, now)
     if status == image_set.status:
         return Plan()
-    due = _due_at(_states(image_set.status.conditions), _states(status.conditions), world)
+    due = _due_at(_states(image_set.status.conditions), _states(status.conditions), world, now)
     if due is not None and due > now:
         return Plan(recheck_at=due)
     write = WriteSetStatus(image_set=name, status=status, because="nodes of the set changed")
@@ -123,11 +124,11 @@ State = tuple[object, ...]
 """What is written at once when it changes; everything else in a status is mere progress."""
 
 
-def _due_at(before: State, after: State, world: World) -> datetime | None:
+def _due_at(before: State, after: State, world: World, now: datetime) -> datetime | None:
     """When mere progress may be written; None when it need not wait."""
     if world.written_at is None or before != after:
         return None
-    return world.written_at + STATUS_INTERVAL_MIN
+    return planning.due(world.written_at, STATUS_INTERVAL_MIN, now=now)
 
 
 def _states(found: tuple[Condition, ...]) -> State:

@@ -144,8 +144,8 @@ def _may_start(
     pull = observed.pulls.get(key)
     if not known or (pull is not None and pull.running):
         return False
-    retry = rules.retry_at(key, pull, desired.node_name) if pull is not None else None
-    return rules.starts_at(image_set, desired) <= now and (retry is None or retry <= now)
+    retry = rules.retry_at(key, pull, desired.node_name, now) if pull is not None else None
+    return rules.starts_at(image_set, desired, now) <= now and (retry is None or retry <= now)
 
 
 def pull_order(
@@ -247,9 +247,11 @@ def recheck_at(
     status_is_written: bool,
 ) -> datetime | None:
     """At the end of the round at the latest: what was lost by hand is noticed then."""
-    retries = (rules.retry_at(key, pull, desired.node_name) for key, pull in observed.pulls.items())
+    retries = (
+        rules.retry_at(key, pull, desired.node_name, now) for key, pull in observed.pulls.items()
+    )
     starts = (
-        rules.starts_at(verdict.desired, desired)
+        rules.starts_at(verdict.desired, desired, now)
         for verdict in verdicts
         if verdict.state is not SetState.PINNED
     )

@@ -14,7 +14,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
-from lading.kernel import conditions, quantities
+from lading.kernel import conditions, planning, quantities
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import (
@@ -50,7 +50,8 @@ def next_write_at(desired: Desired, observed: Observed, now: datetime) -> dateti
     """When mere progress may be written again; None when nothing holds it back."""
     if observed.status_written_at is None:
         return None
-    due = observed.status_written_at + desired.settings.status_interval_min
+    interval = desired.settings.status_interval_min
+    due = planning.due(observed.status_written_at, interval, now=now)
     return due if due > now else None
 
 

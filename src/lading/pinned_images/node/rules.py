@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from lading.kernel import quantities
+from lading.kernel import planning, quantities
 from lading.pinned_images.node.types import (
     Desired,
     DesiredSet,
@@ -61,19 +61,19 @@ def pull_is_a_fault(pull: Pull) -> bool:
     return not passing or pull.attempts >= TRANSIENT_ATTEMPTS_MAX
 
 
-def retry_at(key: ImageKey, pull: Pull, node_name: str) -> datetime | None:
+def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> datetime | None:
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
     if pull.fault is None or pull.running:
         return None
     doublings = min(pull.attempts - 1, RETRY_DOUBLINGS_MAX)
     jitter = 1 + fraction(node_name, *key) / 4
-    return pull.fault.at + RETRY_FIRST * (1 << doublings) * jitter
+    return planning.due(pull.fault.at, RETRY_FIRST * (1 << doublings) * jitter, now=now)
 
 
-def starts_at(image_set: DesiredSet, desired: Desired) -> datetime:
+def starts_at(image_set: DesiredSet, desired: Desired, now: datetime) -> datetime:
     """Each node begins a new generation at its own moment of the spread."""
     share = fraction(desired.node_name, image_set.name, str(image_set.generation))
-    return image_set.first_seen_at + desired.settings.start_spread * share
+    return planning.due(image_set.first_seen_at, desired.settings.start_spread * share, now=now)
 
 
 def fraction(*words: str) -> float:
@@ -87,7 +87,7 @@ def space_is_exhausted(observed: Observed, now: datetime, node_name: str) -> boo
     return any(
         pull.fault is not None
         and pull.fault.kind is FaultKind.NO_SPACE
-        and (retry := retry_at(key, pull, node_name)) is not None
+        and (retry := retry_at(key, pull, node_name, now)) is not None
         and retry > now
         for key, pull in observed.pulls.items()
     )
@@ -100,7 +100,8 @@ def resolution_is_wanted(key: ImageKey, observed: Observed, now: datetime) -> bo
     failed_at = observed.unresolved.get(key)
     if failed_at is None:
         return True
-    return key not in observed.images and now - failed_at >= RESOLVE_AGAIN
+    again_at = planning.due(failed_at, RESOLVE_AGAIN, now=now)
+    return key not in observed.images and again_at <= now
 
 
 def layers_present(observed: Observed) -> frozenset[Layer]:
