@@ -221,6 +221,19 @@ async def test_a_name_that_cannot_be_pulled_is_refused_with_the_reason(
         await runtime.pull(ImageSpec(image=name))
 
 
+@pytest.mark.parametrize("name", ["busybox", "r.io/UPPER", ""])
+async def test_what_cannot_be_pulled_is_no_error_to_ask_for_or_to_remove(
+    runtime: EmbeddedRuntime, registry: MemoryRegistry, name: str
+) -> None:
+    """So that `crictl inspecti busybox` says that there is no such image, as on containerd."""
+    registry.add_image("r.io/busybox:latest")
+    await runtime.pull(ImageSpec(image="r.io/busybox"))
+    assert await runtime.image(ImageSpec(image=name)) is None
+    assert await runtime.inspect(ImageSpec(image=name)) is None
+    await runtime.remove(ImageSpec(image=name))
+    assert len(await runtime.images()) == 1
+
+
 async def test_indexes_nested_without_end_are_refused(
     runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:

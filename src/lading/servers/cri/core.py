@@ -157,7 +157,12 @@ class EmbeddedRuntime:
         if prefix is not None:
             fitting = self._records.with_id_prefix(prefix, spec.runtime_handler)
             return fitting[0] if len(fitting) == 1 else None
-        return self._records.named(str(naming.reference(spec.image)), spec.runtime_handler)
+        try:
+            name = naming.reference(spec.image)
+        except cri.InvalidReference:
+            # Nothing here is called so; what is wrong with the name is for a pull to say.
+            return None
+        return self._records.named(str(name), spec.runtime_handler)
 
     def _layers(self, image: StoredImage) -> list[dict[str, str | int]]:
         """With their sizes, so that a client can tell what removing an image would free."""
