@@ -210,9 +210,16 @@ def test_what_the_kubelet_needs_free_is_not_ours() -> None:
     assert "90 MiB must stay free" in status_of(plan).conditions[0].message
 
 
-def test_a_pull_under_way_is_not_refused_for_the_space_it_is_using() -> None:
-    seen = observed(known=["a", "b"], pulls={key("a"): RUNNING}, budget=budget(free_mib=20))
-    assert started([image_set("s", "a", "b")], seen) == ["b"]
+def test_a_pull_under_way_keeps_its_room_and_refuses_nobody_for_it() -> None:
+    """How much of its 20 MiB it has taken nobody knows, so a second one may have to wait."""
+    sets = [image_set("s", "a"), image_set("t", "b")]
+    known: dict[str, Any] = {"known": ["a", "b"], "pulls": {key("a"): RUNNING}}
+    assert started(sets, observed(**known, budget=budget(free_mib=40))) == ["b"]
+    waiting = planned(sets, observed(**known, budget=budget(free_mib=39)))
+    assert actions_of(waiting, StartPull) == []
+    assert [one.last_failed_generation for one in status_of(waiting).pinned_image_sets] == [0, 0]
+    refused = planned(sets, observed(**known, budget=budget(free_mib=19)))
+    assert [one.last_failed_generation for one in status_of(refused).pinned_image_sets] == [0, 1]
 
 
 def test_the_fleet_starts_a_generation_spread_over_time() -> None:

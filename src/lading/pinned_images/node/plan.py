@@ -6,6 +6,7 @@ what an incomplete set had pinned before; nothing is pinned that is not on the n
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import NamedTuple
 
 from lading.kernel.planning import Action, Plan, earliest
 from lading.pinned_images.node import report, rules
@@ -71,34 +72,56 @@ def admit_by_storage(
 ) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
     """The missing images that may be pulled, and the sets that do not fit as a whole.
 
-    Layers are counted once over all sets. Small sets go first, so that a large one that cannot
-    fit takes nothing from the others. What is being pulled was admitted before and stays so.
+    Nobody knows how much of its room a running pull has taken already. Until it has ended it
+    counts in full for what may start beside it, and not at all for what is refused.
     """
-    counted = set(rules.layers_present(observed))
-    running = {key for key, pull in observed.pulls.items() if pull.running}
-    counted |= rules.layers_of(running, observed)
-    admitted: set[ImageKey] = set(running)
-    refusals: dict[str, Trouble] = {}
-    needed_bytes = 0
-    for image_set in sorted(desired.sets, key=lambda one: _size_order(one, observed, counted)):
+    here = rules.layers_present(observed)
+    running = (key for key, pull in observed.pulls.items() if pull.running)
+    incoming = rules.layers_of(running, observed) - here
+    factor = desired.settings.expansion_factor
+    needs = _needs(desired, observed, here | incoming)
+    admitted, refusals = _admit(needs, observed, rules.bytes_of(incoming), factor)
+    if incoming:
+        _, refusals = _admit(needs, observed, 0, factor)
+    return admitted, refusals
+
+
+class _Need(NamedTuple):
+    """What a set lacks; small ones sort first, so that a large one takes nothing from them."""
+
+    size_bytes: int
+    set_name: str
+    missing: tuple[ImageKey, ...]
+    layers: frozenset[Layer]
+
+
+def _needs(desired: Desired, observed: Observed, known: frozenset[Layer]) -> list[_Need]:
+    needs = []
+    for image_set in desired.sets:
         missing = rules.images_missing(image_set, observed)
-        new_layers = rules.layers_of(missing, observed) - counted
-        total_bytes = needed_bytes + rules.bytes_of(new_layers)
-        refusal = rules.storage_refusal(
-            needed_bytes=total_bytes, observed=observed, factor=desired.settings.expansion_factor
-        )
+        layers = rules.layers_of(missing, observed) - known
+        needs.append(_Need(rules.bytes_of(layers), image_set.name, missing, layers))
+    return sorted(needs, key=lambda need: (need.size_bytes, need.set_name))
+
+
+def _admit(
+    needs: Iterable[_Need], observed: Observed, taken_bytes: int, factor: float
+) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
+    """Layers are counted once over all sets, beside bytes that are taken already."""
+    counted: set[Layer] = set()
+    admitted: set[ImageKey] = set()
+    refusals: dict[str, Trouble] = {}
+    for need in needs:
+        new_layers = need.layers - counted
+        needed_bytes = taken_bytes + rules.bytes_of(new_layers)
+        refusal = rules.storage_refusal(needed_bytes=needed_bytes, observed=observed, factor=factor)
         if refusal is not None and new_layers:
-            refusals[image_set.name] = refusal
+            refusals[need.set_name] = refusal
             continue
-        needed_bytes = total_bytes
+        taken_bytes = needed_bytes
         counted |= new_layers
-        admitted.update(missing)
+        admitted.update(need.missing)
     return frozenset(admitted), refusals
-
-
-def _size_order(image_set: DesiredSet, observed: Observed, counted: set[Layer]) -> tuple[int, str]:
-    layers = rules.layers_of(rules.images_missing(image_set, observed), observed) - counted
-    return rules.bytes_of(layers), image_set.name
 
 
 def pull_schedule(
