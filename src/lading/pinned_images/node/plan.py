@@ -6,20 +6,14 @@ what an incomplete set had pinned before; nothing is pinned that is not on the n
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
 
 from lading.kernel.planning import Action, Plan, earliest
-from lading.pinned_images.node import report, rules
+from lading.pinned_images.node import admission, report, rules, schedule
 from lading.pinned_images.node.types import (
-    CancelPull,
     Desired,
-    DesiredSet,
-    ImageKey,
-    Layer,
     Observed,
     ResolveImages,
     SetState,
-    StartPull,
     Trouble,
     Verdict,
     WritePins,
@@ -28,9 +22,9 @@ from lading.ports.cri import Pin
 
 
 def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
-    admitted, refusals = admit_by_storage(desired, observed)
+    admitted, refusals = admission.admit_by_storage(desired, observed)
     found = verdicts(desired, observed, refusals)
-    pulls = pull_schedule(desired, admitted, observed, now)
+    pulls = schedule.pull_schedule(desired, admitted, observed, now)
     pins = pins_to_hold(found, observed)
     status = report.status_to_write(desired, found, observed, now)
     return Plan(
@@ -65,151 +59,6 @@ def images_to_resolve(
     if not unknown:
         return ()
     return (ResolveImages(keys=unknown, because="their size on this node is not known"),)
-
-
-def admit_by_storage(
-    desired: Desired, observed: Observed
-) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
-    """The missing images that may be pulled, and the sets that do not fit as a whole.
-
-    Nobody knows how much of its room a running pull has taken already. Until it has ended it
-    counts in full for what may start beside it, and not at all for what is refused.
-    """
-    here = rules.layers_present(observed)
-    running = (key for key, pull in observed.pulls.items() if pull.running)
-    incoming = rules.layers_of(running, observed) - here
-    factor = desired.settings.expansion_factor
-    needs = _needs(desired, observed, here | incoming)
-    admitted, refusals = _admit(needs, observed, rules.bytes_of(incoming), factor)
-    if incoming:
-        _, refusals = _admit(needs, observed, 0, factor)
-    return admitted, refusals
-
-
-class _Need(NamedTuple):
-    """What a set lacks; small ones sort first, so that a large one takes nothing from them."""
-
-    size_bytes: int
-    set_name: str
-    missing: tuple[ImageKey, ...]
-    layers: frozenset[Layer]
-
-
-def _needs(desired: Desired, observed: Observed, known: frozenset[Layer]) -> list[_Need]:
-    needs = []
-    for image_set in desired.sets:
-        missing = rules.images_missing(image_set, observed)
-        layers = rules.layers_of(missing, observed) - known
-        needs.append(_Need(rules.bytes_of(layers), image_set.name, missing, layers))
-    return sorted(needs, key=lambda need: (need.size_bytes, need.set_name))
-
-
-def _admit(
-    needs: Iterable[_Need], observed: Observed, taken_bytes: int, factor: float
-) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
-    """Layers are counted once over all sets, beside bytes that are taken already."""
-    counted: set[Layer] = set()
-    admitted: set[ImageKey] = set()
-    refusals: dict[str, Trouble] = {}
-    for need in needs:
-        new_layers = need.layers - counted
-        needed_bytes = taken_bytes + rules.bytes_of(new_layers)
-        refusal = rules.storage_refusal(needed_bytes=needed_bytes, observed=observed, factor=factor)
-        if refusal is not None and new_layers:
-            refusals[need.set_name] = refusal
-            continue
-        taken_bytes = needed_bytes
-        counted |= new_layers
-        admitted.update(need.missing)
-    return frozenset(admitted), refusals
-
-
-def pull_schedule(
-    desired: Desired, admitted: frozenset[ImageKey], observed: Observed, now: datetime
-) -> tuple[Action, ...]:
-    """Starts and cancels; never waits."""
-    running = sorted(key for key, pull in observed.pulls.items() if pull.running)
-    cancelled = tuple(_cancellations(running, desired, observed))
-    if rules.node_trouble(observed, desired.node_name) is not None:
-        return cancelled
-    if rules.space_is_exhausted(observed, now, desired.node_name):
-        return cancelled
-    startable = {
-        key
-        for image_set in desired.sets
-        for key in rules.images_missing(image_set, observed)
-        if key in admitted and _may_start(key, image_set, desired, observed, now)
-    }
-    staying = set(running) - {action.key for action in cancelled}
-    ordered = pull_order(startable, desired, observed)
-    chosen = _within_the_cap(ordered, staying, desired.settings.pulls_at_once_max)
-    here = rules.layers_present(observed) if chosen else frozenset()
-    return (*cancelled, *(_start(key, observed, here) for key in chosen))
-
-
-def _cancellations(
-    running: Iterable[ImageKey], desired: Desired, observed: Observed
-) -> Iterable[CancelPull]:
-    """A runtime lists an image a moment before its pull has ended, which then ends by itself."""
-    wanted = {key for image_set in desired.sets for key in image_set.images}
-    for key in running:
-        if key not in wanted:
-            yield CancelPull(key=key, because="no set wants it any more")
-        elif observed.disk_pressure:
-            because = f"node {desired.node_name} reports DiskPressure"
-            yield CancelPull(key=key, because=because)
-
-
-def _may_start(
-    key: ImageKey, image_set: DesiredSet, desired: Desired, observed: Observed, now: datetime
-) -> bool:
-    known = key in observed.resolutions or key in observed.unresolved
-    pull = observed.pulls.get(key)
-    if not known or (pull is not None and pull.running):
-        return False
-    retry = rules.retry_at(key, pull, desired.node_name, now) if pull is not None else None
-    return rules.starts_at(image_set, desired, now) <= now and (retry is None or retry <= now)
-
-
-def pull_order(
-    keys: Iterable[ImageKey], desired: Desired, observed: Observed
-) -> tuple[ImageKey, ...]:
-    """Small images first, so that many are here soon; then the large ones, the largest first.
-
-    A large image that is begun last keeps the node waiting when everything else is done. What is
-    small is smaller than the mean of all images that the node should hold.
-    """
-    sizes = {key: found.size_bytes for key in keys if (found := observed.resolutions.get(key))}
-    mean_bytes = rules.mean_image_bytes(desired, observed) if sizes else 0
-    small = sorted((size, key) for key, size in sizes.items() if size <= mean_bytes)
-    large = sorted((-size, key) for key, size in sizes.items() if size > mean_bytes)
-    unknown = sorted(key for key in keys if key not in sizes)
-    return (*(key for _, key in small), *(key for _, key in large), *unknown)
-
-
-def _within_the_cap(
-    ordered: tuple[ImageKey, ...], running: set[ImageKey], at_once_max: int
-) -> tuple[ImageKey, ...]:
-    """The next pulls. A registry that hangs may hold every place, but none of the others' first.
-
-    So a registry without a pull in flight comes first, and waits for no place up to twice the cap.
-    """
-    served = {key.registry for key in running}
-    first_of = {key.registry: key for key in reversed(ordered) if key.registry not in served}
-    firsts = tuple(key for key in ordered if first_of.get(key.registry) == key)
-    others = (key for key in ordered if first_of.get(key.registry) != key)
-    free = at_once_max - len(running)
-    return (*firsts, *others)[: max(free, min(len(firsts), free + at_once_max), 0)]
-
-
-def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:
-    resolution = observed.resolutions.get(key)
-    return StartPull(
-        key=key,
-        pull_reference=resolution.pull_reference if resolution else key.image,
-        new_bytes=rules.bytes_of(rules.layers_of([key], observed) - here),
-        because="a set wants it on this node",
-    )
 
 
 def pins_to_hold(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[Action, ...]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lading.pinned_images.node import plan, rules
+from lading.pinned_images.node import admission, rules
 from lading.pinned_images.node.types import Desired, ImageKey, Observed
 
 
@@ -26,7 +26,7 @@ class Preview:
 
 
 def preview(desired: Desired, observed: Observed) -> Preview:
-    admitted, refused = plan.admit_by_storage(desired, observed)
+    admitted, refused = admission.admit_by_storage(desired, observed)
     wanted = {key for image_set in desired.sets for key in image_set.images}
     to_pull = tuple(sorted(key for key in admitted if key not in observed.images))
     layers = rules.layers_of(to_pull, observed) - rules.layers_present(observed)

@@ -4,7 +4,7 @@ The status says the same more rarely: it is written for the cluster, and every w
 """
 
 from lading.kernel.objects import Model
-from lading.pinned_images.node import plan, rules
+from lading.pinned_images.node import admission, plan, rules
 from lading.pinned_images.node.types import Budget, Desired, Observed, Verdict
 
 
@@ -45,7 +45,7 @@ class Progress(Model, frozen=True, kw_only=True, omit_defaults=False):
 def progress(desired: Desired, observed: Observed) -> Progress:
     wanted = {key for image_set in desired.sets for key in image_set.images}
     missing = wanted - observed.images.keys()
-    _, refusals = plan.admit_by_storage(desired, observed)
+    _, refusals = admission.admit_by_storage(desired, observed)
     layers_to_come = rules.layers_of(missing, observed) - rules.layers_present(observed)
     return Progress(
         node=desired.node_name,

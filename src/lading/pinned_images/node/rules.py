@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from lading.kernel import planning, quantities
+from lading.kernel import planning
 from lading.pinned_images.node.types import (
     Desired,
     DesiredSet,
@@ -186,19 +186,3 @@ def _troubles(
     if not missing and observed.cannot_pin:
         message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
         yield Trouble(reason=Reason.CANNOT_PIN, message=message)
-
-
-def storage_refusal(*, needed_bytes: int, observed: Observed, factor: float) -> Trouble | None:
-    """The images do not fit beside what must stay free."""
-    if observed.budget is None or needed_bytes * factor <= observed.budget.usable_bytes:
-        return None
-    budget = observed.budget
-    shown = quantities.format_bytes
-    return Trouble(
-        reason=Reason.INSUFFICIENT_STORAGE,
-        message=(
-            f"needs {shown(int(needed_bytes * factor))} of disk for {shown(needed_bytes)} to pull, "
-            f"but of {shown(budget.free_bytes)} free {shown(budget.reserve_bytes)} must stay free "
-            f"for {budget.reserve_reason}"
-        ),
-    )

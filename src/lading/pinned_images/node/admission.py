@@ -1,0 +1,81 @@
+"""Which sets fit on the disk beside everything else that is wanted there. Pure."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from lading.kernel import quantities
+from lading.pinned_images.node import rules
+from lading.pinned_images.node.types import Desired, ImageKey, Layer, Observed, Reason, Trouble
+
+
+def admit_by_storage(
+    desired: Desired, observed: Observed
+) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
+    """The missing images that may be pulled, and the sets that do not fit as a whole.
+
+    Nobody knows how much of its room a running pull has taken already. Until it has ended it
+    counts in full for what may start beside it, and not at all for what is refused.
+    """
+    here = rules.layers_present(observed)
+    running = (key for key, pull in observed.pulls.items() if pull.running)
+    incoming = rules.layers_of(running, observed) - here
+    factor = desired.settings.expansion_factor
+    needs = _needs(desired, observed, here | incoming)
+    admitted, refusals = _admit(needs, observed, rules.bytes_of(incoming), factor)
+    if incoming:
+        _, refusals = _admit(needs, observed, 0, factor)
+    return admitted, refusals
+
+
+class _Need(NamedTuple):
+    """What a set lacks; small ones sort first, so that a large one takes nothing from them."""
+
+    size_bytes: int
+    set_name: str
+    missing: tuple[ImageKey, ...]
+    layers: frozenset[Layer]
+
+
+def _needs(desired: Desired, observed: Observed, known: frozenset[Layer]) -> list[_Need]:
+    needs = []
+    for image_set in desired.sets:
+        missing = rules.images_missing(image_set, observed)
+        layers = rules.layers_of(missing, observed) - known
+        needs.append(_Need(rules.bytes_of(layers), image_set.name, missing, layers))
+    return sorted(needs, key=lambda need: (need.size_bytes, need.set_name))
+
+
+def _admit(
+    needs: Iterable[_Need], observed: Observed, taken_bytes: int, factor: float
+) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
+    """Layers are counted once over all sets, beside bytes that are taken already."""
+    counted: set[Layer] = set()
+    admitted: set[ImageKey] = set()
+    refusals: dict[str, Trouble] = {}
+    for need in needs:
+        new_layers = need.layers - counted
+        needed_bytes = taken_bytes + rules.bytes_of(new_layers)
+        refusal = _refusal(needed_bytes=needed_bytes, observed=observed, factor=factor)
+        if refusal is not None and new_layers:
+            refusals[need.set_name] = refusal
+            continue
+        taken_bytes = needed_bytes
+        counted |= new_layers
+        admitted.update(need.missing)
+    return frozenset(admitted), refusals
+
+
+def _refusal(*, needed_bytes: int, observed: Observed, factor: float) -> Trouble | None:
+    """The images do not fit beside what must stay free."""
+    if observed.budget is None or needed_bytes * factor <= observed.budget.usable_bytes:
+        return None
+    budget = observed.budget
+    shown = quantities.format_bytes
+    return Trouble(
+        reason=Reason.INSUFFICIENT_STORAGE,
+        message=(
+            f"needs {shown(int(needed_bytes * factor))} of disk for {shown(needed_bytes)} to pull, "
+            f"but of {shown(budget.free_bytes)} free {shown(budget.reserve_bytes)} must stay free "
+            f"for {budget.reserve_reason}"
+        ),
+    )

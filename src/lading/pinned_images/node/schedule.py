@@ -1,0 +1,107 @@
+"""Which pulls start, in which order, and which are cancelled. Pure.
+
+It never waits: what a pull came to is seen at the next look.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from lading.kernel.planning import Action
+from lading.pinned_images.node import rules
+from lading.pinned_images.node.types import (
+    CancelPull,
+    Desired,
+    DesiredSet,
+    ImageKey,
+    Layer,
+    Observed,
+    StartPull,
+)
+
+
+def pull_schedule(
+    desired: Desired, admitted: frozenset[ImageKey], observed: Observed, now: datetime
+) -> tuple[Action, ...]:
+    """Starts and cancels; never waits."""
+    running = sorted(key for key, pull in observed.pulls.items() if pull.running)
+    cancelled = tuple(_cancellations(running, desired, observed))
+    if rules.node_trouble(observed, desired.node_name) is not None:
+        return cancelled
+    if rules.space_is_exhausted(observed, now, desired.node_name):
+        return cancelled
+    startable = {
+        key
+        for image_set in desired.sets
+        for key in rules.images_missing(image_set, observed)
+        if key in admitted and _may_start(key, image_set, desired, observed, now)
+    }
+    staying = set(running) - {action.key for action in cancelled}
+    ordered = pull_order(startable, desired, observed)
+    chosen = _within_the_cap(ordered, staying, desired.settings.pulls_at_once_max)
+    here = rules.layers_present(observed) if chosen else frozenset()
+    return (*cancelled, *(_start(key, observed, here) for key in chosen))
+
+
+def _cancellations(
+    running: Iterable[ImageKey], desired: Desired, observed: Observed
+) -> Iterable[CancelPull]:
+    """A runtime lists an image a moment before its pull has ended, which then ends by itself."""
+    wanted = {key for image_set in desired.sets for key in image_set.images}
+    for key in running:
+        if key not in wanted:
+            yield CancelPull(key=key, because="no set wants it any more")
+        elif observed.disk_pressure:
+            because = f"node {desired.node_name} reports DiskPressure"
+            yield CancelPull(key=key, because=because)
+
+
+def _may_start(
+    key: ImageKey, image_set: DesiredSet, desired: Desired, observed: Observed, now: datetime
+) -> bool:
+    known = key in observed.resolutions or key in observed.unresolved
+    pull = observed.pulls.get(key)
+    if not known or (pull is not None and pull.running):
+        return False
+    retry = rules.retry_at(key, pull, desired.node_name, now) if pull is not None else None
+    return rules.starts_at(image_set, desired, now) <= now and (retry is None or retry <= now)
+
+
+def pull_order(
+    keys: Iterable[ImageKey], desired: Desired, observed: Observed
+) -> tuple[ImageKey, ...]:
+    """Small images first, so that many are here soon; then the large ones, the largest first.
+
+    A large image that is begun last keeps the node waiting when everything else is done. What is
+    small is smaller than the mean of all images that the node should hold.
+    """
+    sizes = {key: found.size_bytes for key in keys if (found := observed.resolutions.get(key))}
+    mean_bytes = rules.mean_image_bytes(desired, observed) if sizes else 0
+    small = sorted((size, key) for key, size in sizes.items() if size <= mean_bytes)
+    large = sorted((-size, key) for key, size in sizes.items() if size > mean_bytes)
+    unknown = sorted(key for key in keys if key not in sizes)
+    return (*(key for _, key in small), *(key for _, key in large), *unknown)
+
+
+def _within_the_cap(
+    ordered: tuple[ImageKey, ...], running: set[ImageKey], at_once_max: int
+) -> tuple[ImageKey, ...]:
+    """The next pulls. A registry that hangs may hold every place, but none of the others' first.
+
+    So a registry without a pull in flight comes first, and waits for no place up to twice the cap.
+    """
+    served = {key.registry for key in running}
+    first_of = {key.registry: key for key in reversed(ordered) if key.registry not in served}
+    firsts = tuple(key for key in ordered if first_of.get(key.registry) == key)
+    others = (key for key in ordered if first_of.get(key.registry) != key)
+    free = at_once_max - len(running)
+    return (*firsts, *others)[: max(free, min(len(firsts), free + at_once_max), 0)]
+
+
+def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:
+    resolution = observed.resolutions.get(key)
+    return StartPull(
+        key=key,
+        pull_reference=resolution.pull_reference if resolution else key.image,
+        new_bytes=rules.bytes_of(rules.layers_of([key], observed) - here),
+        because="a set wants it on this node",
+    )
