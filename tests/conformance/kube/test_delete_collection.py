@@ -59,3 +59,16 @@ async def test_what_is_held_is_marked(api: Api, namespace: str) -> None:
     free = {"metadata": {"finalizers": None}}
     await api.client.patch(WIDGETS, "held", free, namespace=namespace)
     assert await left(api, namespace) == []
+
+
+async def test_a_limit_is_kept_and_the_rest_can_be_deleted_later(api: Api, namespace: str) -> None:
+    await fill(api, namespace)
+    path = WIDGETS.path(namespace=namespace)
+    first = (await api.call("DELETE", path, query={"limit": "1"})).body
+    assert [item["metadata"]["name"] for item in first["items"]] == ["a"]
+    assert first["metadata"]["remainingItemCount"] == 2
+    assert await left(api, namespace) == ["b", "c"]
+    await api.client.delete(WIDGETS, "b", namespace=namespace)
+    token = first["metadata"]["continue"]
+    await api.call("DELETE", path, query={"limit": "5", "continue": token})
+    assert await left(api, namespace) == []

@@ -11,10 +11,16 @@ from tests.conformance.kube.api import (
     Api,
     Document,
     config_map,
+    exists,
     resource,
+    widget,
 )
 
 LEASES = resource("leases", "Lease", group="coordination.k8s.io")
+
+
+def kind_of(body: Document) -> str:
+    return str(body["kind"])
 
 
 def pod(**spec: object) -> Document:
@@ -94,6 +100,78 @@ async def test_a_deletion_says_once_what_becomes_of_dependents(api: Api, namespa
     code, reason, message = (await api.call("DELETE", path, options)).refusal
     assert (code, reason) == (422, "Invalid")
     assert "orphanDependents and deletionPropagation cannot be both set" in message
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"gracePeriodSeconds": "soon"},
+        {"preconditions": "none"},
+        {"preconditions": {"uid": 7}},
+        {"propagationPolicy": 7},
+        {"dryRun": "All"},
+        {"orphanDependents": "yes"},
+        {"kind": "Status"},
+        [],
+    ],
+)
+async def test_a_deletion_that_cannot_be_read_deletes_nothing(
+    api: Api, namespace: str, options: object
+) -> None:
+    await api.client.create(CONFIG_MAPS, config_map(a="1"), namespace=namespace)
+    path = CONFIG_MAPS.path(namespace=namespace, name="one")
+    assert (await api.call("DELETE", path, options)).refusal[:2] == (400, "BadRequest")
+    assert await exists(api, CONFIG_MAPS, "one", namespace)
+
+
+async def test_the_time_that_a_deletion_may_take_is_a_number(api: Api, namespace: str) -> None:
+    await api.client.create(CONFIG_MAPS, config_map(a="1"), namespace=namespace)
+    path = CONFIG_MAPS.path(namespace=namespace, name="one")
+    answer = await api.call("DELETE", path, query={"gracePeriodSeconds": "soon"})
+    assert answer.refusal[:2] == (400, "BadRequest")
+    assert await exists(api, CONFIG_MAPS, "one", namespace)
+
+
+@pytest.mark.parametrize("body", [config_map(a="1"), widget(size=2)], ids=kind_of)
+@pytest.mark.parametrize(
+    ("method", "content_type", "metadata"),
+    [("PUT", "application/json", {}), ("PATCH", "application/merge-patch+json", None)],
+)
+async def test_whoever_leaves_out_the_name_changes_nothing(
+    api: Api, namespace: str, body: Document, method: str, content_type: str, metadata: object
+) -> None:
+    kind = CONFIG_MAPS if body["kind"] == "ConfigMap" else WIDGETS
+    created = await api.client.create(kind, body, namespace=namespace)
+    answer = await api.call(
+        method,
+        kind.path(namespace=namespace, name="one"),
+        {**body, "metadata": metadata},
+        headers={"content-type": content_type},
+    )
+    code, reason, message = answer.refusal
+    assert (code, reason) == (400, "BadRequest")
+    assert "name must be provided" in message
+    assert await api.client.get(kind, "one", namespace=namespace) == created
+
+
+async def test_an_apply_without_a_name_creates_nothing(api: Api, namespace: str) -> None:
+    answer = await api.call(
+        "PATCH",
+        CONFIG_MAPS.path(namespace=namespace, name="one"),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "one"}},
+        query={"fieldManager": "conformance"},
+        headers={"content-type": "application/apply-patch+yaml"},
+    )
+    assert answer.refusal[:2] == (400, "BadRequest")
+    assert not await exists(api, CONFIG_MAPS, "one", namespace)
+
+
+async def test_a_list_has_no_initial_events(api: Api, namespace: str) -> None:
+    path = CONFIG_MAPS.path(namespace=namespace)
+    answer = await api.call("GET", path, query={"sendInitialEvents": "true"})
+    code, reason, message = answer.refusal
+    assert (code, reason) == (422, "Invalid")
+    assert "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list" in message
 
 
 async def test_a_subresource_that_a_kind_does_not_have_is_not_found(

@@ -23,7 +23,6 @@ class Deletion:
     policy: str = ""
     uid: str = ""
     resource_version: str = ""
-    grace_seconds: int = 0
     dry_run: bool = False
 
 

@@ -19,7 +19,10 @@ _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSe
 
 
 def check_place(call: Call, document: Document) -> None:
-    """The body may not contradict the namespace and name of the path."""
+    """The body may not contradict the namespace and name of the path, nor leave out the name.
+
+    Whoever sends no name knows nothing of the object, and would empty it.
+    """
     metadata = document["metadata"]
     target = call.target
     if call.resource.namespaced:
@@ -32,7 +35,12 @@ def check_place(call: Call, document: Document) -> None:
         raise status.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
-    if target.name and metadata.setdefault("name", target.name) != target.name:
+    if target.name and not metadata.get("name"):
+        raise status.bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+    if target.name and metadata["name"] != target.name:
         raise status.bad_request(
             f"the name of the object ({metadata['name']}) does not match the name on the URL "
             f"({target.name})"

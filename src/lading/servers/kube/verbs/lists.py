@@ -13,7 +13,7 @@ from lading.servers.kube.schema import causes
 from lading.servers.kube.state import Document, State, read
 from lading.servers.kube.storage.types import Compacted, Record
 
-_MATCHES = ("Exact", "NotOlderThan")
+_MATCHES = ("Exact", "NotOlderThan", "")
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can "
     "start a new list without the continue parameter, or use the continue token in this response "
@@ -31,7 +31,7 @@ class _Token(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Page:
+class Page:
     documents: list[Document]
     revision: int
     token: str
@@ -39,21 +39,27 @@ class _Page:
 
 
 def list_objects(state: State, call: Call) -> Response:
-    call.number("timeoutSeconds")  # nothing here takes time, but it must be a number
-    page = _page(state, call)
-    metadata: dict[str, Any] = {"resourceVersion": str(page.revision)}
+    found = page(state, call)
+    return answers.many(state, call, found.documents, metadata(call, found))
+
+
+def metadata(call: Call, shown: Page) -> dict[str, Any]:
+    """What a list says of itself: its revision, and how to go on."""
+    found: dict[str, Any] = {"resourceVersion": str(shown.revision)}
     if call.resource.custom:
-        metadata["continue"] = ""
-    if page.token:
-        metadata["continue"] = page.token
-        if page.remaining is not None:
-            metadata["remainingItemCount"] = page.remaining
-    return answers.many(state, call, page.documents, metadata)
+        found["continue"] = ""
+    if shown.token:
+        found["continue"] = shown.token
+        if shown.remaining is not None:
+            found["remainingItemCount"] = shown.remaining
+    return found
 
 
-def _page(state: State, call: Call) -> _Page:
+def page(state: State, call: Call) -> Page:
+    """The objects that are selected, as far as the limit goes."""
     limit = max(call.number("limit"), 0)
     call.number("timeoutSeconds")  # a list is never that slow, but nonsense is refused
+    _refuse_initial_events(call)
     revision, after = _start(state, call)
     wanted = selection.of(call.resource, call.query, call.target.name)
     records = _records(state, call, revision, after)
@@ -67,8 +73,8 @@ def _page(state: State, call: Call) -> _Page:
         if limit and len(documents) == limit and left:
             token = _encode(_Token(rv=revision, start=(record.key.namespace, record.key.name)))
             remaining = left if wanted.is_everything else None
-            return _Page(documents=documents, revision=revision, token=token, remaining=remaining)
-    return _Page(documents=documents, revision=revision, token="", remaining=None)
+            return Page(documents=documents, revision=revision, token=token, remaining=remaining)
+    return Page(documents=documents, revision=revision, token="", remaining=None)
 
 
 def _records(
@@ -109,6 +115,14 @@ def _start(state: State, call: Call) -> tuple[int, tuple[str, str] | None]:
     if asked > current:
         raise status.revision_is_in_the_future(asked=asked, current=current)
     return (asked if match == "Exact" else current), None
+
+
+def _refuse_initial_events(call: Call) -> None:
+    """They belong to a watch; a list that passed over them would look like one."""
+    field = "sendInitialEvents"
+    if field in call.query:
+        cause = causes.forbidden(field, f"{field} is forbidden for list")
+        raise status.invalid_options("ListOptions", [cause])
 
 
 def _check_match(version: str, match: str, token: str) -> None:

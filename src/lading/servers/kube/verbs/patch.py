@@ -103,11 +103,13 @@ def _apply(state: State, call: Call, options: WriteOptions) -> Response:
         cause = causes.required("fieldManager", "is required for apply patch")
         raise status.invalid_options("PatchOptions", [cause])
     applied = _applied(call)
-    metadata.check_place(call, applied)
     resource, target = call.resource, call.target
+    live = state.find(resource, target.namespace, target.name)
+    if live is not None:
+        applied["metadata"].setdefault("name", target.name)
+    metadata.check_place(call, applied)
     if resource.has_status and not target.subresource:
         applied.pop("status", None)
-    live = state.find(resource, target.namespace, target.name)
     if live is None and target.subresource:
         raise status.not_found(group=resource.group, plural=resource.plural, name=target.name)
     merged = _merged(state, call, options, live, applied)
