@@ -34,9 +34,10 @@ async def apply(action: ClusterAction, api: Kube) -> None:
     match action:
         case CreatePool(name=name, spec=spec):
             await _create(api, _body(MACHINE_CONFIG_POOLS, name, spec=spec))
-        case EnterSets(pool=name, sets=sets):
+        case EnterSets(pool=name, uid=uid, sets=sets):
             entries = [{"name": one} for one in sets]
             body = _body(MACHINE_CONFIG_POOLS, name, spec={"pinnedImageSets": entries})
+            body["metadata"]["uid"] = uid
             await _apply(api, MACHINE_CONFIG_POOLS, body)
         case WritePoolStatus(pool=name):
             body = _body(MACHINE_CONFIG_POOLS, name, status=_pool_part(action))

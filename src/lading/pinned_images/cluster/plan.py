@@ -86,11 +86,12 @@ def plan_pool(name: str, world: World, now: datetime) -> Plan:
 
 
 def _entered(pool: MachineConfigPool, world: World) -> EnterSets:
-    name = pool.metadata.name
+    name, uid = pool.metadata.name, pool.metadata.uid
     if not world.is_on:
-        return EnterSets(pool=name, sets=(), because="the feature gate is off")
+        return EnterSets(pool=name, uid=uid, sets=(), because="the feature gate is off")
+    matching = rules.sets_of_pool(pool, world.sets)
     because = "the sets whose labels the pool selects changed"
-    return EnterSets(pool=name, sets=rules.sets_of_pool(pool, world.sets), because=because)
+    return EnterSets(pool=name, uid=uid, sets=matching, because=because)
 
 
 def _missing_default(name: str) -> tuple[CreatePool, ...]:

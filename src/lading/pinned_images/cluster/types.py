@@ -55,6 +55,8 @@ class EnterSets:
     """Makes these our entries in the pool's `pinnedImageSets`; entries of others stay."""
 
     pool: str
+    uid: str
+    """Of the pool that was seen: an apply without it would bring back one that was deleted."""
     sets: tuple[str, ...]
     because: str
     lane: Hashable = "spec"
