@@ -17,7 +17,8 @@ MALFORMED = Malformed(what="digest", text="x", reason="too short")
     ("error", "sentence"),
     [
         (NOT_THERE, "/etc/absent: No such file or directory"),
-        (IN_USE, "address already in use"),
+        (IN_USE,
+         "address already in use; choose another port, or stop the process that has it"),
         (MALFORMED, "'x' is not a valid digest: too short"),
         (cri.NoSpace("the disk is full"), "the disk is full; free some with `lading image prune`"),
         (kube.Unauthorized("who are you"), "who are you; check the user of the kubeconfig"),

@@ -125,3 +125,32 @@ def test_ordinary_words_stay(text: str) -> None:
 def test_any_value_can_be_redacted_twice(value: Any) -> None:
     once = redaction.redact_value(value)
     assert redaction.redact_value(once) == once
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "coloured"),
+    [
+        (Terminal(), {"TERM": "xterm"}, True),
+        (Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {"TERM": "xterm"}, False),
+    ],
+    ids=["a terminal", "who wants none", "a terminal that has none", "a file"],
+)
+def test_colours_are_for_terminals_that_want_them(
+    stream: io.StringIO,
+    environment: dict[str, str],
+    coloured: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    logs.configure(LogFormat.CONSOLE, stream=stream)
+    structlog.get_logger("lading.test").info("pinned", images=3)
+    assert ("\x1b[" in stream.getvalue()) == coloured

@@ -42,6 +42,8 @@ def sentence(error: BaseException) -> str | None:
 
 
 def _of_the_system(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"{error.strerror}; choose another port, or stop the process that has it"
     if error.filename is None:
         return error.strerror or str(error)
     return f"{error.filename}: {error.strerror}"

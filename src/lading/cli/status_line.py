@@ -1,8 +1,10 @@
 """One line on standard error that says how far things are, replaced whenever it changes.
 
-Where standard error is no terminal each change is a line of its own, for whoever reads the log.
+Where standard error is no terminal, or one that can erase nothing, each change is a line of its
+own, for whoever reads the log.
 """
 
+import os
 import shutil
 import sys
 
@@ -13,7 +15,7 @@ _ERASE = "\r\x1b[K"
 
 class StatusLine:
     def __init__(self) -> None:
-        self.is_terminal = sys.stderr.isatty()
+        self.is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._shown = ""
 
     def show(self, text: str) -> None:

@@ -1,10 +1,11 @@
-"""Structured logs on standard error: JSON for machines, coloured lines for people.
+"""Structured logs on standard error: JSON for machines, lines for people.
 
 Records of the standard library (aiohttp, asyncio) come out in the same form. Whatever looks like
 a secret is taken out on the way.
 """
 
 import logging
+import os
 import sys
 from collections.abc import MutableMapping
 from enum import StrEnum
@@ -43,23 +44,30 @@ def configure(
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(stream or sys.stderr)
+    target = stream or sys.stderr
+    handler = logging.StreamHandler(target)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                renderer(format),
+                _renderer(format, colours=_takes_colours(target)),
             ],
         )
     )
     logging.basicConfig(handlers=[handler], level=number, force=True)
 
 
-def renderer(format: LogFormat) -> structlog.typing.Processor:  # noqa: A002
+def _renderer(format: LogFormat, *, colours: bool) -> structlog.typing.Processor:  # noqa: A002
     if format is LogFormat.CONSOLE:
-        return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        return structlog.dev.ConsoleRenderer(colors=colours)
     return structlog.processors.JSONRenderer(serializer=to_json)
+
+
+def _takes_colours(target: TextIO) -> bool:
+    """A terminal that can show them, of a person who did not ask for none (no-color.org)."""
+    declined = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return target.isatty() and not declined
 
 
 def to_json(event: Any, **_: Any) -> str:
