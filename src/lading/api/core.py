@@ -14,14 +14,12 @@ class NodeCondition(Model, frozen=True, kw_only=True):
 class NodeSystemInfo(Model, frozen=True, kw_only=True):
     architecture: str = ""
     operating_system: str = ""
-    container_runtime_version: str = ""
     kubelet_version: str = ""
 
 
 class NodeStatus(Model, frozen=True, kw_only=True):
     conditions: tuple[NodeCondition, ...] = ()
     node_info: NodeSystemInfo = NodeSystemInfo()
-    allocatable: dict[str, str] = {}
 
 
 class Node(Object, frozen=True, kw_only=True):
@@ -43,37 +41,6 @@ class Secret(Object, frozen=True, kw_only=True):
     data: dict[str, str] = {}
 
 
-class Container(Model, frozen=True, kw_only=True):
-    name: str
-    image: str = ""
-
-
-class ImageVolume(Model, frozen=True, kw_only=True):
-    reference: str = ""
-
-
-class Volume(Model, frozen=True, kw_only=True):
-    name: str
-    image: ImageVolume | None = None
-
-
-class PodSpec(Model, frozen=True, kw_only=True):
-    node_name: str = ""
-    runtime_class_name: str = ""
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
-    volumes: tuple[Volume, ...] = ()
-
-
-class PodStatus(Model, frozen=True, kw_only=True):
-    phase: str = ""
-
-
-class Pod(Object, frozen=True, kw_only=True):
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
-
-
 NODES = Resource(group="", version="v1", kind="Node", plural="nodes", namespaced=False, type=Node)
 NAMESPACES = Resource(
     group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False, type=Namespace
@@ -84,4 +51,3 @@ CONFIG_MAPS = Resource(
 SECRETS = Resource(
     group="", version="v1", kind="Secret", plural="secrets", namespaced=True, type=Secret
 )
-PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True, type=Pod)

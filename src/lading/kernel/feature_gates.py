@@ -9,13 +9,11 @@ from lading.kernel.errors import Malformed
 class Gate(StrEnum):
     PINNED_IMAGES = "PinnedImages"
     RUNTIME_CLASS_IN_IMAGE_CRI_API = "RuntimeClassInImageCriApi"
-    MANAGED_BOOT_IMAGES = "ManagedBootImages"
 
 
 DEFAULTS: Mapping[Gate, bool] = {
     Gate.PINNED_IMAGES: True,
     Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API: False,  # alpha upstream, and off
-    Gate.MANAGED_BOOT_IMAGES: False,
 }
 _TRUTHS = {"true": True, "false": False}
 
