@@ -16,8 +16,7 @@ from lading.kernel.references import Reference
 from lading.servers.registry import server
 from lading.servers.registry.access import Guard, Passwords, Tokens
 from lading.standalone import sample_images
-from tests.real import programs, whole_images
-from tests.real.setup import binaries
+from tests.real import skopeo, whole_images
 
 pytestmark = pytest.mark.components("registry")
 
@@ -44,7 +43,9 @@ class Bench:
 
     async def raw(self, repository: str) -> dict[str, Any]:
         """The manifest behind v1, as skopeo reads it."""
-        said = await skopeo("inspect", "--raw", "--tls-verify=false", self.at(f"{repository}:v1"))
+        said = await skopeo.run(
+            "inspect", "--raw", "--tls-verify=false", self.at(f"{repository}:v1")
+        )
         document: dict[str, Any] = json.loads(said)
         return document
 
@@ -61,16 +62,8 @@ async def bench(tmp_path: pathlib.Path) -> AsyncIterator[Bench]:
         yield opened
 
 
-def command(*arguments: str) -> tuple[str | pathlib.Path, ...]:
-    return (binaries.unpacked("skopeo", "usr/bin/skopeo"), "--insecure-policy", *arguments)
-
-
-async def skopeo(*arguments: str) -> str:
-    return await programs.run(*command(*arguments))
-
-
 async def copy(*arguments: str) -> None:
-    await skopeo("copy", "--quiet", *OPEN, *arguments)
+    await skopeo.run("copy", "--quiet", *OPEN, *arguments)
 
 
 @pytest.mark.parametrize("place", ["oci:{}:v1", "dir:{}", "docker://{}"])
@@ -124,14 +117,14 @@ async def test_a_repository_is_mirrored_with_all_its_tags(
 ) -> None:
     folder = str(tmp_path / "carried")
     sync = ("sync", "--all", *OPEN)
-    await skopeo(*sync, "--src=docker", "--dest=dir", f"{bench.host}/team/app", folder)
-    await skopeo(*sync, "--src=dir", "--dest=docker", folder, f"{bench.host}/mirror")
+    await skopeo.run(*sync, "--src=docker", "--dest=dir", f"{bench.host}/team/app", folder)
+    await skopeo.run(*sync, "--src=dir", "--dest=docker", folder, f"{bench.host}/mirror")
     for tag in ("v1", "v2"):
         await whole_images.check(bench.client, bench.named("mirror/app", tag), IMAGE)
 
 
 async def test_an_image_is_described_with_its_digest_and_the_tags_beside_it(bench: Bench) -> None:
-    said = json.loads(await skopeo("inspect", "--tls-verify=false", bench.at("team/app:v1")))
+    said = json.loads(await skopeo.run("inspect", "--tls-verify=false", bench.at("team/app:v1")))
     assert said["Digest"] == str(IMAGE.digest)
     assert said["RepoTags"] == ["v1", "v2"]
 
@@ -139,12 +132,12 @@ async def test_an_image_is_described_with_its_digest_and_the_tags_beside_it(benc
 async def test_a_deleted_image_is_gone_under_every_tag(bench: Bench) -> None:
     other = sample_images.image([{"other": b"stays"}])
     await sample_images.push(bench.client, bench.named("team/app", "stays"), other)
-    await skopeo("delete", "--tls-verify=false", bench.at("team/app:v1"))
-    said = json.loads(await skopeo("list-tags", "--tls-verify=false", bench.at("team/app")))
+    await skopeo.run("delete", "--tls-verify=false", bench.at("team/app:v1"))
+    said = json.loads(await skopeo.run("list-tags", "--tls-verify=false", bench.at("team/app")))
     assert said["Tags"] == ["stays"]
     await whole_images.check(bench.client, bench.named("team/app", "stays"), other)
-    absent = command("inspect", "--tls-verify=false", bench.at("team/app:v1"))
-    assert "manifest unknown" in await programs.refused(*absent)
+    absent = ("inspect", "--tls-verify=false", bench.at("team/app:v1"))
+    assert "manifest unknown" in await skopeo.refused(*absent)
 
 
 async def test_an_index_whose_images_are_not_there_is_refused_with_the_reason(
@@ -152,7 +145,7 @@ async def test_an_index_whose_images_are_not_there_is_refused_with_the_reason(
 ) -> None:
     alone = ("copy", "--multi-arch=index-only", *OPEN)
     places = (bench.at("team/app:v1"), bench.at("nothing/app:v1"))
-    assert "push it first" in await programs.refused(*command(*alone, *places))
+    assert "push it first" in await skopeo.refused(*alone, *places)
 
 
 @pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "token"])
@@ -163,13 +156,13 @@ async def test_a_login_opens_a_guarded_registry_until_the_logout(
     async with server.serve(tmp_path / "registry", guard=guard) as url:
         guarded = replace(bench, host=url.removeprefix("http://"))
         login = ("login", "--tls-verify=false", auth_file, "--username=carol")
-        wrong = command(*login, "--password=wrong", guarded.host)
-        assert "invalid username/password" in await programs.refused(*wrong)
-        await skopeo(*login, "--password=right", guarded.host)
+        wrong = (*login, "--password=wrong", guarded.host)
+        assert "invalid username/password" in await skopeo.refused(*wrong)
+        await skopeo.run(*login, "--password=right", guarded.host)
         await copy("--all", auth_file, guarded.at("team/app:v1"), guarded.at("mine/app:v1"))
         await whole_images.check(bench.client, bench.named("mine/app"), IMAGE)
-        await skopeo("delete", "--tls-verify=false", auth_file, guarded.at("mine/app:v1"))
+        await skopeo.run("delete", "--tls-verify=false", auth_file, guarded.at("mine/app:v1"))
         assert await bench.client.tags(bench.named("mine/app")) == ()
-        await skopeo("logout", auth_file, guarded.host)
-        tags = command("list-tags", "--tls-verify=false", auth_file, guarded.at("team/app"))
-        assert "unauthorized" in await programs.refused(*tags)
+        await skopeo.run("logout", auth_file, guarded.host)
+        tags = ("list-tags", "--tls-verify=false", auth_file, guarded.at("team/app"))
+        assert "unauthorized" in await skopeo.refused(*tags)
