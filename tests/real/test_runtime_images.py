@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import json
 import pathlib
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -17,18 +18,21 @@ from lading.adapters.disk import MachineDisk
 from lading.adapters.document import FileDocument
 from lading.adapters.registry import client as registry_client
 from lading.kernel import platforms, references
+from lading.kernel.digests import Digest
 from lading.kernel.platforms import Platform
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Registry
-from lading.runtime_images import apply, cleanup, detection, ensure, lookup, observe, state
+from lading.runtime_images import apply, cleanup, detection, ensure, listing, lookup, observe
 from lading.runtime_images import plan as planning
 from lading.runtime_images.ensure import Delivery, Ensured, Node, Wanted
-from lading.runtime_images.types import Decision, Policy, Reason
+from lading.runtime_images.types import Decision, Policy, Reason, Whose, key_of
 from lading.standalone import sample_images
+from lading.standalone.sample_images import SampleImage
 from tests.real.bed import registry, runtime
 
 HANDLER = "runc"  # every runtime of the bed has it; containerd 1.7 refuses one it does not have
 GUESTS = (platforms.parse("linux/arm64"), platforms.parse("windows(10.0.17763)/amd64"))
+NO_PLATFORM = Platform(os="", architecture="")
 PLATFORMS = (platforms.parse("linux/amd64"), *GUESTS)
 FIXTURES = [
     pytest.param("containerd_2_3", marks=pytest.mark.components("containerd", "registry")),
@@ -168,11 +172,44 @@ async def test_the_clean_up_removes_the_guests_images_and_keeps_the_hosts(stand:
     host = await stand.ensure()
     await stand.ensure(GUESTS[0])
     observed = await observe.observe(stand.runtime, stand.disk, stand.document)
-    resolutions = (await state.load(stand.document)).resolutions
-    plan = cleanup.plan(observed, resolutions, SystemClock().now())
+    plan = cleanup.plan(observed, SystemClock().now())
     async with contextlib.aclosing(apply.apply(plan, stand.runtime, stand.document)) as removals:
         assert [removal.outcome async for removal in removals] == ["removed"]
     assert await ours(stand.runtime, stand.tag) == {host.image_id}
+
+
+async def test_the_image_of_guests_like_the_host_is_the_hosts_and_survives_the_clean_up(
+    stand: Stand,
+) -> None:
+    host = await stand.ensure()
+    guest = await stand.ensure(platforms.parse("linux/amd64"))
+    assert guest.image_id == host.image_id
+    observed = await observe.observe(stand.runtime, stand.disk, stand.document)
+    plan = cleanup.plan(observed, SystemClock().now())
+    (verdict,) = [one for one in plan.verdicts if one.image.id == host.image_id]
+    assert verdict.reason is Reason.DEFAULT_HANDLER
+    assert plan.whose[verdict.key] == Whose(handler="", by_digest=(HANDLER,))
+
+
+@pytest.mark.parametrize("stand", [FIXTURES[0], FIXTURES[-1]], indirect=True)
+async def test_an_artifact_is_gone_once_it_was_removed(stand: Stand) -> None:
+    """CRI-O finds artifacts by their names only, and containerd 1.7 takes none."""
+    tag = f"{stand.tag.rpartition('/')[0]}/artifact:1"
+    artifact = sample_images.image([{"model": b"weights"}], platform=NO_PLATFORM)
+    await sample_images.push(stand.registry, references.parse(tag), as_artifact(artifact))
+    await stand.runtime.pull(ImageSpec(image=tag))
+    (image,) = listing.merged([one for one in await stand.runtime.images() if tag in one.repo_tags])
+    assert await apply.remove(key_of(image), stand.runtime)
+    assert image.id not in {one.id for one in await stand.runtime.images()}
+
+
+def as_artifact(image: SampleImage) -> SampleImage:
+    """The same, with a configuration that no runtime takes for an image's."""
+    document = json.loads(image.manifest.content)
+    document["config"]["mediaType"] = "application/vnd.example.model+json"
+    content = json.dumps(document).encode()
+    manifest = replace(image.manifest, content=content, digest=Digest.of(content))
+    return replace(image, manifest=manifest)
 
 
 async def test_a_plan_to_prune_keeps_the_sandbox_image_and_removes_ours(stand: Stand) -> None:

@@ -8,18 +8,21 @@ import pytest
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.disk import LimitedDisk, MachineDisk
-from lading.ports.cri import Container, ContainerState, ImageSpec
-from lading.runtime_images import apply, cleanup, observe, state
+from lading.kernel import platforms, references
+from lading.ports.cri import Container, ContainerState, Image, ImageSpec
+from lading.runtime_images import apply, cleanup, observe, resolve, state
 from lading.runtime_images import plan as planning
 from lading.runtime_images.apply import Outcome, Removal
 from lading.runtime_images.controller import PERIOD_SECONDS, Collector
+from lading.runtime_images.gate import WithoutHandlers
 from lading.runtime_images.metrics import ImageMetrics
-from lading.runtime_images.types import Policy, RemovalPlan, Resolution
+from lading.runtime_images.types import Policy, Reason, RemovalPlan, Resolution, key_of
 from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
 
 LAYER_BYTES = 100_000
 CAPACITY_BYTES = 1_000_000
+ARM = platforms.parse("linux/arm64")
 AT_ONCE = Policy(everything_unused=True, minimum_age=timedelta(0))
 
 
@@ -181,7 +184,7 @@ async def test_the_clean_up_removes_what_was_pulled_for_handlers_and_names_what_
     used = await stand.runtime.pull(ImageSpec(image=arm_only, runtime_handler="arm"))
     stand.embedded.declare_containers([container(used, handler="arm")])
     observed = await observe.observe(stand.runtime, MachineDisk(), stand.document)
-    plan = cleanup.plan(observed, (), VirtualClock().now())
+    plan = cleanup.plan(observed, VirtualClock().now())
     assert "restart" in plan.notes[0]
     await carry_out(plan, stand)
     left = {
@@ -193,12 +196,65 @@ async def test_the_clean_up_removes_what_was_pulled_for_handlers_and_names_what_
 
 
 async def test_the_clean_up_knows_what_was_pulled_by_digest_for_a_handler(stand: Stand) -> None:
+    tag = await published(stand, "app:1", "linux/amd64", "linux/arm64")
+    by_digest = str(await resolve.manifest_for(stand.registry, references.parse(tag), ARM))
+    await stand.runtime.pull(ImageSpec(image=by_digest))
+    assert (await clean_up(stand)).actions == ()
+    await remember(stand, tag=tag, pulled=by_digest)
+    assert len((await clean_up(stand)).actions) == 1
+
+
+async def test_the_clean_up_keeps_what_is_the_hosts_too(stand: Stand) -> None:
+    """The guests of most virtual machines have the host's platform, and so the host's image."""
     tag = await published(stand, "app:1")
     await stand.runtime.pull(ImageSpec(image=tag))
     (image,) = await stand.runtime.images()
-    resolution = Resolution(
-        reference=tag, runtime_handler="arm", platform="linux/arm64", pulled=image.repo_digests[0]
+    await remember(stand, tag=tag, pulled=image.repo_digests[0])
+    (verdict,) = (await clean_up(stand)).verdicts
+    assert (verdict.reason, verdict.message) == (
+        Reason.DEFAULT_HANDLER,
+        "it is the host's too, by another name",
     )
+
+
+async def remember(stand: Stand, *, tag: str, pulled: str) -> None:
+    resolution = Resolution(
+        reference=tag, runtime_handler="arm", platform="linux/arm64", pulled=pulled
+    )
+    await state.save_resolution(stand.document, resolution)
+
+
+async def clean_up(stand: Stand) -> RemovalPlan:
     observed = await observe.observe(stand.runtime, MachineDisk(), stand.document)
-    assert cleanup.plan(observed, (), VirtualClock().now()).actions == ()
-    assert len(cleanup.plan(observed, (resolution,), VirtualClock().now()).actions) == 1
+    return cleanup.plan(observed, VirtualClock().now())
+
+
+class ByNameOnly(WithoutHandlers):
+    """Finds images by their names only, as CRI-O finds artifacts."""
+
+    async def image(self, spec: ImageSpec) -> Image | None:
+        return None if spec.image.startswith("sha256:") else await super().image(spec)
+
+    async def remove(self, spec: ImageSpec) -> None:
+        if not spec.image.startswith("sha256:"):
+            await super().remove(spec)
+
+
+async def test_an_image_that_the_runtime_finds_by_its_names_only_is_removed_too(
+    stand: Stand,
+) -> None:
+    await stand.runtime.pull(ImageSpec(image=await published(stand, "app:1")))
+    (image,) = await stand.runtime.images()
+    assert await apply.remove(key_of(image), ByNameOnly(stand.runtime))
+    assert await stand.runtime.images() == ()
+
+
+async def test_a_name_that_means_another_image_is_not_removed_in_its_place(stand: Stand) -> None:
+    """Without the gate both images of the tag are listed as the host's."""
+    tag = await published(stand, "app:1", "linux/amd64", "linux/arm64")
+    host = await stand.runtime.pull(ImageSpec(image=tag))
+    await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
+    runtime = WithoutHandlers(stand.runtime)
+    (arm,) = [image for image in await runtime.images() if image.id != host]
+    assert not await apply.remove(key_of(arm), runtime)
+    assert {image.id for image in await stand.runtime.images()} == {host, arm.id}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lading.ports.cri import Cri, ImageSpec
-from lading.runtime_images import ensure, lookup
+from lading.ports.cri import Cri, Image, ImageSpec, InvalidReference
+from lading.runtime_images import ensure, lookup, names
 from lading.runtime_images.ensure import Ensured, Node, Wanted
 from lading.runtime_images.gate import WithoutHandlers
 from tests.runtime_images.conftest import GUESTS, Stand
@@ -56,3 +56,36 @@ async def test_the_hosts_image_is_never_taken_for_that_of_a_class(
     host = await ensured(stand, runtime, tag, "")
     assert await found_id(stand, runtime, tag, "arm") is None
     assert await found_id(stand, runtime, host.image_id, "arm") is None
+
+
+class KnowsNoShortNames(WithoutHandlers):
+    """As CRI-O without registries to search in; the image of the tag is also on Docker Hub."""
+
+    def __init__(self, runtime: Cri, tag: str) -> None:
+        super().__init__(runtime)
+        self._tag = tag
+
+    async def image(self, spec: ImageSpec) -> Image | None:
+        if "/" not in spec.image:
+            raise InvalidReference(f'short-name "{spec.image}" did not resolve', image=spec.image)
+        if spec.image != "docker.io/library/app:latest":
+            return None
+        return await super().image(ImageSpec(image=self._tag))
+
+
+async def test_a_short_name_is_a_name_on_docker_hub_where_the_runtime_takes_no_short_ones(
+    stand: Stand, tag: str
+) -> None:
+    host = await ensured(stand, stand.runtime, tag, "")
+    runtime = KnowsNoShortNames(stand.runtime, tag)
+    assert await found_id(stand, runtime, "app", "") == host.image_id
+    assert await found_id(stand, runtime, "other", "") is None
+    assert await found_id(stand, runtime, "NO NAME", "") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["busybox", "docker.io/busybox", "index.docker.io/library/busybox:latest", "library/busybox"],
+)
+def test_all_spellings_of_a_name_on_docker_hub_are_one(name: str) -> None:
+    assert str(names.qualified(name)) == "docker.io/library/busybox:latest"

@@ -9,7 +9,7 @@ from lading.kernel.errors import Malformed
 from lading.ports.cri import ContainerState, ImageSpec
 from lading.ports.disk import Space
 from lading.runtime_images import plan as planning
-from lading.runtime_images.types import Observed, Policy, Reason
+from lading.runtime_images.types import Observed, Policy, Reason, Resolution
 from tests.runtime_images.builders import (
     EMPTY,
     FULL,
@@ -26,6 +26,9 @@ from tests.runtime_images.builders import (
 A, B, C = image("a"), image("b"), image("c")
 KATA = image("a", handler="kata")
 PAUSE = image("p", tag="registry.example/pause:3.9")
+DIGEST = f"registry.example/b@{image_id('b')}"
+BY_DIGEST = replace(B, repo_tags=(), repo_digests=(DIGEST,))
+FOR_KATA = Resolution(reference="b", runtime_handler="kata", platform="", pulled=DIGEST)
 EVERYTHING = Policy(everything_unused=True)
 
 
@@ -224,6 +227,28 @@ CASES = (
         observed=Observed(images=(A, KATA), space=EMPTY, memory=memory(A, KATA)),
         policy=replace(EVERYTHING, only_handler="kata"),
         verdicts={"a/kata": Reason.UNUSED, "a": Reason.OTHER_RUNTIME_CLASS},
+    ),
+    Case(
+        name="by digest for one handler only: it goes with the images of that handler",
+        observed=Observed(
+            images=(A, BY_DIGEST),
+            space=EMPTY,
+            memory=memory(A, BY_DIGEST),
+            resolutions=(FOR_KATA,),
+        ),
+        policy=replace(EVERYTHING, only_handler="kata"),
+        verdicts={"b": Reason.UNUSED, "a": Reason.OTHER_RUNTIME_CLASS},
+    ),
+    Case(
+        name="by digest for one handler, and the host's by its tag: it stays",
+        observed=Observed(
+            images=(replace(BY_DIGEST, repo_tags=("registry.example/b:1",)),),
+            space=EMPTY,
+            memory=memory(BY_DIGEST),
+            resolutions=(FOR_KATA,),
+        ),
+        policy=replace(EVERYTHING, only_handler="kata"),
+        verdicts={"b": Reason.OTHER_RUNTIME_CLASS},
     ),
     Case(
         name="a layer that a kept image needs frees nothing, so the next image goes too",

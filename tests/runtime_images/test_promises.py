@@ -1,6 +1,7 @@
 """Whatever the node holds and whatever the policy is: what somebody needs is never removed."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given, settings
@@ -94,7 +95,13 @@ def test_collection_never_removes_what_somebody_needs(observed: Observed, policy
 def test_the_clean_up_never_removes_what_somebody_needs(
     observed: Observed, resolutions: list[Resolution]
 ) -> None:
-    check(observed, cleanup.plan(observed, resolutions, NOW))
+    observed = replace(observed, resolutions=tuple(resolutions))
+    plan = cleanup.plan(observed, NOW)
+    check(observed, plan)
+    pulled = {resolution.pulled for resolution in resolutions}
+    for verdict in (one for one in plan.verdicts if one.decision is Decision.REMOVE):
+        hosts_names = set() if verdict.image.runtime_handler else set(verdict.image.repo_tags)
+        assert hosts_names <= pulled
 
 
 @settings(deadline=None)  # the machine may be busy

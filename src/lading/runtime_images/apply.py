@@ -4,12 +4,12 @@ One image that cannot be removed does not stop the others. What was freed is lea
 """
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from lading.ports import cri
-from lading.ports.cri import Cri
+from lading.ports.cri import Cri, Image
 from lading.ports.document import Document
 from lading.runtime_images import listing, observe, rules, state
 from lading.runtime_images.types import ImageKey, Policy, RemovalPlan, RemoveImage, key_of
@@ -53,8 +53,7 @@ async def _remove(action: RemoveImage, plan: RemovalPlan, runtime: Cri) -> Remov
         reason = await reason_to_keep(action.key, runtime, plan.memory.looked_at)
         if reason is not None:
             return Removal(key=action.key, outcome=Outcome.KEPT, message=reason)
-        await runtime.remove(action.key.spec)
-        if await _is_listed(action.key, runtime):
+        if not await remove(action.key, runtime):
             return Removal(key=action.key, outcome=Outcome.FAILED, message=_STILL_LISTED)
     except cri.InUse as error:
         return Removal(key=action.key, outcome=Outcome.KEPT, message=error.message)
@@ -63,8 +62,26 @@ async def _remove(action: RemoveImage, plan: RemovalPlan, runtime: Cri) -> Remov
     return Removal(key=action.key, outcome=Outcome.REMOVED, message=action.because)
 
 
-async def _is_listed(key: ImageKey, runtime: Cri) -> bool:
-    return key in map(key_of, await runtime.images())
+async def remove(key: ImageKey, runtime: Cri) -> bool:
+    """Whether it is gone. By its ID: given a name, some runtimes take only that name away."""
+    await runtime.remove(key.spec)
+    left = await _listed(key, runtime)
+    for image in left:
+        await _remove_by_names(image, runtime)
+    return not left or not await _listed(key, runtime)
+
+
+async def _remove_by_names(image: Image, runtime: Cri) -> None:
+    """CRI-O finds an artifact by its names only. A name that means another image is left alone."""
+    for name in (*image.repo_tags, *image.repo_digests):
+        spec = replace(key_of(image).spec, image=name)
+        named = await runtime.image(spec)
+        if named is not None and key_of(named) == key_of(image):
+            await runtime.remove(spec)
+
+
+async def _listed(key: ImageKey, runtime: Cri) -> list[Image]:
+    return [image for image in await runtime.images() if key_of(image) == key]
 
 
 async def reason_to_keep(key: ImageKey, runtime: Cri, now: datetime) -> str | None:

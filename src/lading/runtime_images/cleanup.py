@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from lading.ports.cri import Image
-from lading.runtime_images import listing, names, rules
+from lading.runtime_images import listing, rules
 from lading.runtime_images.layers import LayerLedger
 from lading.runtime_images.rules import Facts, Finding
 from lading.runtime_images.types import (
@@ -17,29 +17,32 @@ from lading.runtime_images.types import (
     Policy,
     Reason,
     RemovalPlan,
-    Resolution,
     Verdict,
     key_of,
 )
 
 
-def plan(observed: Observed, resolutions: Collection[Resolution], now: datetime) -> RemovalPlan:
-    """`resolutions` name the images that were pulled by digest for a handler."""
-    pulled = {resolution.pulled for resolution in resolutions}
-
-    def is_for_default_handler(image: Image, _: Facts) -> Finding | None:
-        if image.runtime_handler or not pulled.isdisjoint(names.names_of(image)):
-            return None
-        return Reason.DEFAULT_HANDLER, "it was pulled for no runtime handler"
-
+def plan(observed: Observed, now: datetime) -> RemovalPlan:
     images = listing.merged(observed.images)
     facts = rules.gather(observed, images, Policy(), now)
     kept = rules.kept(images, facts, (is_for_default_handler, *rules.UNTOUCHABLE))
     ledger = LayerLedger(observed.layers)
     removed = tuple(_removal(image, ledger) for image in images if key_of(image) not in kept)
     return RemovalPlan(
-        verdicts=(*removed, *kept.values()), memory=facts.memory, notes=_notes(kept.values())
+        verdicts=(*removed, *kept.values()),
+        whose=facts.whose,
+        memory=facts.memory,
+        notes=_notes(kept.values()),
     )
+
+
+def is_for_default_handler(image: Image, facts: Facts) -> Finding | None:
+    whose = facts.whose[key_of(image)]
+    if whose.handler != "":
+        return None
+    if whose.by_digest:
+        return Reason.DEFAULT_HANDLER, "it is the host's too, by another name"
+    return Reason.DEFAULT_HANDLER, "it was pulled for no runtime handler"
 
 
 def _removal(image: Image, ledger: LayerLedger) -> Verdict:

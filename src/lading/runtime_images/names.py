@@ -9,18 +9,19 @@ from lading.kernel.references import Reference
 from lading.ports.cri import Image
 
 DEFAULT_REGISTRY = "docker.io"
+_OLD_DEFAULT_REGISTRY = "index.docker.io"
 DEFAULT_NAMESPACE = "library"  # where that registry keeps names of one component
 _ID_PREFIX = "sha256:"
 
 
 def qualified(text: str) -> Reference:
     """A reference as the kubelet reads it: `busybox` is `docker.io/library/busybox:latest`."""
-    reference = references.parse(text)
-    if reference.registry is None:
-        reference = reference.with_default_registry(DEFAULT_REGISTRY)
-        if "/" not in reference.repository:
-            reference = replace(reference, repository=f"{DEFAULT_NAMESPACE}/{reference.repository}")
-    return reference.with_default_tag()
+    reference = references.parse(text).with_default_registry(DEFAULT_REGISTRY).with_default_tag()
+    if reference.registry == _OLD_DEFAULT_REGISTRY:
+        reference = replace(reference, registry=DEFAULT_REGISTRY)
+    if reference.registry == DEFAULT_REGISTRY and "/" not in reference.repository:
+        reference = replace(reference, repository=f"{DEFAULT_NAMESPACE}/{reference.repository}")
+    return reference
 
 
 def spellings(text: str) -> frozenset[str]:

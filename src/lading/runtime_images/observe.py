@@ -14,11 +14,13 @@ from lading.runtime_images.types import ImageKey, Layer, Observed, key_of
 
 async def observe(runtime: Cri, disk: Disk, document: Document) -> Observed:
     observed = await needs(runtime)
+    remembered = await state.load(document)
     return replace(
         observed,
         space=await _fullest(runtime, disk),
         layers=await _layers(runtime, observed.images),
-        memory=(await state.load(document)).memory,
+        memory=remembered.memory,
+        resolutions=remembered.resolutions,
     )
 
 

@@ -35,6 +35,7 @@ def plan(observed: Observed, policy: Policy, now: datetime) -> RemovalPlan:
     candidates = [image for image in images if key_of(image) not in kept]
     return RemovalPlan(
         verdicts=(*_collected(candidates, observed, facts), *kept.values()),
+        whose=facts.whose,
         memory=facts.memory,
         wanted_bytes=bytes_to_free(observed.space, policy),
         recheck_at=_first_grown_up_at(kept.values(), facts),

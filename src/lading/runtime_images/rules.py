@@ -4,7 +4,7 @@ Garbage collection and the clean-up after the feature gate use the same rules, s
 of them may not touch is safe from the other.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,9 +20,11 @@ from lading.runtime_images.types import (
     Policy,
     Reason,
     Verdict,
+    Whose,
     key_of,
 )
 from lading.runtime_images.usage import Usage, usage
+from lading.runtime_images.whose import whose
 
 _SANDBOX_REPOSITORY = "pause"  # what every distribution of Kubernetes calls it
 
@@ -32,6 +34,7 @@ class Facts:
     """Everything that a rule may look at, apart from the image itself."""
 
     usage: Usage
+    whose: Mapping[ImageKey, Whose]
     sandbox_image: str
     memory: Memory
     policy: Policy
@@ -53,7 +56,12 @@ def gather(observed: Observed, images: Sequence[Image], policy: Policy, now: dat
         now=now,
     )
     return Facts(
-        usage=used, sandbox_image=observed.sandbox_image, memory=memory, policy=policy, instant=now
+        usage=used,
+        whose=whose(images, observed.resolutions),
+        sandbox_image=observed.sandbox_image,
+        memory=memory,
+        policy=policy,
+        instant=now,
     )
 
 
@@ -100,11 +108,11 @@ def use_is_unknown(_: Image, facts: Facts) -> Finding | None:
 
 
 def belongs_to_other_class(image: Image, facts: Facts) -> Finding | None:
-    wanted = facts.policy.only_handler
-    if wanted is None or image.runtime_handler == wanted:
+    wanted, handlers = facts.policy.only_handler, facts.whose[key_of(image)].handlers
+    if wanted is None or handlers == {wanted}:
         return None
-    message = f"it is not for runtime handler {wanted or '(default)'}"
-    return Reason.OTHER_RUNTIME_CLASS, message
+    denial = "it is not only for" if wanted in handlers else "it is not for"
+    return Reason.OTHER_RUNTIME_CLASS, f"{denial} runtime handler {wanted or '(default)'}"
 
 
 def is_too_young(image: Image, facts: Facts) -> Finding | None:

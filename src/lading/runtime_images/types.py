@@ -85,6 +85,20 @@ class Resolution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Whose:
+    """For whom an image is on the node."""
+
+    handler: str | None
+    """Whom the runtime keeps it for; None when all its names are those of pulls by digest."""
+    by_digest: tuple[str, ...] = ()
+    """The handlers for which it was pulled by digest, sorted."""
+
+    @property
+    def handlers(self) -> frozenset[str]:
+        return frozenset(self.by_digest) | ({self.handler} if self.handler is not None else set())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """What is remembered across restarts."""
 
@@ -103,6 +117,8 @@ class Observed:
     layers: Mapping[ImageKey, tuple[Layer, ...]] = field(default_factory=dict)
     """For the images whose layers the runtime tells."""
     memory: Memory | None = None
+    resolutions: tuple[Resolution, ...] = ()
+    """What was pulled by digest for a handler."""
 
 
 class Decision(StrEnum):
@@ -159,6 +175,7 @@ class RemovalPlan:
     """A verdict for every image, removals first and in the order in which they happen."""
 
     verdicts: tuple[Verdict, ...]
+    whose: Mapping[ImageKey, Whose]
     memory: Memory
     wanted_bytes: int = 0
     recheck_at: datetime | None = None

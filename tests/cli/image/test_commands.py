@@ -17,6 +17,8 @@ from lading.kernel import references
 from lading.kernel.references import Reference
 from lading.ports.cri import Container, ContainerState, ImageSpec
 from lading.ports.registry import Credential
+from lading.runtime_images import state
+from lading.runtime_images.types import Resolution
 from lading.servers.registry import server as registry_server
 from lading.servers.registry.access import Passwords
 from lading.standalone import api_server, sample_images
@@ -91,6 +93,39 @@ async def test_ls_filters_by_repository_and_by_tag(run: Run, tag: str) -> None:
     repository = tag.rpartition(":")[0]
     for asked, count in ((repository, 2), (tag, 2), (f"{repository}:2", 0)):
         assert len((await run("ls", "-q", asked)).output.splitlines()) == count
+
+
+@pytest.mark.parametrize(
+    ("wanted", "count"),
+    [
+        (("dangling=true",), 0),
+        (("dangling=false",), 2),
+        (("reference=/team/a.p/",), 2),
+        (("reference=^team",), 0),
+        (("dangling=false", "reference=sha256:"), 2),
+    ],
+)
+async def test_ls_takes_crictls_filters(
+    run: Run, tag: str, wanted: tuple[str, ...], count: int
+) -> None:
+    options = [word for one in wanted for word in ("--filter", one)]
+    assert len((await run("ls", "-q", *options)).output.splitlines()) == count
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("since=app:1", "the runtime does not tell when an image came"),
+        ("dangling=perhaps", "expected dangling=true|false or reference=REGEXP"),
+        ("reference=[", "not a regular expression"),
+    ],
+)
+async def test_a_filter_that_means_nothing_is_a_usage_error(
+    run: Run, tag: str, wanted: str, said: str
+) -> None:
+    refused = await run("ls", "-f", wanted)
+    assert refused.code == 2
+    assert said in refused.errors
 
 
 async def test_json_and_yaml_say_the_same_in_crictls_words(run: Run, tag: str) -> None:
@@ -288,6 +323,61 @@ async def test_rm_removes_for_one_runtime_class_only(run: Run, stand: Stand, tag
     removed = await run("rm", tag, "--runtime", "handler:arm")
     assert (removed.code, removed.output) == (0, "Deleted: registry.local/team/app:1\n")
     assert await handlers(stand) == [""]
+
+
+async def test_rm_all_removes_every_image_of_the_class_that_nobody_needs(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    await stand.runtime.pull(ImageSpec(image=await stand.publisher.index("team/b:1", LAYERS)))
+    removed = await run("rm", "--all")
+    assert (removed.code, len(removed.output.splitlines())) == (0, 2)
+    assert await handlers(stand) == ["arm"]
+    assert (await run("rm", "-a", "--runtime", "handler:arm")).code == 0
+    assert await handlers(stand) == []
+
+
+async def test_rm_all_fails_on_what_is_needed_and_rm_prune_only_says_so(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    declare_in_use(stand, await arm_image_id(stand))
+    for option, code, word in (("--all", 1, "Error"), ("--prune", 0, "Kept")):
+        refused = await run("rm", option, "--runtime", "handler:arm")
+        assert (refused.code, refused.output) == (code, "")
+        assert refused.errors.startswith(f"{word}: registry.local/team/app:1 is needed: run by")
+    assert (await run("rm", "-q")).output == "Deleted: registry.local/team/app:1\n"
+    assert (await run("rm", "-a", "--force", "--runtime", "handler:arm")).code == 0
+    assert await handlers(stand) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--all", "--prune"), ("app:1", "--all"), ("--prune", "--force")]
+)
+async def test_rm_wants_to_know_exactly_what_to_remove(
+    run: Run, stand: Stand, tag: str, arguments: tuple[str, ...]
+) -> None:
+    assert (await run("rm", *arguments)).code == 2
+    assert await handlers(stand) == ["", "arm"]
+
+
+async def test_an_image_that_is_the_hosts_and_a_classs_is_removed_by_force_only(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    """On runtimes that keep no images by class, where the guests have the host's platform."""
+    (host,) = [image for image in await stand.runtime.images() if not image.runtime_handler]
+    resolution = Resolution(
+        reference=tag, runtime_handler="kata", platform="", pulled=host.repo_digests[0]
+    )
+    await state.save_resolution(stand.document, resolution)
+    (row,) = [line for line in (await run("ls")).output.splitlines() if "33eac18b1ca64" in line]
+    assert row.endswith("<default>, [handler:kata]")
+    refused = await run("rm", tag)
+    assert refused.code == 1
+    assert refused.errors == (
+        "Error: registry.local/team/app:1 is needed: it is here for runtime handler kata;"
+        " --force removes it for all\n"
+    )
+    assert (await run("rm", tag, "--force")).code == 0
+    assert await handlers(stand) == ["arm"]
 
 
 async def test_rm_goes_on_after_an_image_that_is_not_there(

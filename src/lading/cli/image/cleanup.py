@@ -6,7 +6,7 @@ from lading.cli import running
 from lading.cli.image import removals
 from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
-from lading.runtime_images import cleanup, observe, state
+from lading.runtime_images import cleanup, observe
 from lading.wiring import image_commands as wiring
 
 
@@ -28,7 +28,6 @@ async def _clean_up(settings: Settings, form: Format, *, yes: bool) -> None:
     document = settings.document
     async with settings.whole_runtime() as runtime:
         observed = await observe.observe(runtime, wiring.disk(), document)
-        resolutions = (await state.load(document)).resolutions
-        plan = cleanup.plan(observed, resolutions, wiring.clock().now())
+        plan = cleanup.plan(observed, wiring.clock().now())
         await removals.show(plan, form, settings.runtime_classes)
         await removals.finish(plan, runtime, document, yes=yes)

@@ -1,5 +1,6 @@
 """`lading image inspect`: one image with everything that the runtime tells about it."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.document import Document
-from lading.runtime_images import lookup
+from lading.runtime_images import lookup, names
 from lading.runtime_images.errors import NoSuchImage
 from lading.runtime_images.types import key_of
 
@@ -41,7 +42,12 @@ async def _show(
 
 async def _inspected(runtime: Cri, document: Document, spec: ImageSpec) -> dict[str, Any]:
     image = await lookup.find(runtime, document, spec)
-    inspection = None if image is None else await runtime.inspect(key_of(image).spec)
+    if image is None:
+        raise NoSuchImage(spec)
+    by_id = key_of(image).spec
+    # CRI-O finds an artifact by its names only.
+    by_name = replace(by_id, image=names.display_name(image))
+    inspection = await runtime.inspect(by_id) or await runtime.inspect(by_name)
     if inspection is None:
         raise NoSuchImage(spec)
     return crictl_form.inspection(inspection)

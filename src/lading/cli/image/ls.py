@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import click
 
 from lading.cli import output, running
-from lading.cli.image import crictl_form
+from lading.cli.image import crictl_form, filters
+from lading.cli.image.filters import Filter
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.ports.cri import Image
-from lading.runtime_images import listing, names, state
-from lading.runtime_images.types import Resolution
+from lading.runtime_images import listing, names, state, whose
+from lading.runtime_images.types import ImageKey, Whose, key_of
 
 _NONE = "<none>"
 _SHORT_ID_CHARACTERS = 13
@@ -26,18 +27,19 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    image: Image
-    by_digest: tuple[str, ...]
-    """The handlers for which it was pulled by digest."""
+class Selection:
+    """Which images are asked for; what is None or empty restricts nothing."""
 
-    @property
-    def handlers(self) -> tuple[str, ...]:
-        return (self.image.runtime_handler, *self.by_digest)
+    repository: str | None
+    filters: tuple[Filter, ...]
+    runtime_class: str | None
 
 
 @click.command(name="ls")
 @click.argument("repository", required=False, metavar="[REPOSITORY[:TAG]]")
+@click.option("-f", "--filter", "wanted", multiple=True, callback=filters.read_all,
+              metavar="KEY=VALUE",
+              help="dangling=true|false or reference=REGEXP; may be repeated.")  # fmt: skip
 @output.form_option(default=Format.TABLE)
 @click.option("-q", "--quiet", is_flag=True, help="Only the IDs.")
 @click.option("--digests", is_flag=True, help="With the digest of each.")
@@ -48,6 +50,7 @@ class Entry:
 def command(
     settings: Settings,
     repository: str | None,
+    wanted: tuple[Filter, ...],
     form: Format,
     quiet: bool,
     digests: bool,
@@ -61,45 +64,31 @@ def command(
     runtime keeps no images by class: pods of that class must name the digest.
     """
     columns = Columns(digests=digests, no_trunc=no_trunc, pinned=pinned)
-    running.run(_show(settings, repository, form, columns, quiet=quiet, runtime_class=runtime))
+    selection = Selection(repository=repository, filters=wanted, runtime_class=runtime)
+    running.run(_show(settings, selection, form, columns, quiet=quiet))
 
 
 async def _show(
-    settings: Settings,
-    repository: str | None,
-    form: Format,
-    columns: Columns,
-    *,
-    quiet: bool,
-    runtime_class: str | None,
+    settings: Settings, selection: Selection, form: Format, columns: Columns, *, quiet: bool
 ) -> None:
-    handler = await settings.handler(runtime_class)
+    handler = await settings.handler(selection.runtime_class)
     async with settings.runtime() as runtime:
         listed = listing.merged(await runtime.images())
-    resolutions = (await state.load(settings.document)).resolutions
-    entries = [
-        entry
-        for entry in sorted((_entry(image, resolutions) for image in listed), key=_order)
-        if (not repository or _is_asked_for(entry.image, repository))
-        and (not runtime_class or handler in entry.handlers)
+    for_whom = whose.whose(listed, (await state.load(settings.document)).resolutions)
+    images = [
+        image
+        for image in sorted(listed, key=_order)
+        if (not selection.repository or _is_asked_for(image, selection.repository))
+        and all(is_wanted(image) for is_wanted in selection.filters)
+        and (not selection.runtime_class or handler in for_whom[key_of(image)].handlers)
     ]
     if quiet:
-        click.echo("".join(f"{entry.image.id}\n" for entry in entries), nl=False)
+        click.echo("".join(f"{image.id}\n" for image in images), nl=False)
     elif form is Format.TABLE:
-        handlers = (handler for entry in entries for handler in entry.handlers)
-        labels = await settings.runtime_classes.labels(handlers)
-        click.echo(_table(entries, columns, labels), nl=False)
+        click.echo(await _table(settings, images, for_whom, columns), nl=False)
     else:
-        value = {"images": [crictl_form.image(entry.image) for entry in entries]}
+        value = {"images": [crictl_form.image(image) for image in images]}
         click.echo(output.document(value, form), nl=False)
-
-
-def _entry(image: Image, resolutions: Iterable[Resolution]) -> Entry:
-    own_names = names.names_of(image)
-    by_digest = {
-        resolution.runtime_handler for resolution in resolutions if resolution.pulled in own_names
-    }
-    return Entry(image=image, by_digest=tuple(sorted(by_digest)))
 
 
 def _is_asked_for(image: Image, asked: str) -> bool:
@@ -108,11 +97,18 @@ def _is_asked_for(image: Image, asked: str) -> bool:
     return asked in repositories or names.goes_by(image, asked)
 
 
-def _order(entry: Entry) -> tuple[str, str]:
-    return names.display_name(entry.image), entry.image.runtime_handler
+def _order(image: Image) -> tuple[str, str]:
+    return names.display_name(image), image.runtime_handler
 
 
-def _table(entries: Iterable[Entry], columns: Columns, labels: Mapping[str, str]) -> str:
+async def _table(
+    settings: Settings,
+    images: Iterable[Image],
+    for_whom: Mapping[ImageKey, Whose],
+    columns: Columns,
+) -> str:
+    shown_keys = {key_of(image): for_whom[key_of(image)] for image in images}
+    labels = await settings.runtime_classes.labels(shown_keys)
     headers = {
         "IMAGE": True,
         "TAG": True,
@@ -122,13 +118,12 @@ def _table(entries: Iterable[Entry], columns: Columns, labels: Mapping[str, str]
         "PINNED": columns.pinned,
         "RUNTIME CLASS": True,
     }
-    rows = [row for entry in entries for row in _rows(entry, columns, labels)]
+    rows = [row for image in images for row in _rows(image, columns, labels[key_of(image)])]
     shown = [header for header, is_shown in headers.items() if is_shown]
     return output.table(shown, [[row[header] for header in shown] for row in rows])
 
 
-def _rows(entry: Entry, columns: Columns, labels: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    image = entry.image
+def _rows(image: Image, columns: Columns, runtime_class: str) -> Iterator[dict[str, str]]:
     digest = next((name.partition("@")[2] for name in image.repo_digests), _NONE)
     for name, tag in _names(image):
         yield {
@@ -138,7 +133,7 @@ def _rows(entry: Entry, columns: Columns, labels: Mapping[str, str]) -> Iterator
             "IMAGE ID": image.id if columns.no_trunc else _short(image.id),
             "SIZE": output.decimal_size(image.size_bytes),
             "PINNED": str(image.pinned).lower(),
-            "RUNTIME CLASS": _runtime_class(entry, labels),
+            "RUNTIME CLASS": runtime_class,
         }
 
 
@@ -151,9 +146,3 @@ def _names(image: Image) -> list[tuple[str, str]]:
 
 def _short(text: str) -> str:
     return text if text == _NONE else text.removeprefix("sha256:")[:_SHORT_ID_CHARACTERS]
-
-
-def _runtime_class(entry: Entry, labels: Mapping[str, str]) -> str:
-    if entry.image.runtime_handler or not entry.by_digest:
-        return labels[entry.image.runtime_handler]
-    return ", ".join(f"[{labels[handler]}]" for handler in entry.by_digest)

@@ -11,7 +11,7 @@ from lading.ports.cri import Cri
 from lading.ports.document import Document
 from lading.runtime_images import apply, names
 from lading.runtime_images.apply import Outcome
-from lading.runtime_images.types import Decision, RemovalPlan, Verdict
+from lading.runtime_images.types import Decision, ImageKey, RemovalPlan, Verdict, Whose
 
 _HEADERS = ("IMAGE", "RUNTIME CLASS", "DECISION", "FREES", "REASON", "BECAUSE")
 
@@ -25,7 +25,7 @@ async def show(plan: RemovalPlan, form: Format, classes: RuntimeClasses) -> None
     if form is not Format.TABLE:
         click.echo(output.document(_document(plan), form), nl=False)
         return
-    labels = await classes.labels(one.key.runtime_handler for one in plan.verdicts)
+    labels = await classes.labels(plan.whose)
     rows = (_cells(verdict, labels) for verdict in plan.verdicts)
     click.echo(output.table(_HEADERS, rows), nl=False)
     for note in plan.notes:
@@ -56,11 +56,11 @@ def _summary(plan: RemovalPlan, *, yes: bool) -> str:
     return "Nothing to remove"
 
 
-def _cells(verdict: Verdict, labels: Mapping[str, str]) -> tuple[str, ...]:
+def _cells(verdict: Verdict, labels: Mapping[ImageKey, str]) -> tuple[str, ...]:
     removed = verdict.decision is Decision.REMOVE
     return (
         names.display_name(verdict.image),
-        labels[verdict.key.runtime_handler],
+        labels[verdict.key],
         verdict.decision,
         output.decimal_size(verdict.frees_bytes) if removed else "",
         verdict.reason,
@@ -73,14 +73,15 @@ def _document(plan: RemovalPlan) -> dict[str, object]:
         "wantedBytes": plan.wanted_bytes,
         "freedBytes": plan.freed_bytes,
         "notes": list(plan.notes),
-        "verdicts": [_verdict(verdict) for verdict in plan.verdicts],
+        "verdicts": [_verdict(one, plan.whose[one.key]) for one in plan.verdicts],
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, object]:
+def _verdict(verdict: Verdict, whose: Whose) -> dict[str, object]:
     return {
         "id": verdict.image.id,
         "runtimeHandler": verdict.image.runtime_handler,
+        "byDigestForHandlers": list(whose.by_digest),
         "names": [*verdict.image.repo_tags, *verdict.image.repo_digests],
         "decision": verdict.decision.value,
         "reason": verdict.reason.value,

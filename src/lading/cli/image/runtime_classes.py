@@ -4,7 +4,7 @@ A table of this machine may declare them; else a cluster knows, if there is one 
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from lading.adapters.kube.connection import ConfigurationError
 from lading.api.node import RUNTIME_CLASSES
 from lading.ports.kube import KubeError
 from lading.runtime_images import classes
+from lading.runtime_images.types import ImageKey, Whose
 from lading.wiring import runtime_handlers
 
 HANDLER_PREFIX = "handler:"
@@ -47,9 +48,14 @@ class RuntimeClasses:
                 f"{error}; or name the handler itself with --runtime {HANDLER_PREFIX}NAME"
             ) from error
 
-    async def labels(self, handlers: Iterable[str]) -> Mapping[str, str]:
-        """How to show each handler: its classes, or itself as `--runtime` takes it."""
-        wanted = set(handlers) - {""}
+    async def labels(self, whose: Mapping[ImageKey, Whose]) -> dict[ImageKey, str]:
+        """How to show for whom each image is; in brackets for whom it is here by digest."""
+        handlers = set[str]().union(*(one.handlers for one in whose.values()))
+        words = await self._words(handlers - {""})
+        return {key: _label(one, words) for key, one in whose.items()}
+
+    async def _words(self, wanted: set[str]) -> Mapping[str, str]:
+        """The classes of each handler, or itself as `--runtime` takes it."""
         names = runtime_handlers.class_names(self.files)
         if wanted - names.keys():
             names = await self._names_in_cluster() | names
@@ -80,3 +86,8 @@ class RuntimeClasses:
         except (ConfigurationError, KubeError, TimeoutError):
             return {}
         return found
+
+
+def _label(whose: Whose, words: Mapping[str, str]) -> str:
+    kept = [] if whose.handler is None else [words[whose.handler]]
+    return ", ".join([*kept, *(f"[{words[handler]}]" for handler in whose.by_digest)])
