@@ -1,6 +1,7 @@
 """Leader election in virtual time: never two leaders, whatever the network does."""
 
 import asyncio
+import contextlib
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -223,6 +224,49 @@ async def test_the_end_of_the_work_is_the_end_of_the_term(
         await elector.lead(fail)
     lease = await KubeClient(server).get(LEASES, NAME, namespace=NAMESPACE)
     assert lease.spec.holder_identity is None
+
+
+class PausedClock(VirtualClock):
+    """Time may pass while the process stands still: nobody who sleeps is woken by that."""
+
+    def pause(self, seconds: float) -> None:
+        self._elapsed_seconds += seconds
+
+
+@pytest.mark.parametrize(
+    ("paused_seconds", "steps"),
+    [
+        (CLIENT_GO_TIMING.renew_deadline_seconds - 1, ["before", "after"]),
+        (CLIENT_GO_TIMING.renew_deadline_seconds, ["before"]),
+    ],
+    ids=["within its lease", "beyond its deadline"],
+)
+async def test_a_leader_that_stood_still_goes_on_only_within_its_lease(
+    paused_seconds: float, steps: list[str], chance: random.Random, metrics: Metrics
+) -> None:
+    clock, done = PausedClock(), []
+    async with serving(clock) as server:
+        elector = Elector(
+            kube=KubeClient(server),
+            clock=clock,
+            chance=chance,
+            metrics=metrics,
+            namespace=NAMESPACE,
+            name=NAME,
+            identity="a",
+        )
+
+        async def step(name: str) -> None:
+            done.append(name)
+
+        async def work() -> None:
+            await elector.guarded(step)("before")
+            clock.pause(paused_seconds)
+            await elector.guarded(step)("after")
+
+        with contextlib.suppress(LeadershipLost):
+            await elector.lead(work)
+    assert done == steps
 
 
 faults = st.tuples(

@@ -15,6 +15,7 @@ import structlog
 
 from lading.kernel.objects import Key, Object
 from lading.loop.corridor import PreconditionFailed
+from lading.loop.election import LeadershipLost
 from lading.loop.informer import Informer
 from lading.loop.queue import WorkQueue
 from lading.observability.metrics import Metrics
@@ -32,6 +33,7 @@ TRANSIENT = (
     kube.Conflict,
     cri.Transient,
     registry.Transient,
+    LeadershipLost,
     TimeoutError,
 )
 

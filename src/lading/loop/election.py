@@ -3,14 +3,15 @@
 A candidate takes the lease only after it has seen the same record for the whole lease duration
 on its own monotonic clock, so clocks need not agree. A leader that could not renew stops its
 work before that moment: its deadline counts from the sending of the last renewal that succeeded,
-which is earlier than anybody can have seen it.
+which is earlier than anybody can have seen it. What it does step by step asks before each step,
+because a process that stood still goes on for a moment before it can be stopped.
 """
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import structlog
 
@@ -21,6 +22,8 @@ from lading.observability.metrics import Metrics
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Work = Callable[[], Coroutine[Any, Any, None]]
 RETRY_JITTER_FRACTION = 1.2  # as client-go, so that candidates do not move in step
 
@@ -65,6 +68,7 @@ class Elector:
         self._clock = clock
         self._chance = chance
         self._timing = timing
+        self._deadline = Deadline(clock, timing.renew_deadline_seconds)
         self._leading = metrics.leading.labels(f"{namespace}/{name}")
         self._log = log.bind(lease=f"{namespace}/{name}", identity=identity)
         self._lock = LeaseLock(
@@ -83,30 +87,38 @@ class Elector:
 
         Raises LeadershipLost, after the work was cancelled, when the lease could not be kept.
         """
-        deadline = await self._acquire()
+        await self._acquire()
         self._log.info("leading")
         self._leading.set(1)
         try:
-            await self._work(work, deadline)
+            await self._work(work)
         finally:
             self._leading.set(0)
             self._log.info("no longer leading")
             await self._lock.release()
 
-    async def _acquire(self) -> Deadline:
+    def guarded(self, step: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        """The same step of the work, which raises LeadershipLost when the lease has run out."""
+
+        async def guard(*args: P.args, **kwargs: P.kwargs) -> R:
+            if self._deadline.has_passed():
+                raise LeadershipLost("the lease ran out before the process could renew it")
+            return await step(*args, **kwargs)
+
+        return guard
+
+    async def _acquire(self) -> None:
         while not await self._lock.try_to_hold():
             jitter = 1 + RETRY_JITTER_FRACTION * self._chance.random()
             await self._clock.sleep(self._timing.retry_seconds * jitter)
-        deadline = Deadline(self._clock, self._timing.renew_deadline_seconds)
-        deadline.restart(since=self._lock.written_at)
-        return deadline
+        self._deadline.restart(since=self._lock.written_at)
 
-    async def _work(self, work: Work, deadline: Deadline) -> None:
+    async def _work(self, work: Work) -> None:
         # The work is the inner block: when the lease is lost, it is the first to be cancelled.
-        async with tasks.started(self._renew(deadline)) as renewing, tasks.started(work()) as work_:
+        async with tasks.started(self._renew()) as renewing, tasks.started(work()) as work_:
             first = asyncio.wait({renewing, work_}, return_when=asyncio.FIRST_COMPLETED)
             try:
-                await deadline.guard(first)
+                await self._deadline.guard(first)
             except TimeoutError as error:
                 limit = self._timing.renew_deadline_seconds
                 raise LeadershipLost(f"no renewal succeeded within {limit:g} seconds") from error
@@ -114,9 +126,9 @@ class Elector:
                 raise LeadershipLost("another process took the lease")
             work_.result()
 
-    async def _renew(self, deadline: Deadline) -> None:
+    async def _renew(self) -> None:
         """Renews until the lease turns out to be another's."""
         while not self._lock.is_held_by_another():
             await self._clock.sleep(self._timing.retry_seconds)
             if await self._lock.try_to_hold():
-                deadline.restart(since=self._lock.written_at)
+                self._deadline.restart(since=self._lock.written_at)

@@ -37,6 +37,9 @@ class Deadline:
         """Counts again from now, or from the (monotonic) moment that is given."""
         self._at = (self._clock.monotonic() if since is None else since) + self._seconds
 
+    def has_passed(self) -> bool:
+        return self._clock.monotonic() >= self._at
+
     async def guard(self, work: Coroutine[Any, Any, R]) -> R:
         """Runs the work; cancels it and raises TimeoutError when the deadline passes."""
         async with started(work) as task:

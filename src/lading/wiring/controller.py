@@ -28,21 +28,22 @@ def controllers(
 ) -> Runtime:
     informers = Informers(kube=kube, clock=clock, chance=chance, metrics=metrics)
     caches = Caches.of(informers)
-    made = {
-        name: Controller(
+    made = {}
+    for name, planner in PLANNERS.items():
+        reconciler = ClusterReconciler(
+            planner=planner,
+            kube=kube,
+            clock=clock,
+            caches=caches,
+            is_on=gates[Gate.PINNED_IMAGES],
+        )
+        reconcile = reconciler.reconcile
+        made[name] = Controller(
             name=name,
-            reconcile=ClusterReconciler(
-                planner=planner,
-                kube=kube,
-                clock=clock,
-                caches=caches,
-                is_on=gates[Gate.PINNED_IMAGES],
-            ).reconcile,
+            reconcile=elector.guarded(reconcile) if elector else reconcile,
             clock=clock,
             chance=chance,
             metrics=metrics,
         )
-        for name, planner in PLANNERS.items()
-    }
     cluster_controller.watch(made, caches)
     return Runtime(informers=informers, controllers=tuple(made.values()), elector=elector)
