@@ -57,6 +57,34 @@ async def test_a_page_shows_what_is_so_at_the_moment() -> None:
         assert await get(f"{url}/state") == (200, '{"pulls":2}')
 
 
+async def test_the_endpoint_is_only_read() -> None:
+    async with (
+        endpoint.serve(
+            host="127.0.0.1",
+            port=0,
+            registry=prometheus_client.CollectorRegistry(),
+            waiting_for=tuple,
+        ) as url,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.post(f"{url}/healthz") as refused:
+            assert (refused.status, refused.headers["Allow"]) == (405, "GET, HEAD")
+        async with session.head(f"{url}/healthz") as answer:
+            assert (answer.status, await answer.read()) == (200, b"")
+
+
+async def test_an_unknown_path_is_told_which_ones_there_are() -> None:
+    async with endpoint.serve(
+        host="127.0.0.1",
+        port=0,
+        registry=prometheus_client.CollectorRegistry(),
+        waiting_for=tuple,
+        pages={"/state": dict},
+    ) as url:
+        there_are = "there are /metrics, /healthz, /readyz, /state\n"
+        assert await get(f"{url}/elsewhere") == (404, there_are)
+
+
 async def test_requests_are_counted_by_method_and_code_also_when_there_is_no_answer() -> None:
     metrics = Metrics(prometheus_client.CollectorRegistry())
 

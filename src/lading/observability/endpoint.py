@@ -5,13 +5,18 @@ which usually are caches that are not complete yet. A command may add pages of J
 does at the moment. Nothing here changes anything.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import prometheus_client
-from aiohttp import web
+
+# Not from `aiohttp.web`, whose applications and files would be 1.3 MB of every agent.
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
+from aiohttp.web_server import Server
 from prometheus_client import CollectorRegistry, exposition
 
 SHUTDOWN_SECONDS_MAX = 1.0  # a scrape that is still being answered
@@ -19,6 +24,8 @@ SHUTDOWN_SECONDS_MAX = 1.0  # a scrape that is still being answered
 Pages = Mapping[str, Callable[[], Any]]
 """Path -> what is shown there as JSON, asked anew for every request."""
 NO_PAGES: Pages = {}
+
+Answers = Mapping[str, Callable[[], Response]]
 
 
 @asynccontextmanager
@@ -31,49 +38,50 @@ async def serve(
     pages: Pages = NO_PAGES,
 ) -> AsyncIterator[str]:
     """Serves while the block runs and yields the URL; port 0 takes any that is free."""
-    runner = web.AppRunner(
-        application(registry, waiting_for, pages),
-        access_log=None,
-        shutdown_timeout=SHUTDOWN_SECONDS_MAX,
-    )
-    await runner.setup()
+    server = Server(_by_path(answers(registry, waiting_for, pages)), access_log=None)
+    listener = await asyncio.get_running_loop().create_server(server, host, port)
     try:
-        await web.TCPSite(runner, host, port).start()
-        bound_port = runner.addresses[0][1]
+        bound_port = listener.sockets[0].getsockname()[1]
         yield f"http://{f'[{host}]' if ':' in host else host}:{bound_port}"
     finally:
-        await runner.cleanup()
+        listener.close()
+        server.pre_shutdown()
+        await server.shutdown(SHUTDOWN_SECONDS_MAX)
 
 
-def application(
+def answers(
     registry: CollectorRegistry, waiting_for: Callable[[], tuple[str, ...]], pages: Pages
-) -> web.Application:
-    async def metrics(_: web.Request) -> web.Response:
-        return web.Response(
+) -> Answers:
+    def metrics() -> Response:
+        return Response(
             body=prometheus_client.generate_latest(registry),
             headers={"Content-Type": exposition.CONTENT_TYPE_LATEST},
         )
 
-    async def healthy(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
+    def healthy() -> Response:
+        return Response(text="ok\n")
 
-    async def ready(_: web.Request) -> web.Response:
+    def ready() -> Response:
         missing = waiting_for()
         if missing:
-            return web.Response(status=503, text=f"waiting for {', '.join(missing)}\n")
-        return web.Response(text="ok\n")
+            return Response(status=503, text=f"waiting for {', '.join(missing)}\n")
+        return Response(text="ok\n")
 
-    app = web.Application()
-    app.router.add_get("/metrics", metrics)
-    app.router.add_get("/healthz", healthy)
-    app.router.add_get("/readyz", ready)
-    for path, content in pages.items():
-        app.router.add_get(path, _json_page(content))
-    return app
+    shown = {path: _json_page(content) for path, content in pages.items()}
+    return {"/metrics": metrics, "/healthz": healthy, "/readyz": ready, **shown}
 
 
-def _json_page(content: Callable[[], Any]) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def page(_: web.Request) -> web.Response:
-        return web.Response(body=msgspec.json.encode(content()), content_type="application/json")
+def _by_path(found: Answers) -> Callable[[BaseRequest], Awaitable[Response]]:
+    async def answer(request: BaseRequest) -> Response:
+        page = found.get(request.path)
+        if page is None:
+            return Response(status=404, text=f"there are {', '.join(found)}\n")
+        if request.method not in ("GET", "HEAD"):
+            return Response(status=405, headers={"Allow": "GET, HEAD"})
+        return page()
 
-    return page
+    return answer
+
+
+def _json_page(content: Callable[[], Any]) -> Callable[[], Response]:
+    return lambda: Response(body=msgspec.json.encode(content()), content_type="application/json")

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from lading.adapters.kube import kubeconfig_entries
 from lading.adapters.kube.connection import ConfigurationError, Connection
 from lading.adapters.kube.kubeconfig_entries import Entry
@@ -85,6 +83,8 @@ def load(files: Sequence[Path]) -> Kubeconfig:
 
 
 def _read(file: Path) -> dict[str, Any]:
+    import yaml  # a megabyte that a pod, which has no such file, does without
+
     try:
         document = yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
     except OSError as error:
@@ -98,7 +98,7 @@ def _read(file: Path) -> dict[str, Any]:
     return document
 
 
-def _without_content(error: yaml.YAMLError) -> str:
+def _without_content(error: Exception) -> str:
     """The place and the problem; the text around it may hold a secret."""
     mark = getattr(error, "problem_mark", None)
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from lading.adapters.registry import image_patterns
 from lading.adapters.registry.credentials import Table
@@ -72,6 +71,8 @@ class _Response(msgspec.Struct, rename="camel"):
 
 def parse(content: bytes, *, name: str, folder: Path) -> ProviderConfig:
     """The usable providers of a configuration; their programs lie in `folder`."""
+    import yaml  # a megabyte that an agent without such a configuration does without
+
     try:
         document: Any = yaml.load(content, Loader=yaml.CSafeLoader)
         entries = document["providers"]
