@@ -70,7 +70,7 @@ async def previews(
             resolutions = await _resolutions(registries.client, desired, node, clock, notebook)
             facts = await _facts(client, node.metadata.name)
             member = members[node.metadata.name]
-            found.append(preview.preview(desired, member, facts, resolutions))
+            found.append(preview.preview(desired, member, before.sets, facts, resolutions))
     return found
 
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+import pytest
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
@@ -12,8 +13,8 @@ from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.kernel.planning import Plan
-from lading.pinned_images import rules
-from lading.pinned_images.cluster import plan, report
+from lading.pinned_images import rules as membership
+from lading.pinned_images.cluster import plan, report, rules
 from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
@@ -30,7 +31,7 @@ IMAGE = "quay.io/app@sha256:" + "a" * 64
 
 def node(name: str, *, ready: bool = True, control_plane: bool = False, **labels: str) -> Node:
     if control_plane:
-        labels = {**labels, rules.CONTROL_PLANE_LABEL: ""}
+        labels = {**labels, membership.CONTROL_PLANE_LABEL: ""}
     return msgspec.convert(
         {
             "metadata": {"name": name, "uid": f"uid-{name}", "labels": labels},
@@ -100,7 +101,7 @@ def applied(*names: str) -> list[dict[str, Any]]:
     fields: dict[str, Any] = {f'k:{{"name":"{name}"}}': {".": {}, "f:name": {}} for name in names}
     return [
         {
-            "manager": plan.FIELD_MANAGER,
+            "manager": rules.FIELD_MANAGER,
             "operation": "Apply",
             "fieldsV1": {"f:spec": {"f:pinnedImageSets": fields}},
         }
@@ -120,8 +121,8 @@ def test_a_missing_default_pool_is_made_and_others_are_not() -> None:
 
 
 def test_a_node_without_a_role_label_is_a_worker() -> None:
-    assert rules.node_is_in_pool(node("n"), pool())
-    assert not rules.node_is_in_pool(node("n", control_plane=True), pool())
+    assert membership.node_is_in_pool(node("n"), pool())
+    assert not membership.node_is_in_pool(node("n", control_plane=True), pool())
 
 
 def test_sets_are_entered_by_label_and_only_once() -> None:
@@ -176,9 +177,11 @@ def test_a_node_takes_the_sets_of_all_its_pools_that_select_it() -> None:
     narrow = image_set("narrow", nodeSelector={"matchLabels": {"gpu": "yes"}})
     sets = (image_set("i"), image_set("w"), narrow)
     pools = (pool(sets=("w", "narrow")), infra)
-    names = [one.metadata.name for one in rules.sets_of_node(node("n", infra="yes"), pools, sets)]
+    names = [
+        one.metadata.name for one in membership.sets_of_node(node("n", infra="yes"), pools, sets)
+    ]
     assert names == ["i", "w"]
-    gpu = [one.metadata.name for one in rules.sets_of_node(node("n", gpu="yes"), pools, sets)]
+    gpu = [one.metadata.name for one in membership.sets_of_node(node("n", gpu="yes"), pools, sets)]
     assert gpu == ["narrow", "w"]
 
 
@@ -254,28 +257,72 @@ def test_an_error_that_is_over_is_no_failure_of_the_set_although_the_node_still_
     assert not conditions.is_true(status.conditions, report.DEGRADED)
 
 
-def test_a_set_that_reaches_no_node_says_what_to_check() -> None:
-    status = only(plan.plan_set("s", World(sets=(image_set(),)), NOW), WriteSetStatus).status
-    ready = conditions.find(status.conditions, report.READY)
-    assert ready is not None
-    assert "labels" in ready.message
+GPU_ONLY = {"matchLabels": {"gpu": "yes"}}
 
 
-def test_a_gate_that_is_off_takes_our_entries_back_and_leaves_those_made_by_hand() -> None:
-    both = pool(sets=("s", "hand"), managed=applied("s"))
-    world = World(pools=(both,), sets=(image_set(),), is_on=False)
-    assert only(plan.plan_pool("worker", world, NOW), EnterSets).sets == ()
-    only_hand = World(pools=(pool(sets=("hand",)),), sets=(image_set(),), is_on=False)
-    assert only(plan.plan_pool("worker", only_hand, NOW), EnterSets) is None
-
-
-def test_a_set_whose_gate_is_off_says_so_rather_than_blame_its_labels() -> None:
-    world = World(pools=(pool(),), sets=(image_set(),), nodes=(node("a"),), is_on=False)
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        (
+            World(pools=(pool(),), sets=(image_set(role="typo"),)),
+            f"no pool selects this set: its label {ROLE} must be the name of a pool",
+        ),
+        (World(pools=(pool(),), sets=(image_set(),)), "its pools are about to get it"),
+        (
+            World(pools=(pool(sets=("s",)),), sets=(image_set(),)),
+            "there is no node in the pools that have this set: worker",
+        ),
+        (
+            World(
+                nodes=(node("a"),),
+                pools=(pool(sets=("s",)),),
+                sets=(image_set(nodeSelector=GPU_ONLY),),
+            ),
+            "its nodeSelector matches no node of the pools that have this set: worker",
+        ),
+        (
+            World(
+                pools=(pool(sets=tuple(f"other-{number}" for number in range(100))),),
+                sets=(image_set(),),
+            ),
+            "worker cannot take more than 100 sets; remove some",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_set_that_reaches_no_node_says_why(world: World, message: str) -> None:
     status = only(plan.plan_set("s", world, NOW), WriteSetStatus).status
     ready = conditions.find(status.conditions, report.READY)
     assert ready is not None
-    assert (ready.status, ready.reason) == (Truth.FALSE, "FeatureGateOff")
-    assert "PinnedImages is off" in ready.message
+    assert ready.status is Truth.FALSE
+    assert ready.message == message
+
+
+def test_a_full_pool_keeps_the_sets_it_has_and_the_entries_of_others() -> None:
+    """A list that is too long would be refused whole, and so would the sets that fit."""
+    entered = tuple(f"m-{number:03}" for number in range(98))
+    full = pool(sets=("by-hand", *entered), managed=applied(*entered))
+    sets = tuple(image_set(name) for name in ("a-new", "z-new", *entered))
+    action = only(plan.plan_pool("worker", World(pools=(full,), sets=sets), NOW), EnterSets)
+    assert action.sets == ("a-new", *entered)
+
+
+def test_what_another_operator_configures_is_left_alone() -> None:
+    theirs = pool(sets=("s",), configuration={"name": "rendered-worker-1"})
+    described = msgspec.convert(
+        {
+            "metadata": {"name": "n"},
+            "spec": {
+                "node": {"name": "n"},
+                "pool": {"name": "elsewhere"},
+                "configVersion": {"desired": "rendered-worker-1"},
+            },
+        },
+        MachineConfigNode,
+    )
+    world = World(nodes=(node("n"),), pools=(theirs,), machine_config_nodes=(described,))
+    assert plan.plan_pool("worker", world, NOW).actions == ()
+    assert plan.plan_node("n", world).actions == ()
 
 
 def test_mere_progress_is_written_at_most_every_thirty_seconds() -> None:

@@ -28,7 +28,7 @@ def previewed(before: World, *, listed: tuple[str, ...] = (), free_mib: int = 10
     )
     (member,) = rules.members(before)
     desired = preview.desired_of(chosen, world, handlers={}, now=NOW)
-    return preview.preview(desired, member, facts, RESOLVED)
+    return preview.preview(desired, member, before.sets, facts, RESOLVED)
 
 
 def test_a_set_reaches_the_nodes_of_the_pools_that_will_take_it() -> None:

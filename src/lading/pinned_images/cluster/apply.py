@@ -12,8 +12,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Resource
-from lading.pinned_images.cluster import report
-from lading.pinned_images.cluster.plan import FIELD_MANAGER
+from lading.pinned_images.cluster import report, rules
 from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
@@ -63,7 +62,7 @@ async def _apply(
     api: Kube, resource: Resource[Any], body: dict[str, Any], *, subresource: str = ""
 ) -> None:
     await api.apply(
-        resource, body, field_manager=FIELD_MANAGER, force=True, subresource=subresource
+        resource, body, field_manager=rules.FIELD_MANAGER, force=True, subresource=subresource
     )
 
 

@@ -21,7 +21,6 @@ from lading.pinned_images.cluster.types import (
     WriteSetStatus,
 )
 
-FIELD_MANAGER = "lading-pinned-images"
 # Every agent watches pools and sets: while nodes progress, their status is written this rarely.
 STATUS_INTERVAL_MIN = timedelta(seconds=30)
 DEFAULT_POOLS: dict[str, dict[str, Any]] = {
@@ -56,6 +55,8 @@ def plan_node(name: str, world: World) -> Plan:
         return Plan(notes=(f"node {name} is in no pool",))
     primary = pools[0].metadata.name
     said = next((one for one in world.machine_config_nodes if one.metadata.name == name), None)
+    if said is not None and rules.another_operator_describes(said):
+        return Plan(notes=(f"another operator describes node {name}",))
     owners = said.metadata.owner_references if said else ()
     if (
         said is not None
@@ -71,6 +72,8 @@ def plan_pool(name: str, world: World, now: datetime) -> Plan:
     pool = next((one for one in world.pools if one.metadata.name == name), None)
     if pool is None:
         return Plan(actions=_missing_default(name))
+    if rules.another_operator_configures(pool):
+        return Plan(notes=(f"another operator configures pool {name}",))
     entered = _entered(pool, world)
     status = report.pool_status(pool, world, now)
     due = _due_at(_pool_state(pool.status), _pool_state(status), world, now)
@@ -103,7 +106,7 @@ def _missing_default(name: str) -> tuple[CreatePool, ...]:
 
 def _entries_differ(pool: MachineConfigPool, matching: tuple[str, ...]) -> bool:
     """Whether our entries are not the matching sets; an entry of somebody else is not ours."""
-    ours = pool.metadata.applied_names(FIELD_MANAGER, "spec", "pinnedImageSets")
+    ours = pool.metadata.applied_names(rules.FIELD_MANAGER, "spec", "pinnedImageSets")
     return ours != set(matching)
 
 

@@ -82,10 +82,12 @@ def desired_of(
 def preview(
     desired: Desired,
     member: Member,
+    sets: Iterable[PinnedImageSet],
     facts: NodeFacts,
     resolutions: Mapping[ImageKey, Resolution],
 ) -> Preview:
-    held = _held_images(member)
+    """`member` and `sets` are those of before: what the node holds it need not pull."""
+    held = _held_images(member, sets)
     keys = {key for image_set in desired.sets for key in image_set.images}
     images = {
         key: Present(image_id=key.image, reference=key.image)
@@ -102,10 +104,10 @@ def preview(
     return node_preview.preview(desired, observed)
 
 
-def _held_images(member: Member) -> frozenset[str]:
+def _held_images(member: Member, sets: Iterable[PinnedImageSet]) -> frozenset[str]:
     return frozenset(
         desire.name_in_runtimes(image.name)
-        for image_set in member.sets
+        for image_set in sets
         if member.holds(image_set)
         for image in image_set.spec.pinned_images
     )

@@ -45,13 +45,13 @@ def pool_status(pool: MachineConfigPool, world: World, now: datetime) -> Machine
     )
     return msgspec.structs.replace(
         pool.status,
-        pool_synchronizers_status=(*others, _counts(members, generation)),
+        pool_synchronizers_status=(*others, _counts(members, world, generation)),
         conditions=found,
     )
 
 
-def _counts(members: tuple[Member, ...], generation: int) -> PoolSynchronizerStatus:
-    updated = [member for member in members if all(map(member.holds, member.sets))]
+def _counts(members: tuple[Member, ...], world: World, generation: int) -> PoolSynchronizerStatus:
+    updated = [member for member in members if rules.holds_everything(member, world)]
     available = sum(member.is_ready for member in members)
     return PoolSynchronizerStatus(
         pool_synchronizer_type=PoolSynchronizerType.PINNED_IMAGE_SETS,
@@ -79,9 +79,7 @@ def _pool_degraded(members: tuple[Member, ...]) -> Condition:
 def _sets_degraded(members: tuple[Member, ...]) -> Condition:
     degraded = [member for member in members if member.trouble is not None]
     if not degraded:
-        return _condition(
-            SETS_DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "No node reports an error"
-        )
+        return _condition(SETS_DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, NO_ERROR)
     reasons = Counter(member.trouble.reason for member in degraded if member.trouble is not None)
     summary = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
     message = f"{len(degraded)} of {len(members)} nodes ({summary}): {_named(degraded)}"
@@ -109,7 +107,7 @@ def set_status(image_set: PinnedImageSet, world: World, now: datetime) -> Pinned
     ready_count = sum(member.holds(image_set) for member in members)
     generation = image_set.metadata.generation
     found = image_set.status.conditions
-    ready = _set_ready(len(members), ready_count, is_on=world.is_on)
+    ready = _set_ready(len(members), ready_count) if members else _without_nodes(image_set, world)
     for condition in (ready, _set_degraded(failures)):
         said = msgspec.structs.replace(condition, observed_generation=generation)
         found = conditions.with_condition(found, said, now=now)
@@ -123,13 +121,30 @@ def set_status(image_set: PinnedImageSet, world: World, now: datetime) -> Pinned
     )
 
 
-def _set_ready(node_count: int, ready_count: int, *, is_on: bool) -> Condition:
-    if not node_count and not is_on:
+def _without_nodes(image_set: PinnedImageSet, world: World) -> Condition:
+    if not world.is_on:
         message = "the controller's feature gate PinnedImages is off, so no pool gets this set"
         return _condition(READY, Truth.FALSE, Reason.GATE_OFF, message)
-    if not node_count:
-        message = "no node is in a pool that has this set; check the labels of set and pool"
-        return _condition(READY, Truth.FALSE, Reason.NO_NODES, message)
+    if rules.is_about_to_be_entered(image_set, world):
+        return _condition(READY, Truth.FALSE, Reason.IN_PROGRESS, "its pools are about to get it")
+    return _condition(READY, Truth.FALSE, Reason.NO_NODES, _why_no_node(image_set, world))
+
+
+def _why_no_node(image_set: PinnedImageSet, world: World) -> str:
+    if pools := rules.pools_with_set(image_set, world):
+        has_nodes = any(rules.members_of_pool(pool, world) for pool in pools)
+        matches = "its nodeSelector matches no node of" if has_nodes else "there is no node in"
+        return f"{matches} the pools that have this set: {_names(pools)}"
+    if pools := rules.pools_that_select(image_set, world):
+        return f"{_names(pools)} cannot take more than {group.SETS_PER_POOL_MAX} sets; remove some"
+    return f"no pool selects this set: its label {group.ROLE_LABEL} must be the name of a pool"
+
+
+def _names(pools: tuple[MachineConfigPool, ...]) -> str:
+    return ", ".join(pool.metadata.name for pool in pools)
+
+
+def _set_ready(node_count: int, ready_count: int) -> Condition:
     if ready_count == node_count:
         return _condition(READY, Truth.TRUE, Reason.AS_EXPECTED, "every node holds and pins it")
     return _condition(

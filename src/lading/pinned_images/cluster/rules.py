@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lading.api.core import Node
+from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
@@ -12,16 +13,16 @@ from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster.types import World
 
+FIELD_MANAGER = "lading-pinned-images"
 NODE_DEGRADED = "PinnedImageSetsDegraded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A node, what it said last, and the sets that it must hold."""
+    """A node, and what it said last."""
 
     node: Node
     said: MachineConfigNode | None
-    sets: tuple[PinnedImageSet, ...]
 
     @property
     def name(self) -> str:
@@ -41,14 +42,16 @@ class Member:
         found = conditions.find(self.said.status.conditions, NODE_DEGRADED)
         return found if found is not None and found.status is Truth.TRUE else None
 
-    def holds(self, image_set: PinnedImageSet) -> bool:
-        """The node says that it holds and pins the very generation that exists now."""
+    @property
+    def held(self) -> dict[str, int]:
+        """The generation of each set that the node says it holds and pins."""
         entries = self.said.status.pinned_image_sets if self.said else ()
-        return any(
-            entry.name == image_set.metadata.name
-            and entry.current_generation == image_set.metadata.generation
-            for entry in entries
-        )
+        return {entry.name: entry.current_generation for entry in entries}
+
+    def holds(self, *image_sets: PinnedImageSet) -> bool:
+        """Whether it holds the very generations that exist now."""
+        held = self.held
+        return all(held.get(one.metadata.name) == one.metadata.generation for one in image_sets)
 
     def error_of(self, image_set: PinnedImageSet) -> str:
         """The node's first error about the set's present generation; empty when there is none.
@@ -70,11 +73,7 @@ class Member:
 def members(world: World) -> tuple[Member, ...]:
     said = {one.metadata.name: one for one in world.machine_config_nodes}
     return tuple(
-        Member(
-            node=node,
-            said=said.get(node.metadata.name),
-            sets=membership.sets_of_node(node, world.pools, world.sets),
-        )
+        Member(node=node, said=said.get(node.metadata.name))
         for node in sorted(world.nodes, key=lambda node: node.metadata.name)
     )
 
@@ -86,17 +85,60 @@ def members_of_pool(pool: MachineConfigPool, world: World) -> tuple[Member, ...]
 
 
 def members_with_set(image_set: PinnedImageSet, world: World) -> tuple[Member, ...]:
+    pools = pools_with_set(image_set, world)
+    return tuple(
+        member
+        for member in members(world)
+        if membership.set_takes_node(image_set, member.node)
+        and any(membership.node_is_in_pool(member.node, pool) for pool in pools)
+    )
+
+
+def holds_everything(member: Member, world: World) -> bool:
+    return member.holds(*membership.sets_of_node(member.node, world.pools, world.sets))
+
+
+def pools_with_set(image_set: PinnedImageSet, world: World) -> tuple[MachineConfigPool, ...]:
     name = image_set.metadata.name
     return tuple(
-        member for member in members(world) if any(one.metadata.name == name for one in member.sets)
+        pool
+        for pool in world.pools
+        if any(reference.name == name for reference in pool.spec.pinned_image_sets)
+    )
+
+
+def pools_that_select(image_set: PinnedImageSet, world: World) -> tuple[MachineConfigPool, ...]:
+    return tuple(pool for pool in world.pools if membership.set_belongs_to_pool(image_set, pool))
+
+
+def is_about_to_be_entered(image_set: PinnedImageSet, world: World) -> bool:
+    return not pools_with_set(image_set, world) and any(
+        image_set.metadata.name in sets_of_pool(pool, world.sets)
+        for pool in pools_that_select(image_set, world)
     )
 
 
 def sets_of_pool(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> tuple[str, ...]:
-    return tuple(
-        sorted(
-            one.metadata.name
-            for one in sets
-            if membership.set_belongs_to_pool(one, pool) and not one.metadata.deletion_timestamp
-        )
-    )
+    """The sets to enter into the pool: all that it selects, as far as it has room.
+
+    What is entered already stays, so that a set too many takes no other set's pins.
+    """
+    selected = {
+        one.metadata.name
+        for one in sets
+        if membership.set_belongs_to_pool(one, pool) and not one.metadata.deletion_timestamp
+    }
+    entered = {reference.name for reference in pool.spec.pinned_image_sets}
+    ours = pool.metadata.applied_names(FIELD_MANAGER, "spec", "pinnedImageSets")
+    room = group.SETS_PER_POOL_MAX - len(entered - selected - ours)
+    first_come = sorted(selected, key=lambda name: (name not in entered, name))
+    return tuple(sorted(first_come[:room]))
+
+
+def another_operator_configures(pool: MachineConfigPool) -> bool:
+    """Only OpenShift's operator renders a configuration; it enters sets and counts nodes itself."""
+    return bool(pool.spec.configuration)
+
+
+def another_operator_describes(said: MachineConfigNode) -> bool:
+    return bool(said.spec.config_version.desired)
