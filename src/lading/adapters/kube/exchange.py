@@ -18,7 +18,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 import lading
-from lading.adapters import proxies
+from lading.adapters import connecting, proxies
 from lading.adapters.kube import errors, retry, tls
 from lading.adapters.kube.connection import Connection
 from lading.adapters.kube.credentials import Credentials, Proof
@@ -160,7 +160,7 @@ def _translated(request: Request, server: str) -> Iterator[None]:
         reason = f"the certificate of the server is not trusted: {error.certificate_error}"
         raise errors.Untrusted(f"{what}: {reason}") from error
     except aiohttp.ClientConnectorError as error:
-        raise retry.NotReached(f"{what}: no connection: {error}") from error
+        raise retry.NotReached(f"{what}: {connecting.reason(error)}") from error
     except TimeoutError as error:
         raise kube.Unavailable(f"{what}: the server did not answer in time") from error
     except (aiohttp.ClientError, OSError) as error:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import aiohttp
 import yarl
 
-from lading.adapters import proxies
+from lading.adapters import connecting, proxies
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.limits import Limits
 from lading.ports import registry
@@ -122,7 +122,8 @@ class Transport:
             message = f"{call.what}: cannot trust {call.url.host}: {reason}; name its authority"
             raise registry.Untrusted(message) from error
         except (aiohttp.ClientConnectionError, OSError) as error:
-            message = f"{call.what}: cannot talk to {call.url.host}: {error}"
+            where = f"{call.url.host}:{call.url.port}"
+            message = f"{call.what}: cannot talk to {where}: {connecting.reason(error)}"
             raise registry.Unavailable(message) from error
         except (aiohttp.ClientError, ValueError) as error:
             message = f"{call.what}: {call.url.host} does not speak HTTP: {error}"
