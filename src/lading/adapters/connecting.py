@@ -1,4 +1,4 @@
-"""Why a connection failed, without what aiohttp adds for programmers (its settings, its objects)."""
+"""Why a connection failed, without what aiohttp adds for programmers."""
 
 import os
 
@@ -10,5 +10,6 @@ def reason(error: aiohttp.ClientError | OSError) -> str:
     if not isinstance(error, aiohttp.ClientConnectorError):
         return str(error)
     cause = error.os_error
-    is_of_the_system = cause.errno is not None and cause.errno > 0  # a name's are below
-    return os.strerror(cause.errno) if is_of_the_system else cause.strerror or str(cause)
+    if cause.errno is not None and cause.errno > 0:  # those of a name that is not known are below
+        return os.strerror(cause.errno)
+    return cause.strerror or str(cause)
