@@ -153,7 +153,16 @@ async def test_the_command_says_that_pods_must_name_the_digest(
     assert await ours(stand.runtime, stand.tag) == set()
 
 
-async def lading(*arguments: str) -> str:
+async def test_the_command_names_what_there_is_when_nothing_is_for_the_host(stand: Stand) -> None:
+    """The runtimes themselves only say that nothing fits."""
+    tag = f"{stand.tag.rpartition('/')[0]}/foreign:1"
+    foreign = sample_images.index([sample_images.image([{}], platform=guest) for guest in GUESTS])
+    await sample_images.push(stand.registry, references.parse(tag), foreign)
+    said = await lading("image", "pull", f"--runtime-endpoint={stand.endpoint}", tag, code=1)
+    assert f"{tag}: no image for linux/amd64: the index offers linux/arm64" in said
+
+
+async def lading(*arguments: str, code: int = 0) -> str:
     """What the command printed, on both streams."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -164,7 +173,7 @@ async def lading(*arguments: str) -> str:
         stderr=asyncio.subprocess.STDOUT,
     )
     output, _ = await process.communicate()
-    assert process.returncode == 0, output.decode()
+    assert process.returncode == code, output.decode()
     return output.decode()
 
 

@@ -30,12 +30,12 @@ Run = Callable[..., Awaitable[Result]]
 
 @pytest.fixture
 def run(stand: Stand, tmp_path: Path) -> Run:
-    return lambda *arguments, gate=True: _run(
-        stand, *arguments, *(("--feature-gates", GATE) if gate else ())
+    return lambda *arguments, gate=True, typed="": _run(
+        stand, *arguments, *(("--feature-gates", GATE) if gate else ()), typed=typed
     )
 
 
-async def _run(stand: Stand, *arguments: str) -> Result:
+async def _run(stand: Stand, *arguments: str, typed: str) -> Result:
     environment = {
         **os.environ,
         "HOME": str(stand.folder),
@@ -45,9 +45,10 @@ async def _run(stand: Stand, *arguments: str) -> Result:
     }
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _PROGRAM, "image", *arguments,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=environment,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE, env=environment,
     )  # fmt: skip
-    output, errors = await process.communicate()
+    output, errors = await process.communicate(typed.encode())
     assert process.returncode is not None
     return Result(code=process.returncode, output=_stable(output), errors=_stable(errors))
 

@@ -5,10 +5,14 @@ import click
 from lading.cli import options, running
 from lading.cli.credential_options import credential_options
 from lading.cli.image import progress
+from lading.cli.image.given_credential import credential_option
 from lading.cli.image.progress import Pulling
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.image.settings import Settings, with_settings
-from lading.ports.registry import Credential, Registry
+from lading.kernel.errors import Malformed
+from lading.ports import cri, platform_image
+from lading.ports.cri import CriError
+from lading.ports.registry import Credential, NoMatchingPlatform, Registry, RegistryError
 from lading.runtime_images import ensure, names
 from lading.runtime_images.ensure import Delivery, Ensured, Node, PullPolicy, Wanted
 from lading.wiring import host
@@ -18,8 +22,7 @@ from lading.wiring.registries import CredentialSettings, open_registries
 
 @click.command(name="pull")
 @click.argument("image")
-@click.option("--creds", envvar="CRICTL_CREDS", metavar="USER[:PASSWORD]",
-              help="Credentials for the registry; else those that this machine has.")  # fmt: skip
+@credential_option
 @options.choice_option(
     "--policy", default=PullPolicy.ALWAYS, choices=PullPolicy, help="When to pull, as in a pod."
 )
@@ -29,19 +32,19 @@ from lading.wiring.registries import CredentialSettings, open_registries
 def command(
     settings: Settings,
     image: str,
-    creds: str | None,
+    given: Credential | None,
     policy: PullPolicy,
     runtime: str | None,
     credentials: CredentialSettings,
 ) -> None:
     """Pull an image. With --runtime, the one that the guests of that runtime class can run."""
-    running.run(_pull(settings, image, creds, policy, runtime, credentials))
+    running.run(_pull(settings, image, given, policy, runtime, credentials))
 
 
 async def _pull(
     settings: Settings,
     image: str,
-    creds: str | None,
+    given: Credential | None,
     policy: PullPolicy,
     runtime_class: str | None,
     credentials: CredentialSettings,
@@ -56,7 +59,7 @@ async def _pull(
             image=image,
             runtime_handler=handler,
             pull_policy=policy,
-            credential=_given(creds) or await registries.credentials.credential(named),
+            credential=given or await registries.credentials.credential(named),
         )
         node = Node(
             runtime=runtime,
@@ -70,21 +73,28 @@ async def _pull(
             registry=_with(registries.client, wanted.credential),
             runtime=runtime,
         )
-        async with progress.shown(pulling):
-            ensured = await ensure.ensure(wanted, node)
+        try:
+            async with progress.shown(pulling):
+                ensured = await ensure.ensure(wanted, node)
+        except cri.NoMatchingPlatform as error:
+            raise await _explained(error, pulling) from error
     click.echo(f"Image is up to date for {ensured.image_id}")
     _explain(ensured, runtime_class or "")
 
 
+async def _explained(error: CriError, pulling: Pulling) -> CriError:
+    """Real runtimes only say that nothing fits; the registry tells what there is instead."""
+    try:
+        await platform_image.find(pulling.registry, pulling.image, pulling.platform)
+    except NoMatchingPlatform as explanation:
+        return cri.NoMatchingPlatform(str(explanation), image=error.image)
+    except (RegistryError, Malformed):
+        pass
+    return error
+
+
 def _with(registry: Registry, credential: Credential | None) -> Registry:
     return registry.with_credential(credential) if credential else registry
-
-
-def _given(creds: str | None) -> Credential | None:
-    if creds is None:
-        return None
-    username, _, password = creds.partition(":")
-    return Credential(username=username, password=password)
 
 
 def _explain(ensured: Ensured, runtime_class: str) -> None:
