@@ -59,7 +59,7 @@ def test_fields_that_stand_twice_are_found(text: bytes, paths: list[str]) -> Non
         ("boolean", ".spec.size", None),
         ("string", '.status.conditions[?(@.type=="Ready")].status', "True"),
         ("string", ".metadata.labels.example\\.com/name", "x"),
-        ("string", ".spec.list[*]", "a b"),
+        ("string", ".spec.list[*]", "a"),
         ("string", ".spec.list", '["a","b"]'),
         ("string", ".spec.absent", None),
         ("date", ".metadata.creationTimestamp", "60m"),

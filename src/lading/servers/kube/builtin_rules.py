@@ -34,6 +34,8 @@ def carried(resource: Resource, old: Document, new: Document) -> Document:
     """A changed object with what only the server may change in its kind."""
     if resource.storage_name == _NAMESPACES:
         return _with_finalizers(old, new)
+    if resource.storage_name == _PODS:
+        return pod_admission.tolerating(new)
     return daemon_sets.carried(old, new) if resource.storage_name == _DAEMON_SETS else new
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from lading.servers.kube import bodies, builtins, duplicates
 from lading.servers.kube.requests import Call, WriteOptions
 from lading.servers.kube.resources import Resource
-from lading.servers.kube.schema import structural
+from lading.servers.kube.schema import nulls, structural
 from lading.servers.kube.schema.causes import Reason
 
 Document = dict[str, Any]
@@ -38,7 +38,9 @@ def known(
     resource, validation = call.resource, options.field_validation
     metadata, unknown_metadata = structural.prune(_METADATA, document["metadata"])
     kept, unknown = structural.prune(resource.schema, document)
-    kept["metadata"] = structural.default(_METADATA, metadata)
+    if not resource.custom:
+        kept = nulls.filled(resource.schema, kept)
+    kept["metadata"] = structural.default(_METADATA, nulls.filled(_METADATA, metadata))
     _refuse_wrong_types(resource, kept)
     unknown = sorted(unknown + [f"metadata.{path}" for path in unknown_metadata])
     texts = [f'unknown field "{path}"' for path in unknown]

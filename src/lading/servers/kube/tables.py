@@ -71,8 +71,8 @@ def _shown(kind: str, found: list[Any], now: datetime) -> Any:
     if not found:
         return None
     match kind, found[0]:
-        case "string", _:
-            return " ".join(_text(each) for each in found)
+        case "string", value:
+            return _text(value)
         case "date", str() as timestamp:
             return ages.age(timestamp, now)
         case "boolean", bool() as value:

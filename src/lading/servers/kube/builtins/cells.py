@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from lading.kernel import selectors
+from lading.kernel.selectors import Operator
 from lading.servers.kube.builtins import ages
 from lading.servers.kube.schema.nodes import Document
 
@@ -83,11 +83,20 @@ def label_selector(found: Any) -> str:
     if not isinstance(found, dict):
         return NONE
     texts = [f"{key}={value}" for key, value in sorted((found.get("matchLabels") or {}).items())]
-    for each in found.get("matchExpressions") or ():
-        values = frozenset(each.get("values") or ())
-        operator = selectors.Operator(each["operator"])
-        texts.append(str(selectors.Requirement(each["key"], operator, values)))
+    texts += [_expression(each) for each in found.get("matchExpressions") or ()]
     return ",".join(texts) or NONE
+
+
+def _expression(expression: Document) -> str:
+    """Only `matchLabels` are shown with `=`: a set of one value stays a set."""
+    key, values = expression["key"], ",".join(sorted(expression.get("values") or ()))
+    match expression["operator"]:
+        case Operator.EXISTS:
+            return str(key)
+        case Operator.DOES_NOT_EXIST:
+            return f"!{key}"
+        case operator:
+            return f"{key} {operator.lower()} ({values})"
 
 
 def node_selector(document: Document) -> str:

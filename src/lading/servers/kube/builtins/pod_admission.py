@@ -1,4 +1,4 @@
-"""What admission gives to a new pod: an account, a priority, tolerations, and its class of service.
+"""What admission gives to a pod: an account, a priority, tolerations, and its class of service.
 
 It comes after validation, and nobody owns these fields, since nobody sent them.
 """
@@ -17,11 +17,16 @@ _COMPUTE = ("cpu", "memory")
 def admitted(pod: Document) -> Document:
     spec = pod["spec"]
     account = spec.get("serviceAccountName") or "default"
-    given = [*(spec.get("tolerations") or ()), *_missing_tolerations(spec)]
     accounts = {"serviceAccountName": account, "serviceAccount": account}
     status = {**(pod.get("status") or {}), "qosClass": service_class(spec)}
-    spec = {**_PRIORITY, **spec, **accounts, "tolerations": given}
-    return {**pod, "spec": spec, "status": status}
+    return tolerating({**pod, "spec": {**_PRIORITY, **spec, **accounts}, "status": status})
+
+
+def tolerating(pod: Document) -> Document:
+    """The pod with what every pod tolerates; whoever takes that off gets it back."""
+    spec = pod.get("spec") or {}
+    given = [*(spec.get("tolerations") or ()), *_missing_tolerations(spec)]
+    return {**pod, "spec": {**spec, "tolerations": given}}
 
 
 def _missing_tolerations(spec: Document) -> Iterator[Document]:

@@ -24,6 +24,10 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _CONTAINERS = ("initContainers", "containers")
 _FILE_MODE = 0o644
 _WITH_FILE_MODE = ("configMap", "secret", "projected", "downwardAPI")
+_HTTP_GET: Document = {"path": "/", "scheme": "HTTP"}
+_FIELD: Document = {"apiVersion": "v1"}
+_RESOURCE: Document = {"divisor": "0"}
+_TOKEN: Document = {"expirationSeconds": 3600}
 
 
 def filled(spec: Document) -> Document:
@@ -34,6 +38,8 @@ def filled(spec: Document) -> Document:
             whole[key] = [_container(each) for each in spec[key]]
     if isinstance(spec.get("volumes"), list):
         whole["volumes"] = [_volume(each) for each in spec["volumes"]]
+    if spec.get("serviceAccountName"):
+        whole["serviceAccount"] = spec["serviceAccountName"]
     return whole
 
 
@@ -65,6 +71,8 @@ def _container(container: Any) -> Any:
     for key in _PROBES:
         if isinstance(whole.get(key), dict):
             whole[key] = _probe(whole[key])
+    if isinstance(whole.get("lifecycle"), dict):
+        whole["lifecycle"] = {key: _handler(each) for key, each in whole["lifecycle"].items()}
     if isinstance(whole.get("env"), list):
         whole["env"] = [_variable(each) for each in whole["env"]]
     return whole
@@ -79,18 +87,29 @@ def _pull_policy(image: str) -> str:
 
 
 def _probe(probe: Document) -> Document:
-    whole = {**_PROBE, **probe}
-    if isinstance(whole.get("httpGet"), dict):
-        whole["httpGet"] = {"path": "/", "scheme": "HTTP", **whole["httpGet"]}
-    return whole
+    return {**_PROBE, **_with(_handler(probe), "grpc", {"service": ""})}
+
+
+def _handler(handler: Any) -> Any:
+    return _with(handler, "httpGet", _HTTP_GET)
 
 
 def _variable(variable: Any) -> Any:
-    source = variable.get("valueFrom") if isinstance(variable, dict) else None
-    if not isinstance(source, dict) or not isinstance(source.get("fieldRef"), dict):
+    if not isinstance(variable, dict) or "valueFrom" not in variable:
         return variable
-    reference = {"apiVersion": "v1", **source["fieldRef"]}
-    return {**variable, "valueFrom": {**source, "fieldRef": reference}}
+    return {**variable, "valueFrom": _referring(variable["valueFrom"])}
+
+
+def _referring(source: Any) -> Any:
+    """What names a field of the pod, or a resource of a container."""
+    return _with(_with(source, "fieldRef", _FIELD), "resourceFieldRef", _RESOURCE)
+
+
+def _with(given: Any, key: str, defaults: Document) -> Any:
+    """The object with the defaults of one of its fields, where it has that field."""
+    if not isinstance(given, dict) or not isinstance(given.get(key), dict):
+        return given
+    return {**given, key: {**defaults, **given[key]}}
 
 
 def _volume(volume: Any) -> Any:
@@ -98,10 +117,25 @@ def _volume(volume: Any) -> Any:
         return volume
     if volume.keys() <= {"name"}:
         return {**volume, "emptyDir": {}}
-    whole = dict(volume)
+    whole = _with(volume, "hostPath", {"type": ""})
     for kind in _WITH_FILE_MODE:
-        if isinstance(whole.get(kind), dict):
-            whole[kind] = {"defaultMode": _FILE_MODE, **whole[kind]}
-    if isinstance(whole.get("hostPath"), dict):
-        whole["hostPath"] = {"type": "", **whole["hostPath"]}
+        whole = _with(whole, kind, {"defaultMode": _FILE_MODE})
+    whole = _with_items(whole, "downwardAPI")
+    if isinstance(whole.get("projected"), dict):
+        whole["projected"] = _projected(whole["projected"])
     return whole
+
+
+def _projected(projected: Document) -> Document:
+    if not isinstance(projected.get("sources"), list):
+        return projected
+    sources = [_with(each, "serviceAccountToken", _TOKEN) for each in projected["sources"]]
+    return {**projected, "sources": [_with_items(each, "downwardAPI") for each in sources]}
+
+
+def _with_items(source: Any, key: str) -> Any:
+    """Files that are made of what the pod says of itself."""
+    files = source.get(key) if isinstance(source, dict) else None
+    if not isinstance(files, dict) or not isinstance(files.get("items"), list):
+        return source
+    return {**source, key: {**files, "items": [_referring(each) for each in files["items"]]}}

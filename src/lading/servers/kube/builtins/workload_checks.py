@@ -11,13 +11,15 @@ from lading.servers.kube.schema import causes, names
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document
 
-_CHANGEABLE_IN_POD = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
+_CHANGEABLE_IN_POD = ("activeDeadlineSeconds", "tolerations")
+_CONTAINERS = ("containers", "initContainers")
 _POD_IS_FIXED = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
     "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
     "to 1 if it was previously negative)"
 )
+_TOLERATIONS_STAY = "existing toleration can not be modified except its tolerationSeconds"
 _CRON_FIELDS = 5
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
@@ -25,18 +27,40 @@ _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 def pod(document: Document, old: Document | None) -> Iterator[Cause]:
     spec = document.get("spec") or {}
     yield from _pod_spec(spec, "spec")
-    is_bound_now = old is not None and not (old.get("spec") or {}).get("nodeName")
-    if old is not None and _fixed_part(spec, is_bound_now) != _fixed_part(
-        old.get("spec") or {}, is_bound_now
-    ):
+    if old is not None:
+        yield from _changes_of_pod(spec, old.get("spec") or {})
+
+
+def _changes_of_pod(spec: Document, old: Document) -> Iterator[Cause]:
+    resized = [key for key in _CONTAINERS if len(spec.get(key) or ()) != len(old.get(key) or ())]
+    for key in resized:
+        yield causes.forbidden(f"spec.{key}", "pod updates may not add or remove containers")
+    if resized:
+        return
+    kept = [_without_time(each) for each in spec.get("tolerations") or ()]
+    if any(_without_time(each) not in kept for each in old.get("tolerations") or ()):
+        yield causes.forbidden("spec.tolerations", _TOLERATIONS_STAY)
+    ignored = _changeable(old)
+    if _fixed_part(spec, ignored) != _fixed_part(old, ignored):
         yield causes.forbidden("spec", _POD_IS_FIXED)
 
 
-def _fixed_part(spec: Document, is_bound_now: bool) -> Document:
-    """What of a pod's spec never changes; the node is set once, through its binding."""
-    ignored = (*_CHANGEABLE_IN_POD, *(("nodeName",) if is_bound_now else ()))
+def _changeable(old: Document) -> tuple[str, ...]:
+    """The node is set once, through its binding; a negative time to end is mended once."""
+    is_negative = (old.get("terminationGracePeriodSeconds") or 0) < 0
+    mended = ("terminationGracePeriodSeconds",) if is_negative else ()
+    bound = () if old.get("nodeName") else ("nodeName",)
+    return (*_CHANGEABLE_IN_POD, *mended, *bound)
+
+
+def _without_time(toleration: Document) -> Document:
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+
+
+def _fixed_part(spec: Document, ignored: tuple[str, ...]) -> Document:
+    """What of a pod's spec never changes."""
     fixed = {key: value for key, value in spec.items() if key not in ignored}
-    for key in ("containers", "initContainers"):
+    for key in _CONTAINERS:
         fixed[key] = [
             {name: value for name, value in each.items() if name != "image"}
             for each in spec.get(key) or ()

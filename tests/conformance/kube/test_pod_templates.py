@@ -1,0 +1,104 @@
+"""What people write into the pods of their manifests: sources of values, handlers, volumes."""
+
+import pytest
+
+from lading.ports import kube
+from tests.conformance.kube.api import CONFIG_MAPS, DAEMON_SETS, PODS, Api, Document, config_map
+from tests.conformance.kube.test_patches import daemon_set
+
+FROM_FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
+FROM_LIMIT = {"resourceFieldRef": {"resource": "limits.cpu", "containerName": "c"}}
+FIELD_FILLED = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+LIMIT_FILLED = {"resourceFieldRef": {**FROM_LIMIT["resourceFieldRef"], "divisor": "0"}}
+
+
+async def filled(api: Api, namespace: str, **spec: object) -> Document:
+    """The spec of a pod template after it was stored."""
+    body = daemon_set()
+    body["spec"]["template"]["spec"] |= spec
+    created = await api.client.create(DAEMON_SETS, body, namespace=namespace)
+    found: Document = created["spec"]["template"]["spec"]
+    return found
+
+
+async def test_values_of_the_environment_are_completed(api: Api, namespace: str) -> None:
+    env = [{"name": "A", "valueFrom": FROM_FIELD}, {"name": "B", "valueFrom": FROM_LIMIT}]
+    container = {"name": "c", "image": "i", "env": env}
+    found = await filled(api, namespace, containers=[container])
+    sources = [each["valueFrom"] for each in found["containers"][0]["env"]]
+    assert sources == [FIELD_FILLED, LIMIT_FILLED]
+
+
+async def test_handlers_are_completed(api: Api, namespace: str) -> None:
+    container = {
+        "name": "c",
+        "image": "i",
+        "lifecycle": {"postStart": {"httpGet": {"port": 80}}},
+        "livenessProbe": {"grpc": {"port": 80}},
+    }
+    found = await filled(api, namespace, containers=[container])
+    completed = found["containers"][0]
+    handler = {"path": "/", "port": 80, "scheme": "HTTP"}
+    assert completed["lifecycle"] == {"postStart": {"httpGet": handler}}
+    assert completed["livenessProbe"]["grpc"] == {"port": 80, "service": ""}
+
+
+async def test_files_about_the_pod_are_completed(api: Api, namespace: str) -> None:
+    items = [{"path": "name", **FROM_FIELD}, {"path": "cpu", **FROM_LIMIT}]
+    token = {"serviceAccountToken": {"path": "token"}}
+    volumes = [
+        {"name": "plain", "downwardAPI": {"items": items}},
+        {"name": "mixed", "projected": {"sources": [token, {"downwardAPI": {"items": items}}]}},
+    ]
+    plain, mixed = (await filled(api, namespace, volumes=volumes))["volumes"]
+    completed = [{"path": "name", **FIELD_FILLED}, {"path": "cpu", **LIMIT_FILLED}]
+    assert plain["downwardAPI"]["items"] == completed
+    first, second = mixed["projected"]["sources"]
+    assert first["serviceAccountToken"] == {"path": "token", "expirationSeconds": 3600}
+    assert second["downwardAPI"]["items"] == completed
+
+
+async def test_an_account_is_known_by_its_old_name_too(api: Api, namespace: str) -> None:
+    found = await filled(api, namespace, serviceAccountName="robot")
+    assert found["serviceAccount"] == "robot"
+
+
+async def test_a_null_in_a_map_or_a_list_is_an_empty_value(api: Api, namespace: str) -> None:
+    body = {**config_map(), "data": {"a": None}}
+    body["metadata"] = {"name": "one", "labels": {"app": None}, "annotations": None}
+    created = await api.client.create(CONFIG_MAPS, body, namespace=namespace)
+    assert created["data"] == {"a": ""}
+    assert created["metadata"]["labels"] == {"app": ""}
+    assert "annotations" not in created["metadata"]
+    container = {"name": "c", "image": "i", "args": [None, "b"]}
+    found = await filled(api, namespace, containers=[container])
+    assert found["containers"][0]["args"] == ["", "b"]
+
+
+async def running(api: Api, namespace: str) -> Document:
+    spec = {"containers": [{"name": "c", "image": "i"}], "tolerations": [{"key": "mine"}]}
+    body = {"metadata": {"name": "p"}, "spec": spec}
+    return await api.client.create(PODS, body, namespace=namespace)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"terminationGracePeriodSeconds": 1}, "pod updates may not change fields other than"),
+        ({"containers": []}, "pod updates may not add or remove containers"),
+        ({"tolerations": []}, "existing toleration can not be modified"),
+    ],
+)
+async def test_a_pod_that_runs_stays_as_it_is(
+    api: Api, namespace: str, change: Document, message: str
+) -> None:
+    await running(api, namespace)
+    with pytest.raises(kube.Invalid, match=message):
+        await api.client.patch(PODS, "p", {"spec": change}, namespace=namespace)
+
+
+async def test_what_every_pod_tolerates_comes_back(api: Api, namespace: str) -> None:
+    created = await running(api, namespace)
+    change = {"spec": {"tolerations": created["spec"]["tolerations"][:1]}}
+    patched = await api.client.patch(PODS, "p", change, namespace=namespace)
+    assert patched["spec"]["tolerations"] == created["spec"]["tolerations"]
