@@ -7,6 +7,7 @@ standard input cannot. No error shows what was given.
 import base64
 import binascii
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +46,7 @@ def _given(creds: str | None, auth: str | None) -> Credential | None:
     if auth is not None:
         return _credential(_decoded(auth), option="--auth")
     if creds == STANDARD_INPUT:
-        creds = click.get_text_stream("stdin").readline().rstrip("\r\n")
+        creds = sys.stdin.readline().rstrip("\r\n")
     return None if creds is None else _credential(creds, option="--creds")
 
 
