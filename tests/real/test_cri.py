@@ -1,6 +1,5 @@
-"""The CRI suite on real runtimes, and the tools of real runtimes on the embedded service."""
+"""The CRI suite on real runtimes, and critest on the embedded service."""
 
-import asyncio
 import contextlib
 import pathlib
 from collections.abc import AsyncIterator
@@ -18,14 +17,16 @@ from lading.servers.registry import server as registry_server
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
 from tests.conformance.cri import targets
-from tests.real import suites
+from tests.real import programs, suites
 from tests.real.bed import registry, runtime
 from tests.real.setup import binaries
 
 SUITE_SECONDS_MAX = 240
 CRITEST_SECONDS_MAX = 120
+# Not "Image Identifier Consistency": it runs containers, which the service does not.
 CRITEST_FOCUS = "Image Manager|Image Consistency"
-# Its name holds the digest of bytes that only the network has; our own suite pulls by digest.
+# Its name holds the digest of bytes that only the network has, and --test-images-file cannot change
+# it. Our own suite asks for the same: test_an_image_pulled_by_digest_has_no_tag.
 CRITEST_SKIP = "public image with digest should be pulled and removed"
 CRITEST_SPECS = 12
 
@@ -64,7 +65,7 @@ def test_the_suite_passes_but_for_the_known_differences(
 @pytest.mark.timeout(CRITEST_SECONDS_MAX)
 async def test_critest_is_satisfied_with_the_embedded_service(tmp_path: pathlib.Path) -> None:
     async with embedded_service(tmp_path) as endpoint:
-        said = await run(
+        said = await programs.run(
             binaries.built("cri-tools", "critest"),
             f"--runtime-endpoint={endpoint}",
             f"--ginkgo.focus={CRITEST_FOCUS}",
@@ -72,36 +73,6 @@ async def test_critest_is_satisfied_with_the_embedded_service(tmp_path: pathlib.
             "--ginkgo.no-color",
         )
     assert f"{CRITEST_SPECS} Passed | 0 Failed" in said
-
-
-@pytest.mark.components("cri-tools")
-async def test_crictl_works_unmodified_with_the_embedded_service(tmp_path: pathlib.Path) -> None:
-    name = f"{STAGING}/test-image-tag:test"
-    async with embedded_service(tmp_path) as endpoint:
-
-        async def crictl(*arguments: str) -> str:
-            program = binaries.built("cri-tools", "crictl")
-            return await run(program, "--config=/dev/null", f"-r={endpoint}", *arguments)
-
-        assert "Image is up to date for sha256:" in await crictl("pull", name)
-        assert f"{STAGING}/test-image-tag" in await crictl("images", "--digests")
-        assert '"imageSpec"' in await crictl("inspecti", name)
-        assert '"usedBytes"' in await crictl("imagefsinfo")
-        assert "RuntimeReady" in await crictl("info")
-        assert "RuntimeName:  lading" in await crictl("version")
-        assert f"Deleted: {name}" in await crictl("rmi", name)
-        assert name not in await crictl("images")
-        assert "CONTAINER" in await crictl("ps", "--all")
-
-
-async def run(*command: str | pathlib.Path) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    output, _ = await process.communicate()
-    said = output.decode(errors="replace")
-    assert process.returncode == 0, f"{command[0]}: {said}"
-    return said
 
 
 @contextlib.asynccontextmanager
