@@ -114,6 +114,12 @@ async def test_the_first_set_is_pinned_and_its_registry_is_found_again(tmp_path:
         assert again == "pinnedimageset/first unchanged\n"
 
 
+async def test_nobody_else_can_look_into_its_data(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with up(data):
+        assert data.stat().st_mode & 0o777 == 0o700
+
+
 async def test_a_registry_whose_port_was_taken_moves(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -59,7 +59,7 @@ async def serve(
 
 
 def _token(path: Path) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         _write_private(path, secrets.token_urlsafe(TOKEN_BYTES))
     return path.read_text(encoding="utf-8")

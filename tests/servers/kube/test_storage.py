@@ -188,3 +188,17 @@ def test_a_killed_process_loses_no_acknowledged_write(tmp_path: pathlib.Path) ->
     }
     storage.close()
     assert set(acknowledged) <= found
+
+
+def test_nobody_else_may_read_the_file(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "api.sqlite"
+    sqlite.open(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "api.sqlite"
+    path.write_text("something else " * 100)
+    with pytest.raises(sqlite.Unusable, match="not a database; choose another path"):
+        sqlite.open(path)
+    assert path.read_text() == "something else " * 100

@@ -37,6 +37,13 @@ class Locked(Exception):
         super().__init__(f"{path} is in use by another process; stop it or choose another path")
 
 
+class Unusable(Exception):
+    """The file cannot be opened, or is no database of ours."""
+
+    def __init__(self, path: pathlib.Path, reason: object) -> None:
+        super().__init__(f"{path}: {reason}; choose another path, or remove it to begin anew")
+
+
 class SqliteStorage(MemoryStorage):
     """The index in memory, with every change written to the table first."""
 
@@ -85,15 +92,16 @@ class SqliteStorage(MemoryStorage):
 
 def open(path: pathlib.Path) -> SqliteStorage:  # noqa: A001 - read as sqlite.open
     """Opens the file, or makes it; only one process may have it open."""
+    path.touch(mode=0o600)  # it holds Secrets: readable by nobody else, from the first moment on
     connection = sqlite3.connect(path, timeout=0)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(_TABLES)
-    except sqlite3.OperationalError as error:
+    except sqlite3.DatabaseError as error:
         connection.close()
         if "locked" in str(error):
             raise Locked(path) from error
-        raise
+        raise Unusable(path, error) from error
     return SqliteStorage(connection)
