@@ -1,7 +1,8 @@
 """Lading installed on a real API server from `deploy/`, with its processes beside the pods.
 
-No container image is built here, so the pods of the manifests never run. The processes take their
-place: each has a token of its ServiceAccount, with the rights of `deploy/` and no others.
+The pods of the manifests never run here; test_pods.py is where they do. Processes, which a test can
+kill and start with other options, take their place: each has a token of its ServiceAccount, with
+the rights of `deploy/` and no others.
 """
 
 import json

@@ -1,7 +1,6 @@
 """The cluster under test on real components: real API server, real runtime, real registry."""
 
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -41,7 +40,7 @@ async def on_cluster(bed: cluster.Cluster, folder: Path) -> AsyncIterator[Cluste
             front,
             private,
             node_name=bed.node_name,
-            kubelet_port=_kubelet_port(bed),
+            kubelet_port=bed.kubelet_port,
         ) as opened,
     ):
         yield opened
@@ -148,9 +147,3 @@ async def _node(
             ),
             cleanup=("agent", *place, "--cleanup"),
         )
-
-
-def _kubelet_port(bed: cluster.Cluster) -> int:
-    config = json.loads((bed.runtime.sandbox_folder / "kubelet" / "config.json").read_text())
-    port: int = config["port"]
-    return port

@@ -12,7 +12,10 @@ from tests.real.bed import layout
 
 SUBNETS = tuple(f"198.{second}.{third}" for second in (18, 19) for third in range(256))
 """198.18.0.0/15 is set aside for tests of network devices, so no real network has it."""
+ALL = "0/24"
 PODS = "0/25"
+GATEWAY = "1"
+"""The host's end of every pod's device: the first address of all pods."""
 SERVICES = "128/26"
 API_SERVER = "129"
 """The API server's own service always has the first address of all services."""

@@ -31,6 +31,10 @@ class Cluster:
     def kubeconfig(self) -> pathlib.Path:
         return self.api_server.kubeconfig_path
 
+    @property
+    def kubelet_port(self) -> int:
+        return kubelet.port(self.runtime.sandbox_folder)
+
 
 @contextlib.contextmanager
 def cluster(

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.real.setup import binaries
 
-LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
+LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -53,13 +53,21 @@ def image(
     command: Sequence[str] = (),
 ) -> Image:
     """An image of one layer with these files, all executable, and symbolic links."""
-    archive = _tar(files, links or {})
-    layer = gzip.compress(archive, mtime=0)
+    settings = {"Cmd": list(command), "Env": ["PATH=/bin"]}
+    return of_archive(_tar(files, links or {}), settings=settings)
+
+
+def of_archive(
+    archive: bytes, *, settings: Mapping[str, object], is_compressed: bool = True
+) -> Image:
+    """An image of one layer; the settings are those of a container, such as Cmd and Env."""
+    layer = gzip.compress(archive, mtime=0) if is_compressed else archive
+    layer_type = f"{LAYER_TYPE}+gzip" if is_compressed else LAYER_TYPE
     config = _json(
         {
             "architecture": ARCHITECTURES[platform.machine()],
             "os": "linux",
-            "config": {"Cmd": list(command), "Env": ["PATH=/bin"]},
+            "config": settings,
             "rootfs": {"type": "layers", "diff_ids": [digest_of(archive)]},
         }
     )
@@ -68,7 +76,7 @@ def image(
             "schemaVersion": 2,
             "mediaType": MANIFEST_TYPE,
             "config": _descriptor(CONFIG_TYPE, config),
-            "layers": [_descriptor(LAYER_TYPE, layer)],
+            "layers": [_descriptor(layer_type, layer)],
         }
     )
     return Image(blobs=(config, layer), manifest=manifest)

@@ -8,6 +8,9 @@ from typing import Any
 from tests.real.bed import addresses, api_server, cgroups, processes, runtime, sandbox
 from tests.real.setup import binaries
 
+FOLDER_NAME = "kubelet"
+CONFIG_NAME = "config.json"
+
 
 def identity(node_name: str) -> api_server.Identity:
     return api_server.Identity(user=f"system:node:{node_name}", group="system:nodes")
@@ -23,8 +26,8 @@ def start(
     settings: Mapping[str, Any],
 ) -> processes.Process:
     """The settings are fields of KubeletConfiguration, over those of the bed."""
-    folder = place.make_folder("kubelet")
-    config_file = folder / "config.json"
+    folder = place.make_folder(FOLDER_NAME)
+    config_file = folder / CONFIG_NAME
     config = _config(place, container_runtime, folder) | dict(settings)
     config_file.write_text(json.dumps(config))
     kubeconfig = server.write_kubeconfig(folder / "kubeconfig", token)
@@ -41,6 +44,13 @@ def start(
             f"--node-ip={addresses.add(place.folder, addresses.NODE)}",
         ],
     )
+
+
+def port(sandbox_folder: pathlib.Path) -> int:
+    """Where the kubelet of a sandbox is asked, on loopback."""
+    config = json.loads((sandbox_folder / FOLDER_NAME / CONFIG_NAME).read_text())
+    number: int = config["port"]
+    return number
 
 
 def _config(

@@ -14,9 +14,12 @@ def plugin_folder() -> pathlib.Path:
 def configure(place: sandbox.Sandbox) -> pathlib.Path:
     """The folder with the network's description, as runtimes read it."""
     folder = place.make_folder("cni")
+    subnet = addresses.subnet(place.folder)
     address_management = {
         "type": "host-local",
-        "subnet": f"{addresses.subnet(place.folder)}.{addresses.PODS}",
+        "subnet": f"{subnet}.{addresses.PODS}",
+        # To the addresses of the sandbox, and no further.
+        "routes": [{"dst": f"{subnet}.{addresses.ALL}", "gw": f"{subnet}.{addresses.GATEWAY}"}],
         "dataDir": str(folder / "addresses"),
     }
     description = {

@@ -33,7 +33,7 @@ OPEN: list["Sandbox"] = []
 class Sandbox:
     folder: pathlib.Path
     init_pid: int
-    started: list[processes.Process] = dataclasses.field(default_factory=list)
+    started: list[processes.Process]
 
     def start(
         self, name: str, command: Sequence[str | os.PathLike[str]], **variables: str
@@ -42,7 +42,7 @@ class Sandbox:
         log = self.folder / f"{name}.log"
         with log.open("ab") as output:
             wrapper = subprocess.Popen(
-                ["nsenter", f"--target={self.init_pid}", "--mount", "--pid", "--", *command],
+                [*self._entering, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -53,6 +53,18 @@ class Sandbox:
         )
         self.started.append(process)
         return process
+
+    def run(self, *command: str | os.PathLike[str]) -> str:
+        """What a program printed that ends by itself; an error with its message when it failed."""
+        answer = subprocess.run(
+            [*self._entering, *command], capture_output=True, text=True, check=False
+        )
+        assert answer.returncode == 0, f"{command}: {answer.stderr}"
+        return answer.stdout
+
+    @property
+    def _entering(self) -> tuple[str, ...]:
+        return ("nsenter", f"--target={self.init_pid}", "--mount", "--pid", "--")
 
     @property
     def host_root(self) -> pathlib.Path:
@@ -78,11 +90,6 @@ class Sandbox:
         path.mkdir(parents=True)
         return path
 
-    def stop(self) -> None:
-        for process in reversed(self.started):
-            process.stop()
-        self.started.clear()
-
 
 @contextlib.contextmanager
 def sandbox() -> Iterator[Sandbox]:
@@ -97,14 +104,14 @@ def sandbox() -> Iterator[Sandbox]:
     with (folder / layout.LOCK_NAME).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            with _namespaces(folder) as init_pid:
-                opened = Sandbox(folder=folder, init_pid=init_pid)
+            # Nobody is asked to end: all that could be saved is thrown away with the folder.
+            with _reaped() as started, _namespaces(folder) as init_pid:
+                opened = Sandbox(folder=folder, init_pid=init_pid, started=started)
                 OPEN.append(opened)
                 try:
                     yield opened
                 finally:
                     OPEN.remove(opened)
-                    opened.stop()
         finally:
             leftovers.remove(folder)
 
@@ -112,6 +119,17 @@ def sandbox() -> Iterator[Sandbox]:
 @functools.cache
 def _remove_leftovers_once() -> None:
     leftovers.remove_dead()
+
+
+@contextlib.contextmanager
+def _reaped() -> Iterator[list[processes.Process]]:
+    """The programs of a sandbox, which end when its namespaces do."""
+    started: list[processes.Process] = []
+    try:
+        yield started
+    finally:
+        for process in started:
+            process.wrapper.wait(processes.STOP_SECONDS_MAX)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,58 @@
+"""A kustomization of one's own over `deploy/`, as docs/install.md shows it.
+
+Beside the image it changes only ports: other clusters of this machine have the usual ones, and the
+agent shares the network of its host.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.deploy.manifests import DEPLOY, KUSTOMIZATION
+from tests.real.bed import images, product_image
+from tests.real.bed.registry import Registry
+
+INSTALL = DEPLOY.parent / "docs" / "install.md"
+EXAMPLE = re.compile(
+    r"^```yaml\n(# my-cluster/kustomization.yaml\n.*?)^```$", re.DOTALL | re.MULTILINE
+)
+PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+AGENT = "/spec/template/spec/containers/0"
+
+
+def write(folder: Path, registry: Registry, *, kubelet_port: int, metrics_port: int) -> None:
+    """Pushes the image and names it; the rest is as in the documentation."""
+    repository, tag = _push(registry).rsplit(":", maxsplit=1)
+    overlay = _documented()
+    overlay["resources"] = [os.path.relpath(DEPLOY, folder)]
+    overlay["images"] = [{**overlay["images"][0], "newName": repository, "newTag": tag}]
+    operations = [
+        *(_added(f"--kubelet-port={kubelet_port}"), _added(f"--metrics-port={metrics_port}")),
+        *(_replaced(f"{AGENT}/{probe}/httpGet/port", metrics_port) for probe in PROBES),
+    ]
+    overlay["patches"] = [{"target": {"kind": "DaemonSet"}, "patch": yaml.safe_dump(operations)}]
+    (folder / KUSTOMIZATION).write_text(yaml.safe_dump(overlay))
+
+
+def _push(registry: Registry) -> str:
+    return images.push(
+        product_image.build(), host=registry.host, repository="team/lading", tag="mine"
+    )
+
+
+def _documented() -> dict[str, Any]:
+    example = EXAMPLE.search(INSTALL.read_text(encoding="utf-8"))
+    assert example, f"{INSTALL} shows no kustomization of one's own"
+    overlay: dict[str, Any] = yaml.safe_load(example[1])
+    return overlay
+
+
+def _added(argument: str) -> dict[str, str]:
+    return {"op": "add", "path": f"{AGENT}/args/-", "value": argument}
+
+
+def _replaced(path: str, value: int) -> dict[str, str | int]:
+    return {"op": "replace", "path": path, "value": value}

@@ -1,0 +1,82 @@
+"""Lading installed with its own pods: what a test may do to the cluster, and what it may ask."""
+
+import json
+import os
+import sys
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.deploy.manifests import NAMESPACE
+from tests.real.bed import cluster, images, sandbox
+
+WITHIN = "--timeout=90s"
+IN_NAMESPACE = f"--namespace={NAMESPACE}"
+WORKER = {"machineconfiguration.openshift.io/role": "worker"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pods:
+    bed: cluster.Cluster
+    overlay: Path
+    """The kustomization that was applied."""
+    metrics_port: int
+    """Of the agent, on loopback."""
+
+    @property
+    def place(self) -> sandbox.Sandbox:
+        """The node itself."""
+        folder = self.bed.runtime.sandbox_folder
+        (found,) = (each for each in sandbox.OPEN if each.folder == folder)
+        return found
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        return self.bed.api_server.kubectl(*arguments, stdin=stdin)
+
+    def objects(self, *what: str) -> list[Any]:
+        items: list[Any] = json.loads(self.kubectl("get", *what, "--output=json"))["items"]
+        return items
+
+    def install(self) -> None:
+        """Returns when every pod has said that it is ready."""
+        self.kubectl("apply", "--server-side", "-k", str(self.overlay))
+        for what in ("deployment/lading-controller", "daemonset/lading-agent"):
+            self.kubectl("rollout", "status", what, IN_NAMESPACE, WITHIN)
+
+    def pin(self, name: str) -> str:
+        """A set of one new image, which says that its node has it; the image."""
+        image = images.busybox(extra_files={"content": os.urandom(64)})
+        host = self.bed.registry.host
+        images.push(image, host=host, repository=name, tag="1")
+        reference = f"{host}/{name}@{image.digest}"
+        body = {
+            "apiVersion": "machineconfiguration.openshift.io/v1",
+            "kind": "PinnedImageSet",
+            "metadata": {"name": name, "labels": WORKER},
+            "spec": {"pinnedImages": [{"name": reference}]},
+        }
+        self.kubectl("create", "-f", "-", stdin=json.dumps(body))
+        self.kubectl("wait", "--for=condition=Ready", f"pinnedimageset/{name}", WITHIN)
+        return reference
+
+    def is_pinned(self, image: str) -> bool:
+        """What the runtime itself says."""
+        known = self.bed.runtime.crictl_json("images")["images"]
+        return any(image in one["repoDigests"] for one in known if one["pinned"])
+
+    def leader(self) -> str:
+        """The pod that holds the lease."""
+        holder = "--output=jsonpath={.spec.holderIdentity}"
+        return self.kubectl("get", "lease/lading-controller", IN_NAMESPACE, holder).split("_")[0]
+
+    def progress(self) -> Any:
+        url = f"http://127.0.0.1:{self.metrics_port}/pinned-images"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return json.load(answer)
+
+    def inside(self, component: str, program: str) -> str:
+        """What a Python program prints in a container of this component."""
+        engine = self.bed.runtime
+        container = engine.crictl("ps", "--quiet", f"--name={component}").split()[0]
+        return engine.crictl("exec", "--sync", container, sys.executable, "-c", program)

@@ -1,0 +1,123 @@
+"""The pods of `deploy/`, as pods: installed, seen at work and removed as docs/install.md says."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.real import own_overlay
+from tests.real.bed import cluster, sandbox, waiting
+from tests.real.pods_under_test import IN_NAMESPACE, Pods
+from tests.real.setup import binaries
+
+IMAGE_GC_PERCENT = 83
+"""Not the kubelet's default, so that whoever knows it has asked the kubelet."""
+STATUS = "print(open('/proc/1/status').read())"
+WRITING = """
+import errno, json
+def outcome(path):
+    try:
+        open(path, "x").close()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "written"
+print(json.dumps({path: outcome(path) for path in PATHS}))
+"""
+
+pytestmark = [pytest.mark.components("kube", "containerd"), pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[cluster.Cluster]:
+    settings = {"imageGCHighThresholdPercent": IMAGE_GC_PERCENT}
+    with cluster.cluster(kubelet_settings=settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def prepared(bed: cluster.Cluster, tmp_path_factory: pytest.TempPathFactory) -> Pods:
+    overlay, metrics_port = tmp_path_factory.mktemp("overlay"), sandbox.free_port()
+    own_overlay.write(
+        overlay, bed.registry, kubelet_port=bed.kubelet_port, metrics_port=metrics_port
+    )
+    return Pods(bed=bed, overlay=overlay, metrics_port=metrics_port)
+
+
+@pytest.fixture
+def pods(prepared: Pods) -> Pods:
+    """Installed and ready, whatever the test before took away."""
+    prepared.install()
+    return prepared
+
+
+def test_a_set_is_pinned_by_the_agents_pod_and_everybody_says_so(pods: Pods) -> None:
+    image = pods.pin("everybody")
+    assert pods.is_pinned(image)
+    (node,) = pods.objects("machineconfignodes")
+    entry = {"name": "everybody", "currentGeneration": 1, "desiredGeneration": 1}
+    assert entry in node["status"]["pinnedImageSets"]
+    conditions = {one["type"]: one["status"] for one in node["status"]["conditions"]}
+    assert conditions["PinnedImageSetsDegraded"] == "False"
+    assert conditions["PinnedImageSetsProgressing"] == "False"
+
+
+def test_the_agents_pod_knows_the_limits_of_its_kubelet(pods: Pods) -> None:
+    pods.pin("limits")
+    assert f"starts at {IMAGE_GC_PERCENT}% full" in pods.progress()["storage"]["reserveReason"]
+
+
+@pytest.mark.parametrize(("component", "user"), [("agent", "0"), ("controller", "65532")])
+def test_a_pod_has_no_rights_beyond_its_user(pods: Pods, component: str, user: str) -> None:
+    lines = (line.partition(":") for line in pods.inside(component, STATUS).splitlines())
+    status = {name: value.split() for name, _, value in lines}
+    assert status["Uid"] == status["Gid"] == [user] * 4
+    capabilities = [status[name] for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb", "CapInh")]
+    assert capabilities == [["0" * 16]] * 5
+    assert status["NoNewPrivs"] == ["1"]
+    assert status["Seccomp"] == ["2"]  # by filter
+
+
+def test_the_agents_pod_writes_to_its_own_folder_only(pods: Pods) -> None:
+    refused = ["/file", "/host/run/containerd/file", "/host/etc/containerd/file"]
+    refused.append("/host/var/lib/containerd/file")
+    program = f"PATHS = {[*refused, '/var/lib/lading/file']}{WRITING}"
+    outcomes = json.loads(pods.inside("agent", program))
+    assert outcomes.pop("/var/lib/lading/file") == "written"
+    assert outcomes == dict.fromkeys(refused, "EROFS")
+    (pods.place.host_root / "var/lib/lading/file").unlink()
+
+
+def test_another_controllers_pod_takes_over(pods: Pods) -> None:
+    first = pods.leader()
+    pods.kubectl("delete", f"pod/{first}", IN_NAMESPACE)
+    waiting.until(lambda: pods.leader() not in ("", first), "another pod holds the lease")
+    pods.pin("takeover")
+
+
+def test_what_was_pinned_is_unpinned_before_everything_is_removed(pods: Pods) -> None:
+    image = pods.pin("removed")
+    pods.kubectl("delete", "pinnedimagesets", "--all")
+    waiting.until(lambda: not pods.is_pinned(image), f"{image} is no longer pinned")
+    pods.kubectl("delete", "-k", str(pods.overlay))
+    assert not pods.kubectl("get", "namespaces,crds,clusterroles", "--output=name").count("lading")
+
+
+def test_a_node_that_lost_its_cluster_is_cleaned_up_by_the_image_alone(pods: Pods) -> None:
+    image = pods.pin("cleanup")
+    pods.kubectl("delete", "daemonset/lading-agent", IN_NAMESPACE)
+    (container,) = pods.objects("deployment", IN_NAMESPACE)[0]["spec"]["template"]["spec"][
+        "containers"
+    ]
+    said = pods.place.run(
+        binaries.built("containerd", "ctr"),
+        "--namespace=k8s.io",
+        "run",
+        "--rm",
+        f"--runc-binary={binaries.unpacked('runc', 'usr/sbin/runc')}",
+        "--mount=type=bind,src=/run/containerd,dst=/run/containerd,options=rbind:ro",
+        container["image"],
+        "lading-cleanup",
+        *("lading", "agent", "--cleanup", f"--node-name={pods.bed.node_name}"),
+    )
+    assert "unpinned" in said
+    assert not pods.is_pinned(image)
