@@ -1,8 +1,10 @@
 """A client with small limits, and content to ask for."""
 
+import ipaddress
 import ssl
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -16,6 +18,8 @@ from lading.adapters.registry.client import RegistryClient
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import OCI_LAYER_GZIP, Descriptor
 from tests.adapters.registry import hostile
+
+LOOPBACK = ipaddress.ip_address("127.0.0.1")
 
 
 @pytest.fixture
@@ -35,8 +39,16 @@ def descriptor(content: bytes) -> Descriptor:
 
 
 @pytest.fixture(scope="session")
-def self_signed(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+def self_signed(self_signed_file: Path) -> ssl.SSLContext:
     """A server's TLS for 127.0.0.1 that nobody has reason to trust."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(self_signed_file)
+    return context
+
+
+@pytest.fixture(scope="session")
+def self_signed_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The key and the certificate, in PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.now(UTC)
@@ -48,6 +60,7 @@ def self_signed(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(LOOPBACK)]), critical=False)
         .sign(key, hashes.SHA256())
     )
     pem = tmp_path_factory.mktemp("tls") / "server.pem"
@@ -57,6 +70,4 @@ def self_signed(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
         serialization.NoEncryption(),
     )
     pem.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
-    return context
+    return pem

@@ -2,7 +2,7 @@
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +10,11 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.adapters.registry import registries_conf
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.credentials import Table
-from lading.adapters.registry.endpoints import Endpoint, endpoint_at
+from lading.adapters.registry.endpoints import Endpoint, Routing, endpoint_at
+from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
 from lading.kernel.references import Reference
 from lading.ports import registry
@@ -144,6 +146,37 @@ async def test_a_certificate_that_cannot_be_verified_is_refused_unless_allowed(
                 await client.manifest(APP)
         async with through(endpoint_at(host, "app", insecure=True)) as client:
             assert await client.head(APP) is None
+
+
+def hosts_folders(folder: Path, host: str) -> Routing:
+    return HostsFolders([folder / "certs.d"], pytest.fail)
+
+
+def conf_with_folders(folder: Path, host: str) -> Routing:
+    conf = folder / "registries.conf"
+    conf.write_text(f'[[registry]]\nlocation = "{host}"\n')
+    return registries_conf.load([conf], pytest.fail)
+
+
+@pytest.mark.parametrize("routing", [hosts_folders, conf_with_folders])
+async def test_a_registry_that_wants_certificates_is_reached_with_those_in_its_folder(
+    tmp_path: Path, self_signed_file: Path, routing: Callable[[Path, str], Routing]
+) -> None:
+    """The layout of docker, which containerd and CRI-O read too."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(self_signed_file)
+    context.load_verify_locations(self_signed_file)
+    context.verify_mode = ssl.CERT_REQUIRED
+    async with server.serve(tmp_path / "data", tls=context) as url:
+        host = url.removeprefix("https://")
+        folder = tmp_path / "certs.d" / host
+        folder.mkdir(parents=True)
+        for name in ("ca.crt", "client.cert", "client.key"):
+            (folder / name).symlink_to(self_signed_file)
+        async with registry_client.connect(
+            SystemClock(), routing=routing(tmp_path, host), limits=hostile.SMALL
+        ) as client:
+            assert await client.head(references.parse(f"{host}/app:1")) is None
 
 
 async def test_a_password_is_not_sent_unencrypted_to_the_realm_of_an_encrypted_registry(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lading.adapters.registry import registries_conf
-from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing, Use
+from lading.adapters.registry.endpoints import ALL_USES, DirectRouting, Endpoint, Routing, Use
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.adapters.registry.registries_conf import RegistriesConf
 from lading.kernel import references
@@ -125,6 +125,14 @@ def test_registries_conf_decides_by_the_longest_prefix(
     assert problems == []
 
 
+@pytest.mark.parametrize("prefix", ["a.test/app:1", f"a.test/app{DIGEST}", "a.test/app"])
+def test_a_prefix_may_be_one_image(tmp_path: Path, problems: list[str], prefix: str) -> None:
+    text = f'[[registry]]\nprefix = "{prefix}"\nlocation = "b.test/moved"\n'
+    routing = loaded(tmp_path, problems, text)
+    assert places(routing, f"a.test/app:1{DIGEST}") == ["https://b.test/v2/moved"]
+    assert places(routing, "a.test/app2:1") == ["https://a.test/v2/app2"]
+
+
 def test_a_blocked_registry_is_refused_by_name(tmp_path: Path, problems: list[str]) -> None:
     with pytest.raises(registry.Blocked, match=r"forbidden\.test"):
         places(loaded(tmp_path, problems), "forbidden.test/app:1")
@@ -242,6 +250,43 @@ def test_a_changed_file_is_read_again(tmp_path: Path, problems: list[str]) -> No
     replacement.write_text('server = "https://second.test"')
     replacement.rename(file)
     assert places(routing, "a.test/app:1") == ["https://second.test/v2/app"]
+
+
+def test_rules_without_a_server_are_for_the_registry_itself(
+    tmp_path: Path, problems: list[str]
+) -> None:
+    text = 'skip_verify = true\n[header]\nx-team = "a"\n[host."https://m.test"]\n'
+    routing = hosts(tmp_path, problems, "a.test", text)
+    mirror, itself = routing.endpoints(references.parse("a.test/app:1"))
+    assert (mirror.tls, mirror.headers) == (True, {})
+    assert (itself.url, itself.tls) == ("https://a.test/v2", False)
+    assert itself.headers == {"x-team": "a"}
+
+
+@pytest.mark.parametrize("named", ["[]", '["Pull", "RESOLVE", "push"]'])
+def test_capabilities_are_all_when_none_is_named_and_in_whatever_case(
+    tmp_path: Path, problems: list[str], named: str
+) -> None:
+    text = f'[host."https://m.test"]\ncapabilities = {named}\n'
+    assert endpoint(hosts(tmp_path, problems, "a.test", text), "a.test/app:1").uses == ALL_USES
+    assert problems == []
+
+
+@pytest.mark.parametrize("port", ["5000", "80"])
+def test_rules_for_tls_at_a_plain_url_mean_that_tls_is_tried_first(
+    tmp_path: Path, problems: list[str], port: str
+) -> None:
+    text = f'[host."http://m.test:{port}"]\nskip_verify = true\n'
+    mirror = endpoint(hosts(tmp_path, problems, "a.test", text), "a.test/app:1")
+    assert mirror.url == ("http://m.test/v2" if port == "80" else "https://m.test:5000/v2")
+    assert mirror.may_be_plain_http == (port != "80")
+
+
+def test_a_certificate_that_cannot_be_read_is_reported(tmp_path: Path, problems: list[str]) -> None:
+    (tmp_path / "a.test").mkdir()
+    (tmp_path / "a.test" / "ca.crt").write_text("no certificate")
+    assert endpoint(HostsFolders([tmp_path], problems.append), "a.test/app:1").tls is True
+    assert "certificates cannot be used" in problems[0]
 
 
 @pytest.mark.parametrize(

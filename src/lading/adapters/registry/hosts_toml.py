@@ -1,32 +1,35 @@
 """Mirrors and rules from containerd's `hosts.toml` folders, read again when a file changes.
 
-A registry's folder is `host_port_`, `host:port` or `host`, then `_default`. A file that cannot be
-read is reported and the registry is asked directly, as containerd does.
+A registry's folder is `host_port_`, `host:port` or `host`, then `_default`. One without the file
+may hold certificates, in docker's layout. A file that cannot be read is reported, and the registry
+is asked directly, as containerd does.
 """
 
 import ssl
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 import yarl
 
-from lading.adapters.registry import endpoints
+from lading.adapters.registry import certificates, endpoints
+from lading.adapters.registry.certificates import Certificates, Stamp
 from lading.adapters.registry.endpoints import ALL_USES, DirectRouting, Endpoint, Use
 from lading.kernel.references import Reference
 
 FILE_NAME = "hosts.toml"
 FILE_BYTES_MAX = 1024 * 1024
+_HTTP_PORT = 80
 
 
 class _Rules(msgspec.Struct):
     """What a file may say about one base URL."""
 
-    capabilities: frozenset[Use] = ALL_USES
+    capabilities: list[str] = []
     ca: str | list[str] = []
-    client: str | list[str | list[str]] = []
+    client: str | list[str | tuple[str, str]] = []
     skip_verify: bool = False
     override_path: bool = False
     header: dict[str, str | list[str]] = {}
@@ -39,18 +42,11 @@ class _File(_Rules):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    url: yarl.URL
+    url: yarl.URL | None
+    """None for the usual one of the registry."""
     tls: ssl.SSLContext | bool
-    uses: frozenset[Use]
-    headers: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Places:
-    """The places of a file in their order; `server` is None for the registry's usual one."""
-
-    hosts: tuple[_Place, ...]
-    server: _Place | None
+    uses: frozenset[Use] = ALL_USES
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,56 +55,76 @@ class HostsFolders:
 
     folders: Sequence[Path]
     report: Callable[[str], None]
-    _read_files: dict[tuple[Path, int], _Places | None] = field(default_factory=dict)
+    _read_folders: dict[Path, tuple[Stamp, tuple[_Place, ...]]] = field(default_factory=dict)
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         host = endpoints.required_registry(reference)
         direct = DirectRouting().endpoints(reference)[0]
-        file = self._file(host)
-        places = None if file is None else self._places(file)
-        if places is None:
+        folder = self._folder(host)
+        if folder is None:
             return (direct,)
-        server = direct if places.server is None else _endpoint(places.server, direct)
-        return (*(_endpoint(place, direct) for place in places.hosts), server)
+        return tuple(_endpoint(place, direct) for place in self._places(folder))
 
-    def _file(self, host: str) -> Path | None:
+    def _folder(self, host: str) -> Path | None:
         name, colon, port = host.rpartition(":")
         names = ([f"{name}_{port}_"] if colon else []) + [host, "_default"]
-        candidates = (folder / each / FILE_NAME for folder in self.folders for each in names)
-        return next((file for file in candidates if file.is_file()), None)
+        candidates = (folder / each for folder in self.folders for each in names)
+        return next((folder for folder in candidates if folder.is_dir()), None)
 
-    def _places(self, file: Path) -> _Places | None:
-        key = (file, file.stat().st_mtime_ns)
-        if key not in self._read_files:
-            for stale in [known for known in self._read_files if known[0] == file]:
-                del self._read_files[stale]
-            self._read_files[key] = self._read(file)
-        return self._read_files[key]
+    def _places(self, folder: Path) -> tuple[_Place, ...]:
+        """The folder changes when a file in it is replaced; the file when it is written to."""
+        now = certificates.stamp([folder, folder / FILE_NAME])
+        known = self._read_folders.get(folder)
+        if known is None or known[0] != now:
+            known = self._read_folders[folder] = now, self._read(folder)
+        return known[1]
 
-    def _read(self, file: Path) -> _Places | None:
+    def _read(self, folder: Path) -> tuple[_Place, ...]:
+        """Never empty; the last is the registry itself."""
+        file = folder / FILE_NAME
         try:
-            with file.open("rb") as opened:
-                document = tomllib.loads(opened.read(FILE_BYTES_MAX).decode())
-            rules = msgspec.convert(document, _File)
-            hosts = tuple(_place(url, each, file.parent) for url, each in rules.host.items())
-            server = _place(rules.server, rules, file.parent) if rules.server else None
+            if file.is_file():
+                return _places_in(file)
         except (OSError, ValueError, RecursionError) as error:
             self.report(f"{file}: {error}; the registry is asked directly")
-            return None
-        return _Places(hosts=hosts, server=server)
+        try:
+            return (_Place(url=None, tls=certificates.in_folder(folder).context()),)
+        except OSError as error:
+            self.report(f"{folder}: its certificates cannot be used: {error}")
+            return (_Place(url=None, tls=True),)
 
 
-def _place(text: str, rules: _Rules, folder: Path) -> _Place:
+def _places_in(file: Path) -> tuple[_Place, ...]:
+    with file.open("rb") as opened:
+        document = tomllib.loads(opened.read(FILE_BYTES_MAX).decode())
+    rules = msgspec.convert(document, _File)
+    hosts = (_place(_url(text, each), each, file.parent) for text, each in rules.host.items())
+    server = _url(rules.server, rules) if rules.server else None
+    return (*hosts, _place(server, rules, file.parent))
+
+
+def _url(text: str, rules: _Rules) -> yarl.URL:
     url = yarl.URL(text if "://" in text else f"https://{text}")
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"{text!r} is not an http or https URL")
     path = url.path.rstrip("/")
     if not rules.override_path and not path.endswith("/v2"):
         path = f"{path}/v2"
+    return url.with_path(path)
+
+
+def _place(url: yarl.URL | None, rules: _Rules, folder: Path) -> _Place:
+    authorities = [rules.ca] if isinstance(rules.ca, str) else rules.ca
+    clients = [rules.client] if isinstance(rules.client, str) else rules.client
+    pairs = [(one, None) if isinstance(one, str) else one for one in clients]
+    files = Certificates(
+        authorities=[folder / file for file in authorities],
+        clients=[(folder / file, folder / key if key else None) for file, key in pairs],
+    )
     return _Place(
-        url=url.with_path(path),
-        tls=_tls(rules, folder),
-        uses=rules.capabilities,
+        url=url,
+        tls=files.context(skip_verify=rules.skip_verify),
+        uses=frozenset(Use(name.lower()) for name in rules.capabilities) or ALL_USES,
         headers={
             name: values if isinstance(values, str) else ", ".join(values)
             for name, values in rules.header.items()
@@ -116,33 +132,30 @@ def _place(text: str, rules: _Rules, folder: Path) -> _Place:
     )
 
 
-def _tls(rules: _Rules, folder: Path) -> ssl.SSLContext | bool:
-    """A context only where the file says something: the default one is shared and quicker."""
-    if not rules.ca and not rules.client:
-        return not rules.skip_verify
-    context = ssl.create_default_context()
-    for authority in [rules.ca] if isinstance(rules.ca, str) else rules.ca:
-        context.load_verify_locations(folder / authority)
-    for pair in [rules.client] if isinstance(rules.client, str) else rules.client:
-        certificate, *key = [pair] if isinstance(pair, str) else pair
-        context.load_cert_chain(folder / certificate, folder / key[0] if key else None)
-    if rules.skip_verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
 def _endpoint(place: _Place, direct: Endpoint) -> Endpoint:
     """The place for this repository; one on another host is a mirror, and told whose it is."""
+    if place.url is None:
+        return _with_tls_first(replace(direct, tls=place.tls, headers=place.headers))
     host = place.url.host_port_subcomponent or ""
     is_mirror = host not in (direct.host, yarl.URL(direct.url).host_port_subcomponent)
-    return Endpoint(
-        url=str(place.url).rstrip("/"),
-        host=host if is_mirror else direct.host,
-        repository=direct.repository,
-        is_mirror=is_mirror,
-        tls=place.tls,
-        uses=place.uses,
-        headers=place.headers,
-        query=(("ns", direct.host),) if is_mirror else (),
+    return _with_tls_first(
+        Endpoint(
+            url=str(place.url).rstrip("/"),
+            host=host if is_mirror else direct.host,
+            repository=direct.repository,
+            is_mirror=is_mirror,
+            tls=place.tls,
+            uses=place.uses,
+            headers=place.headers,
+            query=(("ns", direct.host),) if is_mirror else (),
+        )
     )
+
+
+def _with_tls_first(endpoint: Endpoint) -> Endpoint:
+    """Rules for TLS at an http URL mean to containerd that TLS is tried first, save on port 80."""
+    url = yarl.URL(endpoint.url)
+    if endpoint.tls is True or url.scheme == "https" or url.port == _HTTP_PORT:
+        return endpoint
+    encrypted = f"https://{endpoint.url.removeprefix('http://')}"
+    return replace(endpoint, url=encrypted, may_be_plain_http=True)

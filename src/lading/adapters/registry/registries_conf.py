@@ -2,12 +2,13 @@
 
 The entry with the longest prefix decides; it may move the image to another location, put mirrors
 before it, allow an unverified or plain connection, or forbid the registry. A malformed entry only
-disables itself and is reported. Short names are not resolved here.
+disables itself and is reported. Certificates are those in `certs.d` beside the file. Short names
+are not resolved here.
 """
 
 import tomllib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from lading.adapters.registry import endpoints
+from lading.adapters.registry.certificates import CertificateFolders
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint
 from lading.kernel import references
 from lading.kernel.errors import Malformed
@@ -22,6 +24,7 @@ from lading.kernel.references import Reference
 from lading.ports import registry
 
 FILE_BYTES_MAX = 1024 * 1024
+CERTIFICATES_FOLDER = "certs.d"
 
 
 class PullFromMirror(StrEnum):
@@ -55,13 +58,14 @@ class Entry(msgspec.Struct, frozen=True, rename="kebab"):
     def key(self) -> str:
         return self.prefix or self.location
 
-    def matched_characters(self, name: str) -> int:
+    def matched_characters(self, reference: Reference) -> int:
         """How much of `host/repository` the prefix covers; 0 when it does not fit."""
-        host, slash, _ = name.partition("/")
+        name = reference.name
         if self.key.startswith("*."):
-            return len(host) if slash and host.endswith(self.key[1:]) else 0
-        fits = name == self.key or name.startswith(f"{self.key}/")
-        return len(self.key) if fits else 0
+            host, _, _ = name.partition("/")
+            return len(host) if host.endswith(self.key[1:]) else 0
+        fits = name.startswith(f"{self.key}/") or self.key in _whole_names(reference)
+        return min(len(self.key), len(name)) if fits else 0
 
     def mirrors_for(self, reference: Reference) -> tuple[Mirror, ...]:
         if self.mirror_by_digest_only and reference.digest is None:
@@ -69,19 +73,29 @@ class Entry(msgspec.Struct, frozen=True, rename="kebab"):
         return tuple(mirror for mirror in self.mirrors if mirror.serves(reference))
 
 
+def _whole_names(reference: Reference) -> tuple[str, ...]:
+    """A prefix may also be one repository, one tag of it, or one digest."""
+    tag, digest = f"{reference.name}:{reference.tag}", f"{reference.name}@{reference.digest}"
+    return reference.name, tag, digest
+
+
 @dataclass(frozen=True, slots=True)
 class RegistriesConf:
     entries: tuple[Entry, ...]
+    certificates: CertificateFolders
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         endpoints.required_registry(reference)
-        entry = self._entry(reference.name)
+        return tuple(self._trusting(endpoint) for endpoint in self._endpoints(reference))
+
+    def _endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
+        entry = self._entry(reference)
         if entry is None:
             return DirectRouting().endpoints(reference)
         if entry.blocked:
             message = f"{reference}: registries.conf blocks the prefix {entry.key}"
             raise registry.Blocked(message)
-        rest = reference.name[entry.matched_characters(reference.name) :]
+        rest = reference.name[entry.matched_characters(reference) :]
         moved = f"{entry.location}{rest}" if entry.location else reference.name
         return (
             *(
@@ -91,23 +105,33 @@ class RegistriesConf:
             _endpoint(moved, insecure=entry.insecure, is_mirror=False),
         )
 
-    def _entry(self, name: str) -> Entry | None:
+    def _entry(self, reference: Reference) -> Entry | None:
         """The most specific entry; a wildcard is less than any prefix without one."""
-        fitting = [entry for entry in self.entries if entry.matched_characters(name)]
+        fitting = [entry for entry in self.entries if entry.matched_characters(reference)]
         return max(fitting, key=_specificity, default=None)
+
+    def _trusting(self, endpoint: Endpoint) -> Endpoint:
+        if endpoint.tls is not True:
+            return endpoint
+        try:
+            return replace(endpoint, tls=self.certificates.context(endpoint.host))
+        except OSError as error:
+            message = f"the certificates for {endpoint.host} cannot be used: {error}"
+            raise registry.Untrusted(message) from error
 
 
 def _specificity(entry: Entry) -> tuple[bool, int]:
     return not entry.key.startswith("*."), len(entry.key)
 
 
-def load(files: Iterable[Path], report: Callable[[str], None]) -> RegistriesConf:
+def load(files: Sequence[Path], report: Callable[[str], None]) -> RegistriesConf:
     """Reads the files in order; an entry of a later one replaces that of an earlier one."""
     entry_by_key: dict[str, Entry] = {}
     for file in files:
         for entry in _read(file, report):
             entry_by_key[entry.key] = entry
-    return RegistriesConf(tuple(entry_by_key.values()))
+    certificates = CertificateFolders(files[0].with_name(CERTIFICATES_FOLDER))
+    return RegistriesConf(tuple(entry_by_key.values()), certificates)
 
 
 def files_of(main: Path) -> tuple[Path, ...]:

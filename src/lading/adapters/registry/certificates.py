@@ -1,0 +1,63 @@
+"""Whom to trust and who to be: TLS contexts from files, and from folders in docker's layout.
+
+In such a folder `*.crt` are authorities, and `NAME.cert` with `NAME.key` is who we are.
+"""
+
+import ssl
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Stamp = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificates:
+    authorities: Sequence[Path] = ()
+    clients: Sequence[tuple[Path, Path | None]] = ()
+    """Certificate and key; no key means that one file has both."""
+
+    def context(self, *, skip_verify: bool = False) -> ssl.SSLContext | bool:
+        """A context only where there is something: the default one is shared and quicker."""
+        if not self.authorities and not self.clients:
+            return not skip_verify
+        context = ssl.create_default_context()
+        for authority in self.authorities:
+            context.load_verify_locations(authority)
+        for certificate, key in self.clients:
+            context.load_cert_chain(certificate, key)
+        if skip_verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def in_folder(folder: Path) -> Certificates:
+    return Certificates(
+        authorities=sorted(folder.glob("*.crt")),
+        clients=[(file, file.with_suffix(".key")) for file in sorted(folder.glob("*.cert"))],
+    )
+
+
+def stamp(paths: Iterable[Path]) -> Stamp:
+    """What differs once one of them was replaced; 0 for one that is not there."""
+    return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFolders:
+    """Folders of a folder, each named after a registry, such as /etc/containers/certs.d."""
+
+    root: Path
+    _contexts: dict[Path, tuple[Stamp, ssl.SSLContext | bool]] = field(default_factory=dict)
+
+    def context(self, host: str) -> ssl.SSLContext | bool:
+        """Read again when the folder changes; raises OSError when a file cannot be used."""
+        folder = self.root / host
+        if not folder.is_dir():
+            return True
+        now = stamp([folder])
+        known = self._contexts.get(folder)
+        if known is None or known[0] != now:
+            known = self._contexts[folder] = now, in_folder(folder).context()
+        return known[1]
