@@ -16,6 +16,7 @@ from tests.pinned_images.node.worlds import (
     observed,
     pinned,
     planned,
+    status_of,
 )
 
 
@@ -88,6 +89,16 @@ def test_a_node_that_is_not_ready_writes_no_new_pins_and_keeps_the_old_ones() ->
 def test_a_runtime_that_cannot_pin_is_not_asked_to() -> None:
     seen = observed("a", cannot_pin="containerd 1.6.20 ignores pins")
     assert pins_written(planned([image_set("s", "a")], seen)) is None
+
+
+def test_pins_that_could_not_be_written_are_tried_again_and_the_cause_is_told() -> None:
+    seen = observed("a", pins_written_at=NOW, pins_error="no space left on device")
+    plan = planned([image_set("s", "a")], seen)
+    assert pins_written(plan) == {image_id("a"): ("s",)}
+    (entry,) = status_of(plan).pinned_image_sets
+    assert entry.last_failed_generation_errors == (
+        "all images are on the node, but pinning failed: no space left on device",
+    )
 
 
 def test_pins_are_read_back_soon_and_not_hammered_when_they_are_not_taken() -> None:

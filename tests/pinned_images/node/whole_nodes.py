@@ -1,5 +1,6 @@
 """A whole node in memory, with everything real but the runtime, the registry and the disk."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass, field, replace
@@ -65,16 +66,33 @@ class Registry:
 class Runtime:
     names: set[str] = field(default_factory=set)
     pulled: list[str] = field(default_factory=list)
+    pulling_count: int = 0
     pins: dict[str, Pin] = field(default_factory=dict)
     pins_written: int = 0
+    looks: int = 0
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    """While it is clear, pulls wait."""
+    is_away: bool = False
+    pins_fault: Exception | None = None
+
+    def __post_init__(self) -> None:
+        self.gate.set()
 
     async def images(self, only: ImageSpec | None = None) -> tuple[Image, ...]:
+        self.looks += 1
+        if self.is_away:
+            raise cri.Unavailable("the runtime is away")
         return tuple(
             Image(id=image_id(name), size_bytes=LAYER_BYTES, repo_digests=(name,))
             for name in sorted(self.names)
         )
 
     async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        self.pulling_count += 1
+        try:
+            await self.gate.wait()
+        finally:
+            self.pulling_count -= 1
         self.names.add(spec.image)
         self.pulled.append(spec.image)
         return image_id(spec.image)
@@ -95,6 +113,8 @@ class Runtime:
         return tuple(HeldPin(pin=pin, effective=True) for pin in self.pins.values())
 
     async def hold(self, pins: Collection[Pin]) -> None:
+        if self.pins_fault is not None:
+            raise self.pins_fault
         self.pins = {pin.image_id: pin for pin in pins}
         self.pins_written += 1
 
@@ -163,11 +183,8 @@ def _unread(event: RecordEvent) -> None:
     """What an event says, the status says too."""
 
 
-@contextlib.asynccontextmanager
-async def opened(folder: Path, runtime: Runtime | None = None) -> AsyncIterator[Node]:
-    clock, registry = VirtualClock(), Registry()
-    runtime = runtime or Runtime()
-    parts = NodeParts(
+def parts(folder: Path, runtime: Runtime, registry: Registry) -> NodeParts:
+    return NodeParts(
         runtime=NodeRuntime(cri=runtime, pins=runtime),  # type: ignore[arg-type]
         registry=registry,  # type: ignore[arg-type]
         credentials=Anonymous(),
@@ -176,8 +193,14 @@ async def opened(folder: Path, runtime: Runtime | None = None) -> AsyncIterator[
         platform_of=lambda handler: Platform(os="linux", architecture="amd64"),
         state_folder=folder,
     )
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path, runtime: Runtime | None = None) -> AsyncIterator[Node]:
+    clock, registry = VirtualClock(), Registry()
+    runtime = runtime or Runtime()
     async with open_tools(
-        parts,
+        parts(folder, runtime, registry),
         clock,
         gates=feature_gates.parse(""),
         metrics=PinMetrics(CollectorRegistry()),

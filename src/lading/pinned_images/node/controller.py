@@ -38,6 +38,7 @@ from lading.pinned_images.node.types import (
     WritePins,
     Written,
 )
+from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 
@@ -126,9 +127,25 @@ class NodeReconciler:
         return policy.plan(*observed, now) if observed else Plan()
 
     async def apply(self, action: NodeAction) -> None:
-        await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
         if isinstance(action, WritePins):
-            self._written_at = replace(self._written_at, pins_at=self._clock.now())
+            await self._write_pins(action)
+        else:
+            await self._carry_out(action)
+
+    async def _carry_out(self, action: NodeAction) -> None:
+        await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
+
+    async def _write_pins(self, action: WritePins) -> None:
+        """Why it failed is a fact that the next look sees, unless it is likely to pass."""
+        reason = ""
+        try:
+            await self._carry_out(action)
+        except (cri.CriError, OSError) as error:
+            reason = "" if isinstance(error, cri.Transient) else str(error)
+            raise
+        finally:
+            now = self._clock.now()
+            self._written_at = replace(self._written_at, pins_at=now, pins_error=reason)
 
     def _desired(self, node: Node, mine: MachineConfigNode | None) -> Desired:
         now = self._clock.now()

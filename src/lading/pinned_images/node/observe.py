@@ -70,6 +70,7 @@ async def observe(
         status_is_wanted=last_status is not None,
         status_written_at=written.status_at,
         pins_written_at=written.pins_at,
+        pins_error=written.pins_error,
     )
 
 

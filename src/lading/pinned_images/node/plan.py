@@ -79,7 +79,7 @@ def pins_to_hold(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[Act
 
 
 def _pins_of(verdict: Verdict, observed: Observed) -> Iterable[tuple[str, str]]:
-    if verdict.state in (SetState.PINNED, SetState.PINNING):
+    if verdict.state is SetState.PINNED or (verdict.is_complete and observed.node_is_well):
         for key in verdict.desired.images:
             present = observed.images[key]
             yield present.image_id, present.reference

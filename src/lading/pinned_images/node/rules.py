@@ -183,6 +183,9 @@ def _troubles(
     if not missing and (image := pin_not_taken(image_set, observed)):
         message = f"{image} was pinned, but the runtime does not report it as pinned"
         yield Trouble(reason=Reason.PIN_NOT_TAKEN, message=message)
+    if not missing and observed.pins_error:
+        message = f"all images are on the node, but pinning failed: {observed.pins_error}"
+        yield Trouble(reason=Reason.PINNING_FAILED, message=message)
     if not missing and observed.cannot_pin:
         message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
         yield Trouble(reason=Reason.CANNOT_PIN, message=message)

@@ -155,6 +155,11 @@ class Observed:
     """False while there is no object to write it to."""
     status_written_at: datetime | None = None
     pins_written_at: datetime | None = None
+    pins_error: str = ""
+
+    @property
+    def node_is_well(self) -> bool:
+        return self.ready and not self.disk_pressure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +168,8 @@ class Written:
 
     status_at: datetime | None = None
     pins_at: datetime | None = None
+    pins_error: str = ""
+    """Why the last pins could not be written; empty when they could."""
 
 
 class SetState(StrEnum):
@@ -184,6 +191,7 @@ class Reason(StrEnum):
     DISK_PRESSURE = "DiskPressure"
     CANNOT_PIN = "RuntimeCannotPin"
     PIN_NOT_TAKEN = "PinNotInForce"
+    PINNING_FAILED = "PinningFailed"
     PINS_IGNORED = "KubeletIgnoresPins"
 
 
@@ -201,6 +209,11 @@ class Verdict:
     state: SetState
     missing: tuple[ImageKey, ...] = ()
     troubles: tuple[Trouble, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Everything is on the node, pinned or not."""
+        return not self.missing and not self.desired.unresolvable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
