@@ -95,6 +95,42 @@ async def test_deleting_a_definition_deletes_its_objects(api: Api) -> None:
     await api.client.delete(DEFINITIONS, name)
 
 
+async def test_a_deprecated_version_names_a_better_one_even_when_it_refuses(api: Api) -> None:
+    gadgets, body = definition()
+    version = body["spec"]["versions"][0]
+    older = {**version, "name": "v1beta1", "storage": False, "deprecated": True}
+    body["spec"]["versions"] = [older, version]
+    await api.client.create(DEFINITIONS, body)
+    await served(api, gadgets)
+    path = gadgets.path().replace("/v1/", "/v1beta1/")
+    kind, group = gadgets.kind, gadgets.group
+    for answer in (await api.call("GET", path), await api.call("GET", f"{path}/absent")):
+        advice = f"{group}/v1beta1 {kind} is deprecated; use {group}/v1 {kind}"
+        assert answer.warning == f'299 - "{advice}"'
+    await api.client.delete(DEFINITIONS, body["metadata"]["name"])
+
+
+async def test_an_embedded_resource_says_what_it_is(api: Api) -> None:
+    gadgets, body = definition()
+    inner = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    schema = {"type": "object", "properties": {"inner": inner}}
+    body["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
+    await api.client.create(DEFINITIONS, body)
+    await served(api, gadgets)
+    gadget = {"apiVersion": gadgets.api_version, "kind": gadgets.kind, "metadata": {"name": "one"}}
+    with pytest.raises(kube.Invalid, match=r"inner\.apiVersion: Required value") as caught:
+        await api.client.create(gadgets, {**gadget, "inner": {"spec": {}}})
+    assert "inner.kind: Required value" in caught.value.message
+    whole = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "any": 1}
+    created = await api.client.create(gadgets, {**gadget, "inner": whole})
+    assert created["inner"] == whole
+    await api.client.delete(DEFINITIONS, body["metadata"]["name"])
+
+
 async def test_an_object_can_be_read_in_every_served_version(api: Api, namespace: str) -> None:
     await api.client.create(WIDGETS, widget(size=4), namespace=namespace)
     older = resource("widgets", "Widget", group=WIDGETS.group, version="v1beta1")

@@ -24,6 +24,30 @@ async def test_somebody_learns_who_it_is(api: Api) -> None:
     assert user["groups"] == ["system:masters", "system:authenticated"]
 
 
+@pytest.mark.parametrize(
+    ("headers", "groups"),
+    [
+        ({"impersonate-user": "ann"}, ["system:authenticated"]),
+        (
+            {"impersonate-user": "ann", "impersonate-group": "staff"},
+            ["staff", "system:authenticated"],
+        ),
+        (
+            {"impersonate-user": "system:serviceaccount:here:robot"},
+            ["system:serviceaccounts", "system:serviceaccounts:here", "system:authenticated"],
+        ),
+    ],
+)
+async def test_an_administrator_may_be_somebody_else(
+    api: Api, headers: dict[str, str], groups: list[str]
+) -> None:
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    path = f"{AUTHENTICATION}/selfsubjectreviews"
+    answer = await api.call("POST", path, body, headers=headers)
+    user = answer.body["status"]["userInfo"]
+    assert (user["username"], user["groups"]) == (headers["impersonate-user"], groups)
+
+
 async def test_an_administrator_may_do_what_it_asks_about(api: Api) -> None:
     wanted = {"verb": "delete", "resource": "nodes"}
     answer = await ask(api, AUTHORIZATION, "SelfSubjectAccessReview", resourceAttributes=wanted)

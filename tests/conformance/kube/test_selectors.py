@@ -4,7 +4,16 @@ import pytest
 import pytest_asyncio
 
 from lading.ports.kube import Selection
-from tests.conformance.kube.api import CONFIG_MAPS, PODS, WIDGETS, Api, Document, config_map
+from tests.conformance.kube.api import (
+    CONFIG_MAPS,
+    NODES,
+    PODS,
+    WIDGETS,
+    Api,
+    Document,
+    config_map,
+)
+from tests.conformance.kube.test_builtin_kinds import CORE_EVENTS, EVENTS
 
 LABELS = {
     "a": {"tier": "front", "zone": "x"},
@@ -97,6 +106,29 @@ async def test_a_custom_kind_knows_names_and_namespaces_only(api: Api, namespace
     code, reason, message = answer.refusal
     assert (code, reason) == (400, "BadRequest")
     assert message.endswith("field label not supported: spec.size")
+
+
+@pytest.mark.parametrize("selector", [" metadata.name=a", "metadata.name =a"])
+async def test_a_space_is_part_of_a_field(api: Api, namespace: str, selector: str) -> None:
+    path = CONFIG_MAPS.path(namespace=namespace)
+    answer = await api.call("GET", path, query={"fieldSelector": selector})
+    assert answer.refusal[:2] == (400, "BadRequest")
+
+
+async def test_events_are_selected_by_what_they_are_about(api: Api, namespace: str) -> None:
+    for name in ("a", "b"):
+        about = {"kind": "ConfigMap", "name": name, "namespace": namespace}
+        event = {"metadata": {"name": name}, "involvedObject": about, "reason": "Tested"}
+        await api.client.create(CORE_EVENTS, event, namespace=namespace)
+    for kind, selector in ((EVENTS, "regarding.name=b"), (CORE_EVENTS, "involvedObject.name=b")):
+        selection = Selection(namespace=namespace, field_selector=f"{selector},reason=Tested")
+        page = await api.client.page(kind, selection)
+        assert [item["metadata"]["name"] for item in page.items] == ["b"]
+
+
+async def test_a_node_has_no_namespace_to_select_by(api: Api) -> None:
+    answer = await api.call("GET", NODES.path(), query={"fieldSelector": "metadata.namespace=a"})
+    assert answer.refusal[:2] == (400, "BadRequest")
 
 
 def pod(name: str, node: str) -> Document:

@@ -56,6 +56,39 @@ async def test_a_body_over_the_limit_is_refused(session: aiohttp.ClientSession) 
         assert (await response.json())["reason"] == "RequestEntityTooLarge"
 
 
+async def test_a_body_that_is_called_packed_is_read_as_it_is(
+    session: aiohttp.ClientSession,
+) -> None:
+    body = msgspec.json.encode(config_map("a"))
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    async with session.post(CONFIG_MAPS, data=io.BytesIO(body), headers=headers) as response:
+        assert response.status == 201
+
+
+async def test_a_header_may_stand_more_than_once(session: aiohttp.ClientSession) -> None:
+    headers = [
+        ("Impersonate-User", "ann"),
+        ("Impersonate-Group", "staff"),
+        ("Impersonate-Group", "guests"),
+    ]
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    async with session.post(path, json={}, headers=headers) as response:
+        user = (await response.json())["status"]["userInfo"]
+    assert user["groups"] == ["staff", "guests", "system:authenticated"]
+
+
+async def test_of_an_option_that_stands_twice_the_first_counts(
+    session: aiohttp.ClientSession,
+) -> None:
+    query = [
+        ("fieldSelector", "metadata.name=default"),
+        ("fieldSelector", "metadata.name=kube-system"),
+    ]
+    async with session.get("/api/v1/namespaces", params=query) as response:
+        names = [each["metadata"]["name"] for each in (await response.json())["items"]]
+    assert names == ["default"]
+
+
 async def test_a_watch_streams_until_the_client_leaves(
     session: aiohttp.ClientSession, cluster: Cluster
 ) -> None:

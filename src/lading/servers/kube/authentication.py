@@ -29,6 +29,7 @@ class Authenticator:
     """Knows tokens by digest, so that finding one takes the same time whatever it shares."""
 
     def __init__(self, tokens: Mapping[str, User]) -> None:
+        assert all(token.strip() for token in tokens), "everybody has the empty token"
         self._users = {_digest(token): user for token, user in tokens.items()}
 
     def user(self, path: str, headers: Mapping[str, str]) -> User:

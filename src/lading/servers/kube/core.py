@@ -6,7 +6,7 @@ must live in one event loop; no request waits for another inside it.
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -18,6 +18,7 @@ from lading.servers.kube import (
     bodies,
     builtins,
     definitions,
+    impersonation,
     namespaces,
     node_proxy,
     resources,
@@ -92,14 +93,17 @@ class Core:
             return page
         call = Call(
             target=routes.target(request.path, self._state.registry),
-            query=dict(request.query),
+            query=dict(reversed(request.query)),  # of an option that stands twice, the first counts
             headers=request.headers,
             body=request.body,
-            user=user,
+            user=impersonation.user(user, request.headers),
         )
         if call.resource.deprecation:
             call.warnings.append(call.resource.deprecation)
-        return self._dispatch(request.method, call)
+        try:
+            return self._dispatch(request.method, call)
+        except status.ApiError as error:
+            return _refusal(error, call.warnings)
 
     def _dispatch(self, method: str, call: Call) -> Response:
         state, one = self._state, bool(call.target.name)
@@ -152,8 +156,8 @@ class Core:
         self._state.registry.replace_custom(change.record.key.name, served)
 
 
-def _refusal(error: status.ApiError) -> Response:
-    headers = dict(answers.headers(()))
+def _refusal(error: status.ApiError, warnings: Iterable[str] = ()) -> Response:
+    headers = dict(answers.headers(warnings))
     retry_after = error.status.get("details", {}).get("retryAfterSeconds")
     if retry_after:
         headers["retry-after"] = str(retry_after)

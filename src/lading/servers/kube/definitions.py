@@ -119,7 +119,7 @@ def _resource(spec: Document, version: Document, revision: int, *, leaving: bool
             each["jsonPath"].removeprefix(".") for each in version.get("selectableFields") or ()
         ),
         since_revision=revision,
-        deprecation=_deprecation(group, version, names["kind"]),
+        deprecation=_deprecation(spec, version),
     )
 
 
@@ -131,11 +131,19 @@ def _schema(declared: Document, *, preserves: bool) -> Document:
     return {**declared, "type": "object", "properties": properties, **loose}
 
 
-def _deprecation(group: str, version: Document, kind: str) -> str:
+def _deprecation(spec: Document, version: Document) -> str:
     if not version.get("deprecated"):
         return ""
-    told = version.get("deprecationWarning")
-    return told or f"{group}/{version['name']} {kind} is deprecated"
+    if told := version.get("deprecationWarning"):
+        return str(told)
+    group, kind, rank = spec["group"], spec["names"]["kind"], version_rank(version["name"])
+    better = [
+        each["name"]
+        for each in spec["versions"]
+        if each.get("served") and not each.get("deprecated") and version_rank(each["name"]) < rank
+    ]
+    advice = f"; use {group}/{min(better, key=version_rank)} {kind}" if better else ""
+    return f"{group}/{version['name']} {kind} is deprecated{advice}"
 
 
 def _is_established(document: Document) -> bool:

@@ -25,7 +25,12 @@ async def serve(
     """Serves until the context is left, and gives the URL; port 0 means any free one."""
     app = web.Application(client_max_size=bodies.BODY_BYTES_MAX)
     app.router.add_route("*", "/{path:.*}", _handler(core))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        shutdown_timeout=SHUTDOWN_SECONDS,
+        auto_decompress=False,  # kube-apiserver reads no packed bodies either
+    )
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port, ssl_context=_context(tls) if tls else None)
@@ -61,7 +66,7 @@ async def _request(request: web.Request) -> Request:
         method=request.method,
         path=request.path,
         query=tuple(request.query.items()),
-        headers={key.lower(): value for key, value in request.headers.items()},
+        headers={key.lower(): ", ".join(request.headers.getall(key)) for key in request.headers},
         body=await _body(request),
     )
 

@@ -39,9 +39,15 @@ _EVENT_FIELDS = (
     "involvedObject.apiVersion involvedObject.resourceVersion involvedObject.fieldPath "
     "reason reportingComponent source.component type"
 )
+_NEW_EVENT_FIELDS = (
+    "regarding.kind regarding.namespace regarding.name regarding.uid regarding.apiVersion "
+    "regarding.resourceVersion regarding.fieldPath reason reportingController type"
+)
 _SELECTABLE_FIELDS = {
     "pods": _POD_FIELDS,
     "events": _EVENT_FIELDS,
+    "events.events.k8s.io": _NEW_EVENT_FIELDS,
+    "services": "spec.clusterIP spec.type",
     "nodes": "spec.unschedulable",
     "secrets": "type",
     "namespaces": "status.phase",

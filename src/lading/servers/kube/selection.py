@@ -61,8 +61,9 @@ def _term(resource: Resource, text: str) -> _Term:
     match = _TERM.fullmatch(text)
     if match is None:
         raise status.bad_request(f"invalid selector: '{text}'; can't understand '{text}'")
-    field = match["field"].strip()
-    scoped = ("metadata.namespace",) if resource.namespaced or not resource.custom else ()
+    field = match["field"]
+    has_namespace = resource.namespaced or not (resource.custom or resource.selectable_fields)
+    scoped = ("metadata.namespace",) if has_namespace else ()
     known = ("metadata.name", *scoped, *resource.selectable_fields)
     if field not in known:
         if resource.custom:

@@ -169,6 +169,10 @@ def _object(schema: Schema, value: Document, path: str, old: Any) -> Iterator[Ca
         if below:
             place = f"{path}.{key}" if path else key
             yield from check(below, inner, place, before.get(key, _ABSENT))
-    for key in schema.get("required", ()):
+    for key in (*schema.get("required", ()), *_required_of_resource(schema)):
         if key not in value:
             yield causes.required(f"{path}.{key}" if path else key)
+
+
+def _required_of_resource(schema: Schema) -> tuple[str, ...]:
+    return ("apiVersion", "kind") if nodes.is_embedded_resource(schema) else ()
