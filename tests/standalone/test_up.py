@@ -120,6 +120,14 @@ async def test_nobody_else_can_look_into_its_data(tmp_path: Path) -> None:
         assert data.stat().st_mode & 0o777 == 0o700
 
 
+async def test_a_token_that_was_lost_is_made_anew(tmp_path: Path) -> None:
+    """An empty one would be known to everybody."""
+    (tmp_path / "admin-token").touch()
+    async with up(tmp_path), client_of(tmp_path) as client:
+        assert len((tmp_path / "admin-token").read_text()) > 40
+        assert (await client.get(NODES, "node-1")).metadata.name == "node-1"
+
+
 async def test_a_registry_whose_port_was_taken_moves(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

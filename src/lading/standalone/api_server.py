@@ -60,9 +60,12 @@ async def serve(
 
 def _token(path: Path) -> str:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not path.exists():
-        _write_private(path, secrets.token_urlsafe(TOKEN_BYTES))
-    return path.read_text(encoding="utf-8")
+    kept = path.read_text(encoding="utf-8").strip() if path.exists() else ""
+    if kept:
+        return kept
+    made = secrets.token_urlsafe(TOKEN_BYTES)
+    _write_private(path, made)
+    return made
 
 
 def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
@@ -83,7 +86,9 @@ def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Readable by nobody else, from the first moment on."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    """Readable by nobody else, from the first moment on, and replaced in one step."""
+    beside = path.with_name(f"{path.name}.new")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
+    beside.replace(path)

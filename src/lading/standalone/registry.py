@@ -10,6 +10,7 @@ from pathlib import Path
 
 import structlog
 
+from lading.adapters.files import write_atomically
 from lading.servers.registry import server
 
 log = structlog.get_logger(__name__)
@@ -20,14 +21,13 @@ async def serve(data: Path, *, port: int) -> AsyncIterator[str]:
     """Port 0 is that of the last start, or a free one. Gives the address."""
     note = data / "registry-port"
     async with server.serve(data / "registry", port=port or _last_port(note)) as url:
-        note.write_text(url.rpartition(":")[2], encoding="utf-8")
+        write_atomically(note, url.rpartition(":")[2].encode())
         yield url
 
 
 def _last_port(note: Path) -> int:
-    if not note.exists():
-        return 0
-    port = int(note.read_text(encoding="utf-8"))
+    text = note.read_text(encoding="utf-8").strip() if note.exists() else ""
+    port = int(text) if text.isdecimal() else 0
     if _is_free(port):
         return port
     log.warning("the registry has moved: another process has its port", port=port)
