@@ -17,6 +17,7 @@ from tests.real.setup.errors import CannotRunHere
 
 SHARE = "share_of_limit"
 NAMES = (
+    "start",
     "informer",
     "kube_client",
     "kube_server",

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-import yaml
 
 from lading.cli import options
 from lading.cli.options import Decorator
@@ -30,6 +29,8 @@ def form_option(*, default: Format, forms: Iterable[Format] = Format) -> Decorat
 
 def document(value: Any, output: Format) -> str:
     if output is Format.YAML:
+        import yaml  # slow to load, and most answers are tables
+
         plain = msgspec.to_builtins(value)  # YAML has no words for enumerations and tuples
         return yaml.safe_dump(plain, sort_keys=True, allow_unicode=True)
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
