@@ -8,6 +8,7 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
+from lading.adapters.registry.certificates import CertificateFolders
 from lading.adapters.registry.registries_conf import Entry, RegistriesConf
 from lading.kernel import platforms, references
 from lading.ports.registry import Registry
@@ -17,7 +18,7 @@ from lading.servers.registry import server as registry_server
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
 from tests.conformance.cri import targets
-from tests.real import programs, suites
+from tests.real import crictl, programs, suites
 from tests.real.bed import registry, runtime
 from tests.real.setup import binaries
 
@@ -29,6 +30,15 @@ CRITEST_FOCUS = "Image Manager|Image Consistency"
 # it. Our own suite asks for the same: test_an_image_pulled_by_digest_has_no_tag.
 CRITEST_SKIP = "public image with digest should be pulled and removed"
 CRITEST_SPECS = 12
+CRITEST_BENCHMARKS_SKIP = "PodSandbox|Container"
+
+BENCHMARK = """
+imagesNumber: 50
+imagesNumberParallel: 8
+imageBenchmarkTimeoutSeconds: 60
+imagePullingBenchmarkImage: {name}
+imageListingBenchmarkImages: [{name}]
+"""
 
 STAGING = "gcr.io/k8s-staging-cri-tools"
 USERS = {
@@ -75,6 +85,26 @@ async def test_critest_is_satisfied_with_the_embedded_service(tmp_path: pathlib.
     assert f"{CRITEST_SPECS} Passed | 0 Failed" in said
 
 
+@pytest.mark.components("cri-tools")
+@pytest.mark.timeout(CRITEST_SECONDS_MAX)
+async def test_critest_pulls_and_removes_by_digest_many_at_a_time(tmp_path: pathlib.Path) -> None:
+    """Its benchmark takes any name; while one sample pulls the image, another removes it."""
+    name = f"{STAGING}/test-image-1@{image('test-image-1').digest}"
+    parameters = tmp_path / "parameters.yaml"
+    parameters.write_text(BENCHMARK.format(name=name))
+    async with embedded_service(tmp_path) as endpoint:
+        said = await programs.run(
+            binaries.built("cri-tools", "critest"),
+            f"--runtime-endpoint={endpoint}",
+            "--benchmark",
+            f"--benchmarking-params-file={parameters}",
+            f"--ginkgo.skip={CRITEST_BENCHMARKS_SKIP}",
+            "--ginkgo.no-color",
+        )
+        assert await crictl.run(endpoint, "images", "--quiet") == ""
+    assert "CRI validation - 2/" in said, "pull and remove, and list"
+
+
 @contextlib.asynccontextmanager
 async def embedded_service(folder: pathlib.Path) -> AsyncIterator[str]:
     """With the images that critest names by constant, from a mirror on this machine."""
@@ -82,7 +112,8 @@ async def embedded_service(folder: pathlib.Path) -> AsyncIterator[str]:
         mirror = url.removeprefix("http://")
         hosts = ("gcr.io", "registry.k8s.io", "k8s.gcr.io")
         routing = RegistriesConf(
-            tuple(Entry(prefix=host, location=f"{mirror}/{host}", insecure=True) for host in hosts)
+            tuple(Entry(prefix=host, location=f"{mirror}/{host}", insecure=True) for host in hosts),
+            CertificateFolders(folder / "no-certificates"),
         )
         async with registry_client.connect(SystemClock(), routing=routing) as client:
             await push_images_of_critest(client)
