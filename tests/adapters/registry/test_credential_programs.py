@@ -114,6 +114,13 @@ async def test_a_helper_that_fails_is_reported_and_has_nothing(
     assert said in bench.problems[0]
 
 
+async def test_a_helper_that_has_nothing_for_the_host_is_no_problem(bench: Bench) -> None:
+    said = "echo credentials not found in native keychain; exit 1"
+    bench.program("docker-credential-store", said)
+    assert await bench.helper(default_helper="store").find(APP) == ()
+    assert bench.problems == []
+
+
 async def test_a_helper_that_is_not_installed_is_reported(bench: Bench) -> None:
     assert await bench.helper(default_helper="absent").find(APP) == ()
     assert "cannot be started" in bench.problems[0]
@@ -146,6 +153,57 @@ async def test_a_provider_gets_the_image_and_its_answer_is_used(bench: Bench) ->
         "kind": "CredentialProviderRequest",
         "image": "example.test/team/app",
     }
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
+async def test_a_provider_is_asked_in_the_version_that_it_speaks(
+    bench: Bench, version: str
+) -> None:
+    protocol = f"credentialprovider.kubelet.k8s.io/{version}"
+    bench.program("plugin", provider_answer(apiVersion=protocol))
+    assert await bench.provider(apiVersion=protocol).find(APP)
+    assert f'"apiVersion":"{protocol}"' in bench.runs[0]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"apiVersion": "credentialprovider.kubelet.k8s.io/v1beta1"}, {"kind": "Status"}]
+)
+async def test_an_answer_of_another_kind_is_reported_and_not_used(
+    bench: Bench, wrong: dict[str, str]
+) -> None:
+    bench.program("plugin", provider_answer(**wrong))
+    assert await bench.provider().find(APP) == ()
+    assert "expected credentialprovider.kubelet.k8s.io/v1" in bench.problems[0]
+
+
+async def test_a_provider_that_can_do_without_a_token_is_asked_without(bench: Bench) -> None:
+    bench.program("plugin", provider_answer())
+    attributes = {"serviceAccountTokenAudience": "x", "requireServiceAccount": False}
+    assert await bench.provider(tokenAttributes=attributes).find(APP)
+    assert "serviceAccountToken" not in bench.runs[0]
+
+
+@pytest.mark.parametrize(
+    ("glob", "host", "repository", "is_asked"),
+    [
+        ("*.dkr.ecr.*.amazonaws.com", "1234.dkr.ecr.eu-west-1.amazonaws.com", "app", True),
+        ("*.dkr.ecr.*.amazonaws.com", "1234.dkr.ecr.eu-west-1.amazonaws.com.cn", "app", False),
+        ("*.pkg.dev", "europe-west1-docker.pkg.dev", "project/repository/app", True),
+        ("gcr.io", "eu.gcr.io", "app", False),
+        ("*.azurecr.io", "team.azurecr.io", "app", True),
+        ("*.azurecr.io", "team.eu.azurecr.io", "app", False),
+        ("registry.test:8080/path", "registry.test:8080", "path/app", True),
+        ("registry.test:8080/path", "registry.test", "path/app", False),
+        ("app*.registry.test", "apps.registry.test", "app", True),
+        ("docker.io", "docker.io", "library/app", True),
+    ],
+)
+async def test_a_provider_is_asked_for_the_images_that_the_kubelet_would_ask_it_for(
+    bench: Bench, glob: str, host: str, repository: str, is_asked: bool
+) -> None:
+    bench.program("plugin", provider_answer())
+    await bench.provider(matchImages=[glob]).find(endpoints.endpoint_at(host, repository))
+    assert bool(bench.runs) == is_asked
 
 
 async def test_a_provider_gets_its_environment(bench: Bench) -> None:
@@ -216,7 +274,8 @@ async def test_a_provider_without_a_credential_for_the_image_has_nothing(bench: 
     ("changes", "said"),
     [
         ({"name": "../plugin"}, "provider name"),
-        ({"apiVersion": "credentialprovider.kubelet.k8s.io/v1alpha1"}, "apiVersion"),
+        ({"apiVersion": "credentialprovider.kubelet.k8s.io/v2"}, "apiVersion"),
+        ({"tokenAttributes": {"requireServiceAccount": True}}, "only the kubelet has"),
         ({"matchImages": []}, "matchImages"),
         ({"defaultCacheDuration": "soon"}, "duration"),
         ({"args": "text"}, "args"),

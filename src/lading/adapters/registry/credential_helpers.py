@@ -20,6 +20,8 @@ from lading.ports.registry import Credential
 KEPT_SECONDS = 300.0
 _DOCKER_HUB_KEY = "https://index.docker.io/v1/"  # the name under which docker stores Docker Hub
 
+_NOTHING_STORED = b"credentials not found"  # how docker's helpers say so, on stdout
+
 
 class _Answer(msgspec.Struct, rename="pascal"):
     username: str = ""
@@ -80,7 +82,8 @@ class HelperSource:
         try:
             answer = msgspec.json.decode(await program.run(server.encode()), type=_Answer)
         except ProgramFailed as error:
-            self._report(f"{server}: {error}")
+            if _NOTHING_STORED not in error.output:
+                self._report(f"{server}: {error}")
             return ()
         except (msgspec.DecodeError, RecursionError):
             self._report(f"{server}: credential helper {helper!r} answered no JSON credential")

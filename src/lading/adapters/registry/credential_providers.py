@@ -1,8 +1,9 @@
 """The kubelet's credential-provider plugins, as nodes of the clouds have them.
 
 Reads a `CredentialProviderConfig` and runs the plugins it names by the exec protocol
-`credentialprovider.kubelet.k8s.io/v1`, with the kubelet's rules for which images and how long an
-answer is kept. A provider that is malformed or fails is reported and skipped; the others work.
+`credentialprovider.kubelet.k8s.io`, with the kubelet's rules for which images and how long an
+answer is kept. A provider that is malformed or fails is reported and skipped; the others work. One
+that cannot do without a pod's service account token is for the kubelet alone.
 """
 
 import asyncio
@@ -25,13 +26,18 @@ from lading.ports.clock import Clock
 from lading.ports.registry import Credential
 
 CONFIG_API_GROUP = "kubelet.config.k8s.io/"
-PROTOCOL = "credentialprovider.kubelet.k8s.io/v1"
+# The same messages under three names; nodes of the clouds have all of them.
+PROTOCOLS = tuple(
+    f"credentialprovider.kubelet.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1")
+)
+RESPONSE = "CredentialProviderResponse"
 KEPT_ANSWERS_MAX = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     name: str
+    protocol: str
     program: Program
     match_images: tuple[str, ...]
     kept_for: timedelta
@@ -48,6 +54,10 @@ class _Variable(msgspec.Struct):
     value: str = ""
 
 
+class _TokenAttributes(msgspec.Struct, rename="camel"):
+    require_service_account: bool = False
+
+
 class _Provider(msgspec.Struct, rename="camel"):
     name: str
     match_images: list[str]
@@ -55,6 +65,7 @@ class _Provider(msgspec.Struct, rename="camel"):
     api_version: str
     args: list[str] | None = None
     env: list[_Variable] | None = None
+    token_attributes: _TokenAttributes | None = None
 
 
 class _Auth(msgspec.Struct):
@@ -64,6 +75,7 @@ class _Auth(msgspec.Struct):
 
 class _Response(msgspec.Struct, rename="camel"):
     kind: str = ""
+    api_version: str = ""
     cache_key_type: str = ""
     cache_duration: str | None = None
     auth: dict[str, _Auth] | None = None
@@ -95,12 +107,17 @@ def _provider(entry: object, folder: Path) -> Provider:
     raw = msgspec.convert(entry, _Provider)
     if "/" in raw.name or raw.name in ("", ".", ".."):
         raise Malformed(what="provider name", text=raw.name, reason="expected a file name")
-    if raw.api_version != PROTOCOL:
-        raise Malformed(what="apiVersion", text=raw.api_version, reason=f"expected {PROTOCOL}")
+    if raw.api_version not in PROTOCOLS:
+        expected = f"expected one of {', '.join(PROTOCOLS)}"
+        raise Malformed(what="apiVersion", text=raw.api_version, reason=expected)
     if not raw.match_images:
         raise Malformed(what="matchImages", text=raw.match_images, reason="expected at least one")
+    if raw.token_attributes and raw.token_attributes.require_service_account:
+        reason = "it needs the service account token of a pod, which only the kubelet has"
+        raise Malformed(what="provider for use without a pod", text=raw.name, reason=reason)
     return Provider(
         name=raw.name,
+        protocol=raw.api_version,
         program=Program(
             command=(str(folder / raw.name), *(raw.args or ())),
             environment={variable.name: variable.value for variable in raw.env or ()},
@@ -150,13 +167,14 @@ class ProviderSource:
 
     async def _ask(self, endpoint: Endpoint) -> Mapping[str, Credential]:
         request = {
-            "apiVersion": PROTOCOL,
+            "apiVersion": self._provider.protocol,
             "kind": "CredentialProviderRequest",
             "image": endpoint.image,
         }
         try:
             answer = await self._provider.program.run(msgspec.json.encode(request))
             response = msgspec.json.decode(answer, type=_Response)
+            _check_protocol(response, self._provider)
             kept_for = _kept_for(response, self._provider)
         except (ProgramFailed, Malformed) as error:
             self._report(f"{endpoint.image}: {error}")
@@ -197,6 +215,13 @@ class ProviderSource:
 def _keys(endpoint: Endpoint) -> tuple[str, str, str]:
     """The cache keys of an image, of its registry, and of everything."""
     return f"image {endpoint.image}", f"registry {endpoint.host}", "everything"
+
+
+def _check_protocol(response: _Response, provider: Provider) -> None:
+    answered, expected = (response.api_version, response.kind), (provider.protocol, RESPONSE)
+    if answered != expected:
+        what = f"answer of provider {provider.name}"
+        raise Malformed(what=what, text=answered, reason=f"expected {' '.join(expected)}")
 
 
 def _kept_for(response: _Response, provider: Provider) -> timedelta:

@@ -17,7 +17,11 @@ OUTPUT_BYTES_MAX = 1024 * 1024
 
 
 class ProgramFailed(Exception):
-    """Names the program and what went wrong."""
+    """Names the program and what went wrong; `output` may be a secret, and is never shown."""
+
+    def __init__(self, message: str, *, output: bytes = b"") -> None:
+        super().__init__(message)
+        self.output = output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,8 @@ class Program:
                 await _end(process)
         if process.returncode != 0:
             said = complaint.decode("utf-8", "replace").strip()
-            raise self._failure(f"ended with {process.returncode}: {kernel_errors.shown(said)}")
+            reason = f"ended with {process.returncode}: {kernel_errors.shown(said)}"
+            raise self._failure(reason, output=output)
         return output
 
     async def _started(self) -> asyncio.subprocess.Process:
@@ -56,8 +61,8 @@ class Program:
         except OSError as error:
             raise self._failure(f"cannot be started: {error.strerror}") from error
 
-    def _failure(self, reason: str) -> ProgramFailed:
-        return ProgramFailed(f"the credential program {self.command[0]} {reason}")
+    def _failure(self, reason: str, *, output: bytes = b"") -> ProgramFailed:
+        return ProgramFailed(f"the credential program {self.command[0]} {reason}", output=output)
 
 
 async def _exchange(process: asyncio.subprocess.Process, document: bytes) -> tuple[bytes, bytes]:
