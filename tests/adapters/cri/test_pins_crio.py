@@ -29,7 +29,7 @@ class Crio(EmbeddedRuntime):
     def read(self, folder: Path) -> None:
         self.reloads += 1
         pinned: list[str] = []
-        for file in sorted(folder.iterdir()):
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
             image = tomllib.loads(file.read_text()).get("crio", {}).get("image", {})
             pinned = image.get("pinned_images", pinned)
         for name in self.labelled_names():
@@ -76,7 +76,8 @@ async def pulled(crio: Crio, registry: MemoryRegistry, name: str, *owners: str) 
 
 
 def files_in(folder: Path) -> dict[str, str]:
-    return {file.name: file.read_text() for file in folder.iterdir() if file.is_file()}
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {str(file.relative_to(folder)): file.read_text() for file in files}
 
 
 def written(folder: Path) -> list[str]:
@@ -125,6 +126,17 @@ async def test_pins_of_other_files_stay_in_force_beside_ours(
     assert written(folder) == [pin.image, "r.io/theirs*"]
 
 
+async def test_pins_of_files_in_inner_folders_stay_in_force_too(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    (folder / "10-early").write_text('[crio.image]\npinned_images = ["replaced"]\n')
+    (folder / "20-late").mkdir()
+    (folder / "20-late" / "05.conf").write_text('[crio.image]\npinned_images = ["r.io/theirs"]\n')
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    assert written(folder) == [pin.image, "r.io/theirs"]
+
+
 async def test_letting_everything_go_removes_the_file(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
@@ -141,8 +153,8 @@ async def test_nothing_but_the_finished_file_is_ever_in_the_folder(
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")
     await pins.hold([pin])
-    assert list(files_in(folder)) == [crio_config.OUR_FILE]
-    assert files_in(folder.parent) == {}, "a temporary file was left behind"
+    ours = f"{folder.name}/{crio_config.OUR_FILE}"
+    assert list(files_in(folder.parent)) == [ours], "a temporary file was left behind"
 
 
 async def test_an_image_that_is_not_there_gets_no_pin(pins: CrioPins, folder: Path) -> None:
@@ -158,6 +170,7 @@ async def test_an_image_that_is_not_there_gets_no_pin(pins: CrioPins, folder: Pa
         (crio_config.OPENSHIFT_FILE, "", "machine-config-daemon"),
         (crio_config.OUR_FILE, "# mine\n", "not written by Lading"),
         ("zzz-last", '[crio.image]\npinned_images = ["x"]\n', "read after"),
+        ("zzz/00-first", '[crio.image]\npinned_images = ["x"]\n', "read after"),
     ],
 )
 async def test_beside_another_manager_nothing_is_written_and_the_reason_is_said(
@@ -169,6 +182,7 @@ async def test_beside_another_manager_nothing_is_written_and_the_reason_is_said(
     content: str,
     said: str,
 ) -> None:
+    (folder / file).parent.mkdir(exist_ok=True)
     (folder / file).write_text(content)
     pin = await pulled(crio, registry, "r.io/a", "blue")
     with pytest.raises(cri.CannotPin, match=said):

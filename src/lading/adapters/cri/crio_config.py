@@ -1,7 +1,7 @@
 """CRI-O's drop-in folder, as far as pins are concerned: who sets them, and our one file.
 
-CRI-O reads every file of the folder, whatever its suffix, in the order of their names; a list in
-a later file replaces the list of an earlier one.
+CRI-O reads every file of the folder and of those in it, whatever its suffix, in the order of their
+names; a list in a later file replaces the list of an earlier one.
 """
 
 import tomllib
@@ -37,7 +37,7 @@ class CrioConfig:
         if self._our_file.exists() and not self._our_file.read_text().startswith(HEADER):
             return CannotPin(f"{self._our_file} exists and was not written by Lading; remove it")
         for file in self._files():
-            if file.name > OUR_FILE and _pins_in(file) is not None:
+            if self._place(file) > (OUR_FILE,) and _pins_in(file) is not None:
                 return CannotPin(
                     f"{file} sets pinned_images and is read after {OUR_FILE}, so it would replace"
                     " our pins. Rename it"
@@ -67,11 +67,12 @@ class CrioConfig:
         return next((found for found in reversed(lists) if found is not None), [])
 
     def _files(self) -> list[Path]:
-        if not self._folder.is_dir():
-            return []
-        return sorted(
-            file for file in self._folder.iterdir() if file.is_file() and file.name != OUR_FILE
-        )
+        others = (file for file in self._folder.rglob("*") if file != self._our_file)
+        return sorted((file for file in others if file.is_file()), key=self._place)
+
+    def _place(self, file: Path) -> tuple[str, ...]:
+        """Sorts as CRI-O walks: a folder is read where its name stands."""
+        return file.relative_to(self._folder).parts
 
     def _replace(self, text: str) -> None:
         """The temporary file lies beside the folder: inside, CRI-O would read it."""
