@@ -45,6 +45,15 @@ def test_bytes_are_shown_without_being_off_by_a_unit(count: int) -> None:
     assert abs(float(number) * factor - count) <= count * 0.006
 
 
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1000 * 1024, "1000 KiB"),
+     (1024**2 - 1, "1 MiB"), (1023 * 1024**2, "1023 MiB"), (3000 * 1024**4, "3000 TiB")],
+)  # fmt: skip
+def test_bytes_are_shown_as_people_write_them(count: int, text: str) -> None:
+    assert quantities.format_bytes(count) == text
+
+
 @given(st.text(max_size=80))
 def test_any_text_is_a_quantity_or_is_refused(text: str) -> None:
     try:

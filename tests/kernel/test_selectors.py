@@ -63,8 +63,9 @@ def test_the_query_form_selects_as_kubernetes_does(text: str, matches: bool) -> 
 
 
 @pytest.mark.parametrize(
-    "text", [",", "a,", "=b", "a=b=c", "a in", "a in ()x", "a in b", "a b", "!", "a>1", "a/b/c=d"]
-)
+    "text", [",", "a,", "=b", "a=b=c", "a in", "a in ()x", "a in b", "a b", "!", "a>1", "a/b/c=d",
+             "a..b/c=d", "a.-b/c=d", "/c=d", f"{'a' * 254}/c=d"]
+)  # fmt: skip
 def test_a_malformed_selector_is_refused(text: str) -> None:
     with pytest.raises(Malformed, match="label selector"):
         selectors.parse(text)

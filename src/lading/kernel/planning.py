@@ -5,7 +5,7 @@ files and the simulator. What an action did is learnt by the next observation.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -28,7 +28,7 @@ class Action(Protocol):
 class Plan:
     actions: tuple[Action, ...] = ()
     recheck_at: datetime | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def lanes(self) -> dict[Hashable, tuple[Action, ...]]:
         """The actions by lane, in the order in which the plan holds them."""

@@ -36,10 +36,10 @@ def parse_bytes(text: str) -> int:
 
 
 def format_bytes(count: int) -> str:
-    """Bytes for a person: three significant digits and a binary unit."""
+    """Bytes for a person: three significant digits, or four up to 1023, and a binary unit."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(size) < 1024 or unit == "TiB":
-            return f"{count} B" if unit == "B" else f"{size:.3g} {unit}"
+        if abs(size) < 1023.5 or unit == "TiB":
+            return f"{size:.3g} {unit}" if abs(size) < 999.5 else f"{size:.0f} {unit}"
         size /= 1024
     raise AssertionError("unreachable: the last unit always returns")

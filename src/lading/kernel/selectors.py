@@ -15,7 +15,8 @@ from lading.kernel.fields import Field
 from lading.kernel.objects import Model
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
-_PREFIX = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
+_DOMAIN_LABEL = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_PREFIX = rf"(?=[^/]{{1,253}}/){_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*"
 LABEL_KEY = re.compile(rf"(?:{_PREFIX}/)?{_NAME}")
 LABEL_VALUE = re.compile(rf"(?:{_NAME})?")
 _TOKEN = re.compile(r"\s*(?:(?P<symbol>!=|==|[=!(),<>])|(?P<word>[^\s!=(),<>]+))")
