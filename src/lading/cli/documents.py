@@ -20,7 +20,7 @@ _MANIFEST_SUFFIXES = (".json", ".yaml", ".yml")
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _MERGE = "tag:yaml.org,2002:merge"
 
-Path_ = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 
 
 class UnreadableDocument(click.ClickException):
@@ -33,7 +33,7 @@ class Source:
 
     file: str
     content: dict[str, Any]
-    lines: dict[Path_, int] = field(repr=False)
+    lines: dict[FieldPath, int] = field(repr=False)
 
     @property
     def api_version(self) -> str:
@@ -47,7 +47,7 @@ class Source:
     def metadata(self) -> dict[str, Any]:
         return self.content.get("metadata") or {}
 
-    def line(self, path: Path_) -> int:
+    def line(self, path: FieldPath) -> int:
         """The line of the value, or of the nearest one above it that was written."""
         while path and path not in self.lines:
             path = path[:-1]
@@ -141,9 +141,9 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
         self._constructor = yaml.constructor.SafeConstructor()
-        self.lines: dict[Path_, int] = {}
+        self.lines: dict[FieldPath, int] = {}
 
-    def value(self, node: yaml.Node, path: Path_) -> Any:
+    def value(self, node: yaml.Node, path: FieldPath) -> Any:
         self.lines[path] = node.start_mark.line + 1
         if len(self.lines) > VALUES_MAX or len(path) > DEPTH_MAX:
             raise UnreadableDocument(f"{self._file}: too large or too deeply nested")
@@ -155,7 +155,7 @@ class _Reader:
             return node.value
         return self._constructor.construct_object(node)
 
-    def _mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, Any]:
         if any(key.tag == _MERGE for key, _ in node.value):
             self._constructor.flatten_mapping(node)
         found: dict[str, Any] = {}

@@ -29,6 +29,7 @@ from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
 
+_DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
 _TOKEN = "in-memory"  # the server is in this process and has no socket
 _PATH_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 _STRICT_PROBLEM = re.compile(r'((?:unknown|duplicate) field) "([^"]*)"')
@@ -75,9 +76,6 @@ async def problems(sources: list[Source]) -> AsyncIterator[Problem]:
         for source in ordered:
             for problem in await _problems_of(client, source):
                 yield problem
-
-
-_DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
 
 
 @asynccontextmanager
