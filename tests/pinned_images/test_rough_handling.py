@@ -12,6 +12,7 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.pinned_images.node import report
+from lading.pinned_images.node.types import STATUS_BURST_MAX, Settings
 from lading.standalone import node as nodes
 from lading.standalone.node import NodeDescription
 from tests.pinned_images import whole_clusters
@@ -20,6 +21,7 @@ from tests.pinned_images.node.whole_nodes import Runtime
 from tests.pinned_images.whole_clusters import CLOCK, WholeCluster
 
 NODE = "node-1"
+LISTENED_SECONDS = 4.0
 
 
 def image(word: str) -> str:
@@ -221,3 +223,17 @@ async def test_a_runtime_that_is_away_is_waited_for_and_loses_nobody_a_claim(
     assert overheard.count == 0
     runtime.is_away = False
     await cluster.until_held("s")
+
+
+async def test_two_agents_that_contradict_each_other_do_not_flood_the_api_server(
+    cluster: WholeCluster, tmp_path: Path
+) -> None:
+    """Each answers what the other wrote, at once."""
+    other = Runtime()
+    other.gate.clear()
+    overheard, began = Overheard(cluster), CLOCK.monotonic()
+    await cluster.make_set("s", image("a"))
+    async with whole_clusters.agent_running(tmp_path / "twin", NODE, other, cluster.line):
+        await CLOCK.sleep(LISTENED_SECONDS)
+    bursts = 1 + (CLOCK.monotonic() - began) / Settings().status_interval_min.total_seconds()
+    assert overheard.count <= 2 * STATUS_BURST_MAX * bursts

@@ -28,6 +28,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
 from lading.kernel import conditions, feature_gates
 from lading.kernel.conditions import Condition
+from lading.loop.runtime import Runs
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports import kube
@@ -190,9 +191,7 @@ class WholeCluster:
 
 
 @contextlib.asynccontextmanager
-async def opened(
-    folder: Path, runtimes: dict[str, Runtime], *, agents_per_node: int = 1
-) -> AsyncIterator[WholeCluster]:
+async def opened(folder: Path, runtimes: dict[str, Runtime]) -> AsyncIterator[WholeCluster]:
     """A cluster with a node of each name, everything of it running."""
     core = Core(MemoryStorage(), CLOCK, tokens={"token": ADMIN})
     direct = Authorized(core, "token")
@@ -202,36 +201,38 @@ async def opened(
     for name in runtimes:
         await nodes.register(admin, NodeDescription(name=name), CLOCK)
     async with contextlib.AsyncExitStack() as stack:
-        running = [
-            await stack.enter_async_context(
-                _agent(folder / name / str(number), name, runtime, line)
-            )
-            for name, runtime in runtimes.items()
-            for number in range(agents_per_node)
-        ]
-        running.append(
-            controller.controllers(
-                kube=admin,
-                clock=CLOCK,
-                metrics=Metrics(CollectorRegistry()),
-                chance=CHANCE,
-                gates=feature_gates.parse(""),
-            )
-        )
-        work = [asyncio.create_task(one.run()) for one in running]
-        try:
-            yield WholeCluster(kube=admin, line=line, runtimes=runtimes)
-        finally:
-            for one in work:
-                one.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+        for name, own in runtimes.items():
+            await stack.enter_async_context(agent_running(folder / name, name, own, line))
+        await stack.enter_async_context(_running(_controllers(admin)))
+        yield WholeCluster(kube=admin, line=line, runtimes=runtimes)
     await core.close()
 
 
-def _agent(
+def _controllers(kube: KubeClient) -> Runs:
+    return controller.controllers(
+        kube=kube,
+        clock=CLOCK,
+        metrics=Metrics(CollectorRegistry()),
+        chance=CHANCE,
+        gates=feature_gates.parse(""),
+    )
+
+
+@contextlib.asynccontextmanager
+async def _running(parts: Runs) -> AsyncIterator[None]:
+    work = asyncio.create_task(parts.run())
+    try:
+        yield
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def agent_running(
     folder: Path, name: str, runtime: Runtime, line: Line
-) -> contextlib.AbstractAsyncContextManager[Any]:
-    return agent.open_agent(
+) -> AsyncIterator[None]:
+    opened_agent = agent.open_agent(
         whole_nodes.parts(folder, runtime, Registry()),
         node_name=name,
         kube=KubeClient(line),
@@ -241,3 +242,5 @@ def _agent(
         settings=Settings(round=ROUND),
         chance=CHANCE,
     )
+    async with opened_agent as made, _running(made):
+        yield

@@ -264,3 +264,13 @@ def test_a_clock_that_is_set_back_keeps_no_progress_from_being_told() -> None:
     seen = observed("a", known=["b"], last_status=first, status_written_at=NOW)
     plan = planned(sets, seen, now=NOW - timedelta(hours=1))
     assert "1 of 2 images" in status_of(plan).conditions[1].message
+
+
+def test_a_state_that_changes_all_the_time_is_written_in_bursts() -> None:
+    """Two agents that run for one node by mistake would contradict each other for ever."""
+    sets = [image_set("s", "a")]
+    seen = observed("a", pins=pinned("a", by="s"), status_burst_began_at=NOW)
+    early = planned(sets, seen, now=NOW + timedelta(seconds=20))
+    assert early.actions == ()
+    assert early.recheck_at == NOW + timedelta(seconds=30)
+    assert status_of(planned(sets, seen, now=early.recheck_at)).pinned_image_sets

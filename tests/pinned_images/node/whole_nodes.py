@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -176,7 +176,7 @@ class Node:
     async def _write(self, status: MachineConfigNodeStatus) -> None:
         self.status = status
         self.statuses_written += 1
-        self.written = replace(self.written, status_at=self.clock.now())
+        self.written = self.written.with_status(self.clock.now())
 
 
 def _unread(event: RecordEvent) -> None:

@@ -197,7 +197,7 @@ class NodeReconciler:
                 force=True,
                 subresource="status",
             )
-        self._written_at = replace(self._written_at, status_at=self._clock.now())
+        self._written_at = self._written_at.with_status(self._clock.now())
 
     def _record(self, event: RecordEvent) -> None:
         mine = self._newest()

@@ -38,21 +38,23 @@ def status_to_write(
     new = status(desired, verdicts, observed, now)
     if new == observed.last_status or not observed.status_is_wanted:
         return ()
-    if _state(new) == _state(observed.last_status):
-        due = next_write_at(desired, observed, now)
-        if due is not None and due > now:
-            return ()
-        return (WriteStatus(status=new, because="progress is reported every so often"),)
-    return (WriteStatus(status=new, because="the state of a set changed"),)
+    is_progress = _state(new) == _state(observed.last_status)
+    since = observed.status_written_at if is_progress else observed.status_burst_began_at
+    if since is not None and _again_at(since, desired, now) > now:
+        return ()
+    because = "progress is reported every so often" if is_progress else "a set's state changed"
+    return (WriteStatus(status=new, because=because),)
 
 
 def next_write_at(desired: Desired, observed: Observed, now: datetime) -> datetime | None:
-    """When mere progress may be written again; None when nothing holds it back."""
-    if observed.status_written_at is None:
-        return None
-    interval = desired.settings.status_interval_min
-    due = planning.due(observed.status_written_at, interval, now=now)
-    return due if due > now else None
+    """When what is held back may be written; None when nothing holds it back."""
+    instants = (observed.status_written_at, observed.status_burst_began_at)
+    dues = (_again_at(since, desired, now) for since in instants if since is not None)
+    return planning.earliest(*(due for due in dues if due > now))
+
+
+def _again_at(since: datetime, desired: Desired, now: datetime) -> datetime:
+    return planning.due(since, desired.settings.status_interval_min, now=now)
 
 
 def status(

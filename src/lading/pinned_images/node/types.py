@@ -1,13 +1,16 @@
 """What the plan of a node is made from, and what it is made of. Frozen data only."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.ports.cri import HeldPin, Pin
+
+STATUS_BURST_MAX = 30
+"""So often a status is written at once within `Settings.status_interval_min`, and no oftener."""
 
 
 class ImageKey(NamedTuple):
@@ -154,6 +157,8 @@ class Observed:
     status_is_wanted: bool = True
     """False while there is no object to write it to."""
     status_written_at: datetime | None = None
+    status_burst_began_at: datetime | None = None
+    """When the first of the last `STATUS_BURST_MAX` was written; None while there were fewer."""
     pins_written_at: datetime | None = None
     pins_error: str = ""
 
@@ -166,10 +171,18 @@ class Observed:
 class Written:
     """When this process last wrote; after a restart it is as if it never had."""
 
-    status_at: datetime | None = None
+    statuses_at: tuple[datetime, ...] = ()
+    """The last `STATUS_BURST_MAX` times, oldest first."""
     pins_at: datetime | None = None
     pins_error: str = ""
     """Why the last pins could not be written; empty when they could."""
+
+    @property
+    def burst_is_full(self) -> bool:
+        return len(self.statuses_at) == STATUS_BURST_MAX
+
+    def with_status(self, now: datetime) -> "Written":
+        return replace(self, statuses_at=(*self.statuses_at, now)[-STATUS_BURST_MAX:])
 
 
 class SetState(StrEnum):
