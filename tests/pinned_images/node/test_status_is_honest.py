@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import conditions
 from lading.kernel.planning import Plan
@@ -274,3 +275,13 @@ def test_a_state_that_changes_all_the_time_is_written_in_bursts() -> None:
     assert early.actions == ()
     assert early.recheck_at == NOW + timedelta(seconds=30)
     assert status_of(planned(sets, seen, now=early.recheck_at)).pinned_image_sets
+
+
+def test_more_sets_than_a_status_has_room_for_leave_out_what_is_done() -> None:
+    """A node may be in several full pools; a status that is too long would be refused whole."""
+    sets = [image_set(f"s-{number:03}", "a") for number in range(120)]
+    owners = "+".join(one.name for one in sets[:-1])
+    seen = observed("a", pins=pinned("a", by=owners))
+    entries = status_of(planned(sets, seen)).pinned_image_sets
+    assert len(entries) == group.SETS_PER_POOL_MAX
+    assert entries[-1].name == "s-119"

@@ -66,15 +66,20 @@ def status(
     for condition in (_progressing(verdicts, observed), _degraded(verdicts, observed)):
         said = msgspec.structs.replace(condition, observed_generation=desired.generation)
         found = conditions.with_condition(found, said, now=now)
-    ordered = sorted(verdicts, key=lambda verdict: verdict.desired.name)
     return msgspec.structs.replace(
         last,
         observed_generation=desired.generation,
         conditions=found,
         pinned_image_sets=tuple(
-            _entry(verdict, entries.get(verdict.desired.name)) for verdict in ordered
+            _entry(verdict, entries.get(verdict.desired.name)) for verdict in _reported(verdicts)
         ),
     )
+
+
+def _reported(verdicts: tuple[Verdict, ...]) -> list[Verdict]:
+    """By name; of more sets than a status has room for, what is not done goes before the rest."""
+    urgent = sorted(verdicts, key=lambda one: (one.state is SetState.PINNED, one.desired.name))
+    return sorted(urgent[: group.SETS_PER_POOL_MAX], key=lambda one: one.desired.name)
 
 
 def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
@@ -180,8 +185,8 @@ def _state(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
 def events(verdicts: tuple[Verdict, ...], observed: Observed) -> Iterable[RecordEvent]:
     """What a new status says that the last one did not: a set is pinned, fails, or is given up."""
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
-    for verdict in verdicts:
-        before = last.pop(verdict.desired.name, None)
+    for verdict in _reported(verdicts):
+        before = last.get(verdict.desired.name)
         new = _entry(verdict, before)
         name, generation = new.name, new.desired_generation
         if new.current_generation == generation and (
@@ -201,7 +206,7 @@ def events(verdicts: tuple[Verdict, ...], observed: Observed) -> Iterable[Record
                 reason=verdict.troubles[0].reason if verdict.troubles else Reason.PREFETCH_FAILED,
                 because=errors[0],
             )
-    for name in sorted(last):
+    for name in sorted(last.keys() - {verdict.desired.name for verdict in verdicts}):
         yield RecordEvent(
             set_name=name, warning=False, reason="Unpinned", because="the node no longer has it"
         )
