@@ -94,6 +94,18 @@ def test_two_writers_of_one_upload_are_not_mixed(core: Core) -> None:
     assert core.uploads.size("app", session) == 1
 
 
+def test_an_upload_is_not_closed_while_somebody_could_still_make_it_longer(core: Core) -> None:
+    session, digest = core.uploads.start("app", NOW), Digest.of(b"verified")
+    with core.uploads.appending("app", session) as file:
+        file.write(b"verified")
+        file.flush()
+        for written in (session, session.upper()):
+            with pytest.raises(Fault, match="another request"):
+                core.uploads.finish("app", written, digest)
+    core.uploads.finish("app", session, digest)
+    assert core.blobs.path("app", digest).read_bytes() == b"verified"
+
+
 def test_a_blob_without_its_link_is_not_there_and_can_be_pushed_again(core: Core) -> None:
     digest = push_blob(core, "app", b"content")
     core.layout.layer_link("app", digest).unlink()

@@ -7,6 +7,7 @@ its digest is thrown away and never becomes a blob.
 import contextlib
 import hashlib
 import shutil
+import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ SESSION_AGE_MAX = timedelta(days=7)  # what the distribution project's own purge
 class Uploads:
     layout: Layout
     blobs: Blobs
-    _appending: set[str] = field(default_factory=set)
+    _held: set[Path] = field(default_factory=set)
+    _holding: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, name: str, now: datetime) -> str:
         session = str(uuid.uuid4())
@@ -45,32 +47,16 @@ class Uploads:
     @contextlib.contextmanager
     def appending(self, name: str, session: str) -> Iterator[BinaryIO]:
         """The file, open for one writer at a time."""
-        data = self._data(name, session)
-        if session in self._appending:
-            raise Fault(
-                Code.BLOB_UPLOAD_INVALID,
-                "another request is writing to this upload; wait for it to end",
-                detail=session,
-                status=409,
-            )
-        self._appending.add(session)
-        try:
-            with data.open("ab") as file:
-                yield file
-        finally:
-            self._appending.discard(session)
+        with self._alone(name, session) as data, data.open("ab") as file:
+            yield file
 
     def finish(self, name: str, session: str, digest: Digest) -> None:
-        data = self._data(name, session)
-        with data.open("rb") as file:
-            found = hashlib.file_digest(file, digest.algorithm).hexdigest()
-        try:
-            if found != digest.encoded:
-                message = f"the content has the digest {digest.algorithm}:{found}"
-                raise Fault(Code.DIGEST_INVALID, message, detail=str(digest))
-            self.blobs.adopt(name, digest, data)
-        finally:
-            shutil.rmtree(data.parent, ignore_errors=True)
+        with self._alone(name, session) as data:
+            try:
+                _verify(data, digest)
+                self.blobs.adopt(name, digest, data)
+            finally:
+                shutil.rmtree(data.parent, ignore_errors=True)
 
     def cancel(self, name: str, session: str) -> None:
         shutil.rmtree(self._data(name, session).parent)
@@ -83,6 +69,24 @@ class Uploads:
                 if now - begun > SESSION_AGE_MAX:
                     shutil.rmtree(started.parent, ignore_errors=True)
 
+    @contextlib.contextmanager
+    def _alone(self, name: str, session: str) -> Iterator[Path]:
+        """One request at a time: what has been verified must not grow before it is a blob."""
+        data = self._data(name, session)
+        with self._holding:
+            if data in self._held:
+                raise Fault(
+                    Code.BLOB_UPLOAD_INVALID,
+                    "another request is using this upload; wait for it to end",
+                    detail=session,
+                    status=409,
+                )
+            self._held.add(data)
+        try:
+            yield self._data(name, session)
+        finally:
+            self._held.discard(data)
+
     def _data(self, name: str, session: str) -> Path:
         """The file of a session; the identifier is checked before it becomes a path."""
         try:
@@ -92,6 +96,14 @@ class Uploads:
         if not data.is_file():
             raise _unknown(session)
         return data
+
+
+def _verify(data: Path, digest: Digest) -> None:
+    with data.open("rb") as file:
+        found = hashlib.file_digest(file, digest.algorithm).hexdigest()
+    if found != digest.encoded:
+        message = f"the content has the digest {digest.algorithm}:{found}"
+        raise Fault(Code.DIGEST_INVALID, message, detail=str(digest))
 
 
 def _unknown(session: str) -> Fault:
