@@ -6,13 +6,14 @@ Everything it knows is in its data folder: started again there, it goes on where
 import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.kube.client import KubeClient
+from lading.api.core import NODES
 from lading.installation import apply as installation
 from lading.kernel.feature_gates import DEFAULTS, Gate
 from lading.loop.runtime import Runtime
@@ -20,6 +21,7 @@ from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
+from lading.ports.kube import Kube, NotFound
 from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
@@ -81,6 +83,7 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
         )
         kube = KubeClient(api.exchange)
         await installation.install(kube, clock)
+        await _forget_other_nodes(options, kube)
         registry_url = await stack.enter_async_context(
             registry.serve(options.data, port=options.registry_port)
         )
@@ -122,3 +125,15 @@ def _node_folder(data: Path, name: str) -> Path:
     folder = data / "nodes" / name
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+async def _forget_other_nodes(options: Options, kube: Kube) -> None:
+    """After a start with more nodes than now, nobody would ever report for the others."""
+    wanted = {description.name for description in options.nodes}
+    for name in _known_nodes(options.data) - wanted:
+        with suppress(NotFound):
+            await kube.delete(NODES, name)
+
+
+def _known_nodes(data: Path) -> set[str]:
+    return {folder.name for folder in (data / "nodes").glob("*")}
