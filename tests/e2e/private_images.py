@@ -3,8 +3,8 @@
 import pytest
 
 from lading.pinned_images.node.types import Reason
+from tests.e2e import expectations
 from tests.e2e.cluster import ClusterUnderTest
-from tests.e2e.scenarios import until_degraded
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -15,7 +15,7 @@ class PrivateImageScenarios:
         image = await cluster.private.push("team/private")
         await cluster.make_set("private", image)
         for node in cluster.nodes:
-            await until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=image)
+            await expectations.until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=image)
         cluster.private.make_secret()
         await cluster.until_done("private", seconds_max=60)
         for node in cluster.nodes:

@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -32,7 +33,7 @@ class Program:
     async def start(self, *more: str) -> None:
         """Returns when it serves its endpoint."""
         assert self._process is None, f"{self.name} is running"
-        begin = self.log.stat().st_size if self.log.exists() else 0
+        begin = self.log_bytes()
         with self.log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
                 COMMAND,
@@ -80,6 +81,19 @@ class Program:
         self._process = None
         return code
 
+    async def ended(self) -> int:
+        """Waits until it ends by itself; returns the exit code."""
+        assert self._process is not None, f"{self.name} is not running"
+        async with asyncio.timeout(waiting.SECONDS_MAX):
+            code = await self._process.wait()
+        self._process = None
+        return code
+
+    async def counted(self, metric: str) -> float:
+        """The sum over the series whose names begin so."""
+        lines = (await self.get("/metrics")).decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(metric))
+
     async def get(self, path: str) -> bytes:
         async with aiohttp.ClientSession() as session, session.get(self.url + path) as answer:
             return await answer.read()
@@ -93,6 +107,13 @@ class Program:
     def is_running(self) -> bool:
         return self._process is not None
 
+    def log_bytes(self) -> int:
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def events_since(self, log_bytes: int) -> list[str]:
+        """The names of the events that it logged after so many bytes."""
+        return [entry["event"] for entry in self._entries(log_bytes)]
+
     def log_tail(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
         return "\n".join([f"--- end of the log of {self.name} ---", *lines])
@@ -100,13 +121,17 @@ class Program:
     async def _serves(self, begin: int) -> bool:
         assert self._process is not None
         assert self._process.returncode is None, f"{self.name} ended\n{self.log_tail()}"
+        for entry in self._entries(begin):
+            if entry["event"] == "serving":
+                self.url = entry["url"]
+                return True
+        return False
+
+    def _entries(self, begin: int) -> Iterator[dict[str, Any]]:
+        """What it logged; other lines are what Python or a library printed."""
         for line in self.log.read_bytes()[begin:].splitlines():
             with contextlib.suppress(msgspec.DecodeError):
-                entry = msgspec.json.decode(line)
-                if entry.get("event") == "serving":
-                    self.url = entry["url"]
-                    return True
-        return False
+                yield msgspec.json.decode(line)
 
     async def _is_ready(self) -> bool:
         async with aiohttp.ClientSession() as session, session.get(f"{self.url}/readyz") as answer:
@@ -125,6 +150,20 @@ async def running(*programs: Program) -> AsyncIterator[None]:
     finally:
         for program in programs:
             await program.kill()
+
+
+@contextlib.asynccontextmanager
+async def another(program: Program) -> AsyncIterator[Program]:
+    """A second replica of it, ready; at the end it is stopped as a pod is."""
+    name = f"another {program.name}"
+    log = program.log.with_name(f"another-{program.log.name}")
+    replica = replace(program, name=name, log=log, url="", _process=None)
+    async with running(replica):
+        try:
+            yield replica
+        finally:
+            if replica.is_running:
+                await replica.stop()
 
 
 async def run(*arguments: str) -> str:

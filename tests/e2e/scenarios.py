@@ -5,7 +5,6 @@ runtime holds and pins, and what the cluster says about it.
 """
 
 import asyncio
-import random
 from collections.abc import Iterable
 
 import msgspec
@@ -13,17 +12,15 @@ import pytest
 
 from lading.api.core import NODES
 from lading.api.events import EVENTS
-from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
-from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import Reason
 from lading.ports.cri import ImageSpec
 from lading.ports.kube import Selection
-from tests.e2e import programs, waiting
-from tests.e2e.cluster import POOL, ClusterUnderTest, NodeUnderTest
+from tests.e2e import expectations, programs, repeatable, waiting
+from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest
 
+RECONCILES = 'lading_reconciles_total{controller="pinned-images-node",outcome="success"}'
 CRASHES = 3
 ROUNDS = 3
 LABEL = "lading.dev/end-to-end"
@@ -40,8 +37,8 @@ class PinnedImageScenarios:
         for node in cluster.nodes:
             assert await node.pinned() >= images
             assert set((await node.owners()).values()) == {("preload",)}
-        await until_set_is_ready(cluster, "preload")
-        await until_pool_is_done(cluster)
+        await expectations.until_set_is_ready(cluster, "preload")
+        await expectations.until_pool_is_done(cluster)
         await waiting.until(lambda: has_event(cluster, "Pinned"), "an event says that it is pinned")
 
     async def test_an_edited_set_keeps_its_old_pins_until_the_new_ones_are_complete(
@@ -53,7 +50,7 @@ class PinnedImageScenarios:
         absent = cluster.absent_image()
         await cluster.edit_set("edited", new, absent)
         for node in cluster.nodes:
-            await until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=absent)
+            await expectations.until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=absent)
             entry = await cluster.said_about(node, "edited")
             assert (entry.current_generation, entry.desired_generation) == (1, 2)
             assert old in await node.pinned()
@@ -104,7 +101,7 @@ class PinnedImageScenarios:
         await cluster.make_set("healing", good, absent)
         await cluster.make_set("bystander", good)
         for node in cluster.nodes:
-            await until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=absent)
+            await expectations.until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=absent)
             entry = await cluster.said_about(node, "healing")
             assert entry.last_failed_generation == 1
             assert absent in entry.last_failed_generation_errors[0]
@@ -112,7 +109,7 @@ class PinnedImageScenarios:
         await cluster.edit_set("healing", good)
         await cluster.until_done("healing", generation=2)
         for node in cluster.nodes:
-            await until_healthy(cluster, node)
+            await expectations.until_healthy(cluster, node)
 
     async def test_an_image_that_is_removed_by_hand_comes_back(
         self, cluster: ClusterUnderTest
@@ -158,7 +155,7 @@ class PinnedImageScenarios:
     async def test_an_agent_that_is_killed_at_any_moment_goes_on_where_it_was(
         self, cluster: ClusterUnderTest
     ) -> None:
-        node, chance = cluster.nodes[0], random.Random()
+        node, chance = cluster.nodes[0], repeatable.chance()
         images = {await cluster.push(f"crash/{number}", size_bytes=1 << 20) for number in range(6)}
         await cluster.make_set("crash", *images)
         for _ in range(CRASHES):
@@ -209,72 +206,25 @@ class PinnedImageScenarios:
         assert not await node.pinned() & images
         assert await node.present() >= images
 
-    async def test_another_controller_takes_over_when_one_is_stopped(
-        self, cluster: ClusterUnderTest
-    ) -> None:
-        assert await cluster.controller.stop() == 0
-        image = await cluster.push("takeover")
-        await cluster.make_set("takeover", image)
-        await cluster.controller.start()
-        await cluster.until_done("takeover")
-
     async def test_a_steady_cluster_costs_nothing(self, cluster: ClusterUnderTest) -> None:
         image = await cluster.push("steady")
         await cluster.make_set("steady", image)
         await cluster.until_done("steady")
-        await until_set_is_ready(cluster, "steady")
-        await until_pool_is_done(cluster)
+        await expectations.until_set_is_ready(cluster, "steady")
+        await expectations.until_pool_is_done(cluster)
         node = cluster.nodes[0]
-        before = await revisions(cluster)
+        before = await expectations.revisions(cluster)
         connections = cluster.door.passed_count
-        reconciles = await counted(node, RECONCILES)
+        reconciles = await node.agent.counted(RECONCILES)
         await waiting.until(
             lambda: has_reconciled(node, reconciles + ROUNDS), f"{ROUNDS} rounds passed"
         )
-        assert await revisions(cluster) == before
+        assert await expectations.revisions(cluster) == before
         assert cluster.door.passed_count == connections
 
 
-RECONCILES = 'lading_reconciles_total{controller="pinned-images-node",outcome="success"}'
-
-
-async def counted(node: NodeUnderTest, metric: str) -> float:
-    lines = (await node.agent.get("/metrics")).decode().splitlines()
-    return next((float(line.split()[-1]) for line in lines if line.startswith(metric)), 0.0)
-
-
 async def has_reconciled(node: NodeUnderTest, times: float) -> bool:
-    return await counted(node, RECONCILES) >= times
-
-
-async def revisions(cluster: ClusterUnderTest) -> dict[str, str]:
-    objects = [
-        *[await cluster.said(node) for node in cluster.nodes],
-        *(await cluster.kube.page(MACHINE_CONFIG_POOLS)).items,
-        *(await cluster.kube.page(PINNED_IMAGE_SETS)).items,
-    ]
-    return {f"{one.kind} {one.key}": one.metadata.resource_version for one in objects}
-
-
-async def until_set_is_ready(cluster: ClusterUnderTest, name: str) -> None:
-    async def is_ready() -> bool:
-        status = (await cluster.kube.get(PINNED_IMAGE_SETS, name)).status
-        ready = conditions.find(status.conditions, "Ready")
-        return ready is not None and ready.status is Truth.TRUE
-
-    await waiting.until(is_ready, f"set {name} is Ready")
-
-
-async def until_pool_is_done(cluster: ClusterUnderTest) -> None:
-    async def is_done() -> bool:
-        pool = await cluster.kube.get(MACHINE_CONFIG_POOLS, POOL)
-        generation, machines = pool.metadata.generation, len(cluster.nodes)
-        return [
-            (one.observed_generation, one.machine_count, one.updated_machine_count)
-            for one in pool.status.pool_synchronizers_status
-        ] == [(generation, machines, machines)]
-
-    await waiting.until(is_done, f"pool {POOL} counts every machine as done")
+    return await node.agent.counted(RECONCILES) >= times
 
 
 async def has_event(cluster: ClusterUnderTest, reason: str) -> bool:
@@ -292,29 +242,6 @@ async def until_a_pull_failed(node: NodeUnderTest) -> None:
         return any(pull["error"] for pull in progress["pulls"])
 
     await waiting.until(has_failed, f"a pull failed on {node.name}")
-
-
-async def until_degraded(
-    cluster: ClusterUnderTest, node: NodeUnderTest, reason: Reason, *, naming: str
-) -> None:
-    async def is_degraded() -> bool:
-        found = await cluster.condition(node, report.DEGRADED)
-        return (
-            found is not None
-            and found.status is Truth.TRUE
-            and found.reason == reason
-            and naming in found.message
-        )
-
-    await waiting.until(is_degraded, f"{node.name} is degraded by {reason}, naming {naming}")
-
-
-async def until_healthy(cluster: ClusterUnderTest, node: NodeUnderTest) -> None:
-    async def is_healthy() -> bool:
-        found = await cluster.condition(node, report.DEGRADED)
-        return found is not None and found.status is Truth.FALSE
-
-    await waiting.until(is_healthy, f"{node.name} is not degraded")
 
 
 async def is_owned_by(node: NodeUnderTest, image: str, owners: Iterable[str]) -> bool:

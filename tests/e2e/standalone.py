@@ -2,12 +2,14 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.registry import client as registry_client
 from lading.installation import apply as installation
+from lading.ports.cri import RuntimeVersion
 from lading.ports.registry import Registry
 from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
@@ -27,8 +29,29 @@ NO_KUBELET_PORT = 1
 NAMESPACE = "default"
 
 
+class CannotPin(EmbeddedRuntime):
+    """Says that it is the containerd of Debian 12, whose release ignores pins."""
+
+    async def version(self) -> RuntimeVersion:
+        return RuntimeVersion(name="containerd", version="1.6.20~ds1", api_version="v1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Surroundings:
+    """What every node has around it."""
+
+    folder: Path
+    api: ApiServer
+    kube: KubeClient
+    registry: Registry
+    private: PrivateRegistry
+    engine: type[EmbeddedRuntime]
+
+
 @contextlib.asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[ClusterUnderTest]:
+async def opened(
+    folder: Path, *, engine: type[EmbeddedRuntime] = EmbeddedRuntime
+) -> AsyncIterator[ClusterUnderTest]:
     clock = SystemClock()
     async with contextlib.AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -39,9 +62,10 @@ async def opened(folder: Path) -> AsyncIterator[ClusterUnderTest]:
         front = await enter(door.before(registry_url.removeprefix("http://")))
         registry = await enter(registry_client.connect(clock))
         private = await enter(private_registry.opened(folder))
-        nodes = tuple(
-            [await enter(_node(name, folder, api, kube, registry, private)) for name in NODE_NAMES]
+        around = _Surroundings(
+            folder=folder, api=api, kube=kube, registry=registry, private=private, engine=engine
         )
+        nodes = tuple([await enter(_node(name, around)) for name in NODE_NAMES])
         controller = Program(
             name="controller",
             arguments=("controller", f"--kubeconfig={api.kubeconfig}", f"--namespace={NAMESPACE}"),
@@ -59,24 +83,17 @@ async def opened(folder: Path) -> AsyncIterator[ClusterUnderTest]:
 
 
 @contextlib.asynccontextmanager
-async def _node(
-    name: str,
-    folder: Path,
-    api: ApiServer,
-    kube: KubeClient,
-    registry: Registry,
-    private: PrivateRegistry,
-) -> AsyncIterator[NodeUnderTest]:
-    clock, own = SystemClock(), folder / name
+async def _node(name: str, around: _Surroundings) -> AsyncIterator[NodeUnderTest]:
+    clock, own = SystemClock(), around.folder / name
     own.mkdir()
-    embedded = EmbeddedRuntime(
-        root=own / "images", registry=registry, clock=clock, platform=LINUX_AMD64
+    embedded = around.engine(
+        root=own / "images", registry=around.registry, clock=clock, platform=LINUX_AMD64
     )
     async with (
         cri_server.serve(embedded, own / "runtime.sock") as endpoint,
         open_runtime(endpoint, clock, state_folder=own / "state") as runtime,
     ):
-        await node.register(kube, NodeDescription(name=name), clock)
+        await node.register(around.kube, NodeDescription(name=name), clock)
         place = (
             f"--node-name={name}",
             f"--runtime-endpoint={endpoint}",
@@ -93,8 +110,8 @@ async def _node(
                     *place,
                     ROUND,
                     f"--kubelet-port={NO_KUBELET_PORT}",
-                    f"--kubeconfig={api.kubeconfig}",
-                    f"--pull-secrets={private.pull_secrets}",
+                    f"--kubeconfig={around.api.kubeconfig}",
+                    f"--pull-secrets={around.private.pull_secrets}",
                 ),
                 log=own / "agent.log",
             ),

@@ -7,8 +7,10 @@ import pytest_asyncio
 
 from tests.e2e import standalone
 from tests.e2e.cluster import ClusterUnderTest
+from tests.e2e.controllers import ControllerScenarios
 from tests.e2e.private_images import PrivateImageScenarios
 from tests.e2e.scenarios import PinnedImageScenarios
+from tests.e2e.skew import KubeletSkewScenarios
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -23,5 +25,7 @@ async def cluster(opened: ClusterUnderTest) -> AsyncIterator[ClusterUnderTest]:
     await opened.clear()
 
 
-class TestStandalone(PinnedImageScenarios, PrivateImageScenarios):
+class TestStandalone(
+    PinnedImageScenarios, PrivateImageScenarios, ControllerScenarios, KubeletSkewScenarios
+):
     pass

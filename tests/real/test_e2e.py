@@ -6,8 +6,10 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.cluster import ClusterUnderTest
+from tests.e2e.controllers import ControllerScenarios
 from tests.e2e.private_images import PrivateImageScenarios
 from tests.e2e.scenarios import PinnedImageScenarios
+from tests.e2e.skew import KubeletSkewScenarios
 from tests.real import under_test
 from tests.real.bed import cluster as cluster_bed
 
@@ -34,5 +36,7 @@ async def cluster(opened: ClusterUnderTest) -> AsyncIterator[ClusterUnderTest]:
     await opened.clear()
 
 
-class TestOnKubernetes(PinnedImageScenarios, PrivateImageScenarios):
+class TestOnKubernetes(
+    PinnedImageScenarios, PrivateImageScenarios, ControllerScenarios, KubeletSkewScenarios
+):
     pass

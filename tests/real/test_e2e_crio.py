@@ -10,6 +10,7 @@ from tests.e2e import door, private_registry
 from tests.e2e.cluster import ClusterUnderTest
 from tests.e2e.private_images import PrivateImageScenarios
 from tests.e2e.scenarios import PinnedImageScenarios
+from tests.e2e.skew import KubeletSkewScenarios
 from tests.real import under_test
 from tests.real.bed import api_server, crio, registry
 
@@ -47,5 +48,5 @@ async def cluster(opened: ClusterUnderTest) -> AsyncIterator[ClusterUnderTest]:
     await opened.clear()
 
 
-class TestOnCrio(PinnedImageScenarios, PrivateImageScenarios):
+class TestOnCrio(PinnedImageScenarios, PrivateImageScenarios, KubeletSkewScenarios):
     pass

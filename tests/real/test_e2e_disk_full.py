@@ -12,7 +12,7 @@ from lading.kernel import conditions, references
 from lading.kernel.conditions import Truth
 from lading.pinned_images.node.types import Reason
 from lading.standalone import sample_images
-from tests.e2e import door, private_registry, scenarios, waiting
+from tests.e2e import door, expectations, private_registry, waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest
 from tests.real import under_test
 from tests.real.bed import api_server, containerd, disk, registry
@@ -83,7 +83,7 @@ async def test_a_full_disk_is_said_by_name_and_heals_when_space_is_freed(
     ballast.write_bytes(os.urandom(BALLAST_BYTES))
     image = await push_zeros(cluster)
     await cluster.make_set("full", image)
-    await scenarios.until_degraded(cluster, node, Reason.NO_SPACE, naming=image)
+    await expectations.until_degraded(cluster, node, Reason.NO_SPACE, naming=image)
     await waiting.until(lambda: pool_is_full(cluster, image), "the pool is degraded by NoSpace")
     entry = await cluster.said_about(node, "full")
     assert "no space left on device" in entry.last_failed_generation_errors[0]
@@ -92,4 +92,4 @@ async def test_a_full_disk_is_said_by_name_and_heals_when_space_is_freed(
     ballast.unlink()
     await cluster.until_done("full", seconds_max=60)
     assert image in await node.pinned()
-    await scenarios.until_healthy(cluster, node)
+    await expectations.until_healthy(cluster, node)
