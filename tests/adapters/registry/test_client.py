@@ -1,6 +1,7 @@
 """The client on the embedded registry: push, ask, pull, resume, list."""
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,32 @@ async def test_a_pushed_image_comes_back_whole(client: RegistryClient, app: Refe
     assert isinstance(image, ImageManifest)
     for descriptor, content in amd64.blobs:
         assert b"".join([piece async for piece in client.blob(app, descriptor)]) == content
+
+
+async def test_a_registry_that_compresses_for_whoever_takes_it_is_understood(
+    client: RegistryClient,
+) -> None:
+    """Proxies and storage behind a redirect do that to manifests, tokens and configurations."""
+    config, content = IMAGE.blobs[0]
+
+    async def compressing(request: Received, writer: asyncio.StreamWriter) -> None:
+        if "/blobs/" in request.path and "storage" not in request.path:
+            # Another name is another origin, to which only harmless headers go.
+            elsewhere = (
+                f"http://localhost:{compressor.host.rpartition(':')[2]}/storage{request.path}"
+            )
+            writer.write(whole(b"", f"Location: {elsewhere}", status="307 Temporary Redirect"))
+            return
+        body = content if "/blobs/" in request.path else IMAGE.manifest.content
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            writer.write(whole(gzip.compress(body), "Content-Encoding: gzip"))
+        else:
+            writer.write(whole(body, f"Content-Type: {IMAGE.manifest.media_type}"))
+
+    async with served(compressing) as compressor:
+        app = references.parse(f"{compressor.host}/team/app:v1")
+        assert await client.manifest(app) == IMAGE.manifest
+        assert b"".join([piece async for piece in client.blob(app, config)]) == content
 
 
 async def test_head_tells_what_a_tag_names(client: RegistryClient, app: Reference) -> None:

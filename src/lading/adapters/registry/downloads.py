@@ -95,10 +95,7 @@ async def pieces(
 async def _opened(
     conversation: Conversation, endpoint: Endpoint, download: Download
 ) -> aiohttp.ClientResponse:
-    # Compressed transfer would hide how many bytes of the blob have come.
-    headers = {"Accept-Encoding": "identity"}
-    if download.position:
-        headers["Range"] = f"bytes={download.position}-"
+    headers = {"Range": f"bytes={download.position}-"} if download.position else {}
     path = f"blobs/{download.descriptor.digest}"
     return await conversation.ask(
         endpoint, Question(method="GET", path=path, what=download.what, headers=headers)
