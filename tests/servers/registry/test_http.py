@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from lading.kernel import manifests
-from lading.servers.registry import server
+from lading.servers.registry import access, server
 from lading.servers.registry.access import Passwords, Tokens
 
 PASSWORDS = Passwords({"carol": "right"})
@@ -126,6 +126,21 @@ async def test_a_token_for_every_action_opens_each_of_them(
             ("GET", "other/tags/list", 401),
         ):
             async with session.request(method, f"{url}/v2/{path}", headers=headers) as answer:
+                assert answer.status == status
+
+
+async def test_one_token_too_many_takes_the_place_of_the_oldest_only(
+    tmp_path: Path, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "TOKENS_MAX", 2)
+    tokens = []
+    async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
+        for _ in range(3):
+            async with session.get(f"{url}/token", headers=login("right")) as answer:
+                tokens.append((await answer.json())["token"])
+        for token, status in zip(tokens, (401, 200, 200), strict=True):
+            headers = {"Authorization": f"Bearer {token}"}
+            async with session.get(f"{url}/v2/", headers=headers) as answer:
                 assert answer.status == status
 
 

@@ -83,7 +83,7 @@ class Tokens:
         if not allowed:
             raise _unauthorized(f'Basic realm="{SERVICE}"', "")
         if len(self._grants) >= TOKENS_MAX:
-            self._grants.clear()
+            del self._grants[next(iter(self._grants))]
         scopes = [*request.query.getall("scope", []), str(form.get("scope", ""))]
         token = secrets.token_urlsafe(32)
         self._grants[token] = _Grant(
