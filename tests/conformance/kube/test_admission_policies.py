@@ -94,11 +94,13 @@ async def test_a_denial_names_the_policy_the_binding_and_the_message(
         answer = await api.call(
             "POST", CONFIG_MAPS.path(namespace=namespace), config_map("two", bad="1")
         )
-        message = (
-            f"configmaps \"two\" is forbidden: ValidatingAdmissionPolicy '{unique}' with binding "
-            f"'{unique}' denied request: no bad data"
+        denied = (
+            f"ValidatingAdmissionPolicy '{unique}' with binding '{unique}' denied request: "
+            "no bad data"
         )
+        message = f'configmaps "two" is forbidden: {denied}'
         assert answer.refusal == (422, "Invalid", message)
+        assert answer.body["details"]["causes"] == [{"message": denied}]
         with pytest.raises(kube.Invalid, match="no bad data"):
             await api.client.patch(CONFIG_MAPS, "one", {"data": {"bad": "1"}}, namespace=namespace)
 

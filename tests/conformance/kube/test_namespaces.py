@@ -25,6 +25,16 @@ async def test_a_new_namespace_is_active_and_labelled(api: Api, namespace: str) 
     assert found["metadata"]["labels"]["kubernetes.io/metadata.name"] == namespace
 
 
+@pytest.mark.parametrize("label", ["other", None])
+async def test_a_namespace_keeps_the_label_with_its_name(
+    api: Api, namespace: str, label: str | None
+) -> None:
+    labels = {"kubernetes.io/metadata.name": label, "mine": "yes"}
+    patched = await api.client.patch(NAMESPACES, namespace, {"metadata": {"labels": labels}})
+    expected = {"kubernetes.io/metadata.name": namespace, "mine": "yes"}
+    assert patched["metadata"]["labels"] == expected
+
+
 async def test_deleting_a_namespace_deletes_what_is_in_it(api: Api, namespace: str) -> None:
     await api.client.create(CONFIG_MAPS, config_map(), namespace=namespace)
     await api.client.create(WIDGETS, widget(), namespace=namespace)

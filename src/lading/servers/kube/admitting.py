@@ -48,6 +48,7 @@ def check(
     )
     refusal.code = refusal.status["code"] = decision.denial.code
     refusal.status["reason"] = decision.denial.reason
+    refusal.status["details"]["causes"] = [{"message": decision.denial.message}]
     raise refusal
 
 

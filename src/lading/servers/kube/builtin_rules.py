@@ -33,7 +33,7 @@ def filled(resource: Resource, document: Document) -> Document:
 def carried(resource: Resource, old: Document, new: Document) -> Document:
     """A changed object with what only the server may change in its kind."""
     if resource.storage_name == _NAMESPACES:
-        return _with_finalizers(old, new)
+        return _labelled(_with_finalizers(old, new))
     if resource.storage_name == _PODS:
         return pod_admission.tolerating(new)
     return daemon_sets.carried(old, new) if resource.storage_name == _DAEMON_SETS else new
@@ -49,6 +49,13 @@ def _with_finalizers(old: Document, new: Document) -> Document:
         return new
     kept = {"finalizers": old["spec"]["finalizers"]} if "finalizers" in old["spec"] else {}
     return {**new, "spec": {**(new.get("spec") or {}), **kept}}
+
+
+def _labelled(namespace: Document) -> Document:
+    """A namespace can be selected by its name, whatever anybody does to its labels."""
+    metadata = namespace["metadata"]
+    labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
+    return {**namespace, "metadata": {**metadata, "labels": labels}}
 
 
 def problems(resource: Resource, document: Document, old: Document | None) -> list[Cause]:
