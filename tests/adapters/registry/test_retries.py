@@ -131,6 +131,22 @@ async def test_a_download_goes_on_where_its_connection_was_lost(client: Registry
     assert len(server.received) > Limits().attempts_max
 
 
+async def test_a_connection_that_is_lost_after_the_last_byte_costs_nothing(
+    client: RegistryClient,
+) -> None:
+    """There is nothing left to ask for, and a registry refuses to send nothing."""
+    content = bytes(1000)
+    chunk = f"{len(content):x}\r\n".encode() + content + b"\r\n"
+    endless = head("200 OK", "Transfer-Encoding: chunked") + chunk
+    no_more = refusal("416 Range Not Satisfiable")
+    async with served(in_turn(endless, no_more)) as server:
+        app = references.parse(f"{server.host}/app:v1")
+        assert b"".join([piece async for piece in client.blob(app, described(content))]) == content
+        whole_already = client.blob(app, described(content), offset=len(content))
+        assert [piece async for piece in whole_already] == []
+        assert len(server.received) == 1
+
+
 async def test_a_registry_without_ranges_sends_all_again_and_what_is_known_is_dropped(
     client: RegistryClient,
 ) -> None:

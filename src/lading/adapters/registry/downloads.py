@@ -64,6 +64,8 @@ async def pieces(
     retries: Retries,
 ) -> AsyncGenerator[bytes, None]:
     """The bytes from the download's position to the end, over as many connections as it takes."""
+    if download.position and download.is_whole:
+        return
     failures = 0
     held = b""
     while True:
@@ -81,15 +83,17 @@ async def pieces(
                     if held:
                         yield held
                     held = piece
-            download.check_whole()
         except Transient as error:
+            if download.is_whole:
+                break  # it was lost after the last byte
             progressed = download.position - began_at >= PROGRESS_BYTES_MIN
             failures = 0 if progressed else failures + 1
             await retries.pause(error, attempt=max(failures, 1))
-            continue
-        if held:
-            yield held
-        return
+        else:
+            break
+    download.check_whole()
+    if held:
+        yield held
 
 
 async def _opened(
