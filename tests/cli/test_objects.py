@@ -14,6 +14,7 @@ from lading.adapters.clock import SystemClock
 from lading.cli.main import lading_command
 from lading.standalone import api_server
 
+DEFINITIONS = Path(__file__).parents[2] / "deploy" / "crds"
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
 
 
@@ -106,6 +107,31 @@ async def test_the_name_that_is_printed_is_a_name_to_get_and_delete_by(lading: L
     assert (await lading("delete", name)).output == "configmap/a deleted\n"
 
 
+async def test_several_kinds_are_shown_with_their_names(lading: Lading) -> None:
+    await lading("apply", "-f", "-", text=MAP.format(name="a"))
+    config_maps, _, namespaces = (await lading("get", "cm,ns,secrets")).output.partition("\n\n")
+    assert config_maps.splitlines()[1].startswith("configmap/a ")
+    assert "namespace/default " in namespaces
+    listed = json.loads((await lading("get", "cm,ns", "-o", "json")).output)
+    assert {item["kind"] for item in listed["items"]} == {"ConfigMap", "Namespace"}
+
+
+async def test_a_category_stands_for_its_kinds(lading: Lading) -> None:
+    await lading("apply", "-f", str(DEFINITIONS))
+    pool = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfigPool\n"
+    await lading("apply", "-f", "-", text=f"{pool}metadata: {{name: infra}}\nspec: {{}}\n")
+    assert (await lading("get", "lading", "-o", "name")).output == "machineconfigpool/infra\n"
+
+
+async def test_all_namespaces_are_told_apart(lading: Lading) -> None:
+    await lading("apply", "-f", "-", text="apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n")
+    await lading("apply", "-f", "-", "-n", "n", text=MAP.format(name="a"))
+    await lading("apply", "-f", "-", text=MAP.format(name="a"))
+    header, *rows = (await lading("get", "cm", "-A")).output.splitlines()
+    assert header.split() == ["NAMESPACE", "NAME", "DATA", "AGE"]
+    assert [row.split()[:2] for row in rows] == [["default", "a"], ["n", "a"]]
+
+
 async def test_everything_is_deleted_but_what_is_not_there(lading: Lading) -> None:
     await lading("apply", "-f", "-", text=MAP.format(name="a"))
     said = await lading("delete", "cm", "absent", "a")
@@ -124,7 +150,8 @@ async def test_an_unknown_kind_stops_a_deletion_before_it_begins(lading: Lading)
 @pytest.mark.parametrize(
     "words",
     [("delete",), ("delete", "cm"), ("delete", "cm", "a/b"), ("delete", "cm", "a", "-f", "x"),
-     ("get", "cm/a", "b")],
+     ("get", "cm/a", "b"), ("get", "cm", "a", "-A"), ("get", "cm", "a", "-l", "x=y"),
+     ("get", "cm,ns", "a")],
     ids=" ".join,
 )  # fmt: skip
 async def test_words_that_mean_nothing_are_refused(lading: Lading, words: tuple[str, ...]) -> None:

@@ -90,6 +90,21 @@ class Catalogue:
             reason="NotFound",
         )
 
+    def all_named(self, text: str) -> tuple[Resource[dict[str, Any]], ...]:
+        """The resources for names with commas between them; a category stands for all in it."""
+        words = text.split(",")
+        found = (one for word in words for one in self._in_category(word) or (self.named(word),))
+        return tuple(dict.fromkeys(found))
+
+    def _in_category(self, name: str) -> tuple[Resource[dict[str, Any]], ...]:
+        preferred: dict[tuple[str, str], Resource[dict[str, Any]]] = {}
+        for served in self.served:
+            if name in served.categories:
+                preferred.setdefault(
+                    (served.resource.group, served.resource.plural), served.resource
+                )
+        return tuple(preferred.values())
+
 
 async def discover(client: KubeClient) -> Catalogue:
     core = await _groups(client, "/api")
