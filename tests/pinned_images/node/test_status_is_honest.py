@@ -11,7 +11,7 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.kernel import conditions
 from lading.kernel.planning import Plan
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import FaultKind, Reason, RecordEvent, WriteStatus
+from lading.pinned_images.node.types import FaultKind, Reason, RecordEvent, WritePins, WriteStatus
 from tests.pinned_images.node.worlds import (
     NOW,
     RUNNING,
@@ -177,11 +177,21 @@ def test_at_most_ten_errors_are_kept_and_each_names_its_image() -> None:
     assert all("registry.example/i" in error for error in errors)
 
 
-def test_a_set_that_went_leaves_the_status_and_an_event() -> None:
+def test_a_set_that_went_leaves_the_status_when_its_pins_are_gone() -> None:
     before = status_of(planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s"))))
-    plan = planned([], observed("a", pins=pinned("a", by="s"), last_status=before))
-    assert status_of(plan).pinned_image_sets == ()
-    assert events_of(plan) == [("s", "Unpinned")]
+    still = planned([], observed("a", pins=pinned("a", by="s"), last_status=before))
+    assert [type(action) for action in still.actions] == [WritePins]
+    gone = planned([], observed("a", last_status=before))
+    assert status_of(gone).pinned_image_sets == ()
+    assert events_of(gone) == [("s", "Unpinned")]
+
+
+def test_pins_of_a_set_that_went_and_cannot_be_taken_back_are_told() -> None:
+    before = status_of(planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s"))))
+    seen = observed("a", pins=pinned("a", by="s"), pins_error="read-only", last_status=before)
+    status = status_of(planned([], seen))
+    assert truth(status, report.DEGRADED) == ("True", Reason.PINNING_FAILED)
+    assert [entry.name for entry in status.pinned_image_sets] == ["s"]
 
 
 def test_a_runtime_class_that_does_not_exist_fails_its_set_only() -> None:

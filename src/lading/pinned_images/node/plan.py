@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from lading.kernel.planning import Action, Plan, earliest
-from lading.pinned_images.node import admission, report, rules, schedule
+from lading.pinned_images.node import admission, events, report, rules, schedule
 from lading.pinned_images.node.types import (
     Desired,
     Observed,
@@ -33,7 +33,11 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
             *pulls,
             *pins,
             *status,
-            *(report.events(found, observed) if status else ()),
+            *(
+                event
+                for write in status
+                for event in events.events(found, observed.last_status, write.status)
+            ),
         ),
         recheck_at=earliest(
             read_back_at(desired, observed, now) if pins else None,

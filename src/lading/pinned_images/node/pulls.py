@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from lading.observability import redaction
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.types import Fault, FaultKind, ImageKey, Pull
 from lading.ports import cri
@@ -111,8 +112,10 @@ class PullEngine:
             raise cri.CriError(f"it was pulled, but the runtime {instead}", image=spec.image)
 
     def _fail(self, key: ImageKey, *, kind: FaultKind, message: str) -> None:
+        """A runtime repeats the URL that it asked for, and a registry may have signed that."""
         self._metrics.failed(kind)
-        fault = Fault(kind=kind, message=message, at=self._clock.now())
+        said = redaction.redact_text(message)
+        fault = Fault(kind=kind, message=said, at=self._clock.now())
         self._ledger[key] = replace(self._ledger[key], running=False, fault=fault)
 
 

@@ -1,10 +1,9 @@
-"""What a node says about itself: the status of its MachineConfigNode, and events. Pure.
+"""What a node says about itself in the status of its MachineConfigNode. Pure.
 
 The last good generation and the last error survive a retry; a time-out is progress, not failure.
 """
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
@@ -21,7 +20,6 @@ from lading.pinned_images.node.types import (
     Desired,
     Observed,
     Reason,
-    RecordEvent,
     SetState,
     Verdict,
     WriteStatus,
@@ -61,7 +59,6 @@ def status(
     desired: Desired, verdicts: tuple[Verdict, ...], observed: Observed, now: datetime
 ) -> MachineConfigNodeStatus:
     last = observed.last_status
-    entries = {entry.name: entry for entry in last.pinned_image_sets}
     found = last.conditions
     for condition in (_progressing(verdicts, observed), _degraded(verdicts, observed)):
         said = msgspec.structs.replace(condition, observed_generation=desired.generation)
@@ -70,16 +67,25 @@ def status(
         last,
         observed_generation=desired.generation,
         conditions=found,
-        pinned_image_sets=tuple(
-            _entry(verdict, entries.get(verdict.desired.name)) for verdict in _reported(verdicts)
-        ),
+        pinned_image_sets=_entries(verdicts, observed),
     )
 
 
-def _reported(verdicts: tuple[Verdict, ...]) -> list[Verdict]:
-    """By name; of more sets than a status has room for, what is not done goes before the rest."""
+def _entries(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[NodePinnedImageSet, ...]:
+    """By name; of more sets than there is room for, what is not done goes before the rest."""
+    last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
     urgent = sorted(verdicts, key=lambda one: (one.state is SetState.PINNED, one.desired.name))
-    return sorted(urgent[: group.SETS_PER_POOL_MAX], key=lambda one: one.desired.name)
+    entries = [
+        *(_entry(verdict, last.get(verdict.desired.name)) for verdict in urgent),
+        *(last[name] for name in _lingering(verdicts, observed) if name in last),
+    ]
+    return tuple(sorted(entries[: group.SETS_PER_POOL_MAX], key=lambda entry: entry.name))
+
+
+def _lingering(verdicts: tuple[Verdict, ...], observed: Observed) -> list[str]:
+    """Sets that the node no longer has, and that are told as long as a pin of theirs is left."""
+    owners = {owner for held in observed.pins for owner in held.pin.owners}
+    return sorted(owners - {verdict.desired.name for verdict in verdicts})
 
 
 def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
@@ -154,6 +160,9 @@ def _degraded(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
         more = len(troubles) - 1
         also = f" (and {more} more, see pinnedImageSets)" if more else ""
         return _condition(DEGRADED, Truth.TRUE, worst.reason, f"set {name}: {worst.message}{also}")
+    if observed.pins_error and (lingering := _lingering(verdicts, observed)):
+        message = f"set {lingering[0]} is gone, but unpinning failed: {observed.pins_error}"
+        return _condition(DEGRADED, Truth.TRUE, Reason.PINNING_FAILED, message)
     if observed.pins_ignored and verdicts:
         return _condition(DEGRADED, Truth.TRUE, Reason.PINS_IGNORED, observed.pins_ignored)
     return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "All is good")
@@ -180,42 +189,3 @@ def _state(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
             for one in status.pinned_image_sets
         ),
     )
-
-
-def events(verdicts: tuple[Verdict, ...], observed: Observed) -> Iterable[RecordEvent]:
-    """What a new status says that the last one did not: a set is pinned, fails, or is given up."""
-    last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
-    for verdict in _reported(verdicts):
-        before = last.get(verdict.desired.name)
-        new = _entry(verdict, before)
-        name, generation = new.name, new.desired_generation
-        if new.current_generation == generation and (
-            before is None or before.current_generation != generation
-        ):
-            yield RecordEvent(
-                set_name=name,
-                warning=False,
-                reason="Pinned",
-                because=f"generation {generation}: {len(verdict.desired.images)} images are pinned",
-            )
-        errors = new.last_failed_generation_errors
-        if errors and (before is None or _gist(before) != _gist(new)):
-            yield RecordEvent(
-                set_name=name,
-                warning=True,
-                reason=verdict.troubles[0].reason if verdict.troubles else Reason.PREFETCH_FAILED,
-                because=errors[0],
-            )
-    for name in sorted(last.keys() - {verdict.desired.name for verdict in verdicts}):
-        yield RecordEvent(
-            set_name=name, warning=False, reason="Unpinned", because="the node no longer has it"
-        )
-
-
-_FIGURES = re.compile(r"(?<![\w.-])[0-9.]+(?!\w)")  # not those in the name of an image
-
-
-def _gist(entry: NodePinnedImageSet) -> tuple[int, list[str]]:
-    """The errors without their figures: other free bytes or another port make no other error."""
-    errors = [_FIGURES.sub("", error) for error in entry.last_failed_generation_errors]
-    return entry.last_failed_generation, errors
