@@ -1,5 +1,6 @@
 """Collecting on a real embedded node: what is gone, what is left, and what is remembered."""
 
+import asyncio
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -9,7 +10,8 @@ import pytest
 from lading.adapters.clock import VirtualClock
 from lading.adapters.disk import LimitedDisk, MachineDisk
 from lading.kernel import platforms, references
-from lading.ports.cri import Container, ContainerState, Image, ImageSpec
+from lading.loop import tasks
+from lading.ports.cri import Container, ContainerState, CriError, Image, ImageSpec, Inspection
 from lading.runtime_images import apply, cleanup, observe, resolve, state
 from lading.runtime_images import plan as planning
 from lading.runtime_images.apply import Outcome, Removal
@@ -227,6 +229,42 @@ async def remember(stand: Stand, *, tag: str, pulled: str) -> None:
 async def clean_up(stand: Stand) -> RemovalPlan:
     observed = await observe.observe(stand.runtime, MachineDisk(), stand.document)
     return cleanup.plan(observed, VirtualClock().now())
+
+
+class Taciturn(WithoutHandlers):
+    """Cannot tell anything about one of its images."""
+
+    async def inspect(self, spec: ImageSpec) -> Inspection | None:
+        (first, *_) = await self.images()
+        if spec.image == first.id:
+            raise CriError(f"ImageStatus of {spec.image} failed")
+        return await super().inspect(spec)
+
+
+async def test_an_image_that_the_runtime_cannot_tell_about_stops_no_collection(
+    crowd: Crowd,
+) -> None:
+    runtime = Taciturn(crowd.stand.runtime)
+    collector = replace(crowd.collector, runtime=runtime, policy=AT_ONCE)
+    assert {removal.outcome for removal in await collector.collect()} == {Outcome.REMOVED}
+    assert await crowd.stand.runtime.images() == ()
+
+
+class Broken(WithoutHandlers):
+    async def containers(self) -> tuple[Container, ...]:
+        raise CriError("ListContainers failed")
+
+
+async def test_a_look_that_fails_is_counted_and_the_next_one_comes(crowd: Crowd) -> None:
+    registry = prometheus_client.CollectorRegistry()
+    collector = replace(
+        crowd.collector, runtime=Broken(crowd.stand.runtime), metrics=ImageMetrics(registry)
+    )
+    async with tasks.started(collector.run()):
+        async with asyncio.timeout(10):
+            while (registry.get_sample_value("lading_image_looks_failed_total") or 0) < 2:
+                await crowd.clock.advance(PERIOD_SECONDS)
+                await asyncio.sleep(0.01)
 
 
 class ByNameOnly(WithoutHandlers):

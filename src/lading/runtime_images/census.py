@@ -5,9 +5,13 @@ Beside a kubelet only looking is ours; the numbers say whether the feature is us
 
 from dataclasses import dataclass
 
+import structlog
+
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, Transient
+from lading.ports.cri import Cri, CriError
 from lading.runtime_images.metrics import ImageMetrics
+
+log = structlog.get_logger(__name__)
 
 PERIOD_SECONDS = 300.0  # as often as the kubelet looks
 
@@ -19,10 +23,11 @@ class Census:
     metrics: ImageMetrics
 
     async def run(self) -> None:
-        """Until cancelled; a runtime that does not answer is asked again in the next period."""
+        """Until cancelled; a look that fails is counted, and the next one comes in its time."""
         while True:
             try:
                 self.metrics.count(await self.runtime.images())
-            except Transient:
+            except CriError as error:
                 self.metrics.looks_failed.inc()
+                log.warning("images not looked at", error=error.message)
             await self.clock.sleep(PERIOD_SECONDS)

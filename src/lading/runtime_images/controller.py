@@ -5,8 +5,10 @@ Beside a real kubelet this is not run: there is only the explicit command `ladin
 
 from dataclasses import dataclass
 
+import structlog
+
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, Transient
+from lading.ports.cri import Cri, CriError
 from lading.ports.disk import Disk
 from lading.ports.document import Document
 from lading.runtime_images import apply, observe
@@ -14,6 +16,8 @@ from lading.runtime_images import plan as planning
 from lading.runtime_images.apply import Removal
 from lading.runtime_images.metrics import ImageMetrics
 from lading.runtime_images.types import Policy
+
+log = structlog.get_logger(__name__)
 
 PERIOD_SECONDS = 300.0  # the kubelet's
 
@@ -28,12 +32,13 @@ class Collector:
     metrics: ImageMetrics
 
     async def run(self) -> None:
-        """Until cancelled; a runtime that does not answer is asked again in the next period."""
+        """Until cancelled; a look that fails is counted, and the next one comes in its time."""
         while True:
             try:
                 await self.collect()
-            except Transient:
+            except CriError as error:
                 self.metrics.looks_failed.inc()
+                log.warning("images not looked at", error=error.message)
             await self.clock.sleep(PERIOD_SECONDS)
 
     async def collect(self) -> tuple[Removal, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lading.kernel import digests
-from lading.ports.cri import Cri, Image
+from lading.ports.cri import Cri, CriError, Image, Inspection, Transient
 from lading.ports.disk import Disk, Space
 from lading.ports.document import Document
 from lading.runtime_images import state
@@ -48,7 +48,7 @@ async def _layers(runtime: Cri, images: Iterable[Image]) -> Mapping[ImageKey, tu
     """Stops at the first image whose layers are not told: the others' will not be either."""
     found: dict[ImageKey, tuple[Layer, ...]] = {}
     for key in map(key_of, images):
-        inspection = await runtime.inspect(key.spec)
+        inspection = await _inspected(runtime, key)
         if inspection is None:
             continue
         layers = _layers_told(inspection.info)
@@ -56,6 +56,16 @@ async def _layers(runtime: Cri, images: Iterable[Image]) -> Mapping[ImageKey, tu
             break
         found[key] = layers
     return found
+
+
+async def _inspected(runtime: Cri, key: ImageKey) -> Inspection | None:
+    """None also for an image that the runtime cannot tell about: it must not hide the others."""
+    try:
+        return await runtime.inspect(key.spec)
+    except Transient:
+        raise
+    except CriError:
+        return None
 
 
 def _layers_told(info: Mapping[str, str]) -> tuple[Layer, ...] | None:

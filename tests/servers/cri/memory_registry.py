@@ -28,6 +28,8 @@ class MemoryRegistry:
     """From where blobs were asked for, in order."""
     credentials: list[Credential] = field(default_factory=list)
     bytes_served: int = 0
+    algorithm: str = "sha256"
+    """Of the digests of blobs that are added."""
     stalls: bool = False
     """Blobs stop after their first piece and never go on."""
     stalled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -125,7 +127,7 @@ class MemoryRegistry:
         self.digest_by_name[name] = manifest.digest
 
     def _blob(self, content: bytes, media_type: str) -> dict[str, object]:
-        digest = Digest.of(content)
+        digest = Digest.of(content, self.algorithm)
         self.blobs[digest] = content
         return {"mediaType": media_type, "digest": str(digest), "size": len(content)}
 

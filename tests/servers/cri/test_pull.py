@@ -292,3 +292,18 @@ async def test_inspection_shows_the_configuration_and_the_manifest(
     info = json.loads(inspection.info["info"])
     assert info["manifestDigest"] == str(manifest.digest)
     assert info["imageSpec"]["config"]["User"] == "1002"
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
+async def test_an_image_is_found_and_removed_by_its_id_whatever_made_its_digests(
+    runtime: EmbeddedRuntime, registry: MemoryRegistry, algorithm: str
+) -> None:
+    registry.algorithm = algorithm
+    registry.add_image("r.io/a:1")
+    image_id = await runtime.pull(ImageSpec(image="r.io/a:1"))
+    assert image_id.startswith(f"{algorithm}:")
+    found = await runtime.image(ImageSpec(image=image_id))
+    assert found is not None
+    assert found.repo_tags == ("r.io/a:1",)
+    await runtime.remove(ImageSpec(image=image_id))
+    assert await runtime.images() == ()

@@ -11,6 +11,7 @@ import grpc
 import grpc.aio
 
 from lading.adapters.cri import errors, read_back, releases
+from lading.kernel import digests
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, HeldPin, Pin
@@ -30,6 +31,7 @@ FOREIGN = ("lading.dev/pinned-before", "true")
 PINNING_PATCH_BY_LINE = {(1, 6): 25, (1, 7): 10}
 RUNTIMES_WITHOUT_HISTORY = ("lading",)
 
+_ID_PREFIXES = tuple(f"{algorithm}:" for algorithm in digests.HEX_LENGTH_BY_ALGORITHM)
 _SERVICE = pb2.DESCRIPTOR.services_by_name["Images"]
 
 
@@ -97,7 +99,7 @@ class ContainerdPins:
 
 
 def _is_id(name: str) -> bool:
-    return name.startswith("sha256:")
+    return name.startswith(_ID_PREFIXES)
 
 
 def _pins(record: pb2.Image) -> list[Pin]:

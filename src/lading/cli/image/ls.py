@@ -145,4 +145,4 @@ def _names(image: Image) -> list[tuple[str, str]]:
 
 
 def _short(text: str) -> str:
-    return text if text == _NONE else text.removeprefix("sha256:")[:_SHORT_ID_CHARACTERS]
+    return text if text == _NONE else text.rpartition(":")[2][:_SHORT_ID_CHARACTERS]

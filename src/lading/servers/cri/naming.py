@@ -9,15 +9,17 @@ from lading.kernel.references import Reference
 from lading.ports import cri
 
 ID_CHARACTERS_MIN = 4
-_ID_CHARACTERS_MAX = digests.HEX_LENGTH_BY_ALGORITHM["sha256"]
+_USUAL_ALGORITHM = "sha256"
 _HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 def image_id_prefix(text: str) -> str | None:
-    """`sha256:` and the start of an ID, or None; no name with a registry looks like one."""
-    encoded = text.removeprefix("sha256:")
-    if ID_CHARACTERS_MIN <= len(encoded) <= _ID_CHARACTERS_MAX and set(encoded) <= _HEXADECIMAL:
-        return f"sha256:{encoded}"
+    """The algorithm and the start of an ID, or None; no name with a registry looks like one."""
+    algorithm, colon, encoded = text.rpartition(":")
+    algorithm = algorithm if colon else _USUAL_ALGORITHM
+    characters_max = digests.HEX_LENGTH_BY_ALGORITHM.get(algorithm, 0)
+    if ID_CHARACTERS_MIN <= len(encoded) <= characters_max and set(encoded) <= _HEXADECIMAL:
+        return f"{algorithm}:{encoded}"
     return None
 
 
