@@ -5,7 +5,7 @@ import click
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
-from lading.cli import connection, documents, objects, running
+from lading.cli import connection, documents, objects, options, running
 from lading.cli.connection import Target
 from lading.cli.documents import Source
 from lading.cli.objects import Meant
@@ -16,9 +16,7 @@ FIELD_MANAGER = "lading"
 
 
 @click.command(name="apply")
-@click.option(
-    "-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or -."
-)
+@options.files_option(required=True)
 @click.option(
     "--runtime-endpoint",
     default="",

@@ -3,7 +3,7 @@
 import click
 
 from lading.adapters.kube import discovery
-from lading.cli import connection, documents, objects, running, sentences
+from lading.cli import connection, documents, objects, options, running, sentences
 from lading.cli.connection import Target
 from lading.cli.documents import Source
 from lading.ports import kube
@@ -11,7 +11,7 @@ from lading.ports import kube
 
 @click.command(name="delete")
 @click.argument("words", metavar="KIND NAME... | KIND/NAME...", nargs=-1)
-@click.option("-f", "--filename", "files", multiple=True, help="A file, a folder, or -.")
+@options.files_option(required=False)
 @connection.target_options
 def command(target: Target, words: tuple[str, ...], files: tuple[str, ...]) -> None:
     """Delete the objects of a KIND with these NAMEs, or the objects in files."""

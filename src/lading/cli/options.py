@@ -1,4 +1,7 @@
-"""Options whose text means something: read once, and refused with what was expected."""
+"""Options that several commands have, and options whose text means something.
+
+Such a text is read once, and refused with what was expected.
+"""
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -45,4 +48,16 @@ def log_level_option(default: str) -> Decorator:
         default=default,
         show_default=True,
         help="The least that is logged.",
+    )
+
+
+def files_option(*, required: bool) -> Decorator:
+    """Hands over `files`, for `documents.read`."""
+    return click.option(
+        "-f",
+        "--filename",
+        "files",
+        multiple=True,
+        required=required,
+        help="A file, a folder with manifests, or -; may be given several times.",
     )

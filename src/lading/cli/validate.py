@@ -20,7 +20,7 @@ from lading.api import catalogue
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.core import NAMESPACES
 from lading.api.node import RUNTIME_CLASSES
-from lading.cli import documents, running
+from lading.cli import documents, options, running
 from lading.cli.documents import Source
 from lading.kernel.objects import Resource
 from lading.ports import kube
@@ -48,9 +48,7 @@ class Problem:
 
 
 @click.command(name="validate")
-@click.option(
-    "-f", "--filename", "files", multiple=True, required=True, help="A file, a folder, or -."
-)
+@options.files_option(required=True)
 def command(files: tuple[str, ...]) -> None:
     """Check the objects in files with the same rules as the API server, offline.
 

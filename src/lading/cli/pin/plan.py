@@ -8,7 +8,7 @@ import click
 
 from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
-from lading.cli import connection, output, running
+from lading.cli import connection, options, output, running
 from lading.cli.connection import Target
 from lading.cli.pin import sets
 from lading.kernel import feature_gates, quantities
@@ -20,7 +20,7 @@ from lading.wiring.host import Host
 
 
 @click.command(name="plan")
-@click.option("-f", "--filename", "files", multiple=True, required=True, help="A file, or -.")
+@options.files_option(required=True)
 @click.option(
     "--runtime-endpoint",
     "endpoints",
