@@ -1,6 +1,7 @@
 """Collecting on a real embedded node: what is gone, what is left, and what is remembered."""
 
 import asyncio
+import errno
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -11,7 +12,7 @@ from lading.adapters.clock import VirtualClock
 from lading.adapters.disk import LimitedDisk, MachineDisk
 from lading.kernel import platforms, references
 from lading.loop import tasks
-from lading.ports.cri import Container, ContainerState, CriError, Image, ImageSpec, Inspection
+from lading.ports.cri import Container, ContainerState, Cri, CriError, Image, ImageSpec, Inspection
 from lading.runtime_images import apply, cleanup, observe, resolve, state
 from lading.runtime_images import plan as planning
 from lading.runtime_images.apply import Outcome, Removal
@@ -229,6 +230,31 @@ async def remember(stand: Stand, *, tag: str, pulled: str) -> None:
 async def clean_up(stand: Stand) -> RemovalPlan:
     observed = await observe.observe(stand.runtime, MachineDisk(), stand.document)
     return cleanup.plan(observed, VirtualClock().now())
+
+
+@dataclass(slots=True)
+class OnFullDisk:
+    """Can be written only once the runtime has no images any more."""
+
+    runtime: Cri
+    content: bytes | None = None
+
+    async def read(self) -> bytes | None:
+        return self.content
+
+    async def replace(self, content: bytes) -> None:
+        if await self.runtime.images():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.content = content
+
+
+async def test_on_a_disk_so_full_that_nothing_can_be_noted_images_are_removed_all_the_same(
+    crowd: Crowd,
+) -> None:
+    document = OnFullDisk(crowd.stand.runtime)
+    collector = replace(crowd.collector, document=document, policy=AT_ONCE)
+    assert {removal.outcome for removal in await collector.collect()} == {Outcome.REMOVED}
+    assert (await state.load(document)).memory is not None
 
 
 class Taciturn(WithoutHandlers):

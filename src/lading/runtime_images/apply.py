@@ -42,10 +42,19 @@ async def remember(plan: RemovalPlan, document: Document) -> None:
 async def apply(
     plan: RemovalPlan, runtime: Cri, document: Document
 ) -> AsyncGenerator[Removal, None]:
-    """Remembers, then removes one after the other, telling of each."""
-    await remember(plan, document)
+    """Remembers, then removes one after the other, telling of each.
+
+    On a full disk nothing can be written down before something was removed.
+    """
+    try:
+        await remember(plan, document)
+        is_remembered = True
+    except OSError:
+        is_remembered = False
     for action in plan.actions:
         yield await _remove(action, plan, runtime)
+    if not is_remembered:
+        await remember(plan, document)
 
 
 async def _remove(action: RemoveImage, plan: RemovalPlan, runtime: Cri) -> Removal:

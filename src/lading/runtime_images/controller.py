@@ -36,9 +36,9 @@ class Collector:
         while True:
             try:
                 await self.collect()
-            except CriError as error:
+            except (CriError, OSError) as error:
                 self.metrics.looks_failed.inc()
-                log.warning("images not looked at", error=error.message)
+                log.warning("images not looked at", error=str(error))
             await self.clock.sleep(PERIOD_SECONDS)
 
     async def collect(self) -> tuple[Removal, ...]:
