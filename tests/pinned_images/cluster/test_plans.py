@@ -1,5 +1,6 @@
 """What the cluster does about nodes, pools and sets."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -290,6 +291,39 @@ GPU_ONLY = {"matchLabels": {"gpu": "yes"}}
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
+def test_many_nodes_in_trouble_are_counted_and_a_few_are_named() -> None:
+    names = [f"n-{number:02}" for number in range(20)]
+    world = World(
+        nodes=tuple(map(node, names)),
+        pools=(pool(sets=("s",)),),
+        sets=(image_set(),),
+        machine_config_nodes=tuple(said(name, error="x" * 5000) for name in names),
+    )
+    status = only(plan.plan_set("s", world, NOW), WriteSetStatus).status
+    assert status.failed_node_count == 20
+    assert len(status.failures) == 10
+    assert all(len(one.message) <= 1024 for one in (*status.failures, *status.conditions))
+    short = replace(world, machine_config_nodes=tuple(said(name, error="bad") for name in names))
+    summary = conditions.find(
+        only(plan.plan_pool("worker", short, NOW), WritePoolStatus).status.conditions,
+        report.SETS_DEGRADED,
+    )
+    assert summary is not None
+    assert summary.message == (
+        "20 of 20 nodes (20 PrefetchFailed): n-00: bad; n-01: bad; n-02: bad; and 17 more nodes"
+    )
+
+
+def test_a_set_that_is_being_deleted_is_taken_out_of_its_pool() -> None:
+    one = image_set("s")
+    metadata = msgspec.structs.replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    world = World(
+        pools=(pool(sets=("s",), managed=applied("s")),),
+        sets=(msgspec.structs.replace(one, metadata=metadata),),
+    )
+    assert only(plan.plan_pool("worker", world, NOW), EnterSets).sets == ()
+
+
 def test_a_set_that_reaches_no_node_says_why(world: World, message: str) -> None:
     status = only(plan.plan_set("s", world, NOW), WriteSetStatus).status
     ready = conditions.find(status.conditions, report.READY)
@@ -346,6 +380,20 @@ def test_mere_progress_is_written_at_most_every_thirty_seconds() -> None:
     assert only(late, WriteSetStatus).status.ready_node_count == 1
     after_the_clock_was_set_back = plan.plan_set("s", world, NOW - timedelta(hours=1))
     assert only(after_the_clock_was_set_back, WriteSetStatus).status.ready_node_count == 1
+
+
+def test_that_a_set_has_nodes_now_is_written_at_once() -> None:
+    before = World(nodes=(node("a"),), pools=(pool(),), sets=(image_set(),))
+    first = only(plan.plan_set("s", before, NOW), WriteSetStatus).status
+    assert first.node_count == 0
+    entered = World(
+        nodes=before.nodes,
+        pools=(pool(sets=("s",)),),
+        sets=(msgspec.structs.replace(before.sets[0], status=first),),
+        written_at=NOW,
+    )
+    then = plan.plan_set("s", entered, NOW + timedelta(seconds=1))
+    assert only(then, WriteSetStatus).status.node_count == 1
 
 
 def test_that_all_machines_of_a_pool_are_done_is_written_at_once() -> None:

@@ -7,6 +7,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
     MachineConfigPoolStatus,
 )
+from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
 from lading.kernel import planning
 from lading.kernel.conditions import Condition
 from lading.kernel.planning import Plan
@@ -117,7 +118,7 @@ def plan_set(name: str, world: World, now: datetime) -> Plan:
     status = report.set_status(image_set, world, now)
     if status == image_set.status:
         return Plan()
-    due = _due_at(_states(image_set.status.conditions), _states(status.conditions), world, now)
+    due = _due_at(_set_state(image_set.status), _set_state(status), world, now)
     if due is not None and due > now:
         return Plan(recheck_at=due)
     write = WriteSetStatus(image_set=name, status=status, because="nodes of the set changed")
@@ -137,6 +138,11 @@ def _due_at(before: State, after: State, world: World, now: datetime) -> datetim
 
 def _states(found: tuple[Condition, ...]) -> State:
     return tuple((one.type, one.status.value, one.reason) for one in found)
+
+
+def _set_state(status: PinnedImageSetStatus) -> State:
+    """Whether there are nodes at all is a state too: none must not be claimed for half a minute."""
+    return (*_states(status.conditions), status.node_count > 0)
 
 
 def _pool_state(status: MachineConfigPoolStatus) -> State:
