@@ -1,23 +1,40 @@
 """What is carried out on an API server that has moved on since the plan was made."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
+from lading.api.core import NODES
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
     MachineConfigPool,
 )
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
-from lading.pinned_images.cluster import apply
-from lading.pinned_images.cluster.types import EnterSets
+from lading.pinned_images.cluster import apply, report
+from lading.pinned_images.cluster.types import (
+    CreatePool,
+    DescribeNode,
+    EnterSets,
+    World,
+    WritePoolStatus,
+    WriteSetStatus,
+)
 from lading.ports import kube
+from lading.ports.http import Request
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
+from lading.standalone import node as nodes
 from lading.standalone.api_server import Authorized
+from lading.standalone.node import NodeDescription
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 POOL = {
     "apiVersion": MACHINE_CONFIG_POOLS.api_version,
@@ -65,3 +82,71 @@ async def test_another_pool_of_the_same_name_is_planned_anew(api: KubeClient) ->
         await apply.apply(entering(pool), api)
     found = await api.get(MACHINE_CONFIG_POOLS, "infra")
     assert found.spec.pinned_image_sets == ()
+
+
+async def test_a_machine_config_node_belongs_to_its_node(api: KubeClient) -> None:
+    await nodes.register(api, NodeDescription(name="n"), SystemClock())
+    node = await api.get(NODES, "n")
+    await apply.apply(DescribeNode(node=node, pool="worker", because="a test"), api)
+    found = await api.get(MACHINE_CONFIG_NODES, "n")
+    assert (found.spec.node.name, found.spec.pool.name) == ("n", "worker")
+    (owner,) = found.metadata.owner_references
+    assert (owner.api_version, owner.kind, owner.uid) == ("v1", "Node", node.metadata.uid)
+
+
+async def test_a_pool_that_somebody_made_meanwhile_stands(api: KubeClient) -> None:
+    theirs = await api.create(MACHINE_CONFIG_POOLS, POOL)
+    spec = {"nodeSelector": {"matchLabels": {"other": "yes"}}}
+    await apply.apply(CreatePool(name="infra", spec=spec, because="a test"), api)
+    assert await api.get(MACHINE_CONFIG_POOLS, "infra") == theirs
+
+
+async def test_what_others_report_about_a_pool_stays_theirs(api: KubeClient) -> None:
+    pool = await api.create(MACHINE_CONFIG_POOLS, POOL)
+    await said_by_another(api, "Updated")
+    seen = await api.get(MACHINE_CONFIG_POOLS, "infra")
+    status = report.pool_status(seen, World(pools=(pool,)), NOW)
+    await apply.apply(WritePoolStatus(pool="infra", status=status, because="a test"), api)
+    assert {"Updated", "Degraded"} <= await reported(api)
+    await said_by_another(api)
+    assert await reported(api) == {"Degraded", "PinnedImageSetsDegraded"}
+
+
+async def said_by_another(api: KubeClient, *types: str) -> None:
+    found = [
+        {
+            "type": type_,
+            "status": "True",
+            "reason": "Done",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        for type_ in types
+    ]
+    body = {**POOL, "status": {"conditions": found}}
+    del body["spec"]
+    await api.apply(
+        MACHINE_CONFIG_POOLS, body, field_manager="another", force=True, subresource="status"
+    )
+
+
+async def reported(api: KubeClient) -> set[str]:
+    pool = await api.get(MACHINE_CONFIG_POOLS, "infra")
+    return {one.type for one in pool.status.conditions}
+
+
+async def test_a_set_that_no_node_has_shows_noughts(api: KubeClient) -> None:
+    body = {
+        "apiVersion": PINNED_IMAGE_SETS.api_version,
+        "kind": PINNED_IMAGE_SETS.kind,
+        "metadata": {"name": "s"},
+        "spec": {"pinnedImages": [{"name": f"quay.io/app@sha256:{'a' * 64}"}]},
+    }
+    made = await api.create(PINNED_IMAGE_SETS, body)
+    status = report.set_status(made, World(sets=(made,)), NOW)
+    await apply.apply(WriteSetStatus(image_set="s", status=status, because="a test"), api)
+    raw = msgspec.json.decode(
+        await api.send(Request(method="GET", path=PINNED_IMAGE_SETS.path(name="s")))
+    )
+    counts = {name: raw["status"].get(name) for name in ("nodeCount", "readyNodeCount")}
+    assert counts == {"nodeCount": 0, "readyNodeCount": 0}

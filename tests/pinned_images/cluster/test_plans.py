@@ -258,39 +258,6 @@ def test_an_error_that_is_over_is_no_failure_of_the_set_although_the_node_still_
     assert not conditions.is_true(status.conditions, report.DEGRADED)
 
 
-GPU_ONLY = {"matchLabels": {"gpu": "yes"}}
-
-
-@pytest.mark.parametrize(
-    ("world", "message"),
-    [
-        (
-            World(pools=(pool(),), sets=(image_set(role="typo"),)),
-            f"no pool selects this set: its label {ROLE} must be the name of a pool",
-        ),
-        (World(pools=(pool(),), sets=(image_set(),)), "its pools are about to get it"),
-        (
-            World(pools=(pool(sets=("s",)),), sets=(image_set(),)),
-            "there is no node in the pools that have this set: worker",
-        ),
-        (
-            World(
-                nodes=(node("a"),),
-                pools=(pool(sets=("s",)),),
-                sets=(image_set(nodeSelector=GPU_ONLY),),
-            ),
-            "its nodeSelector matches no node of the pools that have this set: worker",
-        ),
-        (
-            World(
-                pools=(pool(sets=tuple(f"other-{number}" for number in range(100))),),
-                sets=(image_set(),),
-            ),
-            "worker cannot take more than 100 sets; remove some",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
 def test_many_nodes_in_trouble_are_counted_and_a_few_are_named() -> None:
     names = [f"n-{number:02}" for number in range(20)]
     world = World(
@@ -324,6 +291,39 @@ def test_a_set_that_is_being_deleted_is_taken_out_of_its_pool() -> None:
     assert only(plan.plan_pool("worker", world, NOW), EnterSets).sets == ()
 
 
+GPU_ONLY = {"matchLabels": {"gpu": "yes"}}
+
+
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        (
+            World(pools=(pool(),), sets=(image_set(role="typo"),)),
+            f"no pool selects this set: its label {ROLE} must be the name of a pool",
+        ),
+        (World(pools=(pool(),), sets=(image_set(),)), "its pools are about to get it"),
+        (
+            World(pools=(pool(sets=("s",)),), sets=(image_set(),)),
+            "there is no node in the pools that have this set: worker",
+        ),
+        (
+            World(
+                nodes=(node("a"),),
+                pools=(pool(sets=("s",)),),
+                sets=(image_set(nodeSelector=GPU_ONLY),),
+            ),
+            "its nodeSelector matches no node of the pools that have this set: worker",
+        ),
+        (
+            World(
+                pools=(pool(sets=tuple(f"other-{number}" for number in range(100))),),
+                sets=(image_set(),),
+            ),
+            "worker cannot take more than 100 sets; remove some",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_set_that_reaches_no_node_says_why(world: World, message: str) -> None:
     status = only(plan.plan_set("s", world, NOW), WriteSetStatus).status
     ready = conditions.find(status.conditions, report.READY)

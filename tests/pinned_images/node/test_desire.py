@@ -1,12 +1,16 @@
 """What a node should hold, from the objects of the cluster."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import msgspec
 import pytest
 
+from lading.api.core import Node
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.pinned_images.node import desire
+from lading.pinned_images.node.types import Settings
 from tests.pinned_images.node.worlds import NOW
 
 DIGEST = "sha256:" + "a" * 64
@@ -48,3 +52,50 @@ def test_an_image_is_wanted_for_each_of_its_runtime_classes() -> None:
 def test_a_runtime_class_is_not_looked_for_while_its_gate_is_off() -> None:
     (problem,) = names_in({"name": f"quay.io/app@{DIGEST}", "runtimeClassNames": ["kata"]})
     assert "RuntimeClassInImageCriApi is off" in problem
+
+
+def settings_of(
+    *, machines: int = 0, labels: dict[str, str] | None = None, pulls_at_once_max: int = 8
+) -> Settings:
+    node = msgspec.convert({"metadata": {"name": "n", "labels": labels or {"in": "yes"}}}, Node)
+    counts = dict.fromkeys(("updated", "ready", "available", "unavailable"), 0)
+    pool = msgspec.convert(
+        {
+            "metadata": {"name": "p"},
+            "spec": {"nodeSelector": {"matchLabels": {"in": "yes"}}},
+            "status": {
+                "poolSynchronizersStatus": [
+                    {
+                        "poolSynchronizerType": "PinnedImageSets",
+                        "machineCount": machines,
+                        **{f"{name}MachineCount": count for name, count in counts.items()},
+                    }
+                ]
+            },
+        },
+        MachineConfigPool,
+    )
+    return desire.desired(
+        node,
+        [pool],
+        [],
+        handlers=None,
+        first_seen={},
+        settings=Settings(pulls_at_once_max=pulls_at_once_max),
+        generation=1,
+        now=NOW,
+    ).settings
+
+
+def test_a_control_plane_node_pulls_two_at_once_and_others_as_many_as_they_are_told() -> None:
+    labels = {"node-role.kubernetes.io/control-plane": ""}
+    assert settings_of(labels=labels).pulls_at_once_max == 2
+    assert settings_of(labels=labels, pulls_at_once_max=1).pulls_at_once_max == 1
+    assert settings_of(pulls_at_once_max=12).pulls_at_once_max == 12
+
+
+@pytest.mark.parametrize(("machines", "seconds"), [(0, 0), (1, 0.1), (100, 10), (5000, 60)])
+def test_the_more_machines_a_pool_has_the_longer_its_start_is_spread(
+    machines: int, seconds: float
+) -> None:
+    assert settings_of(machines=machines).start_spread == timedelta(seconds=seconds)

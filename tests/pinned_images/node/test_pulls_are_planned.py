@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import (
     CancelPull,
+    Desired,
     DesiredSet,
     FaultKind,
     ImageKey,
@@ -15,6 +17,7 @@ from lading.pinned_images.node.types import (
     Reason,
     Resolution,
     ResolveImages,
+    Settings,
     StartPull,
 )
 from tests.pinned_images.node.worlds import (
@@ -27,6 +30,7 @@ from tests.pinned_images.node.worlds import (
     key,
     layer,
     observed,
+    pinned,
     planned,
     present,
     status_of,
@@ -276,3 +280,43 @@ def test_a_clock_that_is_set_back_keeps_no_pull_waiting() -> None:
     plan = planned(sets, seen, now=an_hour_ago, start_spread=timedelta(minutes=1))
     assert {action.key for action in actions_of(plan, StartPull)} == {*map(key, "abc")}
     assert [action.keys for action in actions_of(plan, ResolveImages)] == [(key("c"),)]
+
+
+def test_a_large_set_that_cannot_fit_takes_nothing_from_a_small_one() -> None:
+    seen = observed(known=["a", "b", "c"], budget=budget(free_mib=50))
+    assert started([image_set("large", "a", "b"), image_set("small", "c")], seen) == ["c"]
+
+
+def retried_after(node: str, attempts: int) -> float:
+    pull = failed(FaultKind.UNAVAILABLE, attempts=attempts)
+    at = rules.retry_at(key("a"), pull, node, NOW)
+    assert at is not None
+    return (at - NOW).total_seconds()
+
+
+def test_retries_double_up_to_some_five_minutes() -> None:
+    first, second, late = (retried_after("n", attempts) for attempts in (1, 2, 50))
+    assert 5 <= first < 6.25
+    assert second == pytest.approx(2 * first)
+    assert late == pytest.approx(64 * first)
+
+
+def test_no_two_nodes_come_back_or_begin_at_the_same_moment() -> None:
+    nodes = [f"node-{number}" for number in range(100)]
+    assert len({retried_after(node, 1) for node in nodes}) == len(nodes)
+    settings = Settings(start_spread=timedelta(minutes=1))
+    starts = {
+        rules.starts_at(
+            image_set("s", "a"), Desired(node_name=node, sets=(), settings=settings), NOW
+        )
+        for node in nodes
+    }
+    assert len(starts) == len(nodes)
+    assert max(starts) < NOW + timedelta(minutes=1)
+
+
+def test_a_node_looks_again_at_the_end_of_the_round_at_the_latest() -> None:
+    pins = pinned("a", by="s")
+    assert planned([image_set("s", "a")], observed("a", pins=pins)).recheck_at == (
+        NOW + timedelta(minutes=2)
+    )

@@ -24,7 +24,7 @@ WAIT_SECONDS_MAX = 20.0
 
 
 class Registry:
-    """A registry, a client of it, and how to stop the registry."""
+    """A registry and a client of it."""
 
     def __init__(self, host: str, registry: RegistryClient) -> None:
         self.host = host
@@ -42,13 +42,19 @@ class Registry:
         return ImageKey(str(pushed))
 
 
-@pytest.fixture
-async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
+@contextlib.asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[Registry]:
     async with (
-        server.serve(tmp_path / "registry") as url,
+        server.serve(folder / "registry") as url,
         client.connect(SystemClock()) as connected,
     ):
         yield Registry(url.removeprefix("http://"), connected)
+
+
+@pytest.fixture
+async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
+    async with serving(tmp_path) as made:
+        yield made
 
 
 class Resolving:
@@ -96,16 +102,13 @@ async def test_a_runtime_handler_gets_the_manifest_of_its_guests(
     assert found.pull_reference != key.image
 
 
-async def test_what_is_known_is_not_asked_again_after_a_restart(
-    registry: Registry, tmp_path: Path
-) -> None:
-    key = await registry.push("app", (AMD64, 1000))
-    first = Resolving(registry, tmp_path / "notes")
-    await first.resolve(key)
-    async with client.connect(SystemClock()) as without_a_registry:
-        unreachable = Registry("127.0.0.1:1", without_a_registry)
-        again = Resolving(unreachable, tmp_path / "notes")
-        await again.resolve(key)
+async def test_what_is_known_is_not_asked_again_after_a_restart(tmp_path: Path) -> None:
+    async with serving(tmp_path) as registry:
+        key = await registry.push("app", (AMD64, 1000))
+        first = Resolving(registry, tmp_path / "notes")
+        await first.resolve(key)
+    again = Resolving(registry, tmp_path / "notes")
+    await again.resolve(key)
     assert again.resolver.resolutions() == first.resolver.resolutions()
 
 

@@ -1,0 +1,107 @@
+"""What a look at a node finds: images by the names of their runtime, conditions, room."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from lading.api.core import Node
+from lading.pinned_images.node import observe
+from lading.pinned_images.node.types import (
+    Desired,
+    ImageKey,
+    Observed,
+    Present,
+    Resolution,
+    Written,
+)
+from lading.ports.cri import Filesystems, FilesystemUsage, Image
+from lading.ports.disk import Space
+from tests.pinned_images.node import whole_nodes
+from tests.pinned_images.node.whole_nodes import Runtime
+
+NAME = f"registry.example/app@sha256:{'a' * 64}"
+GUEST = f"registry.example/app@sha256:{'b' * 64}"
+NOTHING = Desired(node_name="n", sets=())
+
+
+def listed(name: str, handler: str = "", image_id: str = "sha256:1") -> Image:
+    return Image(id=image_id, size_bytes=1, repo_digests=(name,), runtime_handler=handler)
+
+
+def test_a_runtime_that_keeps_handlers_apart_has_an_image_only_for_the_handler_it_says() -> None:
+    keys = (ImageKey(NAME), ImageKey(NAME, "kata"))
+    found = observe.present(keys, [listed(NAME, "kata")], {}, handlers_honoured=True)
+    assert found == {ImageKey(NAME, "kata"): Present(image_id="sha256:1", reference=NAME)}
+
+
+def test_elsewhere_an_image_for_a_handler_is_the_manifest_of_its_guests() -> None:
+    guest = ImageKey(NAME, "kata")
+    resolutions = {guest: Resolution(pull_reference=GUEST, layers=())}
+    host_only = observe.present([guest], [listed(NAME)], resolutions, handlers_honoured=False)
+    assert host_only == {}
+    found = observe.present([guest], [listed(GUEST)], resolutions, handlers_honoured=False)
+    assert found == {guest: Present(image_id="sha256:1", reference=GUEST)}
+
+
+def test_an_image_for_a_handler_is_not_there_while_nobody_knows_what_it_is() -> None:
+    guest = ImageKey(NAME, "kata")
+    assert observe.present([guest], [listed(NAME)], {}, handlers_honoured=False) == {}
+
+
+def node(*conditions: dict[str, str], kubelet: str = "v1.36.0") -> Node:
+    status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": kubelet}}
+    return msgspec.convert({"metadata": {"name": "n"}, "status": status}, Node)
+
+
+async def looked_at(tmp_path: Path, seen: Node | None, **changed: Any) -> Observed:
+    async with whole_nodes.opened(tmp_path, changed.pop("runtime", None)) as made:
+        tools = replace(made.tools, **changed)
+        return await observe.observe(tools, NOTHING, node=seen, last_status=None, written=Written())
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_well"),
+    [
+        ((), True),
+        (({"type": "Ready", "status": "True"},), True),
+        (({"type": "Ready", "status": "Unknown"},), False),
+        (({"type": "DiskPressure", "status": "Unknown"},), False),
+        (({"type": "DiskPressure", "status": "False"},), True),
+    ],
+)
+async def test_a_node_is_well_unless_a_condition_says_otherwise(
+    tmp_path: Path, conditions: tuple[dict[str, str], ...], is_well: bool
+) -> None:
+    assert (await looked_at(tmp_path, node(*conditions))).node_is_well is is_well
+
+
+async def test_a_kubelet_that_ignores_pins_is_seen(tmp_path: Path) -> None:
+    assert "1.28.2 and later" in (await looked_at(tmp_path, node(kubelet="v1.28.1"))).pins_ignored
+    assert (await looked_at(tmp_path, None)).pins_ignored == ""
+
+
+@dataclass
+class RuntimeOnTwoDisks(Runtime):
+    async def filesystems(self) -> Filesystems:
+        usages = [
+            FilesystemUsage(mountpoint=path, used_bytes=0, inodes_used=0, measured_at_nanoseconds=0)
+            for path in ("/large", "/small", "/elsewhere")
+        ]
+        return Filesystems(images=tuple(usages), containers=())
+
+
+class TwoDisks:
+    async def space(self, path: str) -> Space | None:
+        sizes = {"/large": 1000, "/small": 100}
+        if path not in sizes:
+            return None
+        return Space(capacity_bytes=sizes[path], available_bytes=sizes[path])
+
+
+async def test_the_tightest_of_several_image_file_systems_counts(tmp_path: Path) -> None:
+    seen = await looked_at(tmp_path, None, runtime=RuntimeOnTwoDisks(), disk=TwoDisks())
+    assert seen.budget is not None
+    assert seen.budget.free_bytes == 100
