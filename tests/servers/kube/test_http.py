@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import logging
 import pathlib
 import ssl
 from collections.abc import AsyncIterator
@@ -87,6 +88,28 @@ async def test_of_an_option_that_stands_twice_the_first_counts(
     async with session.get("/api/v1/namespaces", params=query) as response:
         names = [each["metadata"]["name"] for each in (await response.json())["items"]]
     assert names == ["default"]
+
+
+async def test_a_token_that_is_no_text_is_a_wrong_token(cluster: Cluster) -> None:
+    async with http.serve(cluster.core) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(b"GET /apis HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \xff\r\n\r\n")
+        assert b" 401 " in await asyncio.wait_for(reader.readline(), 5)
+        writer.close()
+
+
+async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_fault_of_the_server(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with http.serve(cluster.core) as url:
+        _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        writer.write(b"POST /apis HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\nbegun")
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+        async with aiohttp.ClientSession(url) as session, session.get("/livez") as response:
+            assert response.status == 200
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
 
 
 async def test_a_watch_streams_until_the_client_leaves(

@@ -44,4 +44,5 @@ class Authenticator:
 
 
 def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+    """A header may hold bytes that are no text, which reach us as surrogates."""
+    return hashlib.sha256(token.encode(errors="surrogateescape")).digest()

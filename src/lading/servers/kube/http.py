@@ -51,7 +51,11 @@ def _context(tls: Certificates) -> ssl.SSLContext:
 
 def _handler(core: Exchange):  # type: ignore[no-untyped-def]
     async def handle(request: web.Request) -> web.StreamResponse:
-        response = await core(await _request(request))
+        try:
+            read = await _request(request)
+        except ConnectionError:
+            return web.Response(status=400)  # the client went away; nobody reads this
+        response = await core(read)
         if isinstance(response.body, bytes):
             return web.Response(
                 status=response.status, headers=response.headers, body=response.body
