@@ -105,6 +105,16 @@ async def test_a_plan_tells_bytes_and_changes_nothing(host: HostUnderTest) -> No
     assert await host.runtime.images() == ()
 
 
+async def test_a_plan_claims_no_size_that_it_could_not_learn(host: HostUnderTest) -> None:
+    missing = host.images[0].split("@")[0] + "@sha256:" + "0" * 64
+    file = host.set_file(host.images[1], missing)
+    result = await lading(host, "pin", "plan", "-f", file, "--runtime-endpoint", host.endpoint)
+    assert result.code == 0, result.output
+    (row,) = [line for line in result.output.splitlines() if " or more " in line]
+    assert row.endswith(" unknown")
+    assert f"the size of {missing} cannot be learnt; wanted on " in result.output
+
+
 async def test_a_host_without_a_cluster_preloads_and_pins(host: HostUnderTest) -> None:
     result = await applied(host)
     assert result.code == 0, result.output

@@ -109,7 +109,7 @@ async def test_the_first_set_is_pinned_and_its_registry_is_found_again(tmp_path:
         assert await asyncio.wait_for(process.wait(), 20) == 0
     async with up(tmp_path):
         plan = await lading(tmp_path, "pin", "plan", "-f", str(tmp_path / "first-set.yaml"))
-        assert "cannot learn the size" not in plan
+        assert "cannot be learnt" not in plan
         again = await lading(tmp_path, "apply", "-f", str(tmp_path / "first-set.yaml"))
         assert again == "pinnedimageset/first unchanged\n"
 

@@ -14,9 +14,11 @@ from lading.cli.pin import sets
 from lading.kernel import feature_gates, quantities
 from lading.kernel.objects import Key
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import ImageKey, Settings
 from lading.wiring import cluster_preview, host, without_cluster
 from lading.wiring.host import Host
+
+NAMED_NODES_MAX = 5
 
 
 @click.command(name="plan")
@@ -109,8 +111,8 @@ def rendered(previews: Sequence[Preview]) -> str:
             one.node_name,
             str(one.wanted_count),
             str(len(one.to_pull)),
-            quantities.format_bytes(one.pull_bytes),
-            quantities.format_bytes(one.disk_bytes),
+            _at_least(one, one.pull_bytes),
+            _at_least(one, one.disk_bytes),
             _bytes(one.free_bytes),
             _bytes(one.free_after_bytes),
         )
@@ -119,12 +121,27 @@ def rendered(previews: Sequence[Preview]) -> str:
     refused = "".join(
         f"{one.node_name} refuses {refusal}\n" for one in previews for refusal in one.refusals
     )
-    unsized = "".join(
-        f"{one.node_name} cannot learn the size of {key}\n"
-        for one in previews
-        for key in one.unknown
+    return output.table(headers, rows) + refused + _unsized(previews)
+
+
+def _unsized(previews: Sequence[Preview]) -> str:
+    wanted_on: dict[ImageKey, list[str]] = {}
+    for one in previews:
+        for key in one.unknown:
+            wanted_on.setdefault(key, []).append(one.node_name)
+    return "".join(
+        f"the size of {key} cannot be learnt; wanted on {_names(nodes)}\n"
+        for key, nodes in sorted(wanted_on.items())
     )
-    return output.table(headers, rows) + refused + unsized
+
+
+def _names(nodes: Sequence[str]) -> str:
+    return ", ".join(nodes) if len(nodes) <= NAMED_NODES_MAX else f"{len(nodes)} nodes"
+
+
+def _at_least(one: Preview, count: int) -> str:
+    shown = quantities.format_bytes(count)
+    return f"{shown} or more" if one.unknown else shown
 
 
 def _bytes(count: int | None) -> str:

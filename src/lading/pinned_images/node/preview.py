@@ -22,7 +22,10 @@ class Preview:
 
     @property
     def free_after_bytes(self) -> int | None:
-        return None if self.free_bytes is None else self.free_bytes - self.disk_bytes
+        """None where nobody can know: of an image without a size, too."""
+        if self.free_bytes is None or self.unknown:
+            return None
+        return self.free_bytes - self.disk_bytes
 
 
 def preview(desired: Desired, observed: Observed) -> Preview:
