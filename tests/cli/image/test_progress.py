@@ -5,9 +5,12 @@ import os
 import pty
 import re
 import sys
+from dataclasses import dataclass, replace
 
 from lading.cli.image import progress
+from lading.cli.image.progress import Pulling
 from lading.kernel import references
+from lading.ports.disk import Space
 from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
 
@@ -18,13 +21,40 @@ def test_the_bar_follows_the_disk_and_is_never_full_before_the_end() -> None:
     half = progress.text(IMAGE, 50_000_000, 100_000_000, seconds=3.2)
     assert half == "[######......] 50MB of about 100MB, 3 s, quay.io/app:1"
     beyond = progress.text(IMAGE, 300_000_000, 100_000_000, seconds=9)
-    assert beyond.startswith("[############] 300MB of about 100MB")
+    assert beyond.startswith("[###########.] 300MB of about 100MB")
 
 
 def test_without_a_size_there_is_no_bar() -> None:
     assert progress.text(IMAGE, 1000, None, seconds=1) == (
         "pulling quay.io/app:1, 1kB more on disk, 1 s"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OneDisk:
+    """Whatever path is asked for lies on it."""
+
+    found: Space | None
+
+    async def space(self, path: str) -> Space | None:
+        return self.found
+
+
+async def test_what_is_taken_is_asked_of_the_disk_unless_the_runtime_counts_well(
+    stand: Stand,
+) -> None:
+    pulling = Pulling(
+        image=IMAGE,
+        platform=sample_images.LINUX_AMD64,
+        registry=stand.registry,
+        runtime=stand.runtime,
+        disk=OneDisk(Space(capacity_bytes=1000, available_bytes=400)),
+    )
+    (usage,) = (await stand.runtime.filesystems()).images
+    assert await progress.occupied_bytes(pulling, is_embedded=False) == 600
+    assert await progress.occupied_bytes(pulling, is_embedded=True) == usage.used_bytes
+    elsewhere = replace(pulling, disk=OneDisk(None))
+    assert await progress.occupied_bytes(elsewhere, is_embedded=False) == usage.used_bytes
 
 
 async def test_a_terminal_shows_that_the_image_is_pulled_and_then_only_the_result(

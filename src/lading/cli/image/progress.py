@@ -1,8 +1,8 @@
 """What can be known about a pull while it runs: how long it takes, and how the disk fills.
 
-CRI has no progress of its own, so the growth of the image filesystem stands in for it, and what
-the image's manifest says stands for the whole; other pulls at the same time are in it too. Nothing
-is shown when nobody watches.
+CRI has no progress of its own, so the growth of the images' disk stands in for it, and what the
+image's manifest says stands for the whole; whatever else is written there at the same time is in
+it too. Nothing is shown when nobody watches.
 """
 
 import asyncio
@@ -20,11 +20,13 @@ from lading.loop import tasks
 from lading.pinned_images.node.types import Settings
 from lading.ports import platform_image
 from lading.ports.cri import Cri, CriError
+from lading.ports.disk import Disk
 from lading.ports.registry import Registry, RegistryError
 
 POLL_SECONDS = 0.5
 EMBEDDED_RUNTIME = "lading"  # keeps layers as they come; others unpack them
 UNPACKED_FACTOR = Settings().expansion_factor
+SHARE_SHOWN_MAX = 0.95  # a full bar would say that the pull is over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class Pulling:
     platform: Platform
     registry: Registry
     runtime: Cri
+    disk: Disk
 
 
 @asynccontextmanager
@@ -50,11 +53,13 @@ async def shown(pulling: Pulling) -> AsyncIterator[None]:
 
 async def _watch(pulling: Pulling, line: StatusLine) -> None:
     began = time.monotonic()
-    before_bytes = await _used_bytes(pulling.runtime)
     line.show(f"pulling {pulling.image}")
-    expected_bytes = await _expected_bytes(pulling)
+    is_embedded = await _is_embedded(pulling.runtime)
+    before_bytes = await occupied_bytes(pulling, is_embedded=is_embedded)
+    expected_bytes = await _expected_bytes(pulling, is_embedded=is_embedded)
     while True:
-        grown_bytes = max(0, await _used_bytes(pulling.runtime) - before_bytes)
+        now_bytes = await occupied_bytes(pulling, is_embedded=is_embedded)
+        grown_bytes = max(0, now_bytes - before_bytes)
         seconds = time.monotonic() - began
         line.show(text(pulling.image, grown_bytes, expected_bytes, seconds=seconds))
         await asyncio.sleep(POLL_SECONDS)
@@ -65,24 +70,37 @@ def text(image: Reference, grown_bytes: int, expected_bytes: int | None, *, seco
     grown = output.decimal_size(grown_bytes)
     if not expected_bytes:
         return f"pulling {image}, {grown} more on disk, {seconds:.0f} s"
-    bar = output.bar(min(grown_bytes / expected_bytes, 0.99))
+    bar = output.bar(min(grown_bytes / expected_bytes, SHARE_SHOWN_MAX))
     return f"{bar} {grown} of about {output.decimal_size(expected_bytes)}, {seconds:.0f} s, {image}"
 
 
-async def _expected_bytes(pulling: Pulling) -> int | None:
+async def _is_embedded(runtime: Cri) -> bool:
+    try:
+        return (await runtime.version()).name == EMBEDDED_RUNTIME
+    except CriError:
+        return False
+
+
+async def _expected_bytes(pulling: Pulling, *, is_embedded: bool) -> int | None:
     """What the image will take on disk; None when its manifest cannot be had."""
     try:
         found = await platform_image.find(pulling.registry, pulling.image, pulling.platform)
-        name = (await pulling.runtime.version()).name
-    except (RegistryError, Malformed, CriError):
+    except (RegistryError, Malformed):
         return None
     size_bytes = sum(blob.size_bytes for blob in found.image.blobs)
-    return size_bytes if name == EMBEDDED_RUNTIME else int(size_bytes * UNPACKED_FACTOR)
+    return size_bytes if is_embedded else int(size_bytes * UNPACKED_FACTOR)
 
 
-async def _used_bytes(runtime: Cri) -> int:
+async def occupied_bytes(pulling: Pulling, *, is_embedded: bool) -> int:
+    """What is in use on the images' disk.
+
+    containerd counts every ten seconds and CRI-O leaves the layers out; so the disk is asked.
+    """
     try:
-        filesystems = await runtime.filesystems()
+        usages = (await pulling.runtime.filesystems()).images
     except CriError:
         return 0
-    return sum(usage.used_bytes for usage in filesystems.images)
+    spaces = {await pulling.disk.space(usage.mountpoint) for usage in usages}
+    if is_embedded or None in spaces:
+        return sum(usage.used_bytes for usage in usages)
+    return sum(space.capacity_bytes - space.available_bytes for space in spaces if space)

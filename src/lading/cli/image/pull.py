@@ -72,6 +72,7 @@ async def _pull(
             platform=node.guests.get(handler) or host.machine_platform(),
             registry=_with(registries.client, wanted.credential),
             runtime=runtime,
+            disk=wiring.disk(),
         )
         try:
             async with progress.shown(pulling):
