@@ -59,3 +59,24 @@ async def test_an_unknown_kind_of_dry_run_is_refused(api: Api, namespace: str) -
     assert (code, reason) == (422, "Invalid")
     assert 'dryRun: Unsupported value: ["Some"]: supported values: "All"' in message
     assert not await exists(api, CONFIG_MAPS, "one", namespace)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json", b'{"dryRun": ["All"]}'),
+        ("application/yaml", b"{apiVersion: v1, kind: DeleteOptions, dryRun: [All]}"),
+        (
+            "application/vnd.kubernetes.protobuf",
+            b"k8s\0\x0a\x13\x0a\x02v1\x12\x0dDeleteOptions\x12\x05\x2a\x03All",
+        ),
+    ],
+)
+async def test_a_dry_run_is_asked_for_in_every_form_that_clients_speak(
+    api: Api, namespace: str, content_type: str, body: bytes
+) -> None:
+    await api.client.create(CONFIG_MAPS, config_map(a="1"), namespace=namespace)
+    path = CONFIG_MAPS.path(namespace=namespace, name="one")
+    answer = await api.call("DELETE", path, body, headers={"content-type": content_type})
+    assert (answer.status, answer.body["status"]) == (200, "Success")
+    assert await exists(api, CONFIG_MAPS, "one", namespace)

@@ -9,10 +9,13 @@ import msgspec
 
 from lading.servers.kube import bodies, deleting, requests, status
 from lading.servers.kube.deleting import Deletion
+from lading.servers.kube.protobuf import decode as protobuf
+from lading.servers.kube.protobuf import wire
 from lading.servers.kube.requests import Call
 from lading.servers.kube.schema import causes
 
 _KIND = "DeleteOptions"
+_DEFINITION = f"io.k8s.apimachinery.pkg.apis.meta.v1.{_KIND}"
 _SUPPORTED = ("Foreground", "Background", "Orphan", "nil")
 
 
@@ -63,7 +66,7 @@ def _read(call: Call) -> _Options:
     if not call.body.strip():
         return _Options()
     try:
-        options = msgspec.convert(_value(call.body), _Options)
+        options = msgspec.convert(_value(call), _Options)
     except msgspec.ValidationError as error:
         raise status.bad_request(f"the body of a deletion is no {_KIND}: {error}") from None
     if options.kind not in ("", _KIND):
@@ -71,8 +74,16 @@ def _read(call: Call) -> _Options:
     return options
 
 
-def _value(body: bytes) -> Any:
+def _value(call: Call) -> Any:
     try:
-        return bodies.json_value(body)
+        match bodies.media_type(call.headers):
+            case protobuf.MEDIA_TYPE:
+                return protobuf.document(call.body, _DEFINITION)
+            case "application/yaml":
+                return bodies.yaml_value(call.body)
+            case _:
+                return bodies.json_value(call.body)
+    except wire.Malformed as error:
+        raise status.bad_request(f"the body of a deletion is no {_KIND}: {error}") from None
     except bodies.Unreadable as error:
         raise status.bad_request(f"couldn't get version/kind; json parse error: {error}") from None

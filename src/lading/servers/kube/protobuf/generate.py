@@ -28,6 +28,7 @@ _GO_FIELD = re.compile(
 _GO_STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _GO_NUMBERS = frozenset({"bool", "int32", "int64", "float64"})
 _SCALARS = frozenset({"bool", "bytes", "double", "int32", "int64", "string"})
+DELETE_OPTIONS = "k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 Message = dict[str, list[str]]
 
 
@@ -75,7 +76,7 @@ def _qualified(package: str, match: re.Match[str]) -> str:
 
 
 def _reachable(known: dict[str, Message]) -> dict[str, Message]:
-    wanted = [message_of(kind.definition) for kind in builtins.kinds()]
+    wanted = [DELETE_OPTIONS, *(message_of(kind.definition) for kind in builtins.kinds())]
     kept: dict[str, Message] = {}
     while wanted:
         name = wanted.pop()
