@@ -1,5 +1,6 @@
 """Pins by CRI-O's configuration: the file that is written, when not, and what is read back."""
 
+import functools
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,15 +14,28 @@ from lading.adapters.cri.pins_crio import CrioPins
 from lading.kernel import platforms
 from lading.ports import cri
 from lading.ports.cri import HeldPin, ImageSpec, Pin
+from lading.ports.registry import Credential
 from lading.servers.cri.core import PINNED_LABEL, EmbeddedRuntime
+from tests.adapters.kube.stand import HurryingClock
 from tests.servers.cri.memory_registry import MemoryRegistry
 
 
 class Crio(EmbeddedRuntime):
-    """Pins what the last file of its folder names, when told to reload, as CRI-O does."""
+    """Pins what the last file of its folder names, when told to reload, as CRI-O does.
+
+    An image has the names by which it was pulled; that it knows its digest too gives it no name.
+    """
 
     release = "1.36.0"
     reloads = 0
+
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        self.pulled_names.add(spec.image)
+        return await super().pull(spec, credential)
+
+    @functools.cached_property
+    def pulled_names(self) -> set[str]:
+        return set()
 
     async def version(self) -> cri.RuntimeVersion:
         return cri.RuntimeVersion(name="cri-o", version=self.release, api_version="v1")
@@ -33,7 +47,8 @@ class Crio(EmbeddedRuntime):
             image = tomllib.loads(file.read_text()).get("crio", {}).get("image", {})
             pinned = image.get("pinned_images", pinned)
         for name in self.labelled_names():
-            self.set_labels(name, dict([PINNED_LABEL]) if name in pinned else {})
+            is_pinned = name in pinned and name in self.pulled_names
+            self.set_labels(name, dict([PINNED_LABEL]) if is_pinned else {})
 
 
 @pytest.fixture
@@ -65,11 +80,17 @@ def pins(crio: Crio, folder: Path, tmp_path: Path) -> CrioPins:
         config=CrioConfig(main_file=folder.parent / "crio.conf", drop_in_folder=folder),
         state_file=tmp_path / "state" / "pins.json",
         reload=reload,
-        clock=SystemClock(),
+        clock=HurryingClock(),
     )
 
 
 async def pulled(crio: Crio, registry: MemoryRegistry, name: str, *owners: str) -> Pin:
+    pin = await pulled_by_tag(crio, registry, name, *owners)
+    await crio.pull(ImageSpec(image=pin.image))
+    return pin
+
+
+async def pulled_by_tag(crio: Crio, registry: MemoryRegistry, name: str, *owners: str) -> Pin:
     manifest = registry.add_image(f"{name}:1", layers=(name.encode(),))
     image_id = await crio.pull(ImageSpec(image=f"{name}:1"))
     return Pin(image=f"{name}@{manifest.digest}", image_id=image_id, owners=owners)
@@ -113,6 +134,45 @@ async def test_a_pin_that_crio_forgot_is_shown_and_asked_for_again(
         crio.set_labels(name, {})
     assert await pins.held() == (HeldPin(pin=pin, effective=False),)
     await pins.hold([pin])
+    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+
+
+async def test_an_image_that_a_pod_pulled_by_its_tag_is_pinned_by_that_tag(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled_by_tag(crio, registry, "r.io/a", "blue")
+    other = await pulled(crio, registry, "r.io/b", "blue")
+    await pins.hold([pin, other])
+    assert await pins.held() == (
+        HeldPin(pin=pin, effective=True),
+        HeldPin(pin=other, effective=True),
+    )
+    assert written(folder) == ["r.io/a:1", pin.image, other.image]
+
+
+async def test_a_tag_by_which_an_image_is_pinned_stays_while_other_pins_change(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry
+) -> None:
+    pin = await pulled_by_tag(crio, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    other = await pulled(crio, registry, "r.io/b", "blue")
+    reloads = crio.reloads
+    await pins.hold([pin, other])
+    assert crio.reloads == reloads + 1
+    assert all(held.effective for held in await pins.held())
+
+
+async def test_a_tag_that_names_another_image_now_is_let_go(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled_by_tag(crio, registry, "r.io/a", "blue")
+    await pins.hold([pin])
+    assert "r.io/a:1" in written(folder)
+    registry.add_image("r.io/a:1", layers=(b"newer",))
+    await crio.pull(ImageSpec(image="r.io/a:1"))
+    await crio.pull(ImageSpec(image=pin.image))
+    await pins.hold([pin])
+    assert written(folder) == [pin.image]
     assert await pins.held() == (HeldPin(pin=pin, effective=True),)
 
 

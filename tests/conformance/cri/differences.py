@@ -60,6 +60,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         for test in (
             "test_the_runtime_can_pin",
             "test_a_held_pin_is_what_the_runtime_itself_reports",
+            "test_an_image_that_was_pulled_by_its_tag_is_pinned_by_its_digest",
             "test_a_pin_that_is_no_longer_wanted_is_taken_back",
             "test_a_pin_survives_pulling_the_tag_again",
             "test_a_pinned_image_is_removed_when_the_client_insists",

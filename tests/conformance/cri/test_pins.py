@@ -51,6 +51,17 @@ async def test_a_held_pin_is_what_the_runtime_itself_reports(
     assert not await is_pinned(target, other)
 
 
+async def test_an_image_that_was_pulled_by_its_tag_is_pinned_by_its_digest(
+    target: Target, repository: str
+) -> None:
+    sample = sample_images.image([{"unique": secrets.token_bytes(16)}])
+    reference = references.parse(await target.push(sample, f"{repository}:1"))
+    image_id = await target.cri.pull(ImageSpec(image=str(reference)))
+    pin = Pin(image=str(reference.at(sample.digest)), image_id=image_id, owners=("blue",))
+    await target.pins.hold([pin])
+    assert await target.pins.held() == (HeldPin(pin=pin, effective=True),)
+
+
 async def test_a_pin_that_is_no_longer_wanted_is_taken_back(
     target: Target, repository: str
 ) -> None:

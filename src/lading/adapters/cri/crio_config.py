@@ -44,6 +44,10 @@ class CrioConfig:
                 )
         return None
 
+    def written(self) -> set[str]:
+        """What our file names now, ours and others'."""
+        return set(_pins_in(self._our_file) or ())
+
     def write(self, images: Collection[str]) -> bool:
         """Makes these our pins, beside those in force without us; says whether it changed."""
         before = self._our_file.read_text() if self._our_file.exists() else ""

@@ -1,5 +1,8 @@
 """Pins on CRI-O: one configuration file, a reload, and then a look at what CRI-O made of it.
 
+CRI-O pins by the names that an image was pulled by. One that a pod pulled by its tag has no other
+name, though CRI-O lists its digest, so what the digest does not pin is pinned by its tags.
+
 Whose the pins are is kept in a state file of our own, outside CRI-O's folders. The state is
 written before the configuration, so after a crash a pin is listed as not in force, never lost.
 """
@@ -19,6 +22,8 @@ from lading.ports.cri import Cri, HeldPin, Pin
 
 # Before these, a reload does not change the pins, or cannot take the last one back.
 PINNING_PATCH_BY_LINE = {(1, 29): 7, (1, 30): 3}
+# A reload takes CRI-O a fraction of a second; what is not pinned then does not bear the name.
+NAMED_SECONDS_MAX = 3.0
 
 
 class CrioPins:
@@ -52,16 +57,37 @@ class CrioPins:
         refusal = await self.cannot_pin()
         if refusal is not None:
             raise refusal
-        present = {image.id for image in await self._runtime.images()}
+        present = {image.id: image for image in await self._runtime.images()}
         ours = sorted(
             (pin for pin in pins if pin.image_id in present),
             key=lambda pin: (pin.image, pin.image_id),
         )
         self._record(ours)
-        changed = self._config.write({pin.image for pin in ours})
-        if changed or not await read_back.in_force(self._runtime, ours):
+        tags = {pin.image_id: set(present[pin.image_id].repo_tags) for pin in ours}
+        every_tag = set().union(*tags.values())
+        # The tags that were needed before stay, so that nothing is unpinned for a moment.
+        names = {pin.image for pin in ours} | self._config.written() & every_tag
+        if every_tag <= names:
+            await self._put_in_force(names, ours)
+            return
+        await self._put_in_force(names, ours, seconds_max=NAMED_SECONDS_MAX)
+        pinned = await read_back.pinned_ids(self._runtime)
+        needed = names.union(*(tags[pin.image_id] for pin in ours if pin.image_id not in pinned))
+        await self._put_in_force(needed, ours)
+
+    async def _put_in_force(
+        self,
+        names: Collection[str],
+        pins: Collection[Pin],
+        *,
+        seconds_max: float = read_back.READ_BACK_SECONDS_MAX,
+    ) -> None:
+        changed = self._config.write(names)
+        if changed or not await read_back.in_force(self._runtime, pins):
             await self._reload()
-            await read_back.wait_until_in_force(self._runtime, ours, self._clock)
+            await read_back.wait_until_in_force(
+                self._runtime, pins, self._clock, seconds_max=seconds_max
+            )
 
     def _recorded(self) -> list[Pin]:
         """An unreadable state is no state: the next `hold` writes it anew."""

@@ -17,8 +17,14 @@ async def in_force(runtime: Cri, pins: Collection[Pin]) -> bool:
     return {pin.image_id for pin in pins} <= await pinned_ids(runtime)
 
 
-async def wait_until_in_force(runtime: Cri, pins: Collection[Pin], clock: Clock) -> None:
+async def wait_until_in_force(
+    runtime: Cri,
+    pins: Collection[Pin],
+    clock: Clock,
+    *,
+    seconds_max: float = READ_BACK_SECONDS_MAX,
+) -> None:
     """Gives up quietly: what is not in force by then is told by `Pins.held`."""
-    deadline = clock.monotonic() + READ_BACK_SECONDS_MAX
+    deadline = clock.monotonic() + seconds_max
     while not await in_force(runtime, pins) and clock.monotonic() < deadline:
         await clock.sleep(READ_BACK_INTERVAL_SECONDS)
