@@ -1,28 +1,19 @@
 """`lading apply`, `get` and `delete` on an embedded cluster, as a person uses them."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from lading.adapters.clock import SystemClock
-from lading.cli.main import lading_command
 from lading.standalone import api_server
+from tests import command
+from tests.command import Said
 
 DEFINITIONS = Path(__file__).parents[2] / "deploy" / "crds"
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    code: int
-    output: str
-    errors: str
 
 
 Lading = Callable[..., Awaitable[Said]]
@@ -31,15 +22,8 @@ Lading = Callable[..., Awaitable[Said]]
 @pytest.fixture
 async def lading(tmp_path: Path) -> AsyncIterator[Lading]:
     async with api_server.serve(tmp_path / "api", SystemClock(), port=0) as api:
-        yield lambda *words, text=None: _lading(words, text, str(api.kubeconfig))
-
-
-async def _lading(words: tuple[str, ...], text: str | None, kubeconfig: str) -> Said:
-    """In a thread, because a command has an event loop of its own."""
-    arguments = [*words, "--kubeconfig", kubeconfig]
-    result = await asyncio.to_thread(CliRunner().invoke, lading_command, arguments, input=text)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return Said(code=result.exit_code, output=result.stdout, errors=result.stderr)
+        where = ("--kubeconfig", str(api.kubeconfig))
+        yield lambda *words, text=None: command.lading(*words, *where, text=text)
 
 
 async def test_an_object_is_created_then_unchanged_then_configured(lading: Lading) -> None:

@@ -1,7 +1,9 @@
 """`lading up` as a process: it starts, stops cleanly, goes on, and survives kill -9."""
 
 import asyncio
+import contextlib
 import os
+import random
 import signal
 import socket
 import sys
@@ -17,6 +19,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.core import CONFIG_MAPS, NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.ports import kube
+from tests.command import lading
 
 START_SECONDS_MAX = 30.0
 READY_LINE = b"Ctrl-C stops it"
@@ -45,24 +48,6 @@ async def up(data: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Proc
         if process.returncode is None:
             process.kill()
         await process.wait()
-
-
-async def lading(data: Path, *arguments: str) -> str:
-    """What the command says, which must end well."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from lading.cli.main import main; main()",
-        *arguments, "--kubeconfig", str(data / "kubeconfig"),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        output, _ = await asyncio.wait_for(process.communicate(), START_SECONDS_MAX)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert process.returncode == 0, output.decode()
-    return output.decode()
 
 
 @asynccontextmanager
@@ -100,18 +85,32 @@ async def test_it_stops_cleanly_and_goes_on_from_its_data(tmp_path: Path) -> Non
         await appears(client, "worker")
 
 
-async def test_the_first_set_is_pinned_and_its_registry_is_found_again(tmp_path: Path) -> None:
-    async with up(tmp_path) as process:
-        first = await lading(tmp_path, "apply", "-f", str(tmp_path / "first-set.yaml"))
-        assert first == "pinnedimageset/first created\n"
-        await lading(tmp_path, "pin", "status", "-w")
+async def test_the_first_set_is_pinned(tmp_path: Path) -> None:
+    where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+    async with up(tmp_path):
+        first = await lading("apply", "-f", str(tmp_path / "first-set.yaml"), *where)
+        assert (first.code, first.output) == (0, "pinnedimageset/first created\n")
+        pinned = await lading("pin", "status", "-w", *where)
+        assert "Pinned" in pinned.output.splitlines()[-1]
+
+
+async def test_the_registry_keeps_its_port(tmp_path: Path) -> None:
+    port = port_that_nobody_is_given()
+    async with up(tmp_path, "--registry-port", str(port)) as process:
         process.send_signal(signal.SIGINT)
         assert await asyncio.wait_for(process.wait(), 20) == 0
     async with up(tmp_path):
-        plan = await lading(tmp_path, "pin", "plan", "-f", str(tmp_path / "first-set.yaml"))
-        assert "cannot be learnt" not in plan
-        again = await lading(tmp_path, "apply", "-f", str(tmp_path / "first-set.yaml"))
-        assert again == "pinnedimageset/first unchanged\n"
+        assert f"127.0.0.1:{port}/" in (tmp_path / "first-set.yaml").read_text()
+        assert (tmp_path / "registry-port").read_text() == str(port)
+
+
+def port_that_nobody_is_given() -> int:
+    """Below those that systems hand out by themselves, so that nobody takes it in between."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("a hundred ports were taken")
 
 
 async def test_nobody_else_can_look_into_its_data(tmp_path: Path) -> None:

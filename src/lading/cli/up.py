@@ -78,9 +78,14 @@ async def _up(wanted: Options) -> None:
     first = wanted.data / "first-set.yaml"
     async with cluster.open_cluster(wanted, SystemClock()) as made:
         await first_set.write(made, first)
-        click.echo(_welcome(made, first))
-        await process.until_signalled(made.run())
+        await process.until_signalled(_run(made, first))
         click.echo("Stopping; `lading up` goes on from here.")
+
+
+async def _run(made: StandaloneCluster, first: Path) -> None:
+    """Whoever has read the welcome may press Ctrl-C: it is printed when that is heeded."""
+    click.echo(_welcome(made, first))
+    await made.run()
 
 
 def _welcome(made: StandaloneCluster, first: Path) -> str:

@@ -1,0 +1,22 @@
+"""The `lading` command in a thread of this process, for what needs no process of its own."""
+
+import asyncio
+from dataclasses import dataclass
+
+from click.testing import CliRunner
+
+from lading.cli.main import lading_command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    code: int
+    output: str
+    errors: str
+
+
+async def lading(*words: str, text: str | None = None) -> Said:
+    """In a thread, because a command has an event loop of its own; `text` is its input."""
+    result = await asyncio.to_thread(CliRunner().invoke, lading_command, list(words), input=text)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return Said(code=result.exit_code, output=result.stdout, errors=result.stderr)
