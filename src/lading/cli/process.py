@@ -51,6 +51,10 @@ class Process:
 
     async def run(self, runtime: Runtime, *, pages: Pages = NO_PAGES) -> None:
         """Until a signal asks us to end; then everything stops in its order."""
+        await until_signalled(self._serve(runtime, pages))
+        log.info("stopped")
+
+    async def _serve(self, runtime: Runtime, pages: Pages) -> None:
         async with endpoint.serve(
             host=self.metrics_host,
             port=self.metrics_port,
@@ -59,8 +63,7 @@ class Process:
             pages=pages,
         ) as url:
             log.info("serving", url=url)
-            await until_signalled(runtime.run())
-        log.info("stopped")
+            await runtime.run()
 
 
 async def until_signalled(work: Coroutine[Any, Any, None]) -> None:
