@@ -76,6 +76,11 @@ def test_a_malformed_duration_is_refused(text: str) -> None:
         durations.parse(text)
 
 
+def test_a_duration_that_go_cannot_hold_is_refused() -> None:
+    with pytest.raises(Malformed, match="292 years"):
+        durations.parse("2600000h")
+
+
 @given(st.integers(min_value=0, max_value=10**12))
 def test_a_duration_is_read_back_the_same(microseconds: int) -> None:
     duration = timedelta(microseconds=microseconds)
