@@ -21,6 +21,7 @@ from tests.conformance.kube.api import (
 )
 
 GROUP = "conformance.lading.example"
+TEXT = {"type": "string"}
 
 
 def definition() -> tuple[Resource[Document], Document]:
@@ -168,6 +169,11 @@ async def test_an_object_can_be_read_in_every_served_version(api: Api, namespace
             [{"rule": "self.absent ==="}],
             "compilation failed",
         ),
+        (
+            ("spec", "versions", 0, "selectableFields"),
+            [{"jsonPath": ".spec.absent"}],
+            'jsonPath: Invalid value: ".spec.absent": is an invalid path: does not refer to a',
+        ),
     ],
 )
 async def test_a_definition_that_cannot_work_is_refused(
@@ -187,6 +193,31 @@ async def test_a_definition_says_what_it_was_given(api: Api) -> None:
     found = await api.client.get(DEFINITIONS, WIDGET_DEFINITION["metadata"]["name"])
     assert [version["name"] for version in found["spec"]["versions"]] == ["v1beta1", "v1"]
     assert found["status"]["acceptedNames"]["shortNames"] == ["wd"]
+
+
+async def test_only_single_values_are_selected_by(api: Api) -> None:
+    _, body = definition()
+    spec = {"type": "object", "properties": {"many": {"type": "array", "items": TEXT}}}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    body["spec"]["versions"][0] |= {
+        "schema": {"openAPIV3Schema": schema},
+        "selectableFields": [{"jsonPath": ".spec.many"}],
+    }
+    with pytest.raises(kube.Invalid, match="must point to a field of type string, boolean"):
+        await api.client.create(DEFINITIONS, body)
+
+
+async def test_a_version_that_objects_may_be_stored_in_stays(api: Api) -> None:
+    gadgets, body = definition()
+    name = body["metadata"]["name"]
+    await api.client.create(DEFINITIONS, body)
+    await served(api, gadgets)
+    newer = [{**body["spec"]["versions"][0], "name": "v2"}]
+    with pytest.raises(kube.Invalid, match=r"storedVersions\[0\]: .* missing from spec\.versions"):
+        await api.client.patch(DEFINITIONS, name, {"spec": {"versions": newer}})
+    kept = await api.client.get(DEFINITIONS, name)
+    assert [version["name"] for version in kept["spec"]["versions"]] == ["v1"]
+    await api.client.delete(DEFINITIONS, name)
 
 
 async def test_the_group_of_a_definition_never_changes(api: Api) -> None:

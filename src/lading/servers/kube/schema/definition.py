@@ -6,7 +6,7 @@ the schemas are checked in `definition_schema`; whether the names are free is th
 
 from collections.abc import Iterator
 
-from lading.servers.kube.schema import causes, definition_schema, names
+from lading.servers.kube.schema import causes, definition_schema, names, selectable_fields
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document
 
@@ -21,7 +21,7 @@ def problems(definition: Document, old: Document | None) -> list[Cause]:
     found = [*_identity(spec), *_names(spec), *_versions(spec), *_conversion(spec)]
     if old is None:
         return [*_own_name(definition, spec), *found]
-    return [*found, *_changes(spec, old.get("spec") or {})]
+    return [*found, *_changes(spec, old.get("spec") or {}), *_stored_versions(definition, spec)]
 
 
 def _own_name(definition: Document, spec: Document) -> Iterator[Cause]:
@@ -83,7 +83,7 @@ def _versions(spec: Document) -> Iterator[Cause]:
     # The API server reports a part that all versions share where it stood before versions had one.
     shared = {
         part: bool(versions) and all(each.get(part) == versions[0].get(part) for each in versions)
-        for part in ("schema", "additionalPrinterColumns", "subresources")
+        for part in ("schema", "additionalPrinterColumns", "subresources", "selectableFields")
     }
     for index, version in enumerate(versions):
         field = f"spec.versions[{index}]"
@@ -99,6 +99,9 @@ def _versions(spec: Document) -> Iterator[Cause]:
             yield from _columns(version, place)
         if index == 0 or not shared["subresources"]:
             yield from _scale(version, "spec" if shared["subresources"] else field)
+        if index == 0 or not shared["selectableFields"]:
+            place = "spec" if shared["selectableFields"] else field
+            yield from selectable_fields.problems(version, place)
 
 
 def _columns(version: Document, field: str) -> Iterator[Cause]:
@@ -144,6 +147,20 @@ def _changes(spec: Document, old: Document) -> Iterator[Cause]:
         new_name = (spec.get("names") or {}).get(key, "")
         if new_name != (old.get("names") or {}).get(key, ""):
             yield causes.invalid(f"spec.names.{key}", new_name, "field is immutable")
+
+
+def _stored_versions(definition: Document, spec: Document) -> Iterator[Cause]:
+    """A version stays as long as objects may be stored in it."""
+    labels = [version.get("name") for version in spec.get("versions") or ()]
+    stored = (definition.get("status") or {}).get("storedVersions") or ()
+    for index, name in enumerate(stored):
+        if name not in labels:
+            detail = (
+                f"missing from spec.versions; {name} was previously a storage version, and must "
+                "remain in spec.versions until a storage migration ensures no data remains "
+                f"persisted in {name} and removes {name} from status.storedVersions"
+            )
+            yield causes.invalid(f"status.storedVersions[{index}]", name, detail)
 
 
 def _each(field: str, value: str, sentences: list[str]) -> Iterator[Cause]:
