@@ -1,7 +1,8 @@
 """A kustomization of one's own over `deploy/`, as docs/install.md shows it.
 
 Beside the image it changes only ports: other clusters of this machine have the usual ones, and the
-agent shares the network of its host.
+agent shares the network of its host. On CRI-O it also gives up the agent's priority, because its
+OOM score needs CAP_SYS_RESOURCE there, which a test machine may lack.
 """
 
 import os
@@ -13,6 +14,7 @@ import yaml
 
 from tests.deploy.manifests import DEPLOY, KUSTOMIZATION
 from tests.real.bed import images, product_image
+from tests.real.bed.cluster import Cluster
 from tests.real.bed.registry import Registry
 
 INSTALL = DEPLOY.parent / "docs" / "install.md"
@@ -23,15 +25,17 @@ PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 AGENT = "/spec/template/spec/containers/0"
 
 
-def write(folder: Path, registry: Registry, *, kubelet_port: int, metrics_port: int) -> None:
+def write(folder: Path, bed: Cluster, *, metrics_port: int) -> None:
     """Pushes the image and names it; the rest is as in the documentation."""
-    repository, tag = _push(registry).rsplit(":", maxsplit=1)
+    repository, tag = _push(bed.registry).rsplit(":", maxsplit=1)
+    is_crio = bed.runtime.kind == "cri-o"
     overlay = _documented()
-    overlay["resources"] = [os.path.relpath(DEPLOY, folder)]
+    overlay["resources"] = [os.path.relpath(DEPLOY / "cri-o" if is_crio else DEPLOY, folder)]
     overlay["images"] = [{**overlay["images"][0], "newName": repository, "newTag": tag}]
     operations = [
-        *(_added(f"--kubelet-port={kubelet_port}"), _added(f"--metrics-port={metrics_port}")),
+        *(_added(f"--kubelet-port={bed.kubelet_port}"), _added(f"--metrics-port={metrics_port}")),
         *(_replaced(f"{AGENT}/{probe}/httpGet/port", metrics_port) for probe in PROBES),
+        *([_removed("/spec/template/spec/priorityClassName")] if is_crio else []),
     ]
     overlay["patches"] = [{"target": {"kind": "DaemonSet"}, "patch": yaml.safe_dump(operations)}]
     (folder / KUSTOMIZATION).write_text(yaml.safe_dump(overlay))
@@ -56,3 +60,7 @@ def _added(argument: str) -> dict[str, str]:
 
 def _replaced(path: str, value: int) -> dict[str, str | int]:
     return {"op": "replace", "path": path, "value": value}
+
+
+def _removed(path: str) -> dict[str, str]:
+    return {"op": "remove", "path": path}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.manifests import NAMESPACE
+from tests.deploy.manifests import DEPLOY, NAMESPACE
+from tests.real import own_overlay
 from tests.real.bed import cluster, images, sandbox
 
 WITHIN = "--timeout=90s"
@@ -40,30 +41,39 @@ class Pods:
 
     def install(self) -> None:
         """Returns when every pod has said that it is ready."""
+        if self.bed.runtime.kind == "cri-o":  # the other overlay brings the kinds with it
+            self.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
         self.kubectl("apply", "--server-side", "-k", str(self.overlay))
         for what in ("deployment/lading-controller", "daemonset/lading-agent"):
             self.kubectl("rollout", "status", what, IN_NAMESPACE, WITHIN)
 
-    def pin(self, name: str) -> str:
-        """A set of one new image, which says that its node has it; the image."""
+    def pin_new(self, name: str) -> str:
+        """A set of an image that no node has yet; the image."""
         image = images.busybox(extra_files={"content": os.urandom(64)})
         host = self.bed.registry.host
         images.push(image, host=host, repository=name, tag="1")
         reference = f"{host}/{name}@{image.digest}"
+        self.pin(name, reference)
+        return reference
+
+    def pin(self, name: str, image: str) -> None:
+        """Returns when the set says that its node has pinned it."""
         body = {
             "apiVersion": "machineconfiguration.openshift.io/v1",
             "kind": "PinnedImageSet",
             "metadata": {"name": name, "labels": WORKER},
-            "spec": {"pinnedImages": [{"name": reference}]},
+            "spec": {"pinnedImages": [{"name": image}]},
         }
         self.kubectl("create", "-f", "-", stdin=json.dumps(body))
         self.kubectl("wait", "--for=condition=Ready", f"pinnedimageset/{name}", WITHIN)
-        return reference
+
+    def present(self) -> dict[str, bool]:
+        """What the runtime itself says: every image by digest, and whether it is pinned."""
+        known = self.bed.runtime.crictl_json("images")["images"]
+        return {name: one["pinned"] for one in known for name in one["repoDigests"]}
 
     def is_pinned(self, image: str) -> bool:
-        """What the runtime itself says."""
-        known = self.bed.runtime.crictl_json("images")["images"]
-        return any(image in one["repoDigests"] for one in known if one["pinned"])
+        return self.present().get(image, False)
 
     def leader(self) -> str:
         """The pod that holds the lease."""
@@ -80,3 +90,10 @@ class Pods:
         engine = self.bed.runtime
         container = engine.crictl("ps", "--quiet", f"--name={component}").split()[0]
         return engine.crictl("exec", "--sync", container, sys.executable, "-c", program)
+
+
+def prepare(bed: cluster.Cluster, folder: Path) -> Pods:
+    """Everything but the installation itself."""
+    metrics_port = sandbox.free_port()
+    own_overlay.write(folder, bed, metrics_port=metrics_port)
+    return Pods(bed=bed, overlay=folder, metrics_port=metrics_port)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.real import own_overlay
-from tests.real.bed import cluster, sandbox, waiting
+from tests.real import pods_under_test
+from tests.real.bed import cluster, waiting
 from tests.real.pods_under_test import IN_NAMESPACE, Pods
 from tests.real.setup import binaries
 
@@ -36,11 +36,7 @@ def bed() -> Iterator[cluster.Cluster]:
 
 @pytest.fixture(scope="module")
 def prepared(bed: cluster.Cluster, tmp_path_factory: pytest.TempPathFactory) -> Pods:
-    overlay, metrics_port = tmp_path_factory.mktemp("overlay"), sandbox.free_port()
-    own_overlay.write(
-        overlay, bed.registry, kubelet_port=bed.kubelet_port, metrics_port=metrics_port
-    )
-    return Pods(bed=bed, overlay=overlay, metrics_port=metrics_port)
+    return pods_under_test.prepare(bed, tmp_path_factory.mktemp("overlay"))
 
 
 @pytest.fixture
@@ -51,7 +47,7 @@ def pods(prepared: Pods) -> Pods:
 
 
 def test_a_set_is_pinned_by_the_agents_pod_and_everybody_says_so(pods: Pods) -> None:
-    image = pods.pin("everybody")
+    image = pods.pin_new("everybody")
     assert pods.is_pinned(image)
     (node,) = pods.objects("machineconfignodes")
     entry = {"name": "everybody", "currentGeneration": 1, "desiredGeneration": 1}
@@ -62,7 +58,7 @@ def test_a_set_is_pinned_by_the_agents_pod_and_everybody_says_so(pods: Pods) -> 
 
 
 def test_the_agents_pod_knows_the_limits_of_its_kubelet(pods: Pods) -> None:
-    pods.pin("limits")
+    pods.pin_new("limits")
     assert f"starts at {IMAGE_GC_PERCENT}% full" in pods.progress()["storage"]["reserveReason"]
 
 
@@ -91,11 +87,11 @@ def test_another_controllers_pod_takes_over(pods: Pods) -> None:
     first = pods.leader()
     pods.kubectl("delete", f"pod/{first}", IN_NAMESPACE)
     waiting.until(lambda: pods.leader() not in ("", first), "another pod holds the lease")
-    pods.pin("takeover")
+    pods.pin_new("takeover")
 
 
 def test_what_was_pinned_is_unpinned_before_everything_is_removed(pods: Pods) -> None:
-    image = pods.pin("removed")
+    image = pods.pin_new("removed")
     pods.kubectl("delete", "pinnedimagesets", "--all")
     waiting.until(lambda: not pods.is_pinned(image), f"{image} is no longer pinned")
     pods.kubectl("delete", "-k", str(pods.overlay))
@@ -103,7 +99,7 @@ def test_what_was_pinned_is_unpinned_before_everything_is_removed(pods: Pods) ->
 
 
 def test_a_node_that_lost_its_cluster_is_cleaned_up_by_the_image_alone(pods: Pods) -> None:
-    image = pods.pin("cleanup")
+    image = pods.pin_new("cleanup")
     pods.kubectl("delete", "daemonset/lading-agent", IN_NAMESPACE)
     (container,) = pods.objects("deployment", IN_NAMESPACE)[0]["spec"]["template"]["spec"][
         "containers"

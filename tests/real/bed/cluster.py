@@ -1,4 +1,4 @@
-"""A whole real cluster of one node: API server, controllers, scheduler, kubelet on containerd."""
+"""A whole real cluster of one node: API server, controllers, scheduler, kubelet, runtime."""
 
 import contextlib
 import dataclasses
@@ -10,6 +10,7 @@ from tests.real.bed import (
     api_server,
     containerd,
     control_plane,
+    crio,
     kubelet,
     registry,
     runtime,
@@ -38,21 +39,31 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(
-    *, root: pathlib.Path | None = None, kubelet_settings: Mapping[str, Any] | None = None
+    runtime_kind: str = "containerd",
+    *,
+    root: pathlib.Path | None = None,
+    kubelet_settings: Mapping[str, Any] | None = None,
 ) -> Iterator[Cluster]:
     """A root elsewhere may be a small disk; settings are fields of KubeletConfiguration."""
     with sandbox.sandbox() as place:
-        yield start(place, root=root, kubelet_settings=kubelet_settings or {})
+        yield start(place, runtime_kind, root=root, kubelet_settings=kubelet_settings or {})
 
 
 def start(
-    place: sandbox.Sandbox, *, root: pathlib.Path | None, kubelet_settings: Mapping[str, Any]
+    place: sandbox.Sandbox,
+    runtime_kind: str,
+    *,
+    root: pathlib.Path | None,
+    kubelet_settings: Mapping[str, Any],
 ) -> Cluster:
     node = kubelet.identity(NODE_NAME)
     server = api_server.start(place, node)
     control_plane.start(place, server)
     images = registry.start(place, "3.1")
-    engine = containerd.start(place, "2.3", registries=[images], root=root)
+    if runtime_kind == "cri-o":
+        engine = crio.start(place, registries=[images], root=root)
+    else:
+        engine = containerd.start(place, "2.3", registries=[images], root=root)
     process = kubelet.start(
         place,
         server,

@@ -6,6 +6,7 @@ In the sandbox it is where its packages put it, and so are its sockets, images a
 import contextlib
 import json
 import pathlib
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ ENDPOINT = "unix:///run/crio/crio.sock"
 ROOT = pathlib.Path("/var/lib/containers/storage")
 CONFIGURATION = pathlib.Path("/etc/crio")
 REGISTRIES = pathlib.Path("/etc/containers")
+CONTROLLERS = pathlib.Path("/proc/cgroups")
 
 
 @contextlib.contextmanager
@@ -41,6 +43,7 @@ def start(
     config = _config(network.configure(place), pause_image)
     (configuration / "crio.conf").write_text(tomli_w.dumps({"crio": config}))
     _allow_plain_http(place.make_host_folder(REGISTRIES), registries)
+    _hide_controllers_without_a_hierarchy(place)
     return _launch(place, place.make_root(ROOT, root))
 
 
@@ -66,6 +69,16 @@ def _allow_plain_http(folder: pathlib.Path, registries: Sequence[registry.Regist
     (folder / "registries.conf").write_text(tomli_w.dumps({"registry": entries}))
     trust = {"default": [{"type": "insecureAcceptAnything"}]}
     (folder / "policy.json").write_text(json.dumps(trust))
+
+
+def _hide_controllers_without_a_hierarchy(place: sandbox.Sandbox) -> None:
+    """CRI-O sets limits wherever the kernel has a controller; not every machine has mounted all."""
+    controllers = place.folder / CONTROLLERS.name
+    # Name, hierarchy, number of groups, enabled.
+    controllers.write_text(
+        re.sub(r"^(\S+\t0\t\d+)\t1$", r"\1\t0", CONTROLLERS.read_text(), flags=re.MULTILINE)
+    )
+    place.run("mount", "--bind", controllers, CONTROLLERS)
 
 
 def _config(network_folder: pathlib.Path, pause_image: str) -> dict[str, Any]:
