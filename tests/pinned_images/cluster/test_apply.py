@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from lading.adapters.clock import SystemClock
+from lading.adapters.clock import SystemClock, VirtualClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
@@ -14,9 +14,15 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
     MachineConfigPool,
 )
-from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.api.machineconfiguration.pinned_image_set import (
+    PINNED_IMAGE_SETS,
+    PinnedImageSetStatus,
+)
 from lading.installation import apply as installation
-from lading.pinned_images.cluster import apply, report
+from lading.kernel.objects import Key
+from lading.loop.informer import Informer
+from lading.pinned_images.cluster import apply, plan, report
+from lading.pinned_images.cluster.controller import Caches, ClusterReconciler
 from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
@@ -41,6 +47,14 @@ POOL = {
     "kind": MACHINE_CONFIG_POOLS.kind,
     "metadata": {"name": "infra"},
     "spec": {"nodeSelector": {}},
+}
+
+
+SET = {
+    "apiVersion": PINNED_IMAGE_SETS.api_version,
+    "kind": PINNED_IMAGE_SETS.kind,
+    "metadata": {"name": "s"},
+    "spec": {"pinnedImages": [{"name": f"quay.io/app@sha256:{'a' * 64}"}]},
 }
 
 
@@ -136,13 +150,7 @@ async def reported(api: KubeClient) -> set[str]:
 
 
 async def test_a_set_that_no_node_has_shows_noughts(api: KubeClient) -> None:
-    body = {
-        "apiVersion": PINNED_IMAGE_SETS.api_version,
-        "kind": PINNED_IMAGE_SETS.kind,
-        "metadata": {"name": "s"},
-        "spec": {"pinnedImages": [{"name": f"quay.io/app@sha256:{'a' * 64}"}]},
-    }
-    made = await api.create(PINNED_IMAGE_SETS, body)
+    made = await api.create(PINNED_IMAGE_SETS, SET)
     status = report.set_status(made, World(sets=(made,)), NOW)
     await apply.apply(WriteSetStatus(image_set="s", status=status, because="a test"), api)
     raw = msgspec.json.decode(
@@ -150,3 +158,24 @@ async def test_a_set_that_no_node_has_shows_noughts(api: KubeClient) -> None:
     )
     counts = {name: raw["status"].get(name) for name in ("nodeCount", "readyNodeCount")}
     assert counts == {"nodeCount": 0, "readyNodeCount": 0}
+
+
+async def test_when_a_status_was_written_is_known_to_the_next_look(api: KubeClient) -> None:
+    await api.create(PINNED_IMAGE_SETS, SET)
+    clock = VirtualClock()
+    caches = Caches(
+        nodes=Informer(NODES),
+        pools=Informer(MACHINE_CONFIG_POOLS),
+        sets=Informer(PINNED_IMAGE_SETS),
+        machine_config_nodes=Informer(MACHINE_CONFIG_NODES),
+    )
+    reconciler = ClusterReconciler(
+        planner=plan.plan_set, kube=api, clock=clock, caches=caches, is_on=True
+    )
+    _, world = await reconciler.observe(Key("", "s"))
+    assert world.written_at is None
+    await reconciler.apply(
+        WriteSetStatus(image_set="s", status=PinnedImageSetStatus(), because="a test")
+    )
+    _, world = await reconciler.observe(Key("", "s"))
+    assert world.written_at == clock.now()

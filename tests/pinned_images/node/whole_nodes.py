@@ -196,13 +196,15 @@ def parts(folder: Path, runtime: Runtime, registry: Registry) -> NodeParts:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, runtime: Runtime | None = None) -> AsyncIterator[Node]:
+async def opened(
+    folder: Path, runtime: Runtime | None = None, *, gates: str = ""
+) -> AsyncIterator[Node]:
     clock, registry = VirtualClock(), Registry()
     runtime = runtime or Runtime()
     async with open_tools(
         parts(folder, runtime, registry),
         clock,
-        gates=feature_gates.parse(""),
+        gates=feature_gates.parse(gates),
         metrics=PinMetrics(CollectorRegistry()),
         changed=lambda: None,
     ) as tools:

@@ -8,7 +8,6 @@ from lading.api.core import NODES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
-    PoolSynchronizerType,
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Resource
@@ -78,12 +77,10 @@ def _body(resource: Resource[Any], name: str, **parts: Any) -> dict[str, Any]:
 def _pool_part(action: WritePoolStatus) -> dict[str, Any]:
     """Only what is ours in the status of a pool that others report on too."""
     whole = msgspec.to_builtins(action.status)
-    ours = PoolSynchronizerType.PINNED_IMAGE_SETS
+    ours = [one for one in whole["conditions"] if one["type"] in _POOL_CONDITIONS]
     return {
-        "poolSynchronizersStatus": [
-            one for one in whole["poolSynchronizersStatus"] if one["poolSynchronizerType"] == ours
-        ],
-        "conditions": [one for one in whole["conditions"] if one["type"] in _POOL_CONDITIONS],
+        "poolSynchronizersStatus": whole["poolSynchronizersStatus"],
+        "conditions": ours,
     }
 
 

@@ -38,14 +38,9 @@ def pool_status(pool: MachineConfigPool, world: World, now: datetime) -> Machine
     for condition in (_pool_degraded(members), _sets_degraded(members)):
         said = msgspec.structs.replace(condition, observed_generation=generation)
         found = conditions.with_condition(found, said, now=now)
-    others = (
-        one
-        for one in pool.status.pool_synchronizers_status
-        if one.pool_synchronizer_type is not PoolSynchronizerType.PINNED_IMAGE_SETS
-    )
     return msgspec.structs.replace(
         pool.status,
-        pool_synchronizers_status=(*others, _counts(members, world, generation)),
+        pool_synchronizers_status=(_counts(members, world, generation),),
         conditions=found,
     )
 
