@@ -87,7 +87,7 @@ def routing_of(host_root: Path) -> Routing:
     """What the host's runtime goes by: containerd's folders if there are any, else the other."""
     hosts = host_root / HOSTS_FOLDER
     if hosts.is_dir():
-        return HostsFolders((hosts,), _report)
+        return HostsFolders((hosts,), _report, host_root)
     conf = host_root / REGISTRIES_CONF
     if conf.exists():
         return registries_conf.load(registries_conf.files_of(conf), _report)

@@ -1,5 +1,6 @@
 """Where a reference is asked for: directly, by registries.conf, by hosts.toml."""
 
+import ssl
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.adapters.registry.registries_conf import RegistriesConf
 from lading.kernel import references
 from lading.ports import registry
+from tests.adapters.kube.certificates import Authority
 
 DIGEST = "@sha256:" + "0" * 64
 
@@ -280,6 +282,22 @@ def test_rules_for_tls_at_a_plain_url_mean_that_tls_is_tried_first(
     mirror = endpoint(hosts(tmp_path, problems, "a.test", text), "a.test/app:1")
     assert mirror.url == ("http://m.test/v2" if port == "80" else "https://m.test:5000/v2")
     assert mirror.may_be_plain_http == (port != "80")
+
+
+@pytest.mark.parametrize("named", ["/etc/pki/own.pem", "../../../pki/own.pem"])
+def test_files_that_hosts_toml_names_are_those_of_the_host(
+    tmp_path: Path, problems: list[str], named: str
+) -> None:
+    (tmp_path / "etc" / "pki").mkdir(parents=True)
+    (tmp_path / "etc" / "pki" / "own.pem").write_text(Authority().pem)
+    folder = tmp_path / "etc" / "containerd" / "certs.d"
+    (folder / "a.test").mkdir(parents=True)
+    (folder / "a.test" / "hosts.toml").write_text(f'ca = "{named}"')
+    routing = HostsFolders([folder], problems.append, host_root=tmp_path)
+    tls = endpoint(routing, "a.test/app:1").tls
+    assert problems == []
+    assert isinstance(tls, ssl.SSLContext)
+    assert any("test authority" in str(one["subject"]) for one in tls.get_ca_certs())
 
 
 def test_a_certificate_that_cannot_be_read_is_reported(tmp_path: Path, problems: list[str]) -> None:

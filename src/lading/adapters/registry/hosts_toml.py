@@ -55,6 +55,8 @@ class HostsFolders:
 
     folders: Sequence[Path]
     report: Callable[[str], None]
+    host_root: Path = Path("/")
+    """Where the host is mounted, whose paths the files name."""
     _read_folders: dict[Path, tuple[Stamp, tuple[_Place, ...]]] = field(default_factory=dict)
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
@@ -84,7 +86,7 @@ class HostsFolders:
         file = folder / FILE_NAME
         try:
             if file.is_file():
-                return _places_in(file)
+                return _places_in(file, self.host_root)
         except (OSError, ValueError, RecursionError) as error:
             self.report(f"{file}: {error}; the registry is asked directly")
         try:
@@ -94,13 +96,18 @@ class HostsFolders:
             return (_Place(url=None, tls=True),)
 
 
-def _places_in(file: Path) -> tuple[_Place, ...]:
+def _places_in(file: Path, host_root: Path) -> tuple[_Place, ...]:
     with file.open("rb") as opened:
         document = tomllib.loads(opened.read(FILE_BYTES_MAX).decode())
     rules = msgspec.convert(document, _File)
-    hosts = (_place(_url(text, each), each, file.parent) for text, each in rules.host.items())
+
+    def found(path: str) -> Path:
+        """An absolute path is the host's; another is beside the file."""
+        return host_root / path.lstrip("/") if path.startswith("/") else file.parent / path
+
+    hosts = (_place(_url(text, each), each, found) for text, each in rules.host.items())
     server = _url(rules.server, rules) if rules.server else None
-    return (*hosts, _place(server, rules, file.parent))
+    return (*hosts, _place(server, rules, found))
 
 
 def _url(text: str, rules: _Rules) -> yarl.URL:
@@ -113,13 +120,13 @@ def _url(text: str, rules: _Rules) -> yarl.URL:
     return url.with_path(path)
 
 
-def _place(url: yarl.URL | None, rules: _Rules, folder: Path) -> _Place:
+def _place(url: yarl.URL | None, rules: _Rules, found: Callable[[str], Path]) -> _Place:
     authorities = [rules.ca] if isinstance(rules.ca, str) else rules.ca
     clients = [rules.client] if isinstance(rules.client, str) else rules.client
     pairs = [(one, None) if isinstance(one, str) else one for one in clients]
     files = Certificates(
-        authorities=[folder / file for file in authorities],
-        clients=[(folder / file, folder / key if key else None) for file, key in pairs],
+        authorities=[found(file) for file in authorities],
+        clients=[(found(file), found(key) if key else None) for file, key in pairs],
     )
     return _Place(
         url=url,
