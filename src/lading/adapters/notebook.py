@@ -21,9 +21,11 @@ class FileNotebook:
         return self._entries
 
     def put(self, key: str, value: Any) -> None:
+        mode = "ab" if len(self._entries) < LINES_MAX else "wb"
+        if mode == "wb":
+            self._entries.clear()
         self._entries[key] = value
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        mode = "ab" if len(self._entries) < LINES_MAX else "wb"
         with self._path.open(mode) as file:
             file.write(b"\n" + msgspec.json.encode([key, value]))
 

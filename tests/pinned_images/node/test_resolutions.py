@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lading.adapters import notebook
 from lading.adapters.clock import SystemClock
 from lading.adapters.notebook import FileNotebook
 from lading.adapters.registry import client
@@ -194,3 +195,14 @@ def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -
     assert FileNotebook(path).entries() == {"a": {"x": 1}}
     FileNotebook(path).put("c", {"x": 3})
     assert FileNotebook(path).entries() == {"a": {"x": 1}, "c": {"x": 3}}
+
+
+def test_a_notebook_that_is_full_is_begun_anew_and_then_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebook, "LINES_MAX", 3)
+    notes = FileNotebook(tmp_path / "notes")
+    for key in "abcde":
+        notes.put(key, 1)
+    assert set(notes.entries()) == {"d", "e"}
+    assert set(FileNotebook(tmp_path / "notes").entries()) == {"d", "e"}

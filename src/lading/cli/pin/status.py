@@ -86,7 +86,7 @@ def _detail(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
         case SetState.PINNED:
             return ""
         case SetState.FAILED:
-            return entry.last_failed_generation_errors[0]
+            return next(iter(entry.last_failed_generation_errors), "it failed without a word")
         case _:
             progressing = conditions.find(node.status.conditions, report.PROGRESSING)
             text = progressing.message if progressing else ""
