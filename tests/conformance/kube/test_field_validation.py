@@ -6,6 +6,7 @@ from lading.ports import kube
 from tests.conformance.kube.api import (
     CONFIG_MAPS,
     WIDGETS,
+    Answer,
     Api,
     config_map,
     exists,
@@ -14,6 +15,17 @@ from tests.conformance.kube.api import (
 )
 
 UNKNOWN = {**config_map(a="1"), "extra": 1}
+
+YAML = b"""
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+data:
+  a: "1"
+  a: "2"
+"""
+JSON = b"""{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"},
+"data": {"a": "1", "a": "2"}}"""
 
 
 async def test_strict_refuses_and_names_the_field(api: Api, namespace: str) -> None:
@@ -94,3 +106,26 @@ async def test_an_unknown_kind_of_validation_is_refused(api: Api, namespace: str
     code, reason, message = answer.refusal
     assert (code, reason) == (422, "Invalid")
     assert 'fieldValidation: Unsupported value: "Often"' in message
+
+
+@pytest.mark.parametrize(("text", "line"), [(YAML, 7), (JSON, 2)], ids=["yaml", "json"])
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+async def test_a_key_that_stands_twice_in_yaml_is_noticed(
+    api: Api, namespace: str, method: str, text: bytes, line: int
+) -> None:
+    is_apply = method == "PATCH"
+    path = CONFIG_MAPS.path(namespace=namespace, name="one" if is_apply else "")
+    content_type = "application/apply-patch+yaml" if is_apply else "application/yaml"
+
+    async def send(validation: str) -> Answer:
+        query = {"fieldManager": "conformance", "fieldValidation": validation}
+        return await api.call(
+            method, path, text, query=query, headers={"content-type": content_type}
+        )
+
+    code, reason, message = (await send("Strict")).refusal
+    assert (code, reason) == (400, "BadRequest")
+    assert f'line {line}: key "a" already set in map' in message
+    warned = await send("Warn")
+    assert warned.body["data"] == {"a": "2"}
+    assert warned.warning == f'299 - "line {line}: key \\"a\\" already set in map"'

@@ -48,7 +48,16 @@ def test_a_form_that_cannot_be_served_is_refused(accept: str) -> None:
     ],
 )
 def test_fields_that_stand_twice_are_found(text: bytes, paths: list[str]) -> None:
-    assert duplicates.paths(text) == paths
+    assert duplicates.in_json(text) == [f'duplicate field "{path}"' for path in paths]
+
+
+def test_keys_that_stand_twice_in_yaml_are_found_once_each_by_line() -> None:
+    text = b"a: &x {b: 1, b: 2}\nc: *x\nd:\n- e: 1\n  e: 2\n"
+    assert duplicates.in_yaml(text) == [
+        'line 1: key "b" already set in map',
+        'line 5: key "e" already set in map',
+    ]
+    assert duplicates.in_yaml(b"") == []
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lading.servers.kube import bodies, builtins, duplicates
+from lading.servers.kube.protobuf import decode as protobuf
 from lading.servers.kube.requests import Call, WriteOptions
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema import nulls, structural
@@ -25,14 +26,18 @@ def sent(call: Call, options: WriteOptions) -> Document:
     """The object in the body of a request, with the fields that the schema knows."""
     media_type = bodies.media_type(call.headers)
     document = bodies.document(call.body, media_type, call.resource)
-    is_json = media_type in ("", "application/json")
-    checked = is_json and options.field_validation != "Ignore"
-    twice = duplicates.paths(call.body) if checked else []
-    return known(call, options, document, twice)
+    return known(call, options, document, _repeated(call, options, media_type))
+
+
+def _repeated(call: Call, options: WriteOptions, media_type: str) -> list[str]:
+    if options.field_validation == "Ignore" or media_type == protobuf.MEDIA_TYPE:
+        return []
+    is_yaml = media_type == "application/yaml"
+    return duplicates.in_yaml(call.body) if is_yaml else duplicates.in_json(call.body)
 
 
 def known(
-    call: Call, options: WriteOptions, document: Document, twice: Sequence[str] = ()
+    call: Call, options: WriteOptions, document: Document, repeated: Sequence[str] = ()
 ) -> Document:
     """Returns the document with the fields that the schema knows."""
     resource, validation = call.resource, options.field_validation
@@ -43,8 +48,7 @@ def known(
     kept["metadata"] = structural.default(_METADATA, nulls.filled(_METADATA, metadata))
     _refuse_wrong_types(resource, kept)
     unknown = sorted(unknown + [f"metadata.{path}" for path in unknown_metadata])
-    texts = [f'unknown field "{path}"' for path in unknown]
-    texts += [f'duplicate field "{path}"' for path in twice]
+    texts = [*(f'unknown field "{path}"' for path in unknown), *repeated]
     if texts and validation == "Strict":
         raise bodies.cannot_be_handled(resource, f"strict decoding error: {', '.join(texts)}")
     if validation == "Warn":

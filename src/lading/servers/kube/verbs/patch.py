@@ -5,7 +5,16 @@ from typing import Any
 import msgspec
 
 from lading.ports.http import Response
-from lading.servers.kube import answers, bodies, fields, metadata, requests, status, writing
+from lading.servers.kube import (
+    answers,
+    bodies,
+    duplicates,
+    fields,
+    metadata,
+    requests,
+    status,
+    writing,
+)
 from lading.servers.kube.applying import server_side
 from lading.servers.kube.applying.errors import ApplyConflict, ApplyError
 from lading.servers.kube.merge import json_patch, merge_patch, strategic
@@ -103,6 +112,7 @@ def _apply(state: State, call: Call, options: WriteOptions) -> Response:
         cause = causes.required("fieldManager", "is required for apply patch")
         raise status.invalid_options("PatchOptions", [cause])
     applied = _applied(call)
+    _note_repeated(call, options)
     resource, target = call.resource, call.target
     live = state.find(resource, target.namespace, target.name)
     if live is not None:
@@ -135,6 +145,16 @@ def _applied(call: Call) -> Document:
     if not isinstance(found, dict) or not found.get("kind") or not found.get("apiVersion"):
         raise status.bad_request("invalid object type: /, Kind=")
     return bodies.of_kind(found, call.resource)
+
+
+def _note_repeated(call: Call, options: WriteOptions) -> None:
+    """Keys that stand twice in what is applied: refused, warned about or passed over."""
+    if options.field_validation == "Ignore":
+        return
+    found = duplicates.in_yaml(call.body)
+    if found and options.field_validation == "Strict":
+        raise status.bad_request(f"error strict decoding YAML: {', '.join(found)}")
+    call.warnings.extend(found[: fields.WARNINGS_MAX])
 
 
 def _merged(
