@@ -13,7 +13,7 @@ _PATTERNS = (
     (r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", "TOKEN"),
     (r'(resourceVersion\\?"?: ?\\?")\d+', r"\1VERSION"),
     (r"(Resource Version: +)\d+", r"\1VERSION"),
-    (r"https://127\.0\.0\.1:\d+", "https://SERVER"),
+    (r"https://\d+(?:\.\d+){3}:\d+", "https://SERVER"),
     (r"/tmp/[\w./-]+", "FILE"),
     (r'("(?:gitCommit|gitTreeState|buildDate|goVersion|compiler|platform)": )".*"', r'\1"BUILD"'),
     (r"(?<=\S) {2,}", "  "),  # columns are as wide as their longest cell, such as an age
