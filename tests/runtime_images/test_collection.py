@@ -204,7 +204,10 @@ async def test_the_clean_up_knows_what_was_pulled_by_digest_for_a_handler(stand:
     await stand.runtime.pull(ImageSpec(image=by_digest))
     assert (await clean_up(stand)).actions == ()
     await remember(stand, tag=tag, pulled=by_digest)
-    assert len((await clean_up(stand)).actions) == 1
+    plan = await clean_up(stand)
+    removals = [removal async for removal in apply.apply(plan, stand.runtime, stand.document)]
+    assert [removal.outcome for removal in removals] == [Outcome.REMOVED]
+    assert (await state.load(stand.document)).resolutions == (), "nothing is left to clean up"
 
 
 async def test_the_clean_up_keeps_what_is_the_hosts_too(stand: Stand) -> None:

@@ -3,7 +3,7 @@
 One image that cannot be removed does not stop the others. What was freed is learnt by looking.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -11,7 +11,7 @@ from enum import StrEnum
 from lading.ports import cri
 from lading.ports.cri import Cri, Image
 from lading.ports.document import Document
-from lading.runtime_images import listing, observe, rules, state
+from lading.runtime_images import listing, names, observe, rules, state
 from lading.runtime_images.types import ImageKey, Policy, RemovalPlan, RemoveImage, key_of
 
 _STILL_LISTED = (
@@ -51,10 +51,20 @@ async def apply(
         is_remembered = True
     except OSError:
         is_remembered = False
+    removed: set[ImageKey] = set()
     for action in plan.actions:
-        yield await _remove(action, plan, runtime)
+        removal = await _remove(action, plan, runtime)
+        if removal.outcome is Outcome.REMOVED:
+            removed.add(action.key)
+        yield removal
     if not is_remembered:
         await remember(plan, document)
+    await state.forget_resolutions(document, _names(plan, removed))
+
+
+def _names(plan: RemovalPlan, keys: Collection[ImageKey]) -> set[str]:
+    images = (verdict.image for verdict in plan.verdicts if verdict.key in keys)
+    return set[str]().union(*map(names.names_of, images))
 
 
 async def _remove(action: RemoveImage, plan: RemovalPlan, runtime: Cri) -> Removal:

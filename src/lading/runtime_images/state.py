@@ -3,7 +3,7 @@
 A document that cannot be read counts as a fresh start: images then look young, never old.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
@@ -61,6 +61,14 @@ async def save_resolution(document: Document, resolution: Resolution) -> None:
     others = tuple(other for other in state.resolutions if other != resolution)
     newest = (*others, resolution)[-RESOLUTIONS_MAX:]
     await document.replace(_encode(replace(state, resolutions=newest)))
+
+
+async def forget_resolutions(document: Document, pulled: Collection[str]) -> None:
+    """For names that were removed: whoever pulls one of them again does it for others."""
+    state = await load(document)
+    kept = tuple(each for each in state.resolutions if each.pulled not in pulled)
+    if kept != state.resolutions:
+        await document.replace(_encode(replace(state, resolutions=kept)))
 
 
 def resolution_of(

@@ -412,6 +412,8 @@ async def test_an_image_that_is_the_hosts_and_a_classs_is_removed_by_force_only(
     )
     assert (await run("rm", tag, "--force")).code == 0
     assert await handlers(stand) == ["arm"]
+    await stand.runtime.pull(ImageSpec(image=tag))
+    assert "handler:kata" not in (await run("ls")).output, "nobody pulled it for kata again"
 
 
 async def test_rm_goes_on_after_an_image_that_is_not_there(

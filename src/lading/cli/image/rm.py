@@ -111,6 +111,7 @@ async def _removed(node: Node, name: str, *, force: bool) -> Image:
         await _require_unneeded(node, found, name)
     if not await apply.remove(key_of(found), node.runtime):
         raise NotRemoved(f"the runtime was asked to remove {name}, and still lists it")
+    await state.forget_resolutions(node.document, names.names_of(found))
     return found
 
 
