@@ -4,19 +4,14 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lading.adapters.registry.limits import Limits
 
-SMALL = Limits(
-    connect_seconds_max=2.0,
-    answer_seconds_max=0.5,
-    stall_seconds_max=0.3,
-    window_seconds=0.2,
-    window_bytes_min=1000,
-    attempts_max=2,
-    back_off_seconds=0.01,
-    retry_after_seconds_max=0.5,
+SMALL = Limits(attempts_max=2, back_off_seconds=0.01, retry_after_seconds_max=0.5)
+"""As patient as usual, so that a busy machine is not taken for a silent server."""
+IMPATIENT = replace(
+    SMALL, answer_seconds_max=0.5, stall_seconds_max=1.0, window_seconds=0.2, window_bytes_min=1000
 )
 
 

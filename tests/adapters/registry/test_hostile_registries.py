@@ -247,7 +247,7 @@ async def test_a_token_that_cannot_be_sent_is_a_malformed_answer(answer: bytes) 
 
 
 async def test_a_body_that_drips_is_no_progress(
-    client: RegistryClient, content: bytes, descriptor: Descriptor
+    impatient: RegistryClient, content: bytes, descriptor: Descriptor
 ) -> None:
     async def drip(_request: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(head("200 OK", f"Content-Length: {len(content)}"))
@@ -258,11 +258,11 @@ async def test_a_body_that_drips_is_no_progress(
 
     async with served(drip) as server:
         with pytest.raises(registry.NoProgress, match="too slow"):
-            await read(client, server.host, descriptor)
+            await read(impatient, server.host, descriptor)
 
 
 async def test_a_body_that_stops_is_no_progress(
-    client: RegistryClient, content: bytes, descriptor: Descriptor
+    impatient: RegistryClient, content: bytes, descriptor: Descriptor
 ) -> None:
     async def stop(_request: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(head("200 OK", f"Content-Length: {len(content)}") + content[:100])
@@ -271,10 +271,10 @@ async def test_a_body_that_stops_is_no_progress(
 
     async with served(stop) as server:
         with pytest.raises(registry.NoProgress, match="nothing came"):
-            await read(client, server.host, descriptor)
+            await read(impatient, server.host, descriptor)
 
 
-async def test_headers_that_drip_are_no_answer(client: RegistryClient) -> None:
+async def test_headers_that_drip_are_no_answer(impatient: RegistryClient) -> None:
     async def drip(_request: Received, writer: asyncio.StreamWriter) -> None:
         for byte in head("200 OK", "X-Long: " + "x" * 5000):
             writer.write(bytes([byte]))
@@ -283,7 +283,7 @@ async def test_headers_that_drip_are_no_answer(client: RegistryClient) -> None:
 
     async with served(drip) as server:
         with pytest.raises(registry.Unavailable, match="no answer"):
-            await client.manifest(app(server.host))
+            await impatient.manifest(app(server.host))
 
 
 async def test_something_that_is_not_http_is_a_malformed_answer(client: RegistryClient) -> None:
