@@ -1,4 +1,4 @@
-"""Credential files and pull secrets: which entry fits, and what a malformed one costs."""
+"""Credential files: which entry fits, and what a malformed one costs."""
 
 import base64
 import json
@@ -89,6 +89,18 @@ def test_a_file_that_is_no_configuration_is_a_problem(content: bytes) -> None:
     file = auth_files.parse(content, name="config.json")
     assert file.credential_by_pattern == {}
     assert "config.json" in file.problems[0]
+
+
+def test_a_malformed_helper_only_disables_itself() -> None:
+    file = parsed(
+        {
+            "auths": {"a.test": {"auth": encoded("u:p")}},
+            "credHelpers": {"b.test": ["broken"], "c.test": "works"},
+        }
+    )
+    assert list(file.credential_by_pattern) == ["a.test"]
+    assert file.helper_by_pattern == {"c.test": "works"}
+    assert [("'b.test'" in problem) for problem in file.problems] == [True]
 
 
 def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:

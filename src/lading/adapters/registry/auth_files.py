@@ -44,7 +44,7 @@ class _Entry(msgspec.Struct):
 
 class _File(msgspec.Struct):
     auths: dict[str, msgspec.Raw] = {}
-    helper_by_host: dict[str, str] = msgspec.field(name="credHelpers", default_factory=dict)
+    helper_by_host: dict[str, Any] = msgspec.field(name="credHelpers", default_factory=dict)
     default_helper: str = msgspec.field(name="credsStore", default="")
 
 
@@ -68,15 +68,13 @@ def parse(content: bytes, name: str) -> AuthFile:
     document = _decoded(content, _File)
     if document is None:
         return AuthFile(problems=(f"{name}: not a docker configuration in JSON; ignored",))
-    helpers = {
-        image_patterns.normalised(host): helper for host, helper in document.helper_by_host.items()
-    }
+    helpers, helper_problems = _helpers(document.helper_by_host, name)
     credentials, problems = _entries(document.auths, name)
     return AuthFile(
         credential_by_pattern=credentials,
         helper_by_pattern=helpers,
         default_helper=document.default_helper,
-        problems=problems,
+        problems=(*problems, *helper_problems),
     )
 
 
@@ -87,6 +85,22 @@ def parse_dockercfg(content: bytes, name: str) -> AuthFile:
         return AuthFile(problems=(f"{name}: not a dockercfg in JSON; ignored",))
     credentials, problems = _entries(auths, name)
     return AuthFile(credential_by_pattern=credentials, problems=problems)
+
+
+def _helpers(
+    helper_by_host: Mapping[str, object], name: str
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    helpers = {
+        image_patterns.normalised(host): helper
+        for host, helper in helper_by_host.items()
+        if isinstance(helper, str)
+    }
+    problems = tuple(
+        f"{name}: the helper for {host[:120]!r} is not a name; ignored"
+        for host, helper in helper_by_host.items()
+        if not isinstance(helper, str)
+    )
+    return helpers, problems
 
 
 def _entries(
