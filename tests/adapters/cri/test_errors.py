@@ -40,6 +40,7 @@ UNKNOWN, NOT_FOUND = grpc.StatusCode.UNKNOWN, grpc.StatusCode.NOT_FOUND
             cri.RegistryUnavailable,
         ),
         (UNKNOWN, "write /blobs: no space left on device", cri.NoSpace),
+        (UNKNOWN, "server is not initialized yet", cri.Unavailable),
         (UNKNOWN, "invalid reference format", cri.InvalidReference),
         (UNKNOWN, "UnknownHandler: no runtime handler 'x'", cri.UnknownHandler),
         (grpc.StatusCode.UNAVAILABLE, "connection refused", cri.Unavailable),

@@ -29,6 +29,7 @@ _BY_PREFIX: Mapping[str, type[CriError]] = {
 
 # The first that fits wins: a refused token also says "not found" further on.
 _WORDING: Mapping[type[CriError], tuple[str, ...]] = {
+    cri.Unavailable: ("server is not initialized yet",),  # containerd, just started
     cri.NoSpace: ("no space left on device", "disk quota exceeded"),
     cri.NoMatchingPlatform: (
         "no match for platform",
