@@ -23,8 +23,8 @@ def credential_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--image-credential-provider-config",
         "plugin_config",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="The CredentialProviderConfig that the kubelet is started with.",
+        type=click.Path(path_type=Path, exists=True),
+        help="The CredentialProviderConfig that the kubelet is started with, or a folder of them.",
     )
     @click.option(
         "--image-credential-provider-bin-dir",

@@ -55,3 +55,33 @@ def test_the_file_of_the_kubelet_is_the_hosts(root: str) -> None:
     paths = node_credentials.auth_file_paths({"HOME": "/home/carol"}, Path(root))
     assert paths[-1] == Path(root, "var/lib/kubelet/config.json")
     assert Path("/home/carol/.docker/config.json") in paths
+
+
+async def test_a_folder_of_provider_configurations_is_read_in_order(tmp_path: Path) -> None:
+    plugins, configs = tmp_path / "plugins", tmp_path / "configs"
+    plugins.mkdir()
+    configs.mkdir()
+    for file, user in (("20.yaml", "second"), ("10.json", "first"), ("30.txt", "never")):
+        answer = {
+            "kind": "CredentialProviderResponse",
+            "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+            "cacheKeyType": "Registry",
+            "auth": {"example.test": {"username": user, "password": "secret"}},
+        }
+        plugin = plugins / user
+        plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+        plugin.chmod(0o755)
+        provider = {
+            "name": user,
+            "matchImages": ["example.test"],
+            "defaultCacheDuration": "1h",
+            "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+        }
+        document = {"apiVersion": "kubelet.config.k8s.io/v1", "providers": [provider]}
+        (configs / file).write_text(json.dumps(document))
+    problems: list[str] = []
+    source = node_credentials.from_providers(
+        configs, folder=plugins, clock=VirtualClock(), report=problems.append
+    )
+    assert await users(source) == ["first", "second"]
+    assert problems == []

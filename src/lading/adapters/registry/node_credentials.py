@@ -17,6 +17,7 @@ from lading.ports.registry import Credential
 
 KUBELET_AUTH_FILE = Path("var/lib/kubelet/config.json")
 _UNREADABLE = (-1, -1, -1)
+_CONFIG_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 
 
 def auth_file_paths(environment: Mapping[str, str], host_root: Path) -> tuple[Path, ...]:
@@ -102,7 +103,18 @@ def from_providers(
     config: Path, *, folder: Path, clock: Clock, report: Callable[[str], None]
 ) -> CredentialSource:
     """The plugins that the kubelet is given with its two image credential provider flags."""
-    parsed = credential_providers.parse(config.read_bytes(), name=str(config), folder=folder)
-    for problem in parsed.problems:
+    files = [
+        credential_providers.parse(path.read_bytes(), name=str(path), folder=folder)
+        for path in _provider_configs(config)
+    ]
+    for problem in (problem for file in files for problem in file.problems):
         report(problem)
-    return Chain([ProviderSource(provider, clock, report) for provider in parsed.providers])
+    providers = [provider for file in files for provider in file.providers]
+    return Chain([ProviderSource(provider, clock, report) for provider in providers])
+
+
+def _provider_configs(config: Path) -> list[Path]:
+    """The file that was named, or those of a folder, as the kubelet takes them."""
+    if not config.is_dir():
+        return [config]
+    return sorted(path for path in config.iterdir() if path.suffix in _CONFIG_SUFFIXES)
