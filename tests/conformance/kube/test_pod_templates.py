@@ -1,9 +1,13 @@
 """What people write into the pods of their manifests: sources of values, handlers, volumes."""
 
+import contextlib
+from collections.abc import AsyncIterator
+
 import pytest
 
 from lading.ports import kube
 from tests.conformance.kube.api import CONFIG_MAPS, DAEMON_SETS, PODS, Api, Document, config_map
+from tests.conformance.kube.test_builtin_kinds import RUNTIME_CLASSES
 from tests.conformance.kube.test_patches import daemon_set
 
 FROM_FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
@@ -102,3 +106,52 @@ async def test_what_every_pod_tolerates_comes_back(api: Api, namespace: str) -> 
     change = {"spec": {"tolerations": created["spec"]["tolerations"][:1]}}
     patched = await api.client.patch(PODS, "p", change, namespace=namespace)
     assert patched["spec"]["tolerations"] == created["spec"]["tolerations"]
+
+
+@contextlib.asynccontextmanager
+async def kata(api: Api, name: str) -> AsyncIterator[None]:
+    scheduling = {"nodeSelector": {"kata": "yes"}, "tolerations": [{"key": "kata"}]}
+    overhead = {"podFixed": {"memory": "120Mi"}}
+    body = {"metadata": {"name": name}, "handler": "kata"}
+    await api.client.create(
+        RUNTIME_CLASSES, {**body, "overhead": overhead, "scheduling": scheduling}
+    )
+    try:
+        yield
+    finally:
+        await api.client.delete(RUNTIME_CLASSES, name)
+
+
+def of_class(name: str, **spec: object) -> Document:
+    containers = [{"name": "c", "image": "i"}]
+    return {
+        "metadata": {"name": "p"},
+        "spec": {"containers": containers, "runtimeClassName": name, **spec},
+    }
+
+
+async def test_a_pod_runs_where_and_as_its_runtime_class_says(
+    api: Api, namespace: str, unique: str
+) -> None:
+    async with kata(api, unique):
+        body = of_class(unique, nodeSelector={"zone": "a"})
+        spec = (await api.client.create(PODS, body, namespace=namespace))["spec"]
+    assert spec["overhead"] == {"memory": "120Mi"}
+    assert spec["nodeSelector"] == {"zone": "a", "kata": "yes"}
+    assert spec["tolerations"][-1] == {"key": "kata"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"overhead": {"memory": "1Mi"}}, "pod rejected: Pod's Overhead doesn't match"),
+        ({"nodeSelector": {"kata": "no"}}, "conflict: runtimeClass.scheduling.nodeSelector"),
+    ],
+)
+async def test_a_pod_that_contradicts_its_runtime_class_is_rejected(
+    api: Api, namespace: str, unique: str, spec: Document, why: str
+) -> None:
+    async with kata(api, unique):
+        with pytest.raises(kube.Forbidden) as caught:
+            await api.client.create(PODS, of_class(unique, **spec), namespace=namespace)
+    assert why in caught.value.message

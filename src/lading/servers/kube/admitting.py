@@ -1,4 +1,4 @@
-"""Puts a write before the ValidatingAdmissionPolicies that are stored, and a pod before its class.
+"""Puts a write before the ValidatingAdmissionPolicies that are stored.
 
 Policies themselves are never judged by policies, so that a wrong one can always be removed.
 """
@@ -28,8 +28,6 @@ def check(
     resource = call.resource
     if resource.group == _GROUP:
         return
-    if resource.storage_name == "pods" and old is None and new is not None:
-        _check_runtime_class(state, call, new)
     stored = tuple(state.every(_resource(state, "validatingadmissionpolicies")))
     if not stored:
         return
@@ -50,20 +48,6 @@ def check(
     refusal.status["reason"] = decision.denial.reason
     refusal.status["details"]["causes"] = [{"message": decision.denial.message}]
     raise refusal
-
-
-def _check_runtime_class(state: State, call: Call, pod: Document) -> None:
-    """A pod runs in a runtime class that is there."""
-    wanted = pod["spec"].get("runtimeClassName")
-    runtime_classes = state.registry.find("node.k8s.io", "v1", "runtimeclasses")
-    assert runtime_classes is not None, "RuntimeClass is a built-in kind"
-    if wanted and state.find(runtime_classes, "", wanted) is None:
-        raise status.forbidden(
-            group="",
-            plural=call.resource.plural,
-            name=pod["metadata"]["name"],
-            why=f'pod rejected: RuntimeClass "{wanted}" not found',
-        )
 
 
 def _parameters(state: State, query: ParameterQuery) -> list[Document] | None:

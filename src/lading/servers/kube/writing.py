@@ -15,6 +15,7 @@ from lading.servers.kube import (
     metadata,
     namespaces,
     ratcheting,
+    runtime_classes,
     status,
 )
 from lading.servers.kube.applying import server_side
@@ -52,7 +53,7 @@ def create(
     _validate(resource, document, None)
     if not owned:
         document = _with_owners(state, call, options, None, document)
-    document = builtin_rules.admitted(resource, document)
+    document = runtime_classes.admitted(state, resource, builtin_rules.admitted(resource, document))
     admitting.check(state, call, dry_run=options.dry_run, old=None, new=document)
     _refuse_twin(state, call, document)
     document = definitions.with_status(state, resource, document)
