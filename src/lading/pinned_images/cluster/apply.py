@@ -10,7 +10,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.kernel.objects import Resource
+from lading.kernel.objects import Object, Resource
 from lading.pinned_images.cluster import report, rules
 from lading.pinned_images.cluster.types import (
     CreatePool,
@@ -28,39 +28,40 @@ _ZERO_COUNTS = {"nodeCount": 0, "readyNodeCount": 0, "failedNodeCount": 0}
 _POOL_CONDITIONS = (report.DEGRADED, report.SETS_DEGRADED)
 
 
-async def apply(action: ClusterAction, api: Kube) -> None:
+async def apply(action: ClusterAction, api: Kube) -> Object | None:
+    """The object as it is now; None when somebody else made it first."""
     match action:
         case CreatePool(name=name, spec=spec):
-            await _create(api, _body(MACHINE_CONFIG_POOLS, name, spec=spec))
+            return await _create(api, _body(MACHINE_CONFIG_POOLS, name, spec=spec))
         case EnterSets(pool=name, uid=uid, sets=sets):
             entries = [{"name": one} for one in sets]
             body = _body(MACHINE_CONFIG_POOLS, name, spec={"pinnedImageSets": entries})
             body["metadata"]["uid"] = uid
-            await _apply(api, MACHINE_CONFIG_POOLS, body)
+            return await _apply(api, MACHINE_CONFIG_POOLS, body)
         case WritePoolStatus(pool=name):
             body = _body(MACHINE_CONFIG_POOLS, name, status=_pool_part(action))
-            await _apply(api, MACHINE_CONFIG_POOLS, body, subresource="status")
+            return await _apply(api, MACHINE_CONFIG_POOLS, body, subresource="status")
         case WriteSetStatus(image_set=name, status=status):
             shown = {**_ZERO_COUNTS, **msgspec.to_builtins(status)}
             body = _body(PINNED_IMAGE_SETS, name, status=shown)
-            await _apply(api, PINNED_IMAGE_SETS, body, subresource="status")
+            return await _apply(api, PINNED_IMAGE_SETS, body, subresource="status")
         case DescribeNode():
-            await _apply(api, MACHINE_CONFIG_NODES, _machine_config_node(action))
+            return await _apply(api, MACHINE_CONFIG_NODES, _machine_config_node(action))
         case _:
             assert_never(action)
 
 
-async def _create(api: Kube, body: dict[str, Any]) -> None:
+async def _create(api: Kube, body: dict[str, Any]) -> Object | None:
     try:
-        await api.create(MACHINE_CONFIG_POOLS, body)
+        return await api.create(MACHINE_CONFIG_POOLS, body)
     except kube.AlreadyExists:
-        return  # somebody was quicker; theirs stands
+        return None  # somebody was quicker; theirs stands
 
 
 async def _apply(
-    api: Kube, resource: Resource[Any], body: dict[str, Any], *, subresource: str = ""
-) -> None:
-    await api.apply(
+    api: Kube, resource: Resource[Object], body: dict[str, Any], *, subresource: str = ""
+) -> Object:
+    return await api.apply(
         resource, body, field_manager=rules.FIELD_MANAGER, force=True, subresource=subresource
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from lading.api.core import NODES, Node
 from lading.api.machineconfiguration.machine_config_node import (
@@ -15,7 +15,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.kernel.objects import Key
+from lading.kernel.objects import Key, Object
 from lading.kernel.planning import Plan
 from lading.loop import corridor
 from lading.loop.controller import Controller, own_key
@@ -28,6 +28,7 @@ from lading.ports.kube import Kube
 
 SETTLE_SECONDS = 1.0  # many nodes report close together; one count serves them all
 
+T = TypeVar("T", bound=Object)
 Planner = Callable[[str, World, datetime], Plan]
 
 
@@ -60,6 +61,7 @@ class ClusterReconciler:
         self._clock = clock
         self._caches = caches
         self._is_on = is_on
+        self._written: dict[str, Object] = {}
         self._written_at: dict[str, datetime] = {}
 
     async def reconcile(self, key: Key) -> datetime | None:
@@ -68,9 +70,9 @@ class ClusterReconciler:
     async def observe(self, key: Key) -> tuple[str, World]:
         world = World(
             nodes=tuple(self._caches.nodes),
-            pools=tuple(self._caches.pools),
-            sets=tuple(self._caches.sets),
-            machine_config_nodes=tuple(self._caches.machine_config_nodes),
+            pools=self._newest(self._caches.pools),
+            sets=self._newest(self._caches.sets),
+            machine_config_nodes=self._newest(self._caches.machine_config_nodes),
             written_at=self._written_at.get(key.name),
             is_on=self._is_on,
         )
@@ -81,12 +83,24 @@ class ClusterReconciler:
 
     async def apply(self, action: ClusterAction) -> None:
         with corridor.precondition(type(action).__name__):
-            await apply.apply(action, self._kube)
+            written = await apply.apply(action, self._kube)
+        if written is not None:
+            self._written[written.metadata.name] = self._newer(written)
         match action:
             case WritePoolStatus(pool=name) | WriteSetStatus(image_set=name):
                 self._written_at[name] = self._clock.now()
             case _:
                 pass
+
+    def _newest(self, cached: Iterable[T]) -> tuple[T, ...]:
+        """As cached, but for what we wrote ourselves and the cache does not show yet."""
+        return tuple(self._newer(one) for one in cached)
+
+    def _newer(self, one: T) -> T:
+        ours = self._written.get(one.metadata.name)
+        if not isinstance(ours, type(one)) or ours.metadata.uid != one.metadata.uid:
+            return one
+        return max(one, ours, key=lambda each: int(each.metadata.resource_version or 0))
 
 
 def plan_node(name: str, world: World, now: datetime) -> Plan:
