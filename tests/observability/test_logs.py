@@ -95,6 +95,7 @@ def test_the_console_form_is_for_people(stream: io.StringIO) -> None:
         ("error", "GET https://me:hunter2@quay.io/v2/ failed"),
         ("error", "sent Authorization: Bearer hunter2hunter2"),
         ("error", "https://s3/blob?X-Amz-Signature=hunter2&x=1"),
+        ("error", "https://blob/x?sv=1&sig=hunter2%3D&x=1"),
         ("error", '{"token": "hunter2"}'),
         ("error", "eyJhunter2hunter2.eyJhunter2.hunter2"),
     ],

@@ -21,6 +21,7 @@ _SECRET_FORMS = (
         r"[^\s&\"',;]+",
         re.IGNORECASE,
     ),
+    re.compile(r"(?P<kept>[?&]sig=)[^\s&\"']+", re.IGNORECASE),  # how Azure signs a URL
     re.compile(r"(?P<kept>\b)eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"),  # a JSON web token
 )
 
