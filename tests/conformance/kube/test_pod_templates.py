@@ -79,6 +79,35 @@ async def test_a_null_in_a_map_or_a_list_is_an_empty_value(api: Api, namespace: 
     assert found["containers"][0]["args"] == ["", "b"]
 
 
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        (
+            {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 99999}]}]},
+            "containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and",
+        ),
+        (
+            {"volumes": [{"name": "v", "emptyDir": {}, "hostPath": {"path": "/x"}}]},
+            "may not specify more than 1 volume type",
+        ),
+        ({"volumes": [{"name": "Not Good"}]}, 'volumes[0].name: Invalid value: "Not Good"'),
+    ],
+)
+async def test_a_template_that_could_not_run_is_refused(
+    api: Api, namespace: str, spec: Document, problem: str
+) -> None:
+    with pytest.raises(kube.Invalid) as caught:
+        await filled(api, namespace, **spec)
+    assert problem in caught.value.message
+
+
+async def test_a_rolling_update_that_could_not_move_is_refused(api: Api, namespace: str) -> None:
+    body = daemon_set()
+    body["spec"]["updateStrategy"] = {"rollingUpdate": {"maxUnavailable": 0}}
+    with pytest.raises(kube.Invalid, match="cannot be 0 when maxSurge is 0"):
+        await api.client.create(DAEMON_SETS, body, namespace=namespace)
+
+
 async def running(api: Api, namespace: str) -> Document:
     spec = {"containers": [{"name": "c", "image": "i"}], "tolerations": [{"key": "mine"}]}
     body = {"metadata": {"name": "p"}, "spec": spec}

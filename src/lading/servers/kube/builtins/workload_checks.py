@@ -7,7 +7,8 @@ import msgspec
 
 from lading.kernel.errors import Malformed
 from lading.kernel.selectors import LabelSelector, Selector
-from lading.servers.kube.schema import causes, names
+from lading.servers.kube.builtins import pod_checks
+from lading.servers.kube.schema import causes
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document
 
@@ -20,13 +21,14 @@ _POD_IS_FIXED = (
     "to 1 if it was previously negative)"
 )
 _TOLERATIONS_STAY = "existing toleration can not be modified except its tolerationSeconds"
+_NONE = (0, "0%")
 _CRON_FIELDS = 5
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def pod(document: Document, old: Document | None) -> Iterator[Cause]:
     spec = document.get("spec") or {}
-    yield from _pod_spec(spec, "spec")
+    yield from pod_checks.problems(spec, "spec")
     if old is not None:
         yield from _changes_of_pod(spec, old.get("spec") or {})
 
@@ -71,6 +73,10 @@ def _fixed_part(spec: Document, ignored: tuple[str, ...]) -> Document:
 def daemon_set(document: Document, old: Document | None) -> Iterator[Cause]:
     yield from _selector(document, old, "daemonset")
     yield from _template(document)
+    rolling = ((document.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate") or {}
+    if rolling and all(rolling.get(key) in _NONE for key in ("maxUnavailable", "maxSurge")):
+        field = "spec.updateStrategy.rollingUpdate.maxUnavailable"
+        yield causes.required(field, "cannot be 0 when maxSurge is 0")
 
 
 def deployment(document: Document, old: Document | None) -> Iterator[Cause]:
@@ -104,7 +110,7 @@ def cron_job(document: Document, old: Document | None) -> Iterator[Cause]:
 
 def _finite_template(spec: Document, field: str) -> Iterator[Cause]:
     pod_spec = (spec.get("template") or {}).get("spec") or {}
-    yield from _pod_spec(pod_spec, f"{field}.template.spec")
+    yield from pod_checks.problems(pod_spec, f"{field}.template.spec")
     if pod_spec.get("restartPolicy") not in ("OnFailure", "Never"):
         detail = 'valid values: "OnFailure", "Never"'
         yield causes.required(f"{field}.template.spec.restartPolicy", detail)
@@ -112,7 +118,7 @@ def _finite_template(spec: Document, field: str) -> Iterator[Cause]:
 
 def _template(document: Document) -> Iterator[Cause]:
     spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
-    yield from _pod_spec(spec, "spec.template.spec")
+    yield from pod_checks.problems(spec, "spec.template.spec")
     policy = spec.get("restartPolicy", "Always")
     if policy != "Always":
         yield causes.not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
@@ -154,43 +160,3 @@ def _matches(selector: Any, labels: dict[str, str]) -> bool:
         return Selector.of(msgspec.convert(selector, LabelSelector)).matches(labels)
     except (Malformed, msgspec.ValidationError):
         return False
-
-
-def _pod_spec(spec: Document, field: str) -> Iterator[Cause]:
-    if not spec.get("containers"):
-        yield causes.required(f"{field}.containers")
-    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
-    seen: set[str] = set()
-    for key in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(key) or ()):
-            yield from _container(container, f"{field}.{key}[{index}]", volumes, seen)
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        if not volume.get("name"):
-            yield causes.required(f"{field}.volumes[{index}].name")
-
-
-def _container(
-    container: Document, field: str, volumes: set[Any], seen: set[str]
-) -> Iterator[Cause]:
-    name, image = container.get("name") or "", container.get("image") or ""
-    if not name:
-        yield causes.required(f"{field}.name")
-    elif name in seen:
-        yield causes.duplicate(f"{field}.name", name)
-    else:
-        for sentence in names.dns_1123_label(name):
-            yield causes.invalid(f"{field}.name", name, sentence)
-    seen.add(name)
-    if not image:
-        yield causes.required(f"{field}.image")
-    elif image != image.strip():
-        detail = "must not have leading or trailing whitespace"
-        yield causes.invalid(f"{field}.image", image, detail)
-    for index, mount in enumerate(container.get("volumeMounts") or ()):
-        place = f"{field}.volumeMounts[{index}]"
-        if not mount.get("name"):
-            yield causes.required(f"{place}.name")
-        elif mount["name"] not in volumes:
-            yield causes.not_found(f"{place}.name", mount["name"])
-        if not mount.get("mountPath"):
-            yield causes.required(f"{place}.mountPath")
