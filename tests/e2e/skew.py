@@ -12,7 +12,7 @@ from lading.kernel import conditions
 from lading.pinned_images.cluster import report as cluster_report
 from lading.pinned_images.node.types import Reason
 from lading.ports.cri import ImageSpec
-from tests.e2e import expectations, waiting
+from tests.e2e import expectations, programs, waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest, NodeUnderTest
 
 IGNORES_PINS, HONOURS_PINS = "v1.28.1", "v1.28.2"
@@ -59,6 +59,7 @@ class RuntimeCannotPinScenarios:
             assert await node.present() >= images
             assert not await node.pinned()
             assert not await node.owners()
+            assert "unpinned 0 images" in await programs.run(*node.cleanup)
             entry = await cluster.said_about(node, "unpinnable")
             assert (entry.current_generation, entry.last_failed_generation) == (0, 1)
             assert release in entry.last_failed_generation_errors[0]
