@@ -57,7 +57,19 @@ def test_words_and_codes_become_kinds(
     translated = errors.translated(error, call="PullImage", image="r.io/a:1")
     assert type(translated) is expected
     assert translated.image == "r.io/a:1"
-    assert str(translated) == f"PullImage of r.io/a:1 failed: {said}"
+    assert str(translated).startswith("PullImage")
+    assert str(translated).endswith(f" failed: {said}")
+    assert "r.io/a:1" in str(translated)
+
+
+def test_an_image_that_the_runtime_names_is_not_named_again() -> None:
+    metadata = grpc.aio.Metadata()
+    for said, expected in (
+        ("r.io/a:1: not found", "PullImage failed: r.io/a:1: not found"),
+        ("not found", "PullImage of r.io/a:1 failed: not found"),
+    ):
+        error = grpc.aio.AioRpcError(UNKNOWN, metadata, metadata, details=said)
+        assert str(errors.translated(error, call="PullImage", image="r.io/a:1")) == expected
 
 
 def test_words_inside_the_images_own_name_are_not_taken_for_a_reason() -> None:

@@ -103,7 +103,7 @@ _NOT_CONNECTED = re.compile(r"connect failed: addr: (?P<address>\S+) error: (?P<
 
 def translated(error: grpc.aio.AioRpcError, *, call: str, image: str = "") -> CriError:
     said = _said(error)
-    about = f" of {image}" if image else ""
+    about = "" if image in said else f" of {image}"
     # A name may hold any word, so it is taken out before the words are looked at.
     kind = _kind(error.code(), said.replace(image, "") if image else said)
     return kind(f"{call}{about} failed: {said}", image=image)
