@@ -112,7 +112,8 @@ async def everything_read(endpoint: str, bench: Bench) -> dict[str, Any]:
     names = [APP_ID, APP_ID[:15], bench.named("app:1"), bench.named(f"app@{APP.digest}"), OTHER_ID]
     inspected = [await crictl.run_json(endpoint, "inspecti", "--quiet", name) for name in names]
     table = await crictl.run(endpoint, "images", "--digests", "--pinned", "--no-trunc")
-    rows = [line for line in table.splitlines() if bench.host in line]
+    # Columns are as wide as the longest name, which may be another test's.
+    rows = [line.split() for line in table.splitlines() if bench.host in line]
     return {"images": ours, "inspected": inspected, "rows": rows}
 
 
