@@ -92,6 +92,12 @@ class ControllerScenarios:
             assert await expectations.revisions(cluster) == before
             await make_set_and_wait(cluster, "inherited", image)
 
+
+@pytest.mark.timeout(TEST_SECONDS_MAX)
+@pytest.mark.asyncio(loop_scope="session")
+class PausedLeaderScenarios:
+    """What a process does that was stopped and goes on hangs on no server; once is enough."""
+
     async def test_a_leader_that_stood_still_too_long_writes_nothing_when_it_goes_on(
         self, cluster: ClusterUnderTest
     ) -> None:

@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from tests.e2e import standalone
 from tests.e2e.cluster import ClusterUnderTest
-from tests.e2e.controllers import ControllerScenarios
+from tests.e2e.controllers import ControllerScenarios, PausedLeaderScenarios
 from tests.e2e.private_images import PrivateImageScenarios
 from tests.e2e.scenarios import PinnedImageScenarios
 from tests.e2e.skew import KubeletSkewScenarios
@@ -26,6 +26,10 @@ async def cluster(opened: ClusterUnderTest) -> AsyncIterator[ClusterUnderTest]:
 
 
 class TestStandalone(
-    PinnedImageScenarios, PrivateImageScenarios, ControllerScenarios, KubeletSkewScenarios
+    PinnedImageScenarios,
+    PrivateImageScenarios,
+    ControllerScenarios,
+    PausedLeaderScenarios,
+    KubeletSkewScenarios,
 ):
     pass
