@@ -1,31 +1,18 @@
 """What `lading pin status` makes of what nodes say about themselves."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
-from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.cli.pin import status
-from lading.installation import apply as installation
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
-from lading.standalone.api_server import Authorized
+from tests.pinned_images import installed_api
+from tests.pinned_images.installed_api import api
 
 FAILED = {"desiredGeneration": 2, "lastFailedGeneration": 2}
 WITH_ERROR = {**FAILED, "lastFailedGenerationErrors": ["there was no room"]}
 
 
-@pytest.fixture
-async def api() -> AsyncIterator[KubeClient]:
-    core = Core(MemoryStorage(), SystemClock(), tokens={"token": ADMIN})
-    client = KubeClient(Authorized(core, "token"))
-    await installation.install(client, SystemClock())
-    yield client
-    await core.close()
+__all__ = ["api"]
 
 
 def condition(type_: str, is_true: bool, message: str = "") -> dict[str, str]:
@@ -39,13 +26,7 @@ def condition(type_: str, is_true: bool, message: str = "") -> dict[str, str]:
 
 
 async def row_of(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> status.Row:
-    body = {
-        "apiVersion": MACHINE_CONFIG_NODES.api_version,
-        "kind": MACHINE_CONFIG_NODES.kind,
-        "metadata": {"name": "n"},
-        "spec": {"node": {"name": "n"}, "pool": {"name": "worker"}},
-    }
-    await api.create(MACHINE_CONFIG_NODES, body)
+    await installed_api.describe_node(api, "n")
     progressing = condition("Progressing", True, "1 of 4 images are on the node")
     said = {
         "pinnedImageSets": [{"name": "s", **entry}],

@@ -17,10 +17,29 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.coordination import LEASES, Lease
 from lading.loop.election import CLIENT_GO_TIMING, Elector, LeadershipLost
 from lading.observability.metrics import Metrics
+from lading.ports.http import Exchange
 from tests.loop.faults import Link
 from tests.loop.server import ApiServer, serving
 
 NAMESPACE, NAME = "lading", "controller"
+
+
+def elector_on(
+    exchange: Exchange,
+    clock: VirtualClock,
+    chance: random.Random,
+    metrics: Metrics,
+    identity: str = "a",
+) -> Elector:
+    return Elector(
+        kube=KubeClient(exchange),
+        clock=clock,
+        chance=chance,
+        metrics=metrics,
+        namespace=NAMESPACE,
+        name=NAME,
+        identity=identity,
+    )
 
 
 @dataclass(slots=True)
@@ -37,15 +56,7 @@ class Candidates:
 
     def start(self, identity: str) -> Link:
         link = self.links[identity] = Link(self.server, self.clock)
-        elector = Elector(
-            kube=KubeClient(link),
-            clock=self.clock,
-            chance=random.Random(identity),
-            metrics=self.metrics,
-            namespace=NAMESPACE,
-            name=NAME,
-            identity=identity,
-        )
+        elector = elector_on(link, self.clock, random.Random(identity), self.metrics, identity)
         self.tasks[identity] = asyncio.create_task(self._process(identity, elector))
         return link
 
@@ -205,15 +216,7 @@ async def test_a_leader_whose_lease_was_given_to_another_stops_at_its_next_renew
 async def test_the_end_of_the_work_is_the_end_of_the_term(
     server: ApiServer, clock: VirtualClock, chance: random.Random, metrics: Metrics
 ) -> None:
-    elector = Elector(
-        kube=KubeClient(server),
-        clock=clock,
-        chance=chance,
-        metrics=metrics,
-        namespace=NAMESPACE,
-        name=NAME,
-        identity="a",
-    )
+    elector = elector_on(server, clock, chance, metrics)
 
     async def fail() -> None:
         labels = {"lease": "lading/controller"}
@@ -246,15 +249,7 @@ async def test_a_leader_that_stood_still_goes_on_only_within_its_lease(
 ) -> None:
     clock, done = PausedClock(), []
     async with serving(clock) as server:
-        elector = Elector(
-            kube=KubeClient(server),
-            clock=clock,
-            chance=chance,
-            metrics=metrics,
-            namespace=NAMESPACE,
-            name=NAME,
-            identity="a",
-        )
+        elector = elector_on(server, clock, chance, metrics)
 
         async def step(name: str) -> None:
             done.append(name)

@@ -13,7 +13,7 @@ from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
 from lading.cli.process import Process, process_options
-from lading.kernel import durations, feature_gates
+from lading.kernel import durations
 from lading.kernel.feature_gates import Gate
 from lading.pinned_images.node.types import Settings
 from lading.runtime_images import gate
@@ -88,12 +88,8 @@ class _Options:
     show_default=True,
     help="How often the runtime is looked at when nothing changes in the cluster.",
 )
-@click.option(
-    "--feature-gates",
-    "gates",
-    callback=options.meaning(feature_gates.parse),
-    default="",
-    help="Name=true,Other=false; PinnedImages=false unpins everything that is ours.",
+@options.feature_gates_option(
+    "Name=true,Other=false; PinnedImages=false unpins everything that is ours."
 )
 @click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")
 @credential_options

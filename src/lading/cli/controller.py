@@ -11,7 +11,6 @@ from lading.adapters.clock import SystemClock
 from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.process import Process, process_options
-from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
 from lading.loop.election import Elector
 from lading.ports.kube import Kube
@@ -19,12 +18,8 @@ from lading.wiring import controller
 
 
 @click.command(name="controller")
-@click.option(
-    "--feature-gates",
-    "gates",
-    callback=options.meaning(feature_gates.parse),
-    default="",
-    help="Name=true,Other=false; PinnedImages=false takes every set back from its pools.",
+@options.feature_gates_option(
+    "Name=true,Other=false; PinnedImages=false takes every set back from its pools."
 )
 @connection.target_options
 @process_options

@@ -10,7 +10,6 @@ import click
 
 from lading.adapters.clock import SystemClock
 from lading.cli import connection, options, process, running
-from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
 from lading.observability import logs
 from lading.standalone import cluster, first_set
@@ -42,13 +41,7 @@ from lading.wiring import runtime_handlers
     default=0,
     help="0 takes that of the last start, or a free one.",
 )
-@click.option(
-    "--feature-gates",
-    "gates",
-    callback=options.meaning(feature_gates.parse),
-    default="",
-    help="Name=true,Other=false",
-)
+@options.feature_gates_option("Name=true,Other=false")
 @options.log_level_option(default="warning")
 def command(
     data: Path,

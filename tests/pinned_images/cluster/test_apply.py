@@ -1,6 +1,5 @@
 """What is carried out on an API server that has moved on since the plan was made."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import msgspec
@@ -18,7 +17,6 @@ from lading.api.machineconfiguration.pinned_image_set import (
     PINNED_IMAGE_SETS,
     PinnedImageSetStatus,
 )
-from lading.installation import apply as installation
 from lading.kernel.objects import Key
 from lading.loop.informer import Informer
 from lading.pinned_images.cluster import apply, plan, report
@@ -33,12 +31,9 @@ from lading.pinned_images.cluster.types import (
 )
 from lading.ports import kube
 from lading.ports.http import Request
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone import node as nodes
-from lading.standalone.api_server import Authorized
 from lading.standalone.node import NodeDescription
+from tests.pinned_images.installed_api import api
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -58,13 +53,7 @@ SET = {
 }
 
 
-@pytest.fixture
-async def api() -> AsyncIterator[KubeClient]:
-    core = Core(MemoryStorage(), SystemClock(), tokens={"token": ADMIN})
-    client = KubeClient(Authorized(core, "token"))
-    await installation.install(client, SystemClock())
-    yield client
-    await core.close()
+__all__ = ["api"]
 
 
 def entering(pool: MachineConfigPool) -> EnterSets:

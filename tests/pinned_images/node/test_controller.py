@@ -26,8 +26,9 @@ from lading.pinned_images.node.types import Settings
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
-from tests.pinned_images.cluster.test_apply import api
+from tests.pinned_images import installed_api
 from tests.pinned_images.cluster.test_plans import IMAGE, image_set, node, pool
+from tests.pinned_images.installed_api import api
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import Runtime
 
@@ -84,13 +85,7 @@ async def one_node(
 
 @pytest.fixture
 async def described(api: KubeClient) -> KubeClient:
-    body = {
-        "apiVersion": MACHINE_CONFIG_NODES.api_version,
-        "kind": MACHINE_CONFIG_NODES.kind,
-        "metadata": {"name": "n"},
-        "spec": {"node": {"name": "n"}, "pool": {"name": "worker"}},
-    }
-    await api.create(MACHINE_CONFIG_NODES, body)
+    await installed_api.describe_node(api, "n")
     return api
 
 

@@ -77,14 +77,18 @@ async def test_a_registry_with_passwords_refuses_everybody_else(
                 assert answer.status == status
 
 
+async def token_for(session: aiohttp.ClientSession, url: str, scope: str) -> dict[str, str]:
+    """The headers of whoever logged in for that scope."""
+    asked = {"scope": scope, "service": "x"}
+    async with session.get(f"{url}/token", params=asked, headers=login("right")) as answer:
+        return {"Authorization": f"Bearer {(await answer.json())['token']}"}
+
+
 async def test_a_token_for_one_repository_does_not_open_another(
     tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
     async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
-        scope = {"scope": "repository:mine:pull", "service": "x"}
-        async with session.get(f"{url}/token", params=scope, headers=login("right")) as answer:
-            token = (await answer.json())["token"]
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = await token_for(session, url, "repository:mine:pull")
         for method, path, status in (
             ("GET", "mine/tags/list", 404),
             ("GET", "other/tags/list", 401),
@@ -102,10 +106,7 @@ async def test_a_blob_is_mounted_only_from_where_the_token_may_read(
     path = f"/v2/mine/blobs/uploads/?mount={ABSENT}&from=other"
     async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
         for scope, status in ((mine, 401), (f"{mine} repository:other:pull", 202)):
-            wanted = {"scope": scope}
-            async with session.get(f"{url}/token", params=wanted, headers=login("right")) as answer:
-                token = (await answer.json())["token"]
-            headers = {"Authorization": f"Bearer {token}"}
+            headers = await token_for(session, url, scope)
             async with session.post(f"{url}{path}", headers=headers) as answer:
                 assert answer.status == status
 
@@ -115,10 +116,7 @@ async def test_a_token_for_every_action_opens_each_of_them(
 ) -> None:
     """skopeo asks for `*` to find an image and delete it."""
     async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
-        scope = {"scope": "repository:mine:*", "service": "x"}
-        async with session.get(f"{url}/token", params=scope, headers=login("right")) as answer:
-            token = (await answer.json())["token"]
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = await token_for(session, url, "repository:mine:*")
         for method, path, status in (
             ("GET", "mine/tags/list", 404),
             ("POST", "mine/blobs/uploads/", 202),
@@ -133,13 +131,9 @@ async def test_one_token_too_many_takes_the_place_of_the_oldest_only(
     tmp_path: Path, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "TOKENS_MAX", 2)
-    tokens = []
     async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
-        for _ in range(3):
-            async with session.get(f"{url}/token", headers=login("right")) as answer:
-                tokens.append((await answer.json())["token"])
-        for token, status in zip(tokens, (401, 200, 200), strict=True):
-            headers = {"Authorization": f"Bearer {token}"}
+        tokens = [await token_for(session, url, "") for _ in range(3)]
+        for headers, status in zip(tokens, (401, 200, 200), strict=True):
             async with session.get(f"{url}/v2/", headers=headers) as answer:
                 assert answer.status == status
 

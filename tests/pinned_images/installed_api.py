@@ -1,0 +1,34 @@
+"""An API server in memory that has the kinds of Lading, as its administrator talks to it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.installation import apply as installation
+from lading.servers.kube.authentication import ADMIN
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage.memory import MemoryStorage
+from lading.standalone.api_server import Authorized
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[KubeClient]:
+    core = Core(MemoryStorage(), SystemClock(), tokens={"token": ADMIN})
+    client = KubeClient(Authorized(core, "token"))
+    await installation.install(client, SystemClock())
+    yield client
+    await core.close()
+
+
+async def describe_node(api: KubeClient, name: str) -> None:
+    """As the controller does for each Node."""
+    body = {
+        "apiVersion": MACHINE_CONFIG_NODES.api_version,
+        "kind": MACHINE_CONFIG_NODES.kind,
+        "metadata": {"name": name},
+        "spec": {"node": {"name": name}, "pool": {"name": "worker"}},
+    }
+    await api.create(MACHINE_CONFIG_NODES, body)
