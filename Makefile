@@ -28,7 +28,7 @@ up: setup ## run a standalone cluster until Ctrl-C
 	@$(BIN)/lading up
 
 test: setup ## every test that needs only Python and this repository
-	@$(BIN)/pytest -q --cov --cov-report=term
+	@$(BIN)/pytest -q --numprocesses auto --dist worksteal --cov --cov-report=term
 
 check: setup ## formatting, lint, types
 	@$(BIN)/ruff format --check .
