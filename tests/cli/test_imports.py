@@ -10,11 +10,12 @@ import pytest
 
 SERVERS = {"lading.servers", "lading.standalone", "cryptography", "sqlite3", "cel_expr_python"}
 LONG_RUNNING = SERVERS | {
+    "grpc",  # the library of the servers
     "aiohttp.web",  # the endpoint needs only its lowest layer
     "yaml",  # a pod reads no kubeconfig
     "jsonpath",
 }
-QUICK = SERVERS | {"aiohttp", "grpc", "google.protobuf", "asyncio", "yaml", "ssl"}
+QUICK = SERVERS | {"aiohttp", "grpc", "grpclib", "google.protobuf", "asyncio", "yaml", "ssl"}
 
 
 def loaded_by(module: str) -> set[str]:
@@ -30,7 +31,7 @@ def loaded_by(module: str) -> set[str]:
         ("lading.cli.agent", LONG_RUNNING),
         (
             "lading.cli.controller",
-            LONG_RUNNING | {"grpc", "google.protobuf", "lading.adapters.cri"},
+            LONG_RUNNING | {"grpclib", "google.protobuf", "lading.adapters.cri"},
         ),
     ],
 )

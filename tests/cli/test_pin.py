@@ -1,6 +1,7 @@
 """`lading pin` and `lading apply --runtime-endpoint` on an embedded runtime, as a person would."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -73,7 +74,7 @@ class Result:
 
 
 async def lading(host: HostUnderTest, *arguments: str) -> Result:
-    """The command in a process of its own, because gRPC lives in one event loop."""
+    """The command in a process of its own, because it brings its own event loop."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", "from lading.cli.main import main; main()", *arguments,
         stdout=asyncio.subprocess.PIPE,
@@ -103,6 +104,19 @@ async def test_a_plan_tells_bytes_and_changes_nothing(host: HostUnderTest) -> No
     assert header.split()[:2] == ["NODE", "IMAGES"]
     assert row.split()[1:3] == ["3", "3"]
     assert await host.runtime.images() == ()
+
+
+async def test_a_plan_can_be_read_by_a_program(host: HostUnderTest) -> None:
+    result = await lading(
+        host, "pin", "plan", "-f", host.set_file(host.images[0]),
+        "--runtime-endpoint", host.endpoint, "-o", "json",
+    )  # fmt: skip
+    assert result.code == 0, result.output
+    (plan,) = json.loads(result.output)
+    assert plan["toPull"] == [{"image": host.images[0]}]
+    assert (plan["images"], plan["sizeUnknown"], plan["refusals"]) == (1, [], [])
+    assert plan["downloadBytes"] > 0
+    assert plan["freeBytes"] - plan["diskBytes"] == plan["freeAfterBytes"]
 
 
 async def test_a_plan_claims_no_size_that_it_could_not_learn(host: HostUnderTest) -> None:

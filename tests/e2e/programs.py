@@ -166,8 +166,8 @@ async def another(program: Program) -> AsyncIterator[Program]:
                 await replica.stop()
 
 
-async def run(*arguments: str) -> str:
-    """A command that ends by itself; what it printed."""
+async def run(*arguments: str, exit_code: int = 0) -> str:
+    """A command that ends by itself, with this code; what it printed."""
     process = await asyncio.create_subprocess_exec(
         COMMAND,
         *arguments,
@@ -175,5 +175,5 @@ async def run(*arguments: str) -> str:
         stderr=asyncio.subprocess.PIPE,
     )
     printed, errors = await process.communicate()
-    assert process.returncode == 0, errors.decode()
+    assert process.returncode == exit_code, errors.decode()
     return printed.decode()

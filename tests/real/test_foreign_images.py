@@ -10,13 +10,13 @@ import secrets
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client as cri_client
 from lading.adapters.cri.client import CriClient
 from lading.adapters.registry import client as registry_client
 from lading.kernel import manifests, platforms, references
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
 from lading.standalone import sample_images
+from lading.wire import calls
 from tests.real.bed import registry, runtime
 
 FILE_BYTES = 100_000
@@ -69,7 +69,7 @@ async def test_a_foreign_image_named_by_digest(
     name = references.parse(f"{registry_3_1.host}/foreign/{marker}:1")
     async with (
         registry_client.connect(SystemClock()) as pushing,
-        cri_client.channel_to(running.endpoint) as channel,
+        calls.channel_to(running.endpoint) as channel,
     ):
         await sample_images.push(pushing, name, sample_images.index([sample]))
         client = CriClient(channel)

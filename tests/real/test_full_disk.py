@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client as cri_client
 from lading.adapters.cri.client import CriClient
 from lading.adapters.registry import client as registry_client
 from lading.kernel import platforms, references
@@ -17,6 +16,7 @@ from lading.ports.cri import Cri, ImageSpec
 from lading.ports.registry import Registry
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.standalone import sample_images
+from lading.wire import calls
 from tests.real.bed import containerd, crio, disk, registry
 
 DISK_BYTES = 40 * 1024 * 1024
@@ -73,5 +73,5 @@ async def opened(
         return
     start = crio.crio if kind == "cri-o" else containerd.containerd
     with start(registries=[images], root=root) as running:
-        async with cri_client.channel_to(running.endpoint) as channel:
+        async with calls.channel_to(running.endpoint) as channel:
             yield CriClient(channel)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client as cri_client
 from lading.adapters.cri import crio_reload
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.crio_config import CrioConfig
@@ -19,6 +18,7 @@ from lading.kernel import references
 from lading.ports import cri
 from lading.ports.cri import HeldPin, ImageSpec, Pin, Pins
 from lading.standalone import sample_images
+from lading.wire import calls
 from tests.real.bed import containerd, crio, registry, restart, runtime, sandbox
 
 ANSWER_SECONDS_MAX = 30.0
@@ -31,7 +31,7 @@ async def test_pins_of_containerd_are_still_in_force(
 ) -> None:
     with sandbox.sandbox() as place:
         running = containerd.start(place, version, registries=[registry_3_1])
-        async with cri_client.channel_to(running.endpoint) as channel:
+        async with calls.channel_to(running.endpoint) as channel:
             client = CriClient(channel)
 
             def new_driver() -> Pins:
@@ -47,7 +47,7 @@ async def test_pins_of_crio_are_still_in_force(
     with sandbox.sandbox() as place:
         running = crio.start(place, registries=[registry_3_1])
         main_file = running.conf_dir.parent / "crio.conf"
-        async with cri_client.channel_to(running.endpoint) as channel:
+        async with calls.channel_to(running.endpoint) as channel:
             client = CriClient(channel)
 
             def new_driver() -> Pins:

@@ -12,7 +12,6 @@ from datetime import timedelta
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client as cri_client
 from lading.adapters.cri.client import CriClient
 from lading.adapters.disk import MachineDisk
 from lading.adapters.document import FileDocument
@@ -28,6 +27,7 @@ from lading.runtime_images.ensure import Delivery, Ensured, Node, Wanted
 from lading.runtime_images.types import Decision, Policy, Reason, Whose, key_of
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
+from lading.wire import calls
 from tests.real.bed import registry, runtime
 
 HANDLER = "runc"  # every runtime of the bed has it; containerd 1.7 refuses one it does not have
@@ -70,7 +70,7 @@ async def stand(
     # A repository for each test: the runtimes live on, and keep what they pulled.
     tag = f"{registry_3_1.host}/{tmp_path.name.replace('_', '-')}/app:1".lower()
     async with (
-        cri_client.channel_to(running.endpoint) as channel,
+        calls.channel_to(running.endpoint) as channel,
         registry_client.connect(SystemClock()) as client,
     ):
         await push(client, tag)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client as cri_client
 from lading.adapters.cri.client import CriClient
 from lading.adapters.document import FileDocument
 from lading.adapters.registry import client as registry_client
@@ -17,6 +16,7 @@ from lading.ports.registry import Registry
 from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.servers.registry import server as registry_server
+from lading.wire import calls
 from tests.runtime_images.publishing import Publisher
 
 GUESTS = {
@@ -52,7 +52,7 @@ async def stand(tmp_path: Path) -> AsyncIterator[Stand]:
         )
         async with (
             cri_server.serve(embedded, tmp_path / "cri.sock") as endpoint,
-            cri_client.channel_to(endpoint) as channel,
+            calls.channel_to(endpoint) as channel,
         ):
             yield Stand(
                 embedded=embedded,

@@ -7,12 +7,12 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
-from lading.adapters.cri import client as cri_client
 from lading.adapters.cri.client import CriClient
 from lading.loop import tasks
 from lading.ports.cri import Cri, ImageSpec
 from lading.runtime_images.census import PERIOD_SECONDS, Census
 from lading.runtime_images.metrics import ImageMetrics
+from lading.wire import calls
 from tests.runtime_images.conftest import Stand
 
 LAYERS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
@@ -47,7 +47,7 @@ async def test_images_are_counted_at_the_start_and_again_in_each_period(stand: S
 async def test_a_runtime_that_does_not_answer_is_counted_and_asked_again(tmp_path: Path) -> None:
     numbers, clock = Numbers(), VirtualClock()
     async with (
-        cri_client.channel_to(f"unix://{tmp_path}/absent.sock") as channel,
+        calls.channel_to(f"unix://{tmp_path}/absent.sock") as channel,
         tasks.started(numbers.census(CriClient(channel), clock).run()),
     ):
         for count in (1, 2):

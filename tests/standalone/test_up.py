@@ -12,13 +12,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client as cri_client
 from lading.adapters.cri.client import CriClient
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import CONFIG_MAPS, NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.ports import kube
+from lading.wire import calls
 from tests.command import lading
 
 START_SECONDS_MAX = 30.0
@@ -170,7 +170,7 @@ async def test_its_nodes_have_the_handlers_of_a_runtime_configuration(tmp_path: 
     example = Path(__file__).parents[2] / "examples" / "05-runtime-handlers.toml"
     async with (
         up(tmp_path, "--runtime-config", str(example)),
-        cri_client.channel_to(f"unix://{tmp_path}/nodes/node-1/runtime.sock") as channel,
+        calls.channel_to(f"unix://{tmp_path}/nodes/node-1/runtime.sock") as channel,
     ):
         status = await CriClient(channel).status()
     assert {one.name for one in status.handlers} == {"", "runc", "kata-arm", "runhcs-wcow-2019"}

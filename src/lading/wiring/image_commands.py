@@ -11,6 +11,7 @@ from lading.ports.clock import Clock
 from lading.ports.cri import Cri
 from lading.ports.disk import Disk
 from lading.ports.document import Document
+from lading.wire import calls
 
 
 def clock() -> Clock:
@@ -32,10 +33,10 @@ async def open_cri(endpoint: str, *, image_endpoint: str) -> AsyncIterator[Cri]:
     from lading.adapters.cri import client
     from lading.adapters.cri.split import SplitRuntime
 
-    async with client.channel_to(endpoint) as channel:
+    async with calls.channel_to(endpoint) as channel:
         runtime = client.CriClient(channel)
         if image_endpoint == endpoint:
             yield runtime
             return
-        async with client.channel_to(image_endpoint) as image_channel:
+        async with calls.channel_to(image_endpoint) as image_channel:
             yield SplitRuntime(runtime=runtime, image_service=client.CriClient(image_channel))

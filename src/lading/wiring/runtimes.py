@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lading.adapters.cri import crio_reload
-from lading.adapters.cri.client import CriClient, channel_to
+from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.pins_containerd import ContainerdPins
 from lading.adapters.cri.pins_crio import CrioPins
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, Pins
+from lading.wire import calls
 
 CRIO = "cri-o"
 CRIO_MAIN_FILE = Path("etc/crio/crio.conf")
@@ -29,7 +30,7 @@ async def open_runtime(
     endpoint: str, clock: Clock, *, state_folder: Path, host_root: Path = Path("/")
 ) -> AsyncIterator[NodeRuntime]:
     """Asks the runtime who it is, to know how it pins; `host_root` is where the host is mounted."""
-    async with channel_to(endpoint) as channel:
+    async with calls.channel_to(endpoint) as channel:
         runtime = CriClient(channel)
         version = await runtime.version()
         pins: Pins = ContainerdPins(channel, runtime, clock)

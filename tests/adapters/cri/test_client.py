@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client
 from lading.adapters.cri.client import CriClient
 from lading.kernel import platforms
 from lading.ports import cri
@@ -17,6 +16,7 @@ from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
 from lading.servers.cri import server
 from lading.servers.cri.core import EmbeddedRuntime
+from lading.wire import calls
 from tests.servers.cri.memory_registry import MemoryRegistry
 
 BIG = b"x" * 100_000
@@ -40,7 +40,7 @@ async def test_a_stopped_runtime_is_unavailable_and_answers_again_after_its_rest
     runtime: EmbeddedRuntime, tmp_path: Path
 ) -> None:
     socket = tmp_path / "cri.sock"
-    async with client.channel_to(f"unix://{socket}") as channel:
+    async with calls.channel_to(f"unix://{socket}") as channel:
         cri_client = CriClient(channel)
         with pytest.raises(cri.Unavailable, match=r"nobody answers on \S+: No such file"):
             await cri_client.version()
@@ -65,7 +65,7 @@ async def test_a_runtime_that_is_stopped_during_a_pull_fails_it_as_unavailable(
 ) -> None:
     registry.add_image("r.io/a:1", layers=(BIG,))
     registry.stalls = True
-    async with client.channel_to(f"unix://{tmp_path / 'cri.sock'}") as channel:
+    async with calls.channel_to(f"unix://{tmp_path / 'cri.sock'}") as channel:
         async with server.serve(runtime, tmp_path / "cri.sock"):
             pull = asyncio.create_task(CriClient(channel).pull(ImageSpec(image="r.io/a:1")))
             await registry.stalled.wait()
@@ -132,7 +132,7 @@ async def test_a_container_that_went_away_meanwhile_still_counts(
     with contextlib.closing(runtime):
         async with (
             server.serve(runtime, tmp_path / "cri.sock") as endpoint,
-            client.channel_to(endpoint) as channel,
+            calls.channel_to(endpoint) as channel,
         ):
             assert await CriClient(channel).containers() == (container,)
 
@@ -163,5 +163,5 @@ async def test_the_kind_of_an_error_survives_the_socket(cri_client: CriClient) -
 
 
 def test_the_package_is_imported_without_grpc() -> None:
-    code = "import sys, lading.adapters.cri, lading.ports.cri; sys.exit('grpc' in sys.modules)"
+    code = "import sys, lading.adapters.cri, lading.ports.cri; sys.exit('grpclib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

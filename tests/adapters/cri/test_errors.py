@@ -1,17 +1,17 @@
 """What runtimes say, word for word, and the error of the port that it becomes."""
 
-import grpc
-import grpc.aio
 import pytest
+from grpclib.const import Status
 
 from lading.adapters.cri import errors
 from lading.ports import cri
+from lading.wire.calls import CallFailed
 
-UNKNOWN, NOT_FOUND = grpc.StatusCode.UNKNOWN, grpc.StatusCode.NOT_FOUND
+UNKNOWN, NOT_FOUND = Status.UNKNOWN, Status.NOT_FOUND
 
 
 @pytest.mark.parametrize(
-    ("code", "said", "expected"),
+    ("status", "said", "expected"),
     [
         (NOT_FOUND, 'failed to resolve "r.io/a:1": r.io/a:1: not found', cri.ImageNotFound),
         (NOT_FOUND, "no match for platform in manifest: not found", cri.NoMatchingPlatform),
@@ -43,18 +43,17 @@ UNKNOWN, NOT_FOUND = grpc.StatusCode.UNKNOWN, grpc.StatusCode.NOT_FOUND
         (UNKNOWN, "server is not initialized yet", cri.Unavailable),
         (UNKNOWN, "invalid reference format", cri.InvalidReference),
         (UNKNOWN, "UnknownHandler: no runtime handler 'x'", cri.UnknownHandler),
-        (grpc.StatusCode.UNAVAILABLE, "connection refused", cri.Unavailable),
-        (grpc.StatusCode.UNAVAILABLE, "RegistryUnavailable: x", cri.RegistryUnavailable),
-        (grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded", cri.TimedOut),
-        (grpc.StatusCode.UNIMPLEMENTED, "unknown method", cri.Unsupported),
+        (Status.UNAVAILABLE, "connection refused", cri.Unavailable),
+        (Status.UNAVAILABLE, "RegistryUnavailable: x", cri.RegistryUnavailable),
+        (Status.DEADLINE_EXCEEDED, "Deadline Exceeded", cri.TimedOut),
+        (Status.UNIMPLEMENTED, "unknown method", cri.Unsupported),
         (UNKNOWN, "something nobody has seen before", cri.CriError),
     ],
 )
 def test_words_and_codes_become_kinds(
-    code: grpc.StatusCode, said: str, expected: type[cri.CriError]
+    status: Status, said: str, expected: type[cri.CriError]
 ) -> None:
-    error = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details=said)
-    translated = errors.translated(error, call="PullImage", image="r.io/a:1")
+    translated = errors.translated(CallFailed(status, said), call="PullImage", image="r.io/a:1")
     assert type(translated) is expected
     assert translated.image == "r.io/a:1"
     assert str(translated).startswith("PullImage")
@@ -63,18 +62,16 @@ def test_words_and_codes_become_kinds(
 
 
 def test_an_image_that_the_runtime_names_is_not_named_again() -> None:
-    metadata = grpc.aio.Metadata()
     for said, expected in (
         ("r.io/a:1: not found", "PullImage failed: r.io/a:1: not found"),
         ("not found", "PullImage of r.io/a:1 failed: not found"),
     ):
-        error = grpc.aio.AioRpcError(UNKNOWN, metadata, metadata, details=said)
+        error = CallFailed(UNKNOWN, said)
         assert str(errors.translated(error, call="PullImage", image="r.io/a:1")) == expected
 
 
 def test_words_inside_the_images_own_name_are_not_taken_for_a_reason() -> None:
     image = "r.io/access-denied/unauthorized:403"
     said = f"failed to pull {image}: something else"
-    metadata = grpc.aio.Metadata()
-    error = grpc.aio.AioRpcError(UNKNOWN, metadata, metadata, details=said)
+    error = CallFailed(UNKNOWN, said)
     assert type(errors.translated(error, call="PullImage", image=image)) is cri.CriError

@@ -2,27 +2,28 @@
 
 from collections.abc import AsyncIterator
 
-import grpc.aio
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client, pins_containerd, releases
+from lading.adapters.cri import pins_containerd, releases
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.pins_containerd import ContainerdPins
 from lading.ports import cri
 from lading.ports.cri import HeldPin, ImageSpec, Pin
 from lading.servers.cri.core import EmbeddedRuntime
+from lading.wire import calls
+from lading.wire.calls import Channel
 from tests.servers.cri.memory_registry import MemoryRegistry
 
 
 @pytest.fixture
-async def channel(endpoint: str) -> AsyncIterator[grpc.aio.Channel]:
-    async with client.channel_to(endpoint) as channel:
+async def channel(endpoint: str) -> AsyncIterator[Channel]:
+    async with calls.channel_to(endpoint) as channel:
         yield channel
 
 
 @pytest.fixture
-def pins(channel: grpc.aio.Channel) -> ContainerdPins:
+def pins(channel: Channel) -> ContainerdPins:
     return ContainerdPins(channel, CriClient(channel), SystemClock())
 
 
@@ -149,7 +150,7 @@ async def test_a_hundred_owners_fit(
     ("name", "said"), [("containerd", "1.6.20 cannot pin images"), ("other", "does not pin by")]
 )
 async def test_where_pinning_is_impossible_nothing_is_labelled_and_the_reason_is_said(
-    channel: grpc.aio.Channel,
+    channel: Channel,
     runtime: EmbeddedRuntime,
     registry: MemoryRegistry,
     monkeypatch: pytest.MonkeyPatch,

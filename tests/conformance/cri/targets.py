@@ -12,10 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import grpc.aio
-
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client, crio_reload
+from lading.adapters.cri import crio_reload
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.pins_containerd import ContainerdPins
@@ -29,6 +27,7 @@ from lading.servers.cri.core import EmbeddedRuntime
 from lading.servers.registry import server as registry_server
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
+from lading.wire import calls
 
 ENDPOINT_VARIABLE = "CONFORMANCE_CRI"
 REGISTRY_VARIABLE = "CONFORMANCE_CRI_REGISTRY"
@@ -80,7 +79,7 @@ async def _embedded(folder: Path, environment: Mapping[str, str]) -> AsyncIterat
         with contextlib.closing(runtime):
             async with (
                 cri_server.serve(runtime, folder / "cri.sock") as endpoint,
-                client.channel_to(endpoint) as channel,
+                calls.channel_to(endpoint) as channel,
             ):
                 host = url.removeprefix("http://")
                 yield await _target(channel, registry, host, environment, folder)
@@ -90,13 +89,13 @@ async def _embedded(folder: Path, environment: Mapping[str, str]) -> AsyncIterat
 async def _real(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Target]:
     async with (
         registry_client.connect(SystemClock()) as registry,
-        client.channel_to(environment[ENDPOINT_VARIABLE]) as channel,
+        calls.channel_to(environment[ENDPOINT_VARIABLE]) as channel,
     ):
         yield await _target(channel, registry, environment[REGISTRY_VARIABLE], environment, folder)
 
 
 async def _target(
-    channel: grpc.aio.Channel,
+    channel: calls.Channel,
     registry: Registry,
     registry_host: str,
     environment: Mapping[str, str],

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client
 from lading.adapters.cri.client import CriClient
 from lading.kernel import platforms
 from lading.servers.cri import server
 from lading.servers.cri.core import EmbeddedRuntime
+from lading.wire import calls
 from tests.servers.cri.memory_registry import MemoryRegistry
 
 GUESTS = {
@@ -45,7 +45,7 @@ async def endpoint(runtime: EmbeddedRuntime, tmp_path: Path) -> AsyncIterator[st
 
 @pytest.fixture
 async def cri_client(endpoint: str) -> AsyncIterator[CriClient]:
-    async with client.channel_to(endpoint) as channel:
+    async with calls.channel_to(endpoint) as channel:
         yield CriClient(channel)
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.cri import client
 from lading.adapters.cri.client import CriClient
 from lading.kernel import platforms
 from lading.kernel.digests import Digest
@@ -24,6 +23,7 @@ from lading.kernel.references import Reference
 from lading.ports.cri import ImageSpec
 from lading.servers.cri import server
 from lading.servers.cri.core import EmbeddedRuntime
+from lading.wire import calls
 from tests.servers.cri.memory_registry import PIECE_BYTES, MemoryRegistry
 
 IMAGES = 500
@@ -78,7 +78,7 @@ async def measured(folder: Path) -> dict[str, float]:
     )
     async with (
         server.serve(runtime, folder / "cri.sock") as endpoint,
-        client.channel_to(endpoint) as channel,
+        calls.channel_to(endpoint) as channel,
     ):
         cri_client = CriClient(channel)
         await cri_client.version()

@@ -1,41 +1,22 @@
 """The `Cri` port over gRPC: one channel to the runtime's socket, shared by every call.
 
-The channel connects by itself and again after the runtime was restarted. Nothing is retried here:
-a caller sees `Unavailable` and decides.
+Nothing is retried here: a caller sees `Unavailable` and decides.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TypeVar
 
-import grpc
-import grpc.aio
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 
 from lading.adapters.cri import errors, messages
 from lading.ports import cri
 from lading.ports.registry import Credential
-from lading.wire import cri_pb2, rpc
+from lading.wire import cri_pb2
+from lading.wire.calls import CallFailed, Channel
 
 CALL_TIMEOUT_SECONDS = 120.0  # kubelet's runtimeRequestTimeout
 STATUS_CALLS_IN_FLIGHT_MAX = 16
-RECONNECT_MILLISECONDS_MIN = 100
-RECONNECT_MILLISECONDS_MAX = 2000
-CONNECT_MILLISECONDS_MAX = 10_000  # a busy node may be slow to accept
-
-CHANNEL_OPTIONS = (
-    *rpc.MESSAGE_OPTIONS,
-    # Without it the authority is the escaped path of the socket, which strict servers refuse.
-    ("grpc.default_authority", "localhost"),
-    ("grpc.initial_reconnect_backoff_ms", RECONNECT_MILLISECONDS_MIN),
-    # In spite of its name this is how long one attempt may take, not how soon the next begins.
-    ("grpc.min_reconnect_backoff_ms", CONNECT_MILLISECONDS_MAX),
-    ("grpc.max_reconnect_backoff_ms", RECONNECT_MILLISECONDS_MAX),
-    # Two clients in one process must not share a connection that one of them closes.
-    ("grpc.use_local_subchannel_pool", 1),
-)
 
 _IMAGES = cri_pb2.DESCRIPTOR.services_by_name["ImageService"]
 _RUNTIME = cri_pb2.DESCRIPTOR.services_by_name["RuntimeService"]
@@ -43,15 +24,8 @@ _RUNTIME = cri_pb2.DESCRIPTOR.services_by_name["RuntimeService"]
 Response = TypeVar("Response", bound=Message)
 
 
-@asynccontextmanager
-async def channel_to(endpoint: str) -> AsyncIterator[grpc.aio.Channel]:
-    """A channel to `unix:///path` or `host:port`; it is lazy, so a stopped runtime is no error."""
-    async with grpc.aio.insecure_channel(endpoint, options=CHANNEL_OPTIONS) as channel:
-        yield channel
-
-
 class CriClient:
-    def __init__(self, channel: grpc.aio.Channel) -> None:
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
 
     async def version(self) -> cri.RuntimeVersion:
@@ -152,8 +126,9 @@ class CriClient:
         image: str = "",
         timeout_seconds: float | None = CALL_TIMEOUT_SECONDS,
     ) -> Response:
-        call = rpc.unary_call(self._channel, service, method, response)
         try:
-            return await call(request, timeout=timeout_seconds)
-        except grpc.aio.AioRpcError as error:
+            return await self._channel.call(
+                service, method, request, response, timeout_seconds=timeout_seconds
+            )
+        except CallFailed as error:
             raise errors.translated(error, call=method, image=image) from error

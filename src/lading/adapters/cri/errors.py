@@ -1,17 +1,17 @@
-"""Turns what a runtime says into the errors of the port: by gRPC code, by prefix, by wording.
+"""Turns what a runtime says into the errors of the port: by gRPC status, by prefix, by wording.
 
-Runtimes return most pull failures as code UNKNOWN with the registry's words inside, so the words
+Runtimes return most pull failures as UNKNOWN with the registry's words inside, so the words
 of containerd and CRI-O are recognised here and nowhere else.
 """
 
 import re
 from collections.abc import Mapping
 
-import grpc
-import grpc.aio
+from grpclib.const import Status
 
 from lading.ports import cri
 from lading.ports.cri import CriError
+from lading.wire.calls import CallFailed
 
 # CRI names some errors by a prefix of the message; our embedded service names all of them so.
 _BY_PREFIX: Mapping[str, type[CriError]] = {
@@ -90,38 +90,29 @@ _PATTERNS = tuple(
     (re.compile("|".join(wording), re.IGNORECASE), kind) for kind, wording in _WORDING.items()
 )
 
-_BY_CODE: Mapping[grpc.StatusCode, type[CriError]] = {
-    grpc.StatusCode.UNAVAILABLE: cri.Unavailable,
-    grpc.StatusCode.CANCELLED: cri.Unavailable,
-    grpc.StatusCode.DEADLINE_EXCEEDED: cri.TimedOut,
-    grpc.StatusCode.UNIMPLEMENTED: cri.Unsupported,
+_BY_STATUS: Mapping[Status, type[CriError]] = {
+    Status.UNAVAILABLE: cri.Unavailable,
+    Status.CANCELLED: cri.Unavailable,
+    Status.DEADLINE_EXCEEDED: cri.TimedOut,
+    Status.UNIMPLEMENTED: cri.Unsupported,
 }
 
-# What the gRPC library says about a socket is half about itself; this is the other half.
-_NOT_CONNECTED = re.compile(r"connect failed: addr: (?P<address>\S+) error: (?P<reason>.+)")
 
-
-def translated(error: grpc.aio.AioRpcError, *, call: str, image: str = "") -> CriError:
-    said = _said(error)
+def translated(error: CallFailed, *, call: str, image: str = "") -> CriError:
+    said = error.said
     about = "" if image in said else f" of {image}"
     # A name may hold any word, so it is taken out before the words are looked at.
-    kind = _kind(error.code(), said.replace(image, "") if image else said)
+    kind = _kind(error.status, said.replace(image, "") if image else said)
     return kind(f"{call}{about} failed: {said}", image=image)
 
 
-def _said(error: grpc.aio.AioRpcError) -> str:
-    said = error.details() or error.code().name
-    found = _NOT_CONNECTED.search(said)
-    return f"nobody answers on {found['address']}: {found['reason']}" if found else said
-
-
-def _kind(code: grpc.StatusCode, said: str) -> type[CriError]:
+def _kind(status: Status, said: str) -> type[CriError]:
     prefix = said.partition(":")[0].rpartition(" ")[2]
     if prefix in _BY_PREFIX:
         return _BY_PREFIX[prefix]
-    if code in _BY_CODE:
-        return _BY_CODE[code]
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
     for pattern, kind in _PATTERNS:
         if pattern.search(said):
             return kind
-    return cri.ImageNotFound if code is grpc.StatusCode.NOT_FOUND else CriError
+    return cri.ImageNotFound if status is Status.NOT_FOUND else CriError

@@ -6,9 +6,10 @@ somebody else had set before us is left standing when ours is taken back.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from typing import TypeVar
 
-import grpc
-import grpc.aio
+from google.protobuf.message import Message
+from grpclib.const import Status
 
 from lading.adapters.cri import errors, read_back, releases
 from lading.kernel import digests
@@ -16,7 +17,7 @@ from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, HeldPin, Pin
 from lading.wire import containerd_images_pb2 as pb2
-from lading.wire import rpc
+from lading.wire.calls import CallFailed, Channel
 
 CALL_TIMEOUT_SECONDS = 30.0
 NAMESPACE = (("containerd-namespace", "k8s.io"),)
@@ -34,11 +35,12 @@ RUNTIMES_WITHOUT_HISTORY = ("lading",)
 _ID_PREFIXES = tuple(f"{algorithm}:" for algorithm in digests.HEX_LENGTH_BY_ALGORITHM)
 _SERVICE = pb2.DESCRIPTOR.services_by_name["Images"]
 
+Response = TypeVar("Response", bound=Message)
+
 
 class ContainerdPins:
-    def __init__(self, channel: grpc.aio.Channel, runtime: Cri, clock: Clock) -> None:
-        self._list = rpc.unary_call(channel, _SERVICE, "List", pb2.ListImagesResponse)
-        self._update = rpc.unary_call(channel, _SERVICE, "Update", pb2.UpdateImageResponse)
+    def __init__(self, channel: Channel, runtime: Cri, clock: Clock) -> None:
+        self._channel = channel
         self._runtime = runtime
         self._clock = clock
 
@@ -76,8 +78,8 @@ class ContainerdPins:
         """The records whose names are image IDs."""
         request = pb2.ListImagesRequest()
         try:
-            answer = await self._list(request, metadata=NAMESPACE, timeout=CALL_TIMEOUT_SECONDS)
-        except grpc.aio.AioRpcError as error:
+            answer = await self._call("List", request, pb2.ListImagesResponse)
+        except CallFailed as error:
             raise errors.translated(error, call="listing containerd's images") from error
         return {record.name: record for record in answer.images if _is_id(record.name)}
 
@@ -91,11 +93,21 @@ class ContainerdPins:
         request = pb2.UpdateImageRequest(image=image)
         request.update_mask.paths.extend(f"labels.{key}" for key in changed)
         try:
-            await self._update(request, metadata=NAMESPACE, timeout=CALL_TIMEOUT_SECONDS)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.NOT_FOUND:
+            await self._call("Update", request, pb2.UpdateImageResponse)
+        except CallFailed as error:
+            if error.status is Status.NOT_FOUND:
                 return  # removed meanwhile; `held` will not list it
             raise errors.translated(error, call="labelling", image=record.name) from error
+
+    async def _call(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._channel.call(
+            _SERVICE,
+            method,
+            request,
+            response,
+            metadata=NAMESPACE,
+            timeout_seconds=CALL_TIMEOUT_SECONDS,
+        )
 
 
 def _is_id(name: str) -> bool:

@@ -1,8 +1,9 @@
 """`lading pin plan`: what sets would cost on each node, before anything is applied."""
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,6 +11,7 @@ from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import connection, options, output, running
 from lading.cli.connection import Target
+from lading.cli.output import Format
 from lading.cli.pin import sets
 from lading.kernel import feature_gates, quantities
 from lading.kernel.objects import Key
@@ -37,11 +39,18 @@ NAMED_NODES_MAX = 5
     callback=lambda _context, _option, texts: tuple(_secret_key(text) for text in texts),
     help="A Secret of the cluster with credentials for the registries; may be given several times.",
 )
+@output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(
-    target: Target, files: tuple[str, ...], endpoints: tuple[str, ...], secrets: tuple[Key, ...]
+    target: Target,
+    files: tuple[str, ...],
+    endpoints: tuple[str, ...],
+    secrets: tuple[Key, ...],
+    form: Format,
 ) -> None:
     """Show what each node would pull, the bytes, what stays free, and what would be refused.
+
+    It fails where a node would refuse something, so that a script can stop there.
 
     The free space of a cluster's nodes is asked from their kubelets through the API server, for
     which `get` on `nodes/proxy` is needed; it is unknown otherwise.
@@ -52,8 +61,8 @@ def command(
             "--pull-secret is read from a cluster, and --runtime-endpoint does without one;"
             " name an auth file in REGISTRY_AUTH_FILE instead"
         )
-    plan = _plan_hosts(wanted, endpoints) if endpoints else _plan_cluster(wanted, target, secrets)
-    running.run(plan)
+    planned = _of_hosts(wanted, endpoints) if endpoints else _of_cluster(wanted, target, secrets)
+    running.run(_show(planned, form))
 
 
 def _secret_key(text: str) -> Key:
@@ -63,25 +72,32 @@ def _secret_key(text: str) -> Key:
     return Key(namespace, name)
 
 
-async def _plan_cluster(
+async def _show(planned: Awaitable[Sequence[Preview]], form: Format) -> None:
+    previews = await planned
+    if not previews:
+        raise click.ClickException(
+            "no node would get these sets: check their labels against `lading get mcp`"
+        )
+    click.echo(rendered(previews, form), nl=False)
+    refusing = sum(bool(one.refusals) for one in previews)
+    if refusing:
+        raise click.ClickException(f"{refusing} of {len(previews)} nodes would refuse")
+
+
+async def _of_cluster(
     wanted: list[PinnedImageSet], target: Target, secrets: tuple[Key, ...]
-) -> None:
+) -> Sequence[Preview]:
     async with target.open() as client:
-        previews = await cluster_preview.previews(
+        return await cluster_preview.previews(
             client,
             wanted,
             SystemClock(),
             notebook=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
             pull_secrets=secrets,
         )
-    if not previews:
-        raise click.ClickException(
-            "no node would get these sets: check their labels against `lading get mcp`"
-        )
-    click.echo(rendered(previews), nl=False)
 
 
-async def _plan_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) -> None:
+async def _of_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) -> Sequence[Preview]:
     clock = SystemClock()
     previews = []
     for endpoint in endpoints:
@@ -97,14 +113,16 @@ async def _plan_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) 
             previews.append(
                 await without_cluster.preview(parts, desired, clock, gates=feature_gates.parse(""))
             )
-    click.echo(rendered(previews), nl=False)
+    return previews
 
 
 def name_of(endpoint: str, endpoints: tuple[str, ...]) -> str:
     return socket.gethostname() if len(endpoints) == 1 else Path(endpoint).parent.name
 
 
-def rendered(previews: Sequence[Preview]) -> str:
+def rendered(previews: Sequence[Preview], form: Format) -> str:
+    if form is not Format.TABLE:
+        return output.document([_plain(one) for one in previews], form)
     headers = ("NODE", "IMAGES", "TO PULL", "DOWNLOAD", "ON DISK", "FREE NOW", "FREE AFTER")
     rows = [
         (
@@ -122,6 +140,25 @@ def rendered(previews: Sequence[Preview]) -> str:
         f"{one.node_name} refuses {refusal}\n" for one in previews for refusal in one.refusals
     )
     return output.table(headers, rows) + refused + _unsized(previews)
+
+
+def _plain(one: Preview) -> dict[str, Any]:
+    return {
+        "node": one.node_name,
+        "images": one.wanted_count,
+        "toPull": [_plain_image(key) for key in one.to_pull],
+        "sizeUnknown": [_plain_image(key) for key in one.unknown],
+        "downloadBytes": one.pull_bytes,
+        "diskBytes": one.disk_bytes,
+        "freeBytes": one.free_bytes,
+        "freeAfterBytes": one.free_after_bytes,
+        "refusals": list(one.refusals),
+    }
+
+
+def _plain_image(key: ImageKey) -> dict[str, str]:
+    handler = {"runtimeHandler": key.runtime_handler} if key.runtime_handler else {}
+    return {"image": key.image} | handler
 
 
 def _unsized(previews: Sequence[Preview]) -> str:

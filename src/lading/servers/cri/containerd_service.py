@@ -10,7 +10,7 @@ import grpc
 from lading.servers.cri.core import LABEL_BYTES_MAX, EmbeddedRuntime
 from lading.servers.cri.records import StoredImage
 from lading.wire import containerd_images_pb2 as pb2
-from lading.wire.rpc import Context
+from lading.wire.handlers import Context
 
 NAMESPACE_KEY = "containerd-namespace"
 NAMESPACE = "k8s.io"

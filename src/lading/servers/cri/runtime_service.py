@@ -8,7 +8,7 @@ import grpc
 from lading.ports.cri import Cri
 from lading.servers.cri import messages
 from lading.wire import cri_pb2
-from lading.wire.rpc import Context
+from lading.wire.handlers import Context
 
 CRI_VERSION = "0.1.0"
 """What kubelet sends and every runtime answers as the version of the protocol."""

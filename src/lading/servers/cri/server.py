@@ -14,7 +14,7 @@ from lading.servers.cri.containerd_service import ContainerdImages, Refused
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.servers.cri.image_service import ImageService
 from lading.servers.cri.runtime_service import RuntimeService
-from lading.wire import containerd_images_pb2, cri_pb2, rpc
+from lading.wire import containerd_images_pb2, cri_pb2, handlers
 
 STOP_GRACE_SECONDS = 1.0
 SOCKET_MODE = 0o660  # as containerd and CRI-O: whoever may write to it is root on the node
@@ -23,7 +23,7 @@ SOCKET_MODE = 0o660  # as containerd and CRI-O: whoever may write to it is root 
 @asynccontextmanager
 async def serve(runtime: EmbeddedRuntime, socket: Path) -> AsyncIterator[str]:
     """Yields the endpoint, `unix://…`; a socket that an earlier run left behind is replaced."""
-    server = grpc.aio.server(options=rpc.MESSAGE_OPTIONS)
+    server = grpc.aio.server(options=handlers.MESSAGE_OPTIONS)
     server.add_generic_rpc_handlers(_handlers(runtime))
     endpoint = f"unix://{socket}"
     server.add_insecure_port(endpoint)
@@ -40,7 +40,7 @@ def _handlers(runtime: EmbeddedRuntime) -> tuple[grpc.GenericRpcHandler, ...]:
     for_cri = {"ImageService": ImageService(runtime), "RuntimeService": RuntimeService(runtime)}
     return (
         *(
-            rpc.handlers(
+            handlers.handlers(
                 services[name],
                 servicer,
                 refusals=cri.CriError,
@@ -48,7 +48,7 @@ def _handlers(runtime: EmbeddedRuntime) -> tuple[grpc.GenericRpcHandler, ...]:
             )
             for name, servicer in for_cri.items()
         ),
-        rpc.handlers(
+        handlers.handlers(
             containerd_images_pb2.DESCRIPTOR.services_by_name["Images"],
             ContainerdImages(runtime),
             refusals=Refused,

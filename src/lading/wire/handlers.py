@@ -1,7 +1,7 @@
-"""gRPC calls and handlers straight from the service descriptors, without generated stubs."""
+"""Serves gRPC calls straight from the service descriptors, without generated stubs."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 
 import grpc
@@ -18,22 +18,9 @@ MESSAGE_OPTIONS = (
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
 )
 
-Response = TypeVar("Response", bound=Message)
 Refusal = TypeVar("Refusal", bound=Exception)
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 Status: TypeAlias = tuple[grpc.StatusCode, str]
-
-
-def unary_call(
-    channel: grpc.aio.Channel, service: ServiceDescriptor, method: str, response: type[Response]
-) -> Callable[..., Awaitable[Response]]:
-    """One call of a service; the response's type is named for the reader and the type checker."""
-    call: Callable[..., Awaitable[Response]] = channel.unary_unary(
-        f"/{service.full_name}/{method}",
-        request_serializer=_serialize,
-        response_deserializer=response.FromString,
-    )
-    return call
 
 
 def handlers(
