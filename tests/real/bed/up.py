@@ -6,8 +6,8 @@ from tests.real.bed import cluster
 
 
 def main() -> None:
-    # The same way out for Ctrl-C, `kill` and a closed terminal.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # The same way out for all, also where a shell has us ignore Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     print("starting a cluster ...", flush=True)
     try:
