@@ -73,8 +73,11 @@ class Channel:
             return CallFailed(error.status, error.message or error.status.name)
         if isinstance(error, OSError):
             said = f"nobody answers on {self._endpoint}: {error.strerror or error}"
-        else:
-            said = f"the connection to {self._endpoint} broke: {error}"
+            return CallFailed(Status.UNAVAILABLE, said)
+        # The peer lives, and gave up this call only: Go's servers do so with too long an error.
+        if str(error).startswith("Stream reset"):
+            return CallFailed(Status.INTERNAL, f"the answer was broken off: {error}")
+        said = f"the connection to {self._endpoint} broke: {error}"
         return CallFailed(Status.UNAVAILABLE, said)
 
 
