@@ -271,7 +271,7 @@ faults = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(schedule=st.lists(faults, max_size=30))
 def test_no_schedule_of_faults_makes_two_leaders(schedule: list[tuple[str, str, int]]) -> None:
     async def play() -> None:

@@ -119,5 +119,5 @@ async def ended(task: "asyncio.Task[None]") -> None:
     await asyncio.wait({task})
 
 
-InformerMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+InformerMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 test_informer_under_random_walks = InformerMachine.TestCase

@@ -193,5 +193,5 @@ class QueueMachine(RuleBasedStateMachine):
         self.runner.close()
 
 
-QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
 test_queue_under_random_walks = QueueMachine.TestCase

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.ports.cri import Container, ContainerState, Image, ImageSpec
@@ -84,13 +84,11 @@ RESOLUTIONS = st.builds(
 )  # fmt: skip
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(OBSERVED, POLICIES)
 def test_collection_never_removes_what_somebody_needs(observed: Observed, policy: Policy) -> None:
     check(observed, planning.plan(observed, policy, NOW))
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(OBSERVED, st.lists(RESOLUTIONS, max_size=3))
 def test_the_clean_up_never_removes_what_somebody_needs(
     observed: Observed, resolutions: list[Resolution]
@@ -104,7 +102,6 @@ def test_the_clean_up_never_removes_what_somebody_needs(
         assert hosts_names <= pulled
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(OBSERVED, POLICIES)
 def test_every_image_gets_exactly_one_verdict(observed: Observed, policy: Policy) -> None:
     verdicts = planning.plan(observed, policy, NOW).verdicts
@@ -114,7 +111,6 @@ def test_every_image_gets_exactly_one_verdict(observed: Observed, policy: Policy
     assert {(key.image_id, key.runtime_handler) for key in keys} == listed
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(OBSERVED, POLICIES)
 def test_collection_stops_once_enough_is_freed(observed: Observed, policy: Policy) -> None:
     plan = planning.plan(observed, policy, NOW)
@@ -157,7 +153,6 @@ def needs(containers: Iterable[Container]) -> Iterable[ImageSpec]:
         yield from container.image_volumes
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(IMAGES, min_size=1), REFERENCES)
 def test_an_image_goes_by_each_of_its_names_and_by_its_bare_id(
     images: list[Image], reference: str
