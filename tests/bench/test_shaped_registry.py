@@ -14,6 +14,7 @@ SHAPE = Shape(latency_seconds=0.2, connection_bytes_per_second=1e6)
 SECONDS_MIN = SHAPE.latency_seconds + 0.3
 """The first piece is not held up, so that it is a little less than the answer's 0.4 seconds."""
 CONNECTIONS = 6
+ATTEMPTS_MAX = 5
 SHARED_SECONDS = CONNECTIONS * ANSWER_BYTES / SHAPE.connection_bytes_per_second
 """What all would take if they shared one limit."""
 
@@ -48,8 +49,12 @@ async def test_an_answer_is_late_and_as_slow_as_the_connection(upstream: str) ->
 
 
 async def test_each_connection_has_a_limit_of_its_own(upstream: str) -> None:
+    """A busy machine may need several attempts; a shared limit would never be this quick."""
     with shaped_registry.before(upstream, SHAPE) as shaped:
-        began = time.monotonic()
-        received = await asyncio.gather(*(fetch(shaped) for _ in range(CONNECTIONS)))
-        assert received == [ANSWER_BYTES] * CONNECTIONS
-        assert time.monotonic() - began < SHARED_SECONDS
+        for _ in range(ATTEMPTS_MAX):
+            began = time.monotonic()
+            received = await asyncio.gather(*(fetch(shaped) for _ in range(CONNECTIONS)))
+            assert received == [ANSWER_BYTES] * CONNECTIONS
+            if time.monotonic() - began < SHARED_SECONDS:
+                return
+    pytest.fail(f"{ATTEMPTS_MAX} times slower than one limit for all would be")

@@ -11,9 +11,10 @@ from lading.ports import cri
 
 REPORT_THE_SIGNAL = """
 import signal, sys
-signal.signal(signal.SIGHUP, lambda *_: sys.exit("reloaded"))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
 print("ready", flush=True)
-signal.pause()
+signal.sigwait([signal.SIGHUP])
+sys.exit("reloaded")
 """
 
 

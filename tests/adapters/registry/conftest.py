@@ -29,12 +29,6 @@ async def client() -> AsyncIterator[RegistryClient]:
 
 
 @pytest.fixture
-async def impatient() -> AsyncIterator[RegistryClient]:
-    async with registry_client.connect(SystemClock(), limits=hostile.IMPATIENT) as opened:
-        yield opened
-
-
-@pytest.fixture
 def content() -> bytes:
     return bytes(range(256)) * 16
 

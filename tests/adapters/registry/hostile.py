@@ -4,15 +4,12 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lading.adapters.registry.limits import Limits
 
 SMALL = Limits(attempts_max=2, back_off_seconds=0.01, retry_after_seconds_max=0.5)
 """As patient as usual, so that a busy machine is not taken for a silent server."""
-IMPATIENT = replace(
-    SMALL, answer_seconds_max=0.5, stall_seconds_max=1.0, window_seconds=0.2, window_bytes_min=1000
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
