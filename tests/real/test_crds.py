@@ -11,7 +11,7 @@ from lading.api.definitions import Definition
 from tests.real.bed.api_server import ApiServer
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
-PUBLISHED_SECONDS_MAX = 45.0
+PUBLISHED_SECONDS_MAX = 90.0
 DIGEST = "sha256:" + "a" * 64
 KINDS = pytest.mark.parametrize(
     "definition", catalogue.DEFINITIONS, ids=[one.kind for one in catalogue.DEFINITIONS]
@@ -27,7 +27,7 @@ def server(api_server: ApiServer) -> ApiServer:
 
 @KINDS
 def test_it_is_established_and_structural(server: ApiServer, definition: Definition) -> None:
-    server.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"crd/{definition.name}")
+    server.kubectl("wait", "--for=condition=Established", "--timeout=90s", f"crd/{definition.name}")
     found = json.loads(server.kubectl("get", "crd", definition.name, "-o", "json"))
     conditions = {one["type"]: one["status"] for one in found["status"]["conditions"]}
     assert conditions["NamesAccepted"] == "True"

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from tests.real.bed import addresses, cgroups, layout
 
-END_SECONDS_MAX = 20.0
+END_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.05
 
 

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 POLL_SECONDS = 0.05
-READY_SECONDS_MAX = 60.0
-STOP_SECONDS_MAX = 10.0
+READY_SECONDS_MAX = 90.0
+STOP_SECONDS_MAX = 30.0
 LOG_TAIL_LINES = 40
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 POLL_SECONDS = 0.2
-SECONDS_MAX = 60.0
+SECONDS_MAX = 90.0
 
 
 def until(is_so: Callable[[], bool], what: str) -> None:
