@@ -111,6 +111,12 @@ def test_pins_are_read_back_soon_and_not_hammered_when_they_are_not_taken() -> N
     assert again.recheck_at == NOW + timedelta(seconds=31)
 
 
+def test_a_clock_that_is_set_back_keeps_no_pin_from_being_read_back() -> None:
+    earlier = NOW - timedelta(hours=1)
+    plan = planned([image_set("s", "a")], observed("a", pins_written_at=NOW), now=earlier)
+    assert plan.recheck_at == earlier + timedelta(milliseconds=100)
+
+
 names = st.sampled_from(["a", "b", "c", "d"])
 sets = st.lists(
     st.builds(

@@ -1,6 +1,6 @@
 """What is made of a pull that a runtime ended: it counts when its image is listed, or it failed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lading.pinned_images.node.types import Desired
@@ -37,6 +37,18 @@ async def test_what_is_listed_under_another_name_is_told_and_not_pulled_all_the_
         assert 3 <= len(runtime.pulled) <= 5
         (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
     assert f"lists it as elsewhere.example/{key('a')}" in error
+
+
+async def test_what_guests_need_is_not_pulled_while_nobody_can_tell_what_that_is(
+    tmp_path: Path,
+) -> None:
+    wanted = replace(image_set("s", first_seen_at=LONG_AGO), images=(key("a", "kata"),))
+    async with whole_nodes.opened(tmp_path) as node:
+        node.registry.is_away = True
+        await node.live(Desired(node_name="node-1", sets=(wanted,)), seconds=SECONDS)
+        assert node.runtime.pulled == []
+        (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
+    assert "did not tell which manifest is for kata" in error
 
 
 @dataclass

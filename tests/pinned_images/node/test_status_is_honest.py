@@ -82,6 +82,14 @@ def test_a_passing_fault_degrades_only_when_it_lasts() -> None:
         assert truth(status, report.DEGRADED)[0] == expected
 
 
+def test_an_attempt_that_runs_has_not_failed_yet() -> None:
+    twice = replace(failed(FaultKind.UNAVAILABLE, attempts=3), running=True)
+    status = status_of(
+        planned([image_set("s", "a")], observed(known=["a"], pulls={key("a"): twice}))
+    )
+    assert truth(status, report.DEGRADED) == ("False", "AsExpected")
+
+
 def test_the_last_good_generation_and_the_last_error_survive_a_retry() -> None:
     """OpenShift's daemon dropped both each time it began to try again."""
     good = status_of(

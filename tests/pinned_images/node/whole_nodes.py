@@ -24,6 +24,7 @@ from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.types import Desired, ImageKey, Observed, RecordEvent, Written
 from lading.ports import cri
+from lading.ports import registry as registries
 from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
@@ -44,8 +45,11 @@ class Registry:
     """Has every image: its own layer, and some that all have."""
 
     asked: list[str] = field(default_factory=list)
+    is_away: bool = False
 
     async def manifest(self, reference: Reference) -> Manifest:
+        if self.is_away:
+            raise registries.Unavailable("the registry is away")
         self.asked.append(str(reference))
         assert reference.digest is not None
         shared = [Digest.of(str(number).encode()) for number in range(SHARED_LAYERS)]

@@ -7,7 +7,8 @@ what an incomplete set had pinned before; nothing is pinned that is not on the n
 from collections.abc import Iterable
 from datetime import datetime
 
-from lading.kernel.planning import Action, Plan, earliest
+from lading.kernel import planning
+from lading.kernel.planning import Action, Plan
 from lading.pinned_images.node import admission, events, report, rules, schedule
 from lading.pinned_images.node.types import (
     Desired,
@@ -39,7 +40,7 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
                 for event in events.events(found, observed.last_status, write.status)
             ),
         ),
-        recheck_at=earliest(
+        recheck_at=planning.earliest(
             read_back_at(desired, observed, now) if pins else None,
             recheck_at(desired, found, observed, now, status_is_written=bool(status)),
         ),
@@ -110,7 +111,7 @@ def _why_pins_change(wanted: tuple[Pin, ...], observed: Observed) -> str:
 def read_back_at(desired: Desired, observed: Observed, now: datetime) -> datetime:
     """Soon after pins were written; later when they were written just before and not taken."""
     settings, before = desired.settings, observed.pins_written_at
-    again = before is not None and now - before < settings.pins_interval
+    again = before is not None and planning.due(before, settings.pins_interval, now=now) > now
     return now + (settings.pins_interval if again else settings.read_back_after)
 
 
@@ -131,8 +132,8 @@ def recheck_at(
         for verdict in verdicts
         if verdict.state is not SetState.PINNED
     )
-    due = earliest(
+    due = planning.earliest(
         *(instant for instant in (*retries, *starts) if instant is not None and instant > now)
     )
     report_due = None if status_is_written else report.next_write_at(desired, observed, now)
-    return earliest(now + desired.settings.round, due, report_due)
+    return planning.earliest(now + desired.settings.round, due, report_due)

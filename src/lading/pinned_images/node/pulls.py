@@ -85,6 +85,7 @@ class PullEngine:
     async def _pull(self, key: ImageKey, spec: ImageSpec, new_bytes: int) -> None:
         began = self._clock.monotonic()
         try:
+            _check_what_guests_need(key, spec)
             credential = await self._credentials.credential(spec.image)
             await self._cri.pull(spec, credential)
             await self._see(spec)
@@ -117,6 +118,16 @@ class PullEngine:
         said = redaction.redact_text(message)
         fault = Fault(kind=kind, message=said, at=self._clock.now())
         self._ledger[key] = replace(self._ledger[key], running=False, fault=fault)
+
+
+def _check_what_guests_need(key: ImageKey, spec: ImageSpec) -> None:
+    """The runtime would bring the node's own manifest, and we would ask for it for ever."""
+    if not spec.image:
+        raise cri.RegistryUnavailable(
+            f"its registry did not tell which manifest is for {key.runtime_handler}; "
+            "the agent's log says why",
+            image=key.image,
+        )
 
 
 def kind_of(error: cri.CriError) -> FaultKind:

@@ -20,7 +20,7 @@ from lading.pinned_images.node.types import (
 )
 
 # A passing fault (a registry restarting) is reported as progress until it has lasted this often.
-TRANSIENT_ATTEMPTS_MAX = 3
+TRANSIENT_FAILURES_MAX = 3
 RETRY_FIRST = timedelta(seconds=5)
 RESOLVE_AGAIN = timedelta(minutes=1)
 RETRY_DOUBLINGS_MAX = 6  # 5 seconds grow to about 5 minutes
@@ -58,7 +58,8 @@ def pull_is_a_fault(pull: Pull) -> bool:
     if pull.fault is None:
         return False
     passing = pull.fault.kind in (FaultKind.UNAVAILABLE, FaultKind.OTHER)
-    return not passing or pull.attempts >= TRANSIENT_ATTEMPTS_MAX
+    failures = pull.attempts - 1 if pull.running else pull.attempts
+    return not passing or failures >= TRANSIENT_FAILURES_MAX
 
 
 def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> datetime | None:

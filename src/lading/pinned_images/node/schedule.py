@@ -99,9 +99,10 @@ def _within_the_cap(
 
 def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:
     resolution = observed.resolutions.get(key)
+    unsized = "" if key.runtime_handler else key.image
     return StartPull(
         key=key,
-        pull_reference=resolution.pull_reference if resolution else key.image,
+        pull_reference=resolution.pull_reference if resolution else unsized,
         new_bytes=rules.bytes_of(rules.layers_of([key], observed) - here),
         because="a set wants it on this node",
     )

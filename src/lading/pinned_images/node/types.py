@@ -233,6 +233,7 @@ class Verdict:
 class StartPull:
     key: ImageKey
     pull_reference: str
+    """Empty while nobody knows which manifest the guests of a runtime handler need."""
     new_bytes: int
     """Compressed bytes of the layers that are not here; 0 when its size is not known."""
     because: str
