@@ -1,10 +1,11 @@
-"""A door in front of a registry: open it forwards connections, shut it refuses them.
+"""A door in front of a server: open it forwards connections, shut it refuses them.
 
-So a registry can be gone and back under one address, whatever registry it is.
+So a server can be gone and back under one address, whatever server it is.
 """
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 
 PIECE_BYTES = 64 * 1024
@@ -15,7 +16,8 @@ class Door:
 
     def __init__(self, *, host: str, port: int) -> None:
         self._behind = host, port
-        self._port = 0
+        self._place = _taken(0)
+        self._port: int = self._place.getsockname()[1]
         self._server: asyncio.Server | None = None
         self._passing: set[asyncio.StreamWriter] = set()
         self.passed_count = 0
@@ -26,8 +28,7 @@ class Door:
 
     async def open(self) -> None:
         if self._server is None:
-            self._server = await asyncio.start_server(self._pass, "127.0.0.1", self._port)
-            self._port = self._server.sockets[0].getsockname()[1]
+            self._server = await asyncio.start_server(self._pass, sock=self._place)
 
     async def shut(self) -> None:
         if self._server is not None:
@@ -35,6 +36,10 @@ class Door:
             for writer in tuple(self._passing):
                 writer.transport.abort()
             self._server = None
+            self._place = _taken(self._port)
+
+    def remove(self) -> None:
+        self._place.close()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.passed_count += 1
@@ -47,6 +52,14 @@ class Door:
             self._passing -= both
             for one in both:
                 one.close()
+
+
+def _taken(port: int) -> socket.socket:
+    """A port that nobody else gets, and where nobody listens; 0 takes any that is free."""
+    place = socket.socket()
+    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    place.bind(("127.0.0.1", port))
+    return place
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -67,3 +80,4 @@ async def before(address: str) -> AsyncIterator[Door]:
         yield door
     finally:
         await door.shut()
+        door.remove()

@@ -1,5 +1,7 @@
 """The health endpoints and the metrics over real HTTP, and the counting exchange."""
 
+from collections.abc import Callable
+
 import aiohttp
 import prometheus_client
 import pytest
@@ -55,6 +57,20 @@ async def test_a_page_shows_what_is_so_at_the_moment() -> None:
         assert await get(f"{url}/state") == (200, '{"pulls":1}')
         state["pulls"] = 2
         assert await get(f"{url}/state") == (200, '{"pulls":2}')
+
+
+async def test_a_page_may_come_while_the_endpoint_is_served() -> None:
+    pages: dict[str, Callable[[], object]] = {}
+    async with endpoint.serve(
+        host="127.0.0.1",
+        port=0,
+        registry=prometheus_client.CollectorRegistry(),
+        waiting_for=tuple,
+        pages=pages,
+    ) as url:
+        assert (await get(f"{url}/state"))[0] == 404
+        pages["/state"] = lambda: {"pulls": 1}
+        assert await get(f"{url}/state") == (200, '{"pulls":1}')
 
 
 async def test_the_endpoint_is_only_read() -> None:

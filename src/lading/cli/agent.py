@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -125,25 +126,33 @@ def command(
         ),
         gates=gates,
     )
-    running.run(_cleanup(wanted.host) if cleanup else _run(wanted, target, process))
+    if cleanup:
+        running.run(_cleanup(wanted.host))
+    else:
+        running.run(process.serve(lambda: _run(wanted, target, process)))
 
 
 async def _run(wanted: _Options, target: Target, process: Process) -> None:
     clock, found = SystemClock(), target.found()
-    async with (
-        process.open_kube(found) as kube,
-        host.open_host(wanted.host, clock, connection=found) as parts,
-        agent.open_agent(
-            parts,
-            node_name=wanted.node_name,
-            kube=kube,
-            clock=clock,
-            metrics=process.metrics,
-            gates=wanted.gates,
-            settings=wanted.settings,
-            chance=random.SystemRandom(),
-        ) as made,
-    ):
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        kube = await enter(process.open_kube(found))
+        parts = await process.patience.until_answered(
+            "the container runtime",
+            lambda: enter(host.open_host(wanted.host, clock, connection=found)),
+        )
+        made = await enter(
+            agent.open_agent(
+                parts,
+                node_name=wanted.node_name,
+                kube=kube,
+                clock=clock,
+                metrics=process.metrics,
+                gates=wanted.gates,
+                settings=wanted.settings,
+                chance=random.SystemRandom(),
+            )
+        )
         census = Census(
             runtime=gate.gated(parts.runtime.cri, wanted.gates),
             clock=clock,

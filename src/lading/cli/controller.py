@@ -25,7 +25,7 @@ from lading.wiring import controller
 @process_options
 def command(target: Target, process: Process, gates: Mapping[Gate, bool]) -> None:
     """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
-    running.run(_run(target, process, gates))
+    running.run(process.serve(lambda: _run(target, process, gates)))
 
 
 async def _run(target: Target, process: Process, gates: Mapping[Gate, bool]) -> None:

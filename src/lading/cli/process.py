@@ -2,10 +2,10 @@
 
 import asyncio
 import functools
+import random
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -19,6 +19,7 @@ from lading.adapters.kube.connection import Connection
 from lading.cli import options
 from lading.installation import check
 from lading.loop import tasks
+from lading.loop.patience import Patience
 from lading.loop.runtime import Runtime
 from lading.observability import endpoint, logs, requests
 from lading.observability.endpoint import NO_PAGES, Pages
@@ -28,42 +29,54 @@ from lading.observability.metrics import Metrics
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
     """One long-running command, as far as others see it."""
 
-    metrics_host: str
-    metrics_port: int
-    metrics: Metrics
+    def __init__(self, *, metrics_host: str, metrics_port: int, metrics: Metrics) -> None:
+        self.metrics = metrics
+        self.patience = Patience(SystemClock(), random.SystemRandom())
+        self._metrics_host = metrics_host
+        self._metrics_port = metrics_port
+        self._waiting_for = self.patience.waiting_for
+        self._pages: dict[str, Callable[[], Any]] = {}
+
+    async def serve(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Does the work until a signal asks us to end; then everything stops in its order."""
+        await until_signalled(self._serve(work))
+        log.info("stopped")
 
     @asynccontextmanager
     async def open_kube(self, connection: Connection) -> AsyncIterator[KubeClient]:
-        """A client of a cluster that knows our kinds."""
+        """A client of a cluster that answers and knows our kinds."""
         async with connect.connect(
             connection,
             SystemClock(),
             on_warning=lambda text: log.warning("API server", warning=text),
             measured=lambda exchange: requests.measured(exchange, self.metrics),
         ) as kube:
-            for note in await check.require(kube):
+            notes = await self.patience.until_answered(
+                "the API server", lambda: check.require(kube)
+            )
+            for note in notes:
                 log.warning("foreign kind", note=note)
             yield kube
 
     async def run(self, runtime: Runtime, *, pages: Pages = NO_PAGES) -> None:
-        """Until a signal asks us to end; then everything stops in its order."""
-        await until_signalled(self._serve(runtime, pages))
-        log.info("stopped")
+        """From now on ready means that its caches are complete."""
+        self._waiting_for = runtime.informers.unsynced
+        self._pages.update(pages)
+        await runtime.run()
 
-    async def _serve(self, runtime: Runtime, pages: Pages) -> None:
+    async def _serve(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         async with endpoint.serve(
-            host=self.metrics_host,
-            port=self.metrics_port,
+            host=self._metrics_host,
+            port=self._metrics_port,
             registry=self.metrics.registry,
-            waiting_for=runtime.informers.unsynced,
-            pages=pages,
+            waiting_for=lambda: self._waiting_for(),
+            pages=self._pages,
         ) as url:
             log.info("serving", url=url)
-            await runtime.run()
+            await work()
 
 
 async def until_signalled(work: Coroutine[Any, Any, None]) -> None:

@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, exposition
 SHUTDOWN_SECONDS_MAX = 1.0  # a scrape that is still being answered
 
 Pages = Mapping[str, Callable[[], Any]]
-"""Path -> what is shown there as JSON, asked anew for every request."""
+"""Path -> what is shown there as JSON; asked anew for every request, so pages may come later."""
 NO_PAGES: Pages = {}
 
 Answers = Mapping[str, Callable[[], Response]]
@@ -38,7 +38,7 @@ async def serve(
     pages: Pages = NO_PAGES,
 ) -> AsyncIterator[str]:
     """Serves while the block runs and yields the URL; port 0 takes any that is free."""
-    server = Server(_by_path(answers(registry, waiting_for, pages)), access_log=None)
+    server = Server(_by_path(lambda: answers(registry, waiting_for, pages)), access_log=None)
     listener = await asyncio.get_running_loop().create_server(server, host, port)
     try:
         bound_port = listener.sockets[0].getsockname()[1]
@@ -71,8 +71,9 @@ def answers(
     return {"/metrics": metrics, "/healthz": healthy, "/readyz": ready, **shown}
 
 
-def _by_path(found: Answers) -> Callable[[BaseRequest], Awaitable[Response]]:
+def _by_path(find: Callable[[], Answers]) -> Callable[[BaseRequest], Awaitable[Response]]:
     async def answer(request: BaseRequest) -> Response:
+        found = find()
         page = found.get(request.path)
         if page is None:
             return Response(status=404, text=f"there are {', '.join(found)}\n")
