@@ -129,3 +129,14 @@ async def test_the_fault_of_an_image_is_forgotten_with_the_last_set_that_wants_i
         one.caches.sets.remove(Key("", "s"))
         await one.look()
         assert one.whole.tools.pulls.snapshot() == {}
+
+
+async def test_the_fault_of_an_image_is_forgotten_when_a_pod_brings_the_image(
+    tmp_path: Path, api: KubeClient
+) -> None:
+    runtime = EmptyRegistryRuntime()
+    async with one_node(tmp_path, api, runtime) as one:
+        await one.look(times=3)
+        runtime.names.add(IMAGE)
+        await one.look()
+        assert one.whole.tools.pulls.snapshot() == {}

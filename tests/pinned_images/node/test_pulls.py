@@ -104,24 +104,23 @@ async def test_a_cancelled_pull_leaves_nothing_behind() -> None:
     assert runtime.pulled == []
 
 
-async def test_a_pull_that_runs_is_not_started_again_and_not_forgotten() -> None:
+async def test_a_pull_that_runs_is_not_started_again() -> None:
     runtime = Runtime()
     runtime.gate.clear()
     async with pulling(runtime) as work:
         work.start(key("a"))
         await work.settle()
         work.start(key("a"))
-        work.engine.forget({key("a")})
         await work.settle()
         assert work.engine.snapshot()[key("a")].attempts == 1
         assert runtime.pulling_count == 1
 
 
-async def test_the_fault_of_an_image_that_nobody_wants_is_forgotten() -> None:
+async def test_a_failed_pull_that_is_cancelled_is_forgotten() -> None:
     async with pulling(Runtime()) as work:
         work.start(BROKEN)
         await work.settle()
-        work.engine.forget({BROKEN})
+        work.engine.cancel(BROKEN)
         assert work.engine.snapshot() == {}
 
 

@@ -111,7 +111,6 @@ class NodeReconciler:
             return None
         mine = self._newest()
         desired = self._desired(node, mine)
-        self._forget_unwanted(desired)
         observed = await observe.observe(
             self._tools,
             desired,
@@ -149,9 +148,8 @@ class NodeReconciler:
 
     def _desired(self, node: Node, mine: MachineConfigNode | None) -> Desired:
         now = self._clock.now()
-        for image_set in self._caches.sets:
-            generation = image_set.metadata.uid, image_set.metadata.generation
-            self._first_seen.setdefault(generation, now)
+        generations = [(one.metadata.uid, one.metadata.generation) for one in self._caches.sets]
+        self._first_seen = {one: self._first_seen.get(one, now) for one in generations}
         return desire.desired(
             node,
             self._caches.pools,
@@ -167,13 +165,6 @@ class NodeReconciler:
         if not self._by_runtime_class:
             return None
         return {one.metadata.name: one.handler for one in self._caches.runtime_classes}
-
-    def _forget_unwanted(self, desired: Desired) -> None:
-        wanted = {key for image_set in desired.sets for key in image_set.images}
-        self._tools.pulls.forget(set(self._tools.pulls.snapshot()) - wanted)
-        live = {(one.metadata.uid, one.metadata.generation) for one in self._caches.sets}
-        for gone in self._first_seen.keys() - live:
-            del self._first_seen[gone]
 
     def _newest(self) -> MachineConfigNode | None:
         """What we wrote ourselves, until the cache has it too."""

@@ -67,14 +67,11 @@ class PullEngine:
         self._tasks[key] = asyncio.create_task(work, name=f"pull {key}")
 
     def cancel(self, key: ImageKey) -> None:
+        """Ends the pull, or forgets how it failed."""
         if key in self._tasks:
             self._tasks[key].cancel()
-
-    def forget(self, keys: set[ImageKey]) -> None:
-        """Drops the faults of images that nobody wants any more."""
-        for key in keys:
-            if key in self._ledger and not self._ledger[key].running:
-                del self._ledger[key]
+        elif self._ledger.pop(key, None) is not None:
+            self._changed()
 
     async def close(self) -> None:
         tasks = tuple(self._tasks.values())

@@ -1,4 +1,4 @@
-"""Which pulls start, in which order, and which are cancelled. Pure.
+"""Which pulls start, in which order, and which are given up. Pure.
 
 It never waits: what a pull came to is seen at the next look.
 """
@@ -23,8 +23,7 @@ def pull_schedule(
     desired: Desired, admitted: frozenset[ImageKey], observed: Observed, now: datetime
 ) -> tuple[Action, ...]:
     """Starts and cancels; never waits."""
-    running = sorted(key for key, pull in observed.pulls.items() if pull.running)
-    cancelled = tuple(_cancellations(running, desired, observed))
+    cancelled = tuple(_cancellations(desired, observed))
     if rules.node_trouble(observed, desired.node_name) is not None:
         return cancelled
     if rules.space_is_exhausted(observed, now, desired.node_name):
@@ -35,22 +34,23 @@ def pull_schedule(
         for key in rules.images_missing(image_set, observed)
         if key in admitted and _may_start(key, image_set, desired, observed, now)
     }
-    staying = set(running) - {action.key for action in cancelled}
+    running = {key for key, pull in observed.pulls.items() if pull.running}
+    staying = running - {action.key for action in cancelled}
     ordered = pull_order(startable, desired, observed)
     chosen = _within_the_cap(ordered, staying, desired.settings.pulls_at_once_max)
     here = rules.layers_present(observed) if chosen else frozenset()
     return (*cancelled, *(_start(key, observed, here) for key in chosen))
 
 
-def _cancellations(
-    running: Iterable[ImageKey], desired: Desired, observed: Observed
-) -> Iterable[CancelPull]:
+def _cancellations(desired: Desired, observed: Observed) -> Iterable[CancelPull]:
     """A runtime lists an image a moment before its pull has ended, which then ends by itself."""
     wanted = {key for image_set in desired.sets for key in image_set.images}
-    for key in running:
+    for key, pull in sorted(observed.pulls.items()):
         if key not in wanted:
             yield CancelPull(key=key, because="no set wants it any more")
-        elif observed.disk_pressure:
+        elif key in observed.images and not pull.running:
+            yield CancelPull(key=key, because="it came by another way")
+        elif observed.disk_pressure and pull.running:
             because = f"node {desired.node_name} reports DiskPressure"
             yield CancelPull(key=key, because=because)
 

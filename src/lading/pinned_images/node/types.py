@@ -245,6 +245,8 @@ class StartPull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelPull:
+    """Ends the pull; of one that failed, gives up trying it again."""
+
     key: ImageKey
     because: str
 
