@@ -98,6 +98,46 @@ async def test_nesting_without_end_is_refused(api: Api, namespace: str, depth: i
     assert not await exists(api, WIDGETS, "one", namespace)
 
 
+async def test_a_patch_nested_without_end_is_refused(api: Api, namespace: str) -> None:
+    created = await api.client.create(WIDGETS, widget(size=1), namespace=namespace)
+    body = b'{"spec":' + b'{"a":' * 11_000 + b"1" + b"}" * 11_000 + b"}"
+    path = WIDGETS.path(namespace=namespace, name="one")
+    headers = {"content-type": "application/merge-patch+json"}
+    assert (await api.call("PATCH", path, body, headers=headers)).refusal[0] == 400
+    assert await api.client.get(WIDGETS, "one", namespace=namespace) == created
+
+
+DOUBLED = b"\n".join(b"b%d: &b%d [*b%d, *b%d]" % (n + 1, n + 1, n, n) for n in range(60))
+MERGED = b"\n".join(b"b%d: &b%d {<<: [*b%d, *b%d]}" % (n + 1, n + 1, n, n) for n in range(60))
+
+
+@pytest.mark.parametrize(
+    "aliases",
+    [b"a: &a [*a, *a]", b"b0: &b0 [x]\n" + DOUBLED, b"b0: &b0 {x: y}\n" + MERGED],
+    ids=["in itself", "doubled", "merged"],
+)
+@pytest.mark.parametrize(
+    ("method", "content_type"),
+    [("POST", "application/yaml"), ("PATCH", "application/apply-patch+yaml")],
+)
+async def test_yaml_that_unfolds_without_end_is_refused(
+    api: Api, namespace: str, method: str, content_type: str, aliases: bytes
+) -> None:
+    body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n" + aliases
+    path = CONFIG_MAPS.path(namespace=namespace, name="one" if method == "PATCH" else "")
+    headers = {"content-type": content_type}
+    answer = await api.call(method, path, body, headers=headers, query={"fieldManager": "ann"})
+    assert answer.refusal[:2] == (400, "BadRequest")
+    assert not await exists(api, CONFIG_MAPS, "one", namespace)
+
+
+async def test_yaml_may_repeat_a_part_of_itself(api: Api, namespace: str) -> None:
+    body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {a: &a text, b: *a}\n"
+    path = CONFIG_MAPS.path(namespace=namespace)
+    answer = await api.call("POST", path, body, headers={"content-type": "application/yaml"})
+    assert answer.body["data"] == {"a": "text", "b": "text"}
+
+
 @pytest.mark.parametrize(
     "path", ["/apis/absent.example/v1/things", "/api/v1/things", "/apis/apps/v9/daemonsets"]
 )

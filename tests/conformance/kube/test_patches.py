@@ -136,6 +136,15 @@ async def test_a_bad_patch_is_explained_and_changes_nothing(
     assert await api.client.get(CONFIG_MAPS, "one", namespace=namespace) == before
 
 
+async def test_the_copies_of_a_json_patch_have_a_limit(api: Api, namespace: str) -> None:
+    before = await api.client.create(CONFIG_MAPS, config_map(a="x" * 400_000), namespace=namespace)
+    copies = [{"op": "copy", "from": "/data/a", "path": "/data/b"}] * 9
+    path = CONFIG_MAPS.path(namespace=namespace, name="one")
+    answer = await api.call("PATCH", path, copies, headers={"content-type": PatchType.JSON})
+    assert answer.refusal[:2] == (422, "Invalid")
+    assert await api.client.get(CONFIG_MAPS, "one", namespace=namespace) == before
+
+
 async def test_a_patch_of_nothing_is_not_found(api: Api, namespace: str) -> None:
     with pytest.raises(kube.NotFound, match='configmaps "absent" not found'):
         await api.client.patch(CONFIG_MAPS, "absent", {"data": {}}, namespace=namespace)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from lading.servers.kube import status
+from lading.servers.kube import nesting, status, yaml_bodies
 from lading.servers.kube.protobuf import decode as protobuf
 from lading.servers.kube.protobuf import wire
 from lading.servers.kube.resources import Resource
@@ -21,20 +21,9 @@ from lading.servers.kube.schema.causes import Cause
 Document = dict[str, Any]
 
 BODY_BYTES_MAX = 3 * 1024 * 1024  # kube-apiserver's limit
-NESTING_LEVELS_MAX = 200
-"""Far beyond any API object, and well inside the interpreter's own limit."""
 SHOWN_BYTES_MAX = 200
+_TOO_DEEP = "exceeded max depth"
 _BASE64 = frozenset(string.ascii_letters + string.digits + "+/=")
-
-
-class _JsonLoader(yaml.CSafeLoader):
-    """YAML read as JSON would be: a date is text."""
-
-
-_JsonLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def media_type(headers: Mapping[str, str]) -> str:
@@ -109,19 +98,23 @@ def json_value(body: bytes) -> Any:
         text = "unexpected end of JSON input" if truncated else str(error)
         raise Unreadable(text) from None
     except RecursionError:
-        raise Unreadable("exceeded max depth") from None
-    _refuse_deep_nesting(found)
-    return found
+        raise Unreadable(_TOO_DEEP) from None
+    return _not_too_deep(found)
 
 
 def yaml_value(body: bytes) -> Any:
     try:
-        found = yaml.load(body, Loader=_JsonLoader)  # noqa: S506 - it is a safe loader
+        found = yaml_bodies.value(body)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise Unreadable(f"error converting YAML to JSON: {error}") from None
     except RecursionError:
-        raise Unreadable("exceeded max depth") from None
-    _refuse_deep_nesting(found)
+        raise Unreadable(_TOO_DEEP) from None
+    return _not_too_deep(found)
+
+
+def _not_too_deep(found: Any) -> Any:
+    if nesting.is_too_deep(found):
+        raise Unreadable(_TOO_DEEP)
     return found
 
 
@@ -184,22 +177,3 @@ def _json_type(value: object) -> str:
             return "object"
         case _:
             return "null"
-
-
-def _refuse_deep_nesting(value: Any) -> None:
-    level = [value]
-    for _ in range(NESTING_LEVELS_MAX):
-        level = [inner for outer in level for inner in _containers(outer)]
-        if not level:
-            return
-    raise Unreadable("exceeded max depth")
-
-
-def _containers(value: Any) -> list[Any]:
-    match value:
-        case dict():
-            return [inner for inner in value.values() if isinstance(inner, dict | list)]
-        case list():
-            return [inner for inner in value if isinstance(inner, dict | list)]
-        case _:
-            return []

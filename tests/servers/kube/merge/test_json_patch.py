@@ -81,6 +81,14 @@ def test_the_number_of_operations_is_limited() -> None:
         patched(*[operation("test", "/data/x", value="y")] * 10_001)
 
 
+@pytest.mark.parametrize("levels", [300, 1500])
+def test_a_document_does_not_become_deeper_than_it_may_be(levels: int) -> None:
+    deeper = [operation("add", "/data" + "/a" * level, value={}) for level in range(1, levels)]
+    copied = operation("copy", "/copy", **{"from": "/data"})
+    with pytest.raises(PatchError, match="it nests deeper than 200 levels"):
+        patched(*deeper, copied)
+
+
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),

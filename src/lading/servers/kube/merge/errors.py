@@ -4,10 +4,6 @@ A patch that cannot be read is a bad request (400); one that can be read but doe
 object is unprocessable (422).
 """
 
-from typing import Any
-
-NESTING_LEVELS_MAX = 500  # far beyond any API object, well inside the interpreter's own limit
-
 
 class PatchError(ValueError):
     """A patch is malformed or does not fit the document; the document is left as it was."""
@@ -23,23 +19,3 @@ def does_not_fit(why: str) -> PatchError:
     return PatchError(
         f"the server rejected our request due to an error in our request: {why}", code=422
     )
-
-
-def refuse_deep_nesting(value: Any) -> None:
-    """Raises PatchError for a value nested deeper than any API object."""
-    level: list[Any] = [value]
-    for _ in range(NESTING_LEVELS_MAX):
-        level = [inner for outer in level for inner in _children(outer)]
-        if not level:
-            return
-    raise PatchError(f"the patch is nested deeper than {NESTING_LEVELS_MAX} levels")
-
-
-def _children(value: Any) -> list[Any]:
-    match value:
-        case dict():
-            return [inner for inner in value.values() if isinstance(inner, dict | list)]
-        case list():
-            return [inner for inner in value if isinstance(inner, dict | list)]
-        case _:
-            return []

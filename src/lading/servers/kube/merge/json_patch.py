@@ -1,16 +1,21 @@
 """JSON patch (RFC 6902): a list of operations, all of them or none.
 
-The given document is never changed; only the containers on the way to a change are copied.
+The given document is never changed: the operations work on a copy of it.
 """
 
 import copy
 from typing import Any
 
+import msgspec
+
+from lading.servers.kube import nesting
 from lading.servers.kube.merge import errors, pointer
-from lading.servers.kube.merge.errors import PatchError, refuse_deep_nesting
+from lading.servers.kube.merge.errors import PatchError
 from lading.servers.kube.schema.nodes import Document
 
 OPERATIONS_MAX = 10_000  # the API server's own limit
+COPIED_BYTES_MAX = 3 * 1024 * 1024
+"""Of all operations together, as the API server has it: what copies itself doubles every time."""
 
 
 def apply(document: Document, operations: Any) -> Document:
@@ -22,13 +27,35 @@ def apply(document: Document, operations: Any) -> Document:
             f"The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, "
             f"got {len(operations)}"
         )
-    refuse_deep_nesting(operations)
-    patched: Any = copy.deepcopy(document)
-    for operation in operations:
-        patched = _operate(patched, operation)
+    try:
+        patched = _operated(copy.deepcopy(document), operations)
+    except RecursionError:
+        raise _too_deep() from None
     if not isinstance(patched, dict):
         raise errors.does_not_fit("a JSON patch must leave an object")
+    if nesting.is_too_deep(patched):
+        raise _too_deep()
     return patched
+
+
+def _operated(document: Any, operations: list[Document]) -> Any:
+    copied_bytes = 0
+    for operation in operations:
+        if operation.get("op") == "copy":
+            copied_bytes += _copied_bytes(document, operation)
+        if copied_bytes > COPIED_BYTES_MAX:
+            raise errors.does_not_fit(f"its copies are larger than {COPIED_BYTES_MAX} bytes")
+        document = _operate(document, operation)
+    return document
+
+
+def _copied_bytes(document: Any, operation: Document) -> int:
+    copied = _get_or_null(document, _text(operation, "from"), "copy")
+    return len(msgspec.json.encode(copied))
+
+
+def _too_deep() -> PatchError:
+    return errors.does_not_fit(f"it nests deeper than {nesting.LEVELS_MAX} levels")
 
 
 def _operate(document: Any, operation: Document) -> Any:

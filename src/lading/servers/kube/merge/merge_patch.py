@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lading.servers.kube.merge.errors import PatchError, refuse_deep_nesting
+from lading.servers.kube.merge.errors import PatchError
 from lading.servers.kube.schema import validation
 from lading.servers.kube.schema.nodes import Document
 
@@ -15,7 +15,6 @@ def apply(document: Document, patch: Any) -> Document:
             f"error decoding patch: json: cannot unmarshal {found} into Go value of type "
             "map[string]interface {}"
         )
-    refuse_deep_nesting(patch)
     return _merge(document, patch)
 
 

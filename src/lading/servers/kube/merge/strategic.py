@@ -7,7 +7,7 @@ patch are read here and in `lists`; none of them ever reaches the patched docume
 from typing import Any
 
 from lading.servers.kube.merge import lists
-from lading.servers.kube.merge.errors import PatchError, refuse_deep_nesting
+from lading.servers.kube.merge.errors import PatchError
 from lading.servers.kube.schema import nodes
 from lading.servers.kube.schema.nodes import Document, Schema
 
@@ -20,7 +20,6 @@ def apply(schema: Schema, document: Document, patch: Any) -> Document:
     """Returns the patched document; raises PatchError when a directive is malformed."""
     if not isinstance(patch, dict):
         raise PatchError("error decoding patch: a strategic merge patch must be a JSON object")
-    refuse_deep_nesting(patch)
     return _merge(schema, document, patch)
 
 
