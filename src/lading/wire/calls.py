@@ -4,21 +4,29 @@ By grpclib: gRPC's own library costs every node 11 MB (docs/adr/0004).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Collection
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import TypeAlias, TypeVar
 
 import grpclib.client
 from google.protobuf.descriptor import ServiceDescriptor
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
+from grpclib.client import Stream, UnaryUnaryMethod
 from grpclib.const import Status
 from grpclib.exceptions import GRPCError, StreamTerminatedError
+from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 
 from lading.kernel.errors import Malformed
 
+HANDOVER_SECONDS_MAX = 60.0
+"""To connect and to send a request; how long the answer takes is for each caller to limit."""
+
 Response = TypeVar("Response", bound=Message)
 Metadata: TypeAlias = Collection[tuple[str, str]]
+
+# What becomes of an answer that is cut short, compressed unasked, or no such message.
+_UNREADABLE = (AssertionError, NotImplementedError, DecodeError)
 
 
 class CallFailed(Exception):
@@ -52,10 +60,10 @@ class Channel:
     ) -> Response:
         """The response's type is named for the reader and the type checker."""
         path = f"/{service.full_name}/{method}"
-        unary = grpclib.client.UnaryUnaryMethod(self._connection, path, type(request), response)
+        unary = UnaryUnaryMethod(self._connection, path, type(request), response)
         # grpclib wakes a call up by cancelling the task that it runs in, which asyncio remembers
         # of that task for ever; so it gets one of its own.
-        task = asyncio.create_task(_outcome(unary(request, metadata=metadata)))
+        task = asyncio.create_task(_outcome(unary, request, metadata))
         try:
             async with asyncio.timeout(timeout_seconds):
                 outcome = await asyncio.shield(task)
@@ -72,21 +80,47 @@ class Channel:
         if isinstance(error, GRPCError):
             return CallFailed(error.status, error.message or error.status.name)
         if isinstance(error, OSError):
-            said = f"nobody answers on {self._endpoint}: {error.strerror or error}"
-            return CallFailed(Status.UNAVAILABLE, said)
+            why = error.strerror or str(error) or "it takes no requests"
+            return CallFailed(Status.UNAVAILABLE, f"nobody answers on {self._endpoint}: {why}")
+        if isinstance(error, _UNREADABLE):
+            return CallFailed(Status.INTERNAL, f"the answer cannot be read: {error!r}")
         # The peer lives, and gave up this call only: Go's servers do so with too long an error.
         if str(error).startswith("Stream reset"):
-            return CallFailed(Status.INTERNAL, f"the answer was broken off: {error}")
+            was_refused = str(error).endswith(f": {ErrorCodes.REFUSED_STREAM}")
+            status = Status.UNAVAILABLE if was_refused else Status.INTERNAL
+            return CallFailed(status, f"the answer was broken off: {error}")
         said = f"the connection to {self._endpoint} broke: {error}"
         return CallFailed(Status.UNAVAILABLE, said)
 
 
-async def _outcome(answer: Awaitable[Response]) -> Response | Exception:
+async def _outcome(
+    unary: UnaryUnaryMethod[Message, Response], request: Message, metadata: Metadata
+) -> Response | Exception:
     """An error is returned, because nobody may be there any more to whom it could be raised."""
     try:
-        return await answer
-    except (GRPCError, OSError, StreamTerminatedError, ProtocolError) as error:
+        return await _answer(unary, request, metadata)
+    except (GRPCError, OSError, StreamTerminatedError, ProtocolError, *_UNREADABLE) as error:
         return error
+
+
+async def _answer(
+    unary: UnaryUnaryMethod[Message, Response], request: Message, metadata: Metadata
+) -> Response:
+    async with unary.open(metadata=metadata) as stream:
+        await _hand_over(stream, request)
+        answer = await stream.recv_message()
+    if answer is None:
+        raise DecodeError("it holds no message")
+    return answer
+
+
+async def _hand_over(stream: Stream[Message, Response], request: Message) -> None:
+    """Within a limit: grpclib tells no call that waits for its turn when the connection breaks."""
+    try:
+        async with asyncio.timeout(HANDOVER_SECONDS_MAX):
+            await stream.send_message(request, end=True)
+    except AttributeError as error:  # grpclib, of a connection that broke before its first call
+        raise ConnectionAbortedError("it hung up at once") from error
 
 
 @asynccontextmanager

@@ -1,0 +1,162 @@
+"""Peers that speak HTTP/2 and answer a call with less than an answer, or stop taking calls."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TypeAlias
+
+import h2.config
+import h2.connection
+import h2.events
+import pytest
+from grpclib.const import Status
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.settings import SettingCodes
+
+from lading.wire import calls, cri_pb2
+from lading.wire.calls import CallFailed, Channel
+from tests.wire.test_calls import version
+
+Answer: TypeAlias = Callable[[H2Connection, int], None]
+
+HEADERS = ((":status", "200"), ("content-type", "application/grpc"))
+SUCCESS = (("grpc-status", "0"),)
+TURNS_UNTIL_IT_WAITS = 5  # of the event loop; a call takes two
+
+
+def framed(message: bytes, *, compressed: bool = False) -> bytes:
+    return bytes((compressed,)) + len(message).to_bytes(4) + message
+
+
+MESSAGE = framed(cri_pb2.VersionResponse(runtime_name="peer").SerializeToString())
+
+
+def answering(body: bytes) -> Answer:
+    def answer(connection: H2Connection, call: int) -> None:
+        connection.send_headers(call, HEADERS)
+        connection.send_data(call, body)
+        connection.send_headers(call, SUCCESS, end_stream=True)
+
+    return answer
+
+
+def resetting(code: ErrorCodes) -> Answer:
+    return lambda connection, call: connection.reset_stream(call, code)
+
+
+def say_nothing(connection: H2Connection, call: int) -> None:
+    pass
+
+
+class Peer:
+    """Answers the first call as it is told, and those after it as it should."""
+
+    def __init__(self, first: Answer, *, calls_max: int = 100) -> None:
+        self._answers = [answering(MESSAGE), first]
+        self._calls_max = calls_max
+        self._connections: list[asyncio.Task[None]] = []
+        self.ready: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections.append(asyncio.create_task(self._serve(reader, writer)))
+
+    async def end(self) -> None:
+        await asyncio.gather(*self._connections)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = H2Connection(h2.config.H2Configuration(client_side=False))
+        connection.initiate_connection()
+        connection.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: self._calls_max})
+        with suppress(ConnectionError):
+            while received := await reader.read(65536):
+                for event in connection.receive_data(received):
+                    self._take(event, connection, writer)
+                writer.write(connection.data_to_send())
+            writer.close()
+            await writer.wait_closed()
+
+    def _take(
+        self, event: h2.events.Event, connection: H2Connection, writer: asyncio.StreamWriter
+    ) -> None:
+        if isinstance(event, h2.events.SettingsAcknowledged):
+            self.ready.put_nowait(writer)
+        if isinstance(event, h2.events.StreamEnded):
+            answer = self._answers.pop() if self._answers[1:] else self._answers[0]
+            answer(connection, event.stream_id)
+
+
+@asynccontextmanager
+async def channel_to(peer: Peer, folder: Path) -> AsyncIterator[Channel]:
+    path = folder / "peer.sock"
+    async with await asyncio.start_unix_server(peer.accept, path):
+        async with calls.channel_to(f"unix://{path}") as channel:
+            yield channel
+        await peer.end()
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        (ErrorCodes.INTERNAL_ERROR, Status.INTERNAL),
+        (ErrorCodes.REFUSED_STREAM, Status.UNAVAILABLE),
+    ],
+)
+async def test_a_call_that_is_broken_off_is_that_calls_trouble_only(
+    tmp_path: Path, code: ErrorCodes, status: Status
+) -> None:
+    async with channel_to(Peer(resetting(code)), tmp_path) as channel:
+        with pytest.raises(CallFailed, match="broken off") as caught:
+            await version(channel)
+        assert await version(channel) == "peer"
+    assert caught.value.status is status
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(MESSAGE[:-1], id="cut short"),
+        pytest.param(framed(b"\xff\xff"), id="no message"),
+        pytest.param(framed(MESSAGE, compressed=True), id="compressed"),
+    ],
+)
+async def test_what_is_no_answer_is_that_calls_trouble_only(tmp_path: Path, body: bytes) -> None:
+    async with channel_to(Peer(answering(body)), tmp_path) as channel:
+        with pytest.raises(CallFailed, match="cannot be read") as caught:
+            await version(channel)
+        assert await version(channel) == "peer"
+    assert caught.value.status is Status.INTERNAL
+
+
+async def test_a_call_that_waits_for_its_turn_does_not_outlive_the_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = Peer(say_nothing, calls_max=1)
+    async with channel_to(peer, tmp_path) as channel:
+        first = asyncio.create_task(version(channel))
+        writer = await peer.ready.get()
+        monkeypatch.setattr(calls, "HANDOVER_SECONDS_MAX", 0.1)
+        second = asyncio.create_task(version(channel))
+        for _ in range(TURNS_UNTIL_IT_WAITS):
+            await asyncio.sleep(0)
+        writer.transport.abort()
+        with pytest.raises(CallFailed, match="Connection lost"):
+            await first
+        with pytest.raises(CallFailed, match="takes no requests") as caught:
+            await asyncio.wait_for(second, timeout=10)
+    assert caught.value.status is Status.UNAVAILABLE
+
+
+async def test_a_peer_whose_queue_is_full_is_unavailable(tmp_path: Path) -> None:
+    path = tmp_path / "peer.sock"
+    with socket.socket(socket.AF_UNIX) as peer, socket.socket(socket.AF_UNIX) as earlier:
+        peer.bind(str(path))
+        peer.listen(0)
+        earlier.connect(str(path))
+        async with calls.channel_to(f"unix://{path}") as channel:
+            with pytest.raises(CallFailed, match="hung up at once") as caught:
+                await version(channel)
+    assert caught.value.status is Status.UNAVAILABLE
