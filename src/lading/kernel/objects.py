@@ -4,6 +4,7 @@ Objects are read into structs that name only the fields we use; whatever is not 
 while decoding. That is why a struct is never sent back whole: writes are patches.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -45,6 +46,17 @@ class ManagedFields(Model, frozen=True, kw_only=True):
     subresource: str = ""
     fields_v1: dict[str, Any] = msgspec.field(name="fieldsV1", default_factory=dict)
 
+    def is_applied_by(self, manager: str) -> bool:
+        return (self.manager, self.operation, self.subresource) == (manager, "Apply", "")
+
+    def names(self, path: Iterable[str]) -> Iterable[str]:
+        """The `name` keys of the entries that are owned of the list at `path`."""
+        fields: Any = self.fields_v1
+        for step in path:
+            fields = fields.get(f"f:{step}", {})
+        keys = (field.removeprefix("k:") for field in fields if field.startswith("k:"))
+        return (msgspec.json.decode(key)["name"] for key in keys)
+
 
 class OwnedMeta(ObjectMeta, frozen=True, kw_only=True):
     """Metadata that also tells who owns which field, for the few kinds where we must know."""
@@ -53,16 +65,18 @@ class OwnedMeta(ObjectMeta, frozen=True, kw_only=True):
 
     def applied_names(self, manager: str, *path: str) -> frozenset[str]:
         """The `name` keys of the list entries at `path` that the manager applied."""
-        names: set[str] = set()
-        for entry in self.managed_fields:
-            if (entry.manager, entry.operation, entry.subresource) != (manager, "Apply", ""):
-                continue
-            fields: Any = entry.fields_v1
-            for step in path:
-                fields = fields.get(f"f:{step}", {})
-            keys = (field.removeprefix("k:") for field in fields if field.startswith("k:"))
-            names.update(msgspec.json.decode(key)["name"] for key in keys)
-        return frozenset(names)
+        return self._names(path, lambda entry: entry.is_applied_by(manager))
+
+    def names_of_others(self, manager: str, *path: str) -> frozenset[str]:
+        """Those that stay in the list although the manager applies them no more."""
+        return self._names(path, lambda entry: not entry.is_applied_by(manager))
+
+    def _names(
+        self, path: tuple[str, ...], is_meant: Callable[[ManagedFields], bool]
+    ) -> frozenset[str]:
+        return frozenset(
+            name for entry in self.managed_fields if is_meant(entry) for name in entry.names(path)
+        )
 
 
 class Object(Model, frozen=True, kw_only=True):

@@ -98,11 +98,11 @@ def said(
     )
 
 
-def applied(*names: str) -> list[dict[str, Any]]:
+def applied(*names: str, by: str = rules.FIELD_MANAGER) -> list[dict[str, Any]]:
     fields: dict[str, Any] = {f'k:{{"name":"{name}"}}': {".": {}, "f:name": {}} for name in names}
     return [
         {
-            "manager": rules.FIELD_MANAGER,
+            "manager": by,
             "operation": "Apply",
             "fieldsV1": {"f:spec": {"f:pinnedImageSets": fields}},
         }
@@ -339,6 +339,15 @@ def test_a_full_pool_keeps_the_sets_it_has_and_the_entries_of_others() -> None:
     sets = tuple(image_set(name) for name in ("a-new", "z-new", *entered))
     action = only(plan.plan_pool("worker", World(pools=(full,), sets=sets), NOW), EnterSets)
     assert action.sets == ("a-new", *entered)
+
+
+def test_an_entry_that_a_person_wrote_too_takes_its_place_also_when_we_take_ours_back() -> None:
+    entered = tuple(f"m-{number:03}" for number in range(99))
+    both = [*applied("shared", *entered), *applied("shared", by="kubectl")]
+    full = pool(sets=("shared", *entered), managed=both)
+    sets = tuple(image_set(name) for name in ("new", *entered))
+    action = only(plan.plan_pool("worker", World(pools=(full,), sets=sets), NOW), EnterSets)
+    assert action.sets == entered
 
 
 def test_what_another_operator_configures_is_left_alone() -> None:

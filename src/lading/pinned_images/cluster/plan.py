@@ -107,7 +107,7 @@ def _missing_default(name: str) -> tuple[CreatePool, ...]:
 
 def _entries_differ(pool: MachineConfigPool, matching: tuple[str, ...]) -> bool:
     """Whether our entries are not the matching sets; an entry of somebody else is not ours."""
-    ours = pool.metadata.applied_names(rules.FIELD_MANAGER, "spec", "pinnedImageSets")
+    ours = pool.metadata.applied_names(rules.FIELD_MANAGER, *rules.ENTRIES)
     return ours != set(matching)
 
 

@@ -15,6 +15,8 @@ from lading.pinned_images.cluster.types import World
 
 FIELD_MANAGER = "lading-pinned-images"
 NODE_DEGRADED = "PinnedImageSetsDegraded"
+ENTRIES = "spec", "pinnedImageSets"
+"""Where a pool lists its sets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,8 @@ def is_about_to_be_entered(image_set: PinnedImageSet, world: World) -> bool:
 def sets_of_pool(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> tuple[str, ...]:
     """The sets to enter into the pool: all that it selects, as far as it has room.
 
-    What is entered already stays, so that a set too many takes no other set's pins.
+    What is entered already stays, so that a set too many takes no other set's pins; and what
+    others entered stays in any case, so it takes up room.
     """
     selected = {
         one.metadata.name
@@ -129,10 +132,11 @@ def sets_of_pool(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> tup
         if membership.set_belongs_to_pool(one, pool) and not one.metadata.deletion_timestamp
     }
     entered = {reference.name for reference in pool.spec.pinned_image_sets}
-    ours = pool.metadata.applied_names(FIELD_MANAGER, "spec", "pinnedImageSets")
-    room = group.SETS_PER_POOL_MAX - len(entered - selected - ours)
-    first_come = sorted(selected, key=lambda name: (name not in entered, name))
-    return tuple(sorted(first_come[:room]))
+    ours = pool.metadata.applied_names(FIELD_MANAGER, *ENTRIES)
+    staying = entered - ours | pool.metadata.names_of_others(FIELD_MANAGER, *ENTRIES)
+    first_come = sorted(selected - staying, key=lambda name: (name not in entered, name))
+    room = group.SETS_PER_POOL_MAX - len(staying)
+    return tuple(sorted({*first_come[:room], *(selected & staying)}))
 
 
 def another_operator_configures(pool: MachineConfigPool) -> bool:
