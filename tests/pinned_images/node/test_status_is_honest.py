@@ -292,14 +292,24 @@ def test_a_clock_that_is_set_back_keeps_no_progress_from_being_told() -> None:
     assert "1 of 2 images" in status_of(plan).conditions[1].message
 
 
-def test_a_state_that_changes_all_the_time_is_written_in_bursts() -> None:
+def test_a_state_that_changes_all_the_time_is_written_evenly_after_a_burst() -> None:
     """Two agents that run for one node by mistake would contradict each other for ever."""
-    sets = [image_set("s", "a")]
-    seen = observed("a", pins=pinned("a", by="s"), status_burst_began_at=NOW)
-    early = planned(sets, seen, now=NOW + timedelta(seconds=20))
+    sets, last = [image_set("s", "a")], NOW + timedelta(seconds=20)
+    seen = observed(
+        "a", pins=pinned("a", by="s"), status_burst_began_at=NOW, status_written_at=last
+    )
+    early = planned(sets, seen, now=last + timedelta(seconds=0.5))
     assert early.actions == ()
-    assert early.recheck_at == NOW + timedelta(seconds=30)
+    assert early.recheck_at == last + timedelta(seconds=1)
     assert status_of(planned(sets, seen, now=early.recheck_at)).pinned_image_sets
+
+
+def test_a_burst_that_is_long_ago_holds_back_nothing() -> None:
+    first, last = NOW - timedelta(seconds=30), NOW - timedelta(seconds=0.5)
+    seen = observed(
+        "a", pins=pinned("a", by="s"), status_burst_began_at=first, status_written_at=last
+    )
+    assert status_of(planned([image_set("s", "a")], seen)).pinned_image_sets
 
 
 def test_more_sets_than_a_status_has_room_for_leave_out_what_is_done() -> None:

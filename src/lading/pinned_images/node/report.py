@@ -17,6 +17,7 @@ from lading.kernel import conditions, planning, quantities
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import (
+    STATUS_BURST_MAX,
     Desired,
     Observed,
     Reason,
@@ -37,8 +38,8 @@ def status_to_write(
     if new == observed.last_status or not observed.status_is_wanted:
         return ()
     is_progress = _state(new) == _state(observed.last_status)
-    since = observed.status_written_at if is_progress else observed.status_burst_began_at
-    if since is not None and _again_at(since, desired, now) > now:
+    due = _progress_due if is_progress else _state_due
+    if due(desired, observed, now) > now:
         return ()
     because = "progress is reported every so often" if is_progress else "a set's state changed"
     return (WriteStatus(status=new, because=because),)
@@ -46,13 +47,26 @@ def status_to_write(
 
 def next_write_at(desired: Desired, observed: Observed, now: datetime) -> datetime | None:
     """When what is held back may be written; None when nothing holds it back."""
-    instants = (observed.status_written_at, observed.status_burst_began_at)
-    dues = (_again_at(since, desired, now) for since in instants if since is not None)
+    dues = (_progress_due(desired, observed, now), _state_due(desired, observed, now))
     return planning.earliest(*(due for due in dues if due > now))
 
 
-def _again_at(since: datetime, desired: Desired, now: datetime) -> datetime:
-    return planning.due(since, desired.settings.status_interval_min, now=now)
+def _progress_due(desired: Desired, observed: Observed, now: datetime) -> datetime:
+    if observed.status_written_at is None:
+        return now
+    return planning.due(observed.status_written_at, desired.settings.status_interval_min, now=now)
+
+
+def _state_due(desired: Desired, observed: Observed, now: datetime) -> datetime:
+    """Now; after a burst evenly, so that nobody is flooded and nobody waits long for news."""
+    began_at, written_at = observed.status_burst_began_at, observed.status_written_at
+    if began_at is None or written_at is None:
+        return now
+    interval = desired.settings.status_interval_min
+    return min(
+        planning.due(began_at, interval, now=now),
+        planning.due(written_at, interval / STATUS_BURST_MAX, now=now),
+    )
 
 
 def status(

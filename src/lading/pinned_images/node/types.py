@@ -10,7 +10,7 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.ports.cri import HeldPin, Pin
 
 STATUS_BURST_MAX = 30
-"""So often a status is written at once within `Settings.status_interval_min`, and no oftener."""
+"""So often a status is written at once within `Settings.status_interval_min`; then evenly."""
 
 
 class ImageKey(NamedTuple):
