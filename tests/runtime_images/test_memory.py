@@ -58,6 +58,15 @@ def test_a_clock_that_was_set_back_makes_nothing_old() -> None:
     assert unused_days(memory, after=timedelta(days=-2)) <= 0
 
 
+def test_what_a_clock_that_was_ahead_noted_is_not_younger_than_now() -> None:
+    memory = look(None, after=timedelta(days=9000), used=True)
+    memory = look(memory, after=timedelta(0))
+    assert memories.age(memory, A, NOW) == timedelta(0)
+    for day in range(1, 4):
+        memory = look(memory, after=timedelta(days=day))
+    assert unused_days(memory, after=timedelta(days=3)) == 3
+
+
 def test_an_image_that_is_gone_is_forgotten_and_comes_back_young() -> None:
     memory = look(None, after=timedelta(0))
     gone = memories.remember(

@@ -5,7 +5,6 @@ starts anew, so that a node that was switched off does not wake up to images tha
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lading.runtime_images.types import Ages, ImageKey, Memory, Policy
@@ -39,8 +38,13 @@ def _is_unbroken(gap: timedelta, policy: Policy) -> bool:
 
 
 def _ages(known: Ages | None, *, used: bool, now: datetime) -> Ages:
+    """What was noted for a later time than now was noted by a clock that has been set back."""
     known = known or Ages(first_detected=now)
-    return replace(known, last_used=now) if used else known
+    last_used = now if used else known.last_used
+    return Ages(
+        first_detected=min(known.first_detected, now),
+        last_used=last_used and min(last_used, now),
+    )
 
 
 def age(memory: Memory, key: ImageKey, now: datetime) -> timedelta:
