@@ -4,7 +4,7 @@ import pytest
 
 from lading.ports.cri import Cri, Image, ImageSpec, InvalidReference
 from lading.runtime_images import ensure, lookup, names
-from lading.runtime_images.ensure import Ensured, Node, Wanted
+from lading.runtime_images.ensure import Ensured, Node, PullPolicy, Wanted
 from lading.runtime_images.gate import WithoutHandlers
 from tests.runtime_images.conftest import GUESTS, Stand
 
@@ -16,9 +16,16 @@ async def tag(stand: Stand) -> str:
     return await stand.publisher.index("app:1", LAYERS)
 
 
-async def ensured(stand: Stand, runtime: Cri, tag: str, handler: str) -> Ensured:
+async def ensured(
+    stand: Stand,
+    runtime: Cri,
+    tag: str,
+    handler: str,
+    policy: PullPolicy = PullPolicy.IF_NOT_PRESENT,
+) -> Ensured:
     node = Node(runtime=runtime, registry=stand.registry, document=stand.document, guests=GUESTS)
-    return await ensure.ensure(Wanted(image=tag, runtime_handler=handler), node)
+    wanted = Wanted(image=tag, runtime_handler=handler, pull_policy=policy)
+    return await ensure.ensure(wanted, node)
 
 
 async def found_id(stand: Stand, runtime: Cri, name: str, handler: str) -> str | None:
@@ -56,6 +63,18 @@ async def test_the_hosts_image_is_never_taken_for_that_of_a_class(
     host = await ensured(stand, runtime, tag, "")
     assert await found_id(stand, runtime, tag, "arm") is None
     assert await found_id(stand, runtime, host.image_id, "arm") is None
+
+
+async def test_what_a_tag_has_moved_on_from_is_still_found_by_its_digest_and_id(
+    stand: Stand, tag: str
+) -> None:
+    runtime = WithoutHandlers(stand.runtime)
+    old = await ensured(stand, runtime, tag, "arm")
+    await stand.publisher.index("app:1", {"linux/arm64": [b"newer"]})
+    new = await ensured(stand, runtime, tag, "arm", PullPolicy.ALWAYS)
+    assert await found_id(stand, runtime, tag, "arm") == new.image_id
+    for name in (old.named, old.image_id):
+        assert await found_id(stand, runtime, name, "arm") == old.image_id
 
 
 class KnowsNoShortNames(WithoutHandlers):

@@ -4,23 +4,32 @@ Such a runtime answers with the host's image whatever handler is asked for; taki
 handler's would show, or remove, the wrong one.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from lading.kernel.errors import Malformed
 from lading.ports.cri import Cri, Image, ImageSpec, InvalidReference
 from lading.ports.document import Document
 from lading.runtime_images import names, state
+from lading.runtime_images.types import Resolution, key_of
+from lading.runtime_images.whose import whose
 
 
 async def find(runtime: Cri, document: Document, spec: ImageSpec) -> Image | None:
     found = await _named(runtime, spec)
     if not spec.runtime_handler or (found and found.runtime_handler == spec.runtime_handler):
         return found
-    pulled = await _pulled_by_digest(document, spec.runtime_handler)
-    if found and not names.names_of(found).isdisjoint(pulled.values()):
-        return found
-    wanted = pulled.get(_qualified(spec.image))
-    return await runtime.image(ImageSpec(image=wanted)) if wanted else None
+    resolutions = (await state.load(document)).resolutions
+    newest = state.resolution_of(
+        resolutions, reference=_qualified(spec.image), runtime_handler=spec.runtime_handler
+    )
+    if newest is not None:
+        return await runtime.image(ImageSpec(image=newest.pulled))
+    return found if found and _is_for(spec.runtime_handler, found, resolutions) else None
+
+
+def _is_for(handler: str, image: Image, resolutions: Iterable[Resolution]) -> bool:
+    return handler in whose([image], resolutions)[key_of(image)].by_digest
 
 
 async def _named(runtime: Cri, spec: ImageSpec) -> Image | None:
@@ -32,16 +41,6 @@ async def _named(runtime: Cri, spec: ImageSpec) -> Image | None:
         if qualified == spec.image:
             return None
         return await runtime.image(replace(spec, image=qualified))
-
-
-async def _pulled_by_digest(document: Document, handler: str) -> dict[str, str]:
-    """Reference to what it was pulled as for the handler; the newest wins."""
-    resolutions = (await state.load(document)).resolutions
-    return {
-        resolution.reference: resolution.pulled
-        for resolution in resolutions
-        if resolution.runtime_handler == handler
-    }
 
 
 def _qualified(text: str) -> str:
