@@ -110,10 +110,13 @@ async def test_ages_survive_a_restart(crowd: Crowd) -> None:
     assert await restarted.collect() != ()
 
 
-async def test_an_unreadable_state_file_is_a_fresh_start(crowd: Crowd) -> None:
+@pytest.mark.parametrize(
+    "spoilt", [b'{"version": 1, "memory": {"looked_at": "yester', b'{"memory": "\xff"}']
+)
+async def test_an_unreadable_state_file_is_a_fresh_start(crowd: Crowd, spoilt: bytes) -> None:
     await crowd.collector.collect()
     await crowd.clock.advance(PERIOD_SECONDS)
-    await crowd.stand.document.replace(b'{"version": 1, "memory": {"looked_at": "yester')
+    await crowd.stand.document.replace(spoilt)
     assert await crowd.collector.collect() == ()
     assert (await state.load(crowd.stand.document)).memory is not None
 

@@ -47,7 +47,7 @@ async def load(document: Document) -> State:
     content = await document.read()
     try:
         return State() if content is None else _decode(content)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return State()
 
 

@@ -262,12 +262,13 @@ async def test_a_release_that_needs_a_restart_is_refused(
         await pins.hold([])
 
 
+@pytest.mark.parametrize("spoilt", [b"{", b'["\xff"]'])
 async def test_a_spoilt_state_file_is_written_anew(
-    pins: CrioPins, crio: Crio, registry: MemoryRegistry, tmp_path: Path
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, tmp_path: Path, spoilt: bytes
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")
     (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "pins.json").write_text("{")
+    (tmp_path / "state" / "pins.json").write_bytes(spoilt)
     assert await pins.held() == ()
     await pins.hold([pin])
     assert await pins.held() == (HeldPin(pin=pin, effective=True),)

@@ -93,7 +93,7 @@ class CrioPins:
         """An unreadable state is no state: the next `hold` writes it anew."""
         try:
             return msgspec.json.decode(self._state_file.read_bytes(), type=list[Pin])
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return []
 
     def _record(self, pins: list[Pin]) -> None:
