@@ -103,14 +103,12 @@ class ClusterUnderTest:
     async def condition(self, node: NodeUnderTest, type_: str) -> Condition | None:
         return conditions.find((await self.said(node)).status.conditions, type_)
 
-    async def until_done(self, name: str, *, generation: int = 1, seconds_max: float = 30) -> None:
+    async def until_done(self, name: str, *, generation: int = 1) -> None:
         """Every node says that it holds and pins this generation."""
         for node in self.nodes:
-            await self.until_node_is_done(node, name, generation, seconds_max=seconds_max)
+            await self.until_node_is_done(node, name, generation)
 
-    async def until_node_is_done(
-        self, node: NodeUnderTest, name: str, generation: int = 1, *, seconds_max: float = 30
-    ) -> None:
+    async def until_node_is_done(self, node: NodeUnderTest, name: str, generation: int = 1) -> None:
         async def is_done() -> bool:
             return (await self.said_about(node, name)).current_generation == generation
 
@@ -119,7 +117,7 @@ class ClusterUnderTest:
             return "\n".join((status.decode(), node.agent.log_tail(), self.controller.log_tail()))
 
         what = f"{node.name} says that it holds generation {generation} of {name}"
-        await waiting.until(is_done, what, seconds_max=seconds_max, why_not=why_not)
+        await waiting.until(is_done, what, why_not=why_not)
 
     async def until_pinned(self, node: NodeUnderTest, images: Collection[str]) -> None:
         async def is_so() -> bool:

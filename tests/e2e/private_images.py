@@ -17,6 +17,6 @@ class PrivateImageScenarios:
         for node in cluster.nodes:
             await expectations.until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=image)
         cluster.private.make_secret()
-        await cluster.until_done("private", seconds_max=60)
+        await cluster.until_done("private")
         for node in cluster.nodes:
             assert image in await node.pinned()

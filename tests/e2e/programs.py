@@ -16,7 +16,7 @@ import msgspec
 from tests.e2e import waiting
 
 COMMAND = Path(sys.executable).with_name("lading")
-STOP_SECONDS_MAX = 10.0
+STOP_SECONDS_MAX = 30.0  # as Kubernetes gives a pod
 LOG_TAIL_LINES = 20
 
 

@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.e2e import standalone
+from tests.e2e import standalone, waiting
 from tests.e2e.cluster import ClusterUnderTest
 from tests.e2e.controllers import ControllerScenarios, PausedLeaderScenarios
 from tests.e2e.private_images import PrivateImageScenarios
 from tests.e2e.scenarios import PinnedImageScenarios
 from tests.e2e.skew import KubeletSkewScenarios
+
+pytestmark = pytest.mark.timeout(waiting.TEST_SECONDS_MAX)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

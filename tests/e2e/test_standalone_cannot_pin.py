@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.e2e import standalone
+from tests.e2e import standalone, waiting
 from tests.e2e.cluster import ClusterUnderTest
 from tests.e2e.skew import RuntimeCannotPinScenarios
+
+pytestmark = pytest.mark.timeout(waiting.TEST_SECONDS_MAX)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

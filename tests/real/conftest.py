@@ -12,6 +12,8 @@ from tests.real.bed import cluster as cluster_bed
 from tests.real.bed import containerd, crio, processes, registry, runtime, sandbox
 from tests.real.setup import families
 
+TEST_SECONDS_MAX = 600
+"""The first test that asks for a component waits for its start; some are whole suites."""
 COMPONENTS_OF_FIXTURES = {
     "registry_2_8": {"registry"},
     "registry_3_1": {"registry"},
@@ -33,6 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(pytest.mark.timeout(TEST_SECONDS_MAX))
     if only := config.getoption("only"):
         available = families.with_needed(only.split(","))
         left_out = [item for item in items if not _components(item) <= available]

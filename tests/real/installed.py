@@ -13,8 +13,6 @@ from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e import waiting
 from tests.real.bed import api_server
 
-PODS_SECONDS_MAX = 60.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
@@ -55,7 +53,7 @@ def on_api_server(
 
 def _apply(server: api_server.ApiServer, registry_host: str) -> None:
     server.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
-    server.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=30s")
+    server.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=90s")
     server.kubectl("apply", "--server-side", "-f", "-", stdin=_harmless(server, registry_host))
 
 
@@ -72,9 +70,7 @@ async def _pod_identity(server: api_server.ApiServer, folder: Path, component: s
     async def is_scheduled() -> bool:
         return bool(_scheduled_pods(server, component))
 
-    await waiting.until(
-        is_scheduled, f"a pod of the {component} is scheduled", seconds_max=PODS_SECONDS_MAX
-    )
+    await waiting.until(is_scheduled, f"a pod of the {component} is scheduled")
     pod = _scheduled_pods(server, component)[0]
     bound = ("--bound-object-kind=Pod", f"--bound-object-name={pod}")
     return identity(server, folder, component, *bound)

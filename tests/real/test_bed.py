@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -204,6 +205,13 @@ def test_a_living_run_is_not_removed(registry_3_1: registry.Registry) -> None:
     assert registry_3_1.config_file.exists()
     with contextlib.closing(urllib.request.urlopen(f"{registry_3_1.url}/v2/")) as response:
         assert response.status == 200
+
+
+def test_a_component_that_does_not_answer_in_time_is_not_ready(tmp_path: pathlib.Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        nowhere = {"root": tmp_path, "program": tmp_path, "config_file": tmp_path}
+        assert not registry.answers(registry.Registry(host=host, **nowhere))
 
 
 def test_a_program_that_ends_too_early_shows_the_end_of_its_log() -> None:

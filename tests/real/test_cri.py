@@ -22,8 +22,6 @@ from tests.real import crictl, programs, suites
 from tests.real.bed import registry, runtime
 from tests.real.setup import binaries
 
-SUITE_SECONDS_MAX = 240
-CRITEST_SECONDS_MAX = 120
 # Not "Image Identifier Consistency": it runs containers, which the service does not.
 CRITEST_FOCUS = "Image Manager|Image Consistency"
 # Its name holds the digest of bytes that only the network has, and --test-images-file cannot change
@@ -49,7 +47,6 @@ USERS = {
 }
 
 
-@pytest.mark.timeout(SUITE_SECONDS_MAX)
 @pytest.mark.parametrize(
     "fixture",
     [
@@ -72,7 +69,6 @@ def test_the_suite_passes_but_for_the_known_differences(
 
 
 @pytest.mark.components("cri-tools")
-@pytest.mark.timeout(CRITEST_SECONDS_MAX)
 async def test_critest_is_satisfied_with_the_embedded_service(tmp_path: pathlib.Path) -> None:
     async with embedded_service(tmp_path) as endpoint:
         said = await programs.run(
@@ -86,7 +82,6 @@ async def test_critest_is_satisfied_with_the_embedded_service(tmp_path: pathlib.
 
 
 @pytest.mark.components("cri-tools")
-@pytest.mark.timeout(CRITEST_SECONDS_MAX)
 async def test_critest_pulls_and_removes_by_digest_many_at_a_time(tmp_path: pathlib.Path) -> None:
     """Its benchmark takes any name; while one sample pulls the image, another removes it."""
     name = f"{STAGING}/test-image-1@{image('test-image-1').digest}"

@@ -24,10 +24,7 @@ UNPACKED_BYTES = 130 * MEBIBYTE
 """Fits without the ballast, and not beside it. Being zeros, it is nothing in the registry, so
 the estimate from its size there is wrong and the pull begins."""
 
-pytestmark = [
-    pytest.mark.components("kube", "containerd", "registry"),
-    pytest.mark.timeout(180),
-]
+pytestmark = pytest.mark.components("kube", "containerd", "registry")
 
 
 @pytest.fixture
@@ -91,6 +88,6 @@ async def test_a_full_disk_is_said_by_name_and_heals_when_space_is_freed(
     assert image not in await node.pinned()
 
     ballast.unlink()
-    await cluster.until_done("full", seconds_max=60)
+    await cluster.until_done("full")
     assert image in await node.pinned()
     await expectations.until_healthy(cluster, node)

@@ -15,7 +15,6 @@ from lading.servers.registry import server
 from lading.servers.registry.access import Guard, Passwords, Tokens
 from tests.real.setup import binaries
 
-SECONDS_MAX = 60
 PASSED = 64
 SKIPPED = {
     "Pull Setup Get tag name from environment": (
@@ -51,7 +50,6 @@ SETTINGS = WORKFLOWS | {
 
 
 @pytest.mark.components("registry")
-@pytest.mark.timeout(SECONDS_MAX)
 @pytest.mark.parametrize(
     "guard",
     [

@@ -24,7 +24,7 @@ def outcome(path):
 print(json.dumps({path: outcome(path) for path in PATHS}))
 """
 
-pytestmark = [pytest.mark.components("kube", "containerd"), pytest.mark.timeout(240)]
+pytestmark = pytest.mark.components("kube", "containerd")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from tests.real import pods_under_test
 from tests.real.bed import cluster, waiting
 from tests.real.pods_under_test import Pods
 
-pytestmark = [pytest.mark.components("kube", "cri-o"), pytest.mark.timeout(240)]
+pytestmark = pytest.mark.components("kube", "cri-o")
 
 
 @pytest.fixture(scope="module")

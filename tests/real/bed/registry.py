@@ -57,7 +57,7 @@ def start(place: sandbox.Sandbox, version: str) -> Registry:
         [running.program, "serve", running.config_file],
         OTEL_TRACES_EXPORTER="none",
     )
-    process.wait_until(lambda: _answers(running), what=f"{running.url}/v2/ answered")
+    process.wait_until(lambda: answers(running), what=f"{running.url}/v2/ answered")
     return running
 
 
@@ -79,7 +79,7 @@ def _config(running: Registry) -> dict[str, object]:
     }
 
 
-def _answers(running: Registry) -> bool:
+def answers(running: Registry) -> bool:
     try:
         with urllib.request.urlopen(f"{running.url}/v2/", timeout=1) as response:
             return bool(response.status == 200)
