@@ -1,5 +1,6 @@
 """Whose cluster a command works on: what was asked for, or nothing else."""
 
+import pwd
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,15 @@ def test_a_kubeconfig_that_cannot_be_used_is_never_the_standalone_cluster(
     monkeypatch.setenv("KUBECONFIG", str(named))
     with pytest.raises(ConfigurationError, match=str(named)):
         target().found()
+
+
+def test_whoever_has_no_home_has_the_folder_of_services(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod may run as a user whom no file of the image names."""
+
+    def nobody_knows(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody_knows)
+    assert connection.default_data() == Path("/var/lib/lading")

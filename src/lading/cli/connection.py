@@ -19,7 +19,15 @@ from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, NothingConfigured
 
-DEFAULT_DATA = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "lading"
+
+def default_data() -> Path:
+    """Whoever has no home, as some users of pods, has the folder of services."""
+    home = Path(os.path.expanduser("~"))
+    data = home / ".local/share" if home.is_absolute() else Path("/var/lib")
+    return Path(os.environ.get("XDG_DATA_HOME") or data) / "lading"
+
+
+DEFAULT_DATA = default_data()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

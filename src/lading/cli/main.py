@@ -1,5 +1,6 @@
 """The `lading` command: finds the subcommand, and shows errors as sentences."""
 
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -52,4 +53,13 @@ def lading_command() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
+    _mend_standard_streams()
     sys.exit(lading_command.main(args=arguments, prog_name="lading"))
+
+
+def _mend_standard_streams() -> None:
+    """One that was closed is empty, and an alphabet without some letter costs only that letter."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the end
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
