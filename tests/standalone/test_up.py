@@ -178,12 +178,33 @@ async def test_its_nodes_have_the_handlers_of_a_runtime_configuration(tmp_path: 
 
 async def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(tmp_path: Path) -> None:
     async with up(tmp_path):
-        second = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", "from lading.cli.main import main; main()",
-            "up", "--data", str(tmp_path),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        output, _ = await asyncio.wait_for(second.communicate(), START_SECONDS_MAX)
-        assert second.returncode == 1
-        assert b"in use by another process" in output
-        assert b"Traceback" not in output
+        assert "in use by another process" in await refusal(tmp_path)
+
+
+async def test_a_folder_with_too_long_a_name_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    assert "at most 107 bytes" in await refusal(tmp_path / ("x" * 100))
+
+
+async def refusal(data: Path) -> str:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from lading.cli.main import main; main()",
+        "up", "--data", str(data),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    output, _ = await asyncio.wait_for(process.communicate(), START_SECONDS_MAX)
+    assert process.returncode == 1
+    assert b"Traceback" not in output
+    return output.decode()
+
+
+async def test_it_lives_in_any_folder_and_with_notes_that_nobody_can_read(tmp_path: Path) -> None:
+    data = tmp_path / "a b%20c#d"
+    data.mkdir()
+    for note in ("registry-port", "first-set.yaml"):
+        (data / note).write_bytes(b"\xff\xfe")
+    async with (
+        up(data),
+        calls.channel_to(f"unix://{data}/nodes/node-1/runtime.sock") as channel,
+    ):
+        assert (await CriClient(channel).version()).name == "lading"
+        assert (data / "registry-port").read_text() in (data / "first-set.yaml").read_text()

@@ -5,13 +5,16 @@ import secrets
 from pathlib import Path
 
 
-def write_atomically(path: Path, content: bytes, *, temporary_folder: Path | None = None) -> None:
+def write_atomically(
+    path: Path, content: bytes, *, mode: int = 0o666, temporary_folder: Path | None = None
+) -> None:
     """The temporary file lies beside the other, or in a folder on the same filesystem."""
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = path.parent if temporary_folder is None else temporary_folder
     temporary = folder / f".lading-{secrets.token_hex(8)}"
     try:
-        with temporary.open("xb") as file:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -1,7 +1,6 @@
 """The embedded API server on its data folder: certificates, one administrator, a kubeconfig."""
 
 import contextlib
-import os
 import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from lading.adapters import files
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube import certificates, http
@@ -86,9 +86,5 @@ def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Readable by nobody else, from the first moment on, and replaced in one step."""
-    beside = path.with_name(f"{path.name}.new")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    beside.replace(path)
+    """Readable by nobody else, from the first moment on."""
+    files.write_atomically(path, text.encode(), mode=0o600)

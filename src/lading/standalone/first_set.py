@@ -1,10 +1,10 @@
 """Something to try at once: small images in the registry, and the manifest of a set of them."""
 
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from lading.adapters import files
 from lading.kernel import references
 from lading.standalone import sample_images, sample_sets
 from lading.standalone.cluster import StandaloneCluster
@@ -18,15 +18,12 @@ async def write(cluster: StandaloneCluster, file: Path) -> None:
     if _names(file, cluster.registry_host):
         return
     images = [await _push(cluster, f"first/app-{number + 1}") for number in range(IMAGE_COUNT)]
-    _write(file, sample_sets.set_of("first", images))
+    manifest = yaml.safe_dump(sample_sets.set_of("first", images), sort_keys=False)
+    files.write_atomically(file, manifest.encode())
 
 
 def _names(file: Path, registry_host: str) -> bool:
-    return file.exists() and registry_host in file.read_text(encoding="utf-8")
-
-
-def _write(file: Path, manifest: dict[str, Any]) -> None:
-    file.write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")
+    return file.exists() and registry_host.encode() in file.read_bytes()
 
 
 async def _push(cluster: StandaloneCluster, name: str) -> str:

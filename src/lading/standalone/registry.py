@@ -26,8 +26,8 @@ async def serve(data: Path, *, port: int) -> AsyncIterator[str]:
 
 
 def _last_port(note: Path) -> int:
-    text = note.read_text(encoding="utf-8").strip() if note.exists() else ""
-    port = int(text) if text.isdecimal() else 0
+    text = note.read_bytes().strip() if note.exists() else b""
+    port = int(text) if text.isdigit() else 0
     if _is_free(port):
         return port
     log.warning("the registry has moved: another process has its port", port=port)

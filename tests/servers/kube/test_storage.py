@@ -1,7 +1,9 @@
 """One suite for both stores: versions, the log, compaction; and what only a file can promise."""
 
+import contextlib
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -11,7 +13,8 @@ import pytest
 
 from lading.servers.kube.storage import memory, sqlite
 from lading.servers.kube.storage.memory import MemoryStorage
-from lading.servers.kube.storage.types import Change, Compacted, Key, Storage
+from lading.servers.kube.storage.types import Change, Compacted, Key, NotStored, Storage
+from tests.servers.kube.cluster import CONFIG_MAPS, Cluster, config_map, decoded
 
 WRITES_BEFORE_KILL = 50
 
@@ -202,3 +205,48 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: pathlib.
     with pytest.raises(sqlite.Unusable, match="not a database; choose another path"):
         sqlite.open(path)
     assert path.read_text() == "something else " * 100
+
+
+def test_a_database_with_damage_inside_is_refused(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "api.sqlite"
+    storage = sqlite.open(path)
+    storage.put(key("a"), b"x" * 100_000)
+    storage.close()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"?" * 16_384)
+    with pytest.raises(sqlite.Unusable, match="malformed; choose another path"):
+        sqlite.open(path)
+
+
+def test_a_change_that_finds_no_room_changes_nothing(tmp_path: pathlib.Path) -> None:
+    storage = sqlite.open(tmp_path / "api.sqlite")
+    storage.put(key("a"), b"before")
+    with files_no_larger_than(64 * 1024), pytest.raises(NotStored, match="could not be stored"):
+        storage.put(key("a"), b"x" * 200_000)
+    assert names(storage, storage.revision) == ["a"]
+    assert storage.put(key("a"), b"after").revision == 2
+    storage.close()
+
+
+async def test_a_client_is_told_that_there_is_no_room(tmp_path: pathlib.Path) -> None:
+    cluster = Cluster(sqlite.open(tmp_path / "api.sqlite"))
+    large = {**config_map("a"), "data": {"a": "x" * 200_000}}
+    with files_no_larger_than(64 * 1024):
+        answer = await cluster.call("POST", CONFIG_MAPS, large)
+    assert answer.status == 500
+    assert "could not be stored" in decoded(answer)["message"]
+    await cluster.create(CONFIG_MAPS, config_map("a"))
+    await cluster.core.close()
+    cluster.storage.close()
+
+
+@contextlib.contextmanager
+def files_no_larger_than(size_bytes: int) -> Iterator[None]:
+    """For this process; whoever writes more is told so by the kernel, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -1,6 +1,7 @@
 """Serves an embedded runtime on a unix socket, until the context ends."""
 
 import os
+import urllib.parse
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,17 @@ from lading.wire import containerd_images_pb2, cri_pb2, handlers
 
 STOP_GRACE_SECONDS = 1.0
 SOCKET_MODE = 0o660  # as containerd and CRI-O: whoever may write to it is root on the node
+SOCKET_PATH_BYTES_MAX = 107  # of the kernel's 108, the last is a zero
+
+
+class CannotListen(Exception):
+    """The socket cannot be made."""
+
+    def __init__(self, socket: Path) -> None:
+        super().__init__(
+            f"no socket can be made at {socket}; choose a folder that can be written to, and whose"
+            f" name leaves the socket's path at most {SOCKET_PATH_BYTES_MAX} bytes"
+        )
 
 
 @asynccontextmanager
@@ -25,12 +37,14 @@ async def serve(runtime: EmbeddedRuntime, socket: Path) -> AsyncIterator[str]:
     """Yields the endpoint, `unix://…`; a socket that an earlier run left behind is replaced."""
     server = grpc.aio.server(options=handlers.MESSAGE_OPTIONS)
     server.add_generic_rpc_handlers(_handlers(runtime))
-    endpoint = f"unix://{socket}"
-    server.add_insecure_port(endpoint)
+    try:
+        server.add_insecure_port(f"unix://{urllib.parse.quote(str(socket))}")
+    except RuntimeError as error:  # gRPC's only word
+        raise CannotListen(socket) from error
     await server.start()
     os.chmod(socket, SOCKET_MODE)
     try:
-        yield endpoint
+        yield f"unix://{socket}"
     finally:
         await server.stop(STOP_GRACE_SECONDS)
 

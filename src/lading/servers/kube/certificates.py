@@ -38,19 +38,23 @@ def ensure(directory: pathlib.Path, *, hosts: tuple[str, ...] = ()) -> Certifica
         key=directory / "server.key",
     )
     ca_key_path = directory / "ca.key"
-    if not (ca_key_path.exists() and _is_current(found.authority)):
+    if not _is_usable(found.authority, ca_key_path):
         _make_authority(found.authority, ca_key_path)
         found.certificate.unlink(missing_ok=True)
-    if not (found.key.exists() and _is_current(found.certificate) and _covers(found, hosts)):
+    if not (_is_usable(found.certificate, found.key) and _covers(found, hosts)):
         _make_serving(found, ca_key_path, hosts)
     return found
 
 
-def _is_current(path: pathlib.Path) -> bool:
-    if not path.exists():
+def _is_usable(path: pathlib.Path, key_path: pathlib.Path) -> bool:
+    """Whether the two belong together and last a while; what a crash cut off is no certificate."""
+    try:
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        key = serialization.load_pem_private_key(key_path.read_bytes(), password=None)
+    except (FileNotFoundError, ValueError):
         return False
-    certificate = x509.load_pem_x509_certificate(path.read_bytes())
-    return certificate.not_valid_after_utc > datetime.now(UTC) + timedelta(days=RENEW_BEFORE_DAYS)
+    soon = datetime.now(UTC) + timedelta(days=RENEW_BEFORE_DAYS)
+    return certificate.not_valid_after_utc > soon and certificate.public_key() == key.public_key()
 
 
 def _covers(found: Certificates, hosts: tuple[str, ...]) -> bool:

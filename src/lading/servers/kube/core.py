@@ -33,7 +33,7 @@ from lading.servers.kube.pages import Pages
 from lading.servers.kube.requests import Call
 from lading.servers.kube.resources import Registry
 from lading.servers.kube.state import State, read
-from lading.servers.kube.storage.types import Change, Storage
+from lading.servers.kube.storage.types import Change, NotStored, Storage
 from lading.servers.kube.verbs import create, delete, get, lists, patch, review, update, watch
 from lading.servers.kube.wakeups import Wakeups
 
@@ -76,6 +76,8 @@ class Core:
         except routes.NoSuchPath:
             headers = {"content-type": "text/plain; charset=utf-8"}
             return Response(status=404, headers=headers, body=b"404 page not found\n")
+        except NotStored as error:
+            return _refusal(status.internal(str(error)))
         except Exception as error:  # noqa: BLE001 - one request may not take the server down
             _log.exception("%s %s failed", request.method, request.path)
             return _refusal(status.internal(f"{type(error).__name__}; see the server's log"))

@@ -10,7 +10,7 @@ import pathlib
 import sqlite3
 
 from lading.servers.kube.storage.memory import MemoryStorage
-from lading.servers.kube.storage.types import Change, Key, Record
+from lading.servers.kube.storage.types import Change, Key, NotStored, Record
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS changes (
@@ -54,8 +54,11 @@ class SqliteStorage(MemoryStorage):
 
     def commit(self, change: Change) -> None:
         row = (change.revision, *change.record.key, change.deleted, change.record.body)
-        with self._connection:
-            self._connection.execute(_INSERT, row)
+        try:
+            with self._connection:
+                self._connection.execute(_INSERT, row)
+        except sqlite3.Error as error:
+            raise NotStored(f"the change could not be stored: {error}") from error
         super().commit(change)
 
     def compact(self, revision: int) -> None:
@@ -99,9 +102,9 @@ def open(path: pathlib.Path) -> SqliteStorage:  # noqa: A001 - read as sqlite.op
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(_TABLES)
+        return SqliteStorage(connection)
     except sqlite3.DatabaseError as error:
         connection.close()
         if "locked" in str(error):
             raise Locked(path) from error
         raise Unusable(path, error) from error
-    return SqliteStorage(connection)

@@ -48,6 +48,10 @@ class Compacted(Exception):
         super().__init__(f"revision {revision} was compacted; the oldest kept is {oldest}")
 
 
+class NotStored(Exception):
+    """A change could not be written, for instance to a full disk; nothing has changed."""
+
+
 class Storage(Protocol):
     @property
     def revision(self) -> int:
