@@ -18,6 +18,9 @@ MESSAGE_OPTIONS = (
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
 )
 
+DETAILS_BYTES_MAX = 4096
+"""A client may hang up over a longer status, and with it end every other call that is in flight."""
+
 Refusal = TypeVar("Refusal", bound=Exception)
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 Status: TypeAlias = tuple[grpc.StatusCode, str]
@@ -40,7 +43,8 @@ def handlers(
             try:
                 return cast(Message, await function(request, context))
             except refusals as error:
-                await context.abort(*status_of(error))
+                code, details = status_of(error)
+                await context.abort(code, _cut(details))
 
         return answer
 
@@ -54,6 +58,13 @@ def handlers(
         if hasattr(servicer, _snake(method.name))
     }
     return grpc.method_handlers_generic_handler(service.full_name, table)
+
+
+def _cut(details: str) -> str:
+    encoded = details.encode()
+    if len(encoded) <= DETAILS_BYTES_MAX:
+        return details
+    return encoded[:DETAILS_BYTES_MAX].decode(errors="ignore") + " ..."
 
 
 def _serialize(message: Message) -> bytes:

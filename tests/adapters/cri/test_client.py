@@ -162,6 +162,23 @@ async def test_the_kind_of_an_error_survives_the_socket(cri_client: CriClient) -
         await cri_client.pull(ImageSpec(image="r.io/none:1"))
 
 
+async def test_an_endless_error_costs_its_own_call_only(
+    cri_client: CriClient, registry: MemoryRegistry
+) -> None:
+    registry.add_image("r.io/slow:1", layers=(BIG,))
+    foreign = (registry.add_image(platform="linux/s390x"), {"os": "linux", "architecture": "s390x"})
+    registry.add_index("r.io/foreign:1", *[foreign] * 4000)
+    registry.stalls = True
+    other = asyncio.create_task(cri_client.pull(ImageSpec(image="r.io/slow:1")))
+    await registry.stalled.wait()
+    with pytest.raises(cri.NoMatchingPlatform, match=r"offers linux/s390x.* \.\.\.$"):
+        await cri_client.pull(ImageSpec(image="r.io/foreign:1"))
+    assert not other.done()
+    other.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await other
+
+
 def test_the_package_is_imported_without_grpc() -> None:
     code = "import sys, lading.adapters.cri, lading.ports.cri; sys.exit('grpclib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
