@@ -17,10 +17,9 @@ from lading.api.machineconfiguration.pinned_image_set import (
     PinnedImageSet,
     PinnedImageSetSpec,
 )
-from lading.kernel import conditions, feature_gates
+from lading.kernel import conditions
 from lading.kernel.objects import ObjectMeta
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import Settings
 from lading.wiring import host, without_cluster
 from lading.wiring.host import Host
 from tests.real.bed.runtime import Runtime
@@ -85,11 +84,8 @@ async def lading(runtime: Runtime, images: Sequence[str]) -> Took:
             runtime_endpoint=runtime.endpoint, state_folder=Path(folder), root=runtime.host_root
         )
         async with host.open_host(place, clock) as parts:
-            desired = without_cluster.desired_of(
-                "bench", [_set(images)], handlers=None, settings=Settings(), now=clock.now()
-            )
-            gates = feature_gates.parse("")
-            await without_cluster.synchronize(parts, desired, clock, gates=gates, told=told)
+            desired = without_cluster.desired_of("bench", [_set(images)], clock.now())
+            await without_cluster.synchronize(parts, desired, clock, told=told)
     return Took(
         half_seconds=min(seconds for share, seconds in seen.items() if share >= 0.5),
         all_seconds=clock.monotonic() - began,

@@ -28,13 +28,13 @@ class HostUnderTest:
     folder: Path
     runtime: EmbeddedRuntime
 
-    def set_file(self, *images: str) -> str:
-        path = self.folder / "set.yaml"
+    def set_file(self, *images: str, name: str = "mine") -> str:
+        path = self.folder / f"{name}.yaml"
         document = {
             "apiVersion": "machineconfiguration.openshift.io/v1",
             "kind": "PinnedImageSet",
-            "metadata": {"name": "mine"},
-            "spec": {"pinnedImages": [{"name": name} for name in images or self.images]},
+            "metadata": {"name": name},
+            "spec": {"pinnedImages": [{"name": image} for image in images or self.images]},
         }
         path.write_text(yaml.safe_dump(document))
         return str(path)
@@ -86,8 +86,8 @@ async def lading(host: HostUnderTest, *arguments: str) -> Result:
     return Result(process.returncode, output.decode())
 
 
-async def applied(host: HostUnderTest, *images: str) -> Result:
-    file = host.set_file(*images)
+async def applied(host: HostUnderTest, *images: str, name: str = "mine") -> Result:
+    file = host.set_file(*images, name=name)
     return await lading(host, "apply", "-f", file, "--runtime-endpoint", host.endpoint)
 
 
@@ -141,6 +141,17 @@ async def test_a_set_that_shrinks_unpins_what_it_left_out(host: HostUnderTest) -
     result = await applied(host, host.images[0])
     assert result.code == 0, result.output
     assert await pinned_names(host) == [host.images[0]]
+
+
+async def test_a_set_takes_nothing_from_those_that_were_applied_before(host: HostUnderTest) -> None:
+    first, shared, second = host.images
+    assert (await applied(host, first, shared, name="first")).code == 0
+    assert (await applied(host, shared, second, name="second")).code == 0
+    assert await pinned_names(host) == sorted(host.images)
+    assert (await applied(host, second, name="second")).code == 0
+    assert await pinned_names(host) == sorted(host.images), "the first set still has the shared one"
+    assert (await applied(host, first, name="first")).code == 0
+    assert await pinned_names(host) == sorted([first, second])
 
 
 async def test_an_image_that_is_not_there_fails_with_its_name(host: HostUnderTest) -> None:

@@ -5,7 +5,7 @@ The same plan as in a cluster; only who asks and who is told differs.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
-from lading.kernel.feature_gates import Gate
+from lading.kernel.feature_gates import DEFAULTS
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.loop import corridor, tasks
@@ -33,33 +33,25 @@ from lading.pinned_images.node.types import (
 )
 from lading.ports.clock import Clock
 from lading.wiring.agent import NodeParts, open_tools
+from lading.wiring.pins_of_sets import PinsOfSets
 
 RESOLVE_POLL_SECONDS = 0.05
 
 
-def desired_of(
-    node_name: str,
-    sets: Sequence[PinnedImageSet],
-    *,
-    handlers: Mapping[str, str] | None,
-    settings: Settings,
-    now: datetime,
-) -> Desired:
+def desired_of(node_name: str, sets: Sequence[PinnedImageSet], now: datetime) -> Desired:
     """A set from a file was never stored, so it has no generation; it counts as the first."""
-    wanted = (desire.desired_set(one, handlers=handlers, first_seen={}, now=now) for one in sets)
+    wanted = (desire.desired_set(one, handlers=None, first_seen={}, now=now) for one in sets)
     return Desired(
         node_name=node_name,
         sets=tuple(replace(one, generation=max(1, one.generation)) for one in wanted),
-        settings=settings,
+        settings=Settings(),
     )
 
 
-async def preview(
-    parts: NodeParts, desired: Desired, clock: Clock, *, gates: Mapping[Gate, bool]
-) -> Preview:
+async def preview(parts: NodeParts, desired: Desired, clock: Clock) -> Preview:
     """What the node would do; resolves sizes, and pulls and pins nothing."""
     async with open_tools(
-        parts, clock, gates=gates, metrics=_unread_metrics(), changed=lambda: None
+        parts, clock, gates=DEFAULTS, metrics=_unread_metrics(), changed=lambda: None
     ) as tools:
         while True:
             observed = await observe.observe(
@@ -78,13 +70,21 @@ async def synchronize(
     desired: Desired,
     clock: Clock,
     *,
-    gates: Mapping[Gate, bool],
     told: Callable[[MachineConfigNodeStatus], bool],
 ) -> None:
-    """Pulls and pins until `told` has heard enough and returns True."""
+    """Pulls and pins until `told` has heard enough and returns True.
+
+    Sets that this node holds beside the desired ones keep their pins.
+    """
     changed = asyncio.Event()
+    names = frozenset(one.name for one in desired.sets)
+    runtime = replace(parts.runtime, pins=PinsOfSets(parts.runtime.pins, names))
     async with open_tools(
-        parts, clock, gates=gates, metrics=_unread_metrics(), changed=changed.set
+        replace(parts, runtime=runtime),
+        clock,
+        gates=DEFAULTS,
+        metrics=_unread_metrics(),
+        changed=changed.set,
     ) as tools:
         host = _Host(tools, desired, clock)
         while True:

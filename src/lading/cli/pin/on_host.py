@@ -1,6 +1,7 @@
 """Preloads and pins sets on one host, showing progress, until all is done or nothing more can be.
 
-What a set pins here stays pinned: the runtime keeps it, with the names of the sets.
+What a set pins here stays pinned, whatever is applied later under another name: the runtime keeps
+it, with the names of the sets.
 """
 
 import socket
@@ -12,9 +13,8 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli.pin import sets as files
 from lading.cli.status_line import StatusLine
-from lading.kernel import conditions, feature_gates
+from lading.kernel import conditions
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import Settings
 from lading.wiring import host, without_cluster
 from lading.wiring.host import Host
 
@@ -24,12 +24,9 @@ async def synchronize(sets: list[PinnedImageSet], endpoint: str) -> None:
     display = _Display()
     place = Host(runtime_endpoint=endpoint, state_folder=files.HOST_STATE_FOLDER)
     async with host.open_host(place, clock) as parts:
-        desired = without_cluster.desired_of(
-            socket.gethostname(), sets, handlers=None, settings=Settings(), now=clock.now()
-        )
-        gates = feature_gates.parse("")
+        desired = without_cluster.desired_of(socket.gethostname(), sets, clock.now())
         try:
-            await without_cluster.synchronize(parts, desired, clock, gates=gates, told=display.told)
+            await without_cluster.synchronize(parts, desired, clock, told=display.told)
         finally:
             display.line.clear()
     for one in sets:

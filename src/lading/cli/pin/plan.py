@@ -13,10 +13,10 @@ from lading.cli import connection, options, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.cli.pin import sets
-from lading.kernel import feature_gates, quantities
+from lading.kernel import quantities
 from lading.kernel.objects import Key
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import ImageKey, Settings
+from lading.pinned_images.node.types import ImageKey
 from lading.wiring import cluster_preview, host, without_cluster
 from lading.wiring.host import Host
 
@@ -103,16 +103,9 @@ async def _of_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) ->
     for endpoint in endpoints:
         place = Host(runtime_endpoint=endpoint, state_folder=sets.HOST_STATE_FOLDER)
         async with host.open_host(place, clock) as parts:
-            desired = without_cluster.desired_of(
-                name_of(endpoint, endpoints),
-                wanted,
-                handlers=None,
-                settings=Settings(),
-                now=clock.now(),
-            )
-            previews.append(
-                await without_cluster.preview(parts, desired, clock, gates=feature_gates.parse(""))
-            )
+            name = name_of(endpoint, endpoints)
+            desired = without_cluster.desired_of(name, wanted, clock.now())
+            previews.append(await without_cluster.preview(parts, desired, clock))
     return previews
 
 

@@ -7,9 +7,8 @@ import msgspec
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES
 from lading.kernel import conditions, quantities, references
-from lading.kernel.feature_gates import DEFAULTS
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import Reason, Settings
+from lading.pinned_images.node.types import Reason
 from lading.ports.cri import ImageSpec
 from lading.standalone import sample_sets
 from lading.standalone.demo import stage as stages
@@ -39,14 +38,9 @@ async def a_set_is_planned(stage: Stage, images: Images) -> None:
     stage.story.scene("Before anything is applied: what would each node pull, and does it fit?")
     wanted = msgspec.convert(sample_sets.set_of(RELEASE, images.values()), PinnedImageSet)
     for node in stage.cluster.nodes:
-        desired = without_cluster.desired_of(
-            node.description.name,
-            [wanted],
-            handlers=None,
-            settings=Settings(),
-            now=stage.clock.now(),
-        )
-        found = await without_cluster.preview(node.parts, desired, stage.clock, gates=DEFAULTS)
+        name = node.description.name
+        desired = without_cluster.desired_of(name, [wanted], stage.clock.now())
+        found = await without_cluster.preview(node.parts, desired, stage.clock)
         shown = quantities.format_bytes
         pulls = f"{len(found.to_pull)} images, {shown(found.pull_bytes)} to pull"
         stage.story.tell(f"{found.node_name}: {found.refusals[0] if found.refusals else pulls}")
