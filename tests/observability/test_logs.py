@@ -118,6 +118,12 @@ def test_ordinary_words_stay(text: str) -> None:
     assert redaction.redact_text(text) == text
 
 
+@pytest.mark.parametrize("word", ["a-", "a.", "token", "-eyJaaaaaaaa", "basic ", "a://"])
+def test_a_text_that_was_made_to_take_long_does_not(word: str) -> None:
+    """Whoever makes the search go over the text once per word is stopped by the time limit."""
+    redaction.redact_text(word * (100_000 // len(word)))
+
+
 @given(
     st.recursive(
         st.none() | st.text() | st.integers(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)

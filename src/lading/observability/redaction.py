@@ -13,16 +13,17 @@ _SECRET_NAME = re.compile(
     r"passw|secret|token|authorization|credential|private_?key|api_?key|cookie|dockerconfig",
     re.IGNORECASE,
 )
+# What is repeated before a sign that decides is bounded: hostile text must not take long.
 _SECRET_FORMS = (
     re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
-    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://)[^\s/@]+@", re.IGNORECASE),
+    re.compile(r"(?P<kept>://)[^\s/@]+@"),
     re.compile(
-        r"(?P<kept>\b[\w-]*(?:password|token|secret|signature|credential)[\w-]*\"?[=:]\s?\"?)"
+        r"(?P<kept>(?:password|token|secret|signature|credential)[\w-]{0,64}\"?[=:]\s?\"?)"
         r"[^\s&\"',;]+",
         re.IGNORECASE,
     ),
     re.compile(r"(?P<kept>[?&]sig=)[^\s&\"']+", re.IGNORECASE),  # how Azure signs a URL
-    re.compile(r"(?P<kept>\b)eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"),  # a JSON web token
+    re.compile(r"(?P<kept>\b)eyJ[\w-]{8,4096}\.[\w-]+\.[\w-]*"),  # a JSON web token
 )
 
 

@@ -18,6 +18,11 @@ BEARER_TEXT = (
 )
 
 
+def test_a_header_that_was_made_to_take_long_does_not() -> None:
+    """Whoever looks through the rest for every letter is stopped by the time limit."""
+    assert challenges.parse(["Bearer " + "a" * 8000] * 200) == Challenge(scheme=Scheme.BEARER)
+
+
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [

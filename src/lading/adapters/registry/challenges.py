@@ -7,7 +7,8 @@ from enum import Enum, auto
 
 HEADER_CHARACTERS_MAX = 8192
 _CHALLENGE = re.compile(r"(?:^|,)\s*(basic|bearer)(?=[\s,]|$)", re.IGNORECASE)
-_PARAMETER = re.compile(r'([a-zA-Z_]+)\s*=\s*(?:"([^"]*)"|([^",\s]+))')
+# Begins at the first letter of a word only: else a long word is looked through for each of them.
+_PARAMETER = re.compile(r'(?<![a-zA-Z_])([a-zA-Z_]+)\s*=\s*(?:"([^"]*)"|([^",\s]+))')
 
 
 class Scheme(Enum):

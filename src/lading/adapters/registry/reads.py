@@ -18,7 +18,7 @@ from lading.ports import registry
 from lading.ports.registry import Manifest
 
 _ACCEPT = {"Accept": ", ".join(manifests.KNOWN_TYPES)}
-_NEXT_PAGE = re.compile(r'<([^>]{1,4096})>\s*;\s*rel="?next"?')
+_NEXT_PAGE = re.compile(r'<([^<>]{1,4096})>\s*;\s*rel="?next"?')
 
 
 class _TagList(msgspec.Struct):
