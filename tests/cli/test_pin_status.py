@@ -4,7 +4,10 @@ from typing import Any
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli.pin import status
+from lading.cli.pin.rows import Row
+from lading.standalone import sample_sets
 from tests.pinned_images import installed_api
 from tests.pinned_images.installed_api import api
 
@@ -25,7 +28,29 @@ def condition(type_: str, is_true: bool, message: str = "") -> dict[str, str]:
     }
 
 
-async def row_of(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> status.Row:
+async def make_set(api: KubeClient, *, edits: int = 0, **said: Any) -> None:
+    """Of generation 1, and one more with each edit."""
+    image = f"example.com/app@sha256:{'0' * 64}"
+    await api.create(PINNED_IMAGE_SETS, sample_sets.set_of("s", [image]))
+    for number in range(edits):
+        names = [{"name": f"{image[:-1]}{index}"} for index in range(number + 2)]
+        await api.patch(PINNED_IMAGE_SETS, "s", {"spec": {"pinnedImages": names}})
+    if said:
+        await api.patch(PINNED_IMAGE_SETS, "s", {"status": said}, subresource="status")
+
+
+def ready(reason: str, message: str, *, generation: int = 1) -> dict[str, Any]:
+    return {
+        "type": "Ready",
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+
+
+async def report(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> None:
     await installed_api.describe_node(api, "n")
     progressing = condition("Progressing", True, "1 of 4 images are on the node")
     said = {
@@ -33,7 +58,11 @@ async def row_of(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> s
         "conditions": [progressing, condition("Degraded", degraded)],
     }
     await api.patch(MACHINE_CONFIG_NODES, "n", {"status": said}, subresource="status")
-    (row,) = await status.rows(api)
+
+
+async def row_of(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> Row:
+    await report(api, entry, degraded=degraded)
+    (row,) = await status.read(api)
     return row
 
 
@@ -56,3 +85,49 @@ async def test_a_failure_without_a_word_is_shown_all_the_same(api: KubeClient) -
 async def test_a_pinned_set_needs_no_words(api: KubeClient) -> None:
     row = await row_of(api, {"currentGeneration": 2, **WITH_ERROR}, degraded=True)
     assert (row.generation, row.state, row.detail) == ("2/2", "Pinned", "")
+    assert row.is_settled
+
+
+async def test_a_node_that_holds_an_earlier_generation_is_not_done(api: KubeClient) -> None:
+    """Its agent may be dead, and what it says of old."""
+    await make_set(api, edits=1)
+    held = {"currentGeneration": 1, "desiredGeneration": 1}
+    row = await row_of(api, held, degraded=False)
+    assert (row.node, row.generation, row.state) == ("n", "1/2", "Waiting")
+    assert not row.is_settled
+
+
+async def test_a_node_that_says_nothing_is_missed(api: KubeClient) -> None:
+    await make_set(api, observedGeneration=1, nodeCount=2)
+    await report(api, {"currentGeneration": 1, "desiredGeneration": 1}, degraded=False)
+    done, missed = await status.read(api)
+    assert (done.node, done.state) == ("n", "Pinned")
+    assert (missed.node, missed.generation, missed.state) == ("", "-/1", "Waiting")
+    assert missed.detail.startswith("1 node has not said anything yet")
+
+
+async def test_a_set_that_nobody_has_seen_is_waited_for(api: KubeClient) -> None:
+    await make_set(api)
+    (row,) = await status.read(api)
+    assert (row.set, row.state, row.is_settled) == ("s", "Waiting", False)
+    assert "controller" in row.detail
+
+
+async def test_a_set_that_no_node_takes_says_why_and_is_not_waited_for(api: KubeClient) -> None:
+    said = ready("NoNodes", "no pool selects this set")
+    await make_set(api, observedGeneration=1, conditions=[said])
+    (row,) = await status.read(api)
+    assert (row.state, row.detail) == ("NoNodes", "no pool selects this set")
+    assert row.is_settled
+
+
+async def test_a_set_that_pools_are_about_to_get_is_waited_for(api: KubeClient) -> None:
+    said = ready("InProgress", "its pools are about to get it")
+    await make_set(api, observedGeneration=1, conditions=[said])
+    (row,) = await status.read(api)
+    assert (row.state, row.is_settled) == ("Waiting", False)
+
+
+async def test_a_set_that_is_gone_is_shown_until_its_nodes_let_it_go(api: KubeClient) -> None:
+    row = await row_of(api, {"currentGeneration": 1, "desiredGeneration": 1}, degraded=False)
+    assert (row.set, row.generation, row.state) == ("s", "1/1", "Pinned")
