@@ -89,7 +89,10 @@ def after_update(
     if old is not None and not known:
         return owners.write(new, {})  # the API server tracks from the create or the first apply
     plain_old, plain_new = _without_bookkeeping(old or {}), _without_bookkeeping(new)
-    changes = typed.compare(schema, plain_old, plain_new)
+    try:
+        changes = typed.compare(schema, plain_old, plain_new)
+    except ApplyError:
+        return owners.write(new, known)  # an item without its key: a write does not fail by that
     changed = frozenset(changes.added | changes.modified) - _NEVER_OWNED
     who = owners.manager(
         name=manager, operation=operation, api_version=api_version, subresource=subresource

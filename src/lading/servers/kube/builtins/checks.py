@@ -1,7 +1,7 @@
 """What built-in kinds must keep beyond their schemas: small functions named by kind.
 
 These are the rules that people and our features meet, in kube-apiserver's words; it has many
-more. Workloads are in `workload_checks`, admission policies in `policy_checks`.
+more. Kinds with more of them have a module of their own.
 """
 
 import base64
@@ -10,7 +10,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 
-from lading.servers.kube.builtins import policy_checks, workload_checks
+from lading.servers.kube.builtins import (
+    amounts,
+    batch_checks,
+    event_checks,
+    policy_checks,
+    rbac_checks,
+    workload_checks,
+)
 from lading.servers.kube.schema import causes, names
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document
@@ -99,12 +106,10 @@ def _immutable(
 
 def lease(document: Document, old: Document | None) -> Iterator[Cause]:
     spec = document.get("spec") or {}
-    duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
+    duration = spec.get("leaseDurationSeconds")
     if duration is not None and duration <= 0:
         yield causes.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
-    if transitions is not None and transitions < 0:
-        detail = "must be greater than or equal to 0"
-        yield causes.invalid("spec.leaseTransitions", transitions, detail)
+    yield from amounts.negative(spec, ("leaseTransitions",), "spec")
 
 
 def runtime_class(document: Document, old: Document | None) -> Iterator[Cause]:
@@ -118,12 +123,22 @@ def runtime_class(document: Document, old: Document | None) -> Iterator[Cause]:
         yield causes.invalid("handler", handler, "field is immutable")
 
 
-def event(document: Document, old: Document | None) -> Iterator[Cause]:
-    about = document.get("involvedObject") or {}
-    namespace = document["metadata"].get("namespace", "")
-    if (about.get("namespace") or "default") != namespace:
-        detail = "does not match event.namespace"
-        yield causes.invalid("involvedObject.namespace", about.get("namespace", ""), detail)
+def node(document: Document, old: Document | None) -> Iterator[Cause]:
+    """kube-apiserver says `metadata.taints`, though they are in the spec."""
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate((document.get("spec") or {}).get("taints") or ()):
+        field, key, effect = (
+            f"metadata.taints[{index}]",
+            taint.get("key") or "",
+            taint.get("effect"),
+        )
+        for sentence in names.qualified_name(key):
+            yield causes.invalid(f"{field}.key", key, sentence)
+        if not effect:
+            yield causes.required(f"{field}.effect")
+        if (key, effect) in seen:
+            yield causes.duplicate(field, taint, "taints must be unique by key and effect pair")
+        seen.add((key, effect))
 
 
 def service(document: Document, old: Document | None) -> Iterator[Cause]:
@@ -133,72 +148,24 @@ def service(document: Document, old: Document | None) -> Iterator[Cause]:
         yield causes.required("spec.ports")
 
 
-def role(document: Document, old: Document | None) -> Iterator[Cause]:
-    for index, rule in enumerate(document.get("rules") or ()):
-        field = f"rules[{index}]"
-        if not rule.get("verbs"):
-            yield causes.required(f"{field}.verbs", "verbs must contain at least one value")
-        if rule.get("nonResourceURLs"):
-            continue
-        for key, what in (("apiGroups", "api group"), ("resources", "resource")):
-            if not rule.get(key):
-                detail = f"resource rules must supply at least one {what}"
-                yield causes.required(f"{field}.{key}", detail)
-
-
-def cluster_role_binding(document: Document, old: Document | None) -> Iterator[Cause]:
-    yield from _role_binding(document, old, ("ClusterRole",))
-
-
-def role_binding(document: Document, old: Document | None) -> Iterator[Cause]:
-    yield from _role_binding(document, old, ("ClusterRole", "Role"))
-
-
-def _role_binding(
-    document: Document, old: Document | None, kinds: tuple[str, ...]
-) -> Iterator[Cause]:
-    reference = document.get("roleRef") or {}
-    if reference.get("kind", "") not in kinds:
-        yield causes.not_supported("roleRef.kind", reference.get("kind", ""), kinds)
-    if not reference.get("name"):
-        yield causes.required("roleRef.name")
-    if old is not None and reference != old.get("roleRef"):
-        shown = causes.Struct(
-            APIGroup=reference.get("apiGroup", ""),
-            Kind=reference.get("kind", ""),
-            Name=reference.get("name", ""),
-        )
-        yield causes.invalid("roleRef", shown, "cannot change roleRef")
-    for index, subject in enumerate(document.get("subjects") or ()):
-        yield from _subject(subject, f"subjects[{index}]")
-
-
-def _subject(subject: Document, field: str) -> Iterator[Cause]:
-    kinds = ("ServiceAccount", "User", "Group")
-    if subject.get("kind", "") not in kinds:
-        yield causes.not_supported(f"{field}.kind", subject.get("kind", ""), kinds)
-    if not subject.get("name"):
-        yield causes.required(f"{field}.name")
-    if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):
-        yield causes.required(f"{field}.namespace")
-
-
 _CHECKS: dict[tuple[str, str], Check] = {
     ("", "ConfigMap"): config_map,
-    ("", "Event"): event,
+    ("", "Event"): event_checks.core,
+    ("", "Node"): node,
     ("", "Pod"): workload_checks.pod,
     ("", "Secret"): secret,
     ("", "Service"): service,
     ("apps", "DaemonSet"): workload_checks.daemon_set,
     ("apps", "Deployment"): workload_checks.deployment,
-    ("batch", "CronJob"): workload_checks.cron_job,
-    ("batch", "Job"): workload_checks.job,
+    ("batch", "CronJob"): batch_checks.cron_job,
+    ("batch", "Job"): batch_checks.job,
     ("coordination.k8s.io", "Lease"): lease,
+    ("events.k8s.io", "Event"): event_checks.event,
     ("node.k8s.io", "RuntimeClass"): runtime_class,
-    (_RBAC, "ClusterRole"): role,
-    (_RBAC, "Role"): role,
-    (_RBAC, "ClusterRoleBinding"): cluster_role_binding,
-    (_RBAC, "RoleBinding"): role_binding,
+    (_RBAC, "ClusterRole"): rbac_checks.cluster_role,
+    (_RBAC, "Role"): rbac_checks.role,
+    (_RBAC, "ClusterRoleBinding"): rbac_checks.cluster_role_binding,
+    (_RBAC, "RoleBinding"): rbac_checks.role_binding,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): policy_checks.policy,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): policy_checks.binding,
 }

@@ -101,8 +101,8 @@ def begin(group: str, kind: str, document: Document) -> Document:
 
 
 def _job_with_selector(job: Document) -> Document:
-    """A job without a selector of its own selects its pods by its uid."""
-    if _part(job, "spec").get("selector") is not None:
+    """A job that is not told to choose its pods itself selects them by its uid."""
+    if _part(job, "spec").get("manualSelector"):
         return job
     uid, name = job["metadata"]["uid"], job["metadata"]["name"]
     labels = {
@@ -159,8 +159,16 @@ def _secret(secret: Document) -> Document:
 def _pod(pod: Document) -> Document:
     if pod.get("spec") is not None and not isinstance(pod["spec"], dict):
         return pod
-    spec = pods.with_requests(pods.filled(_part(pod, "spec")))
+    spec = pods.completed(pods.filled(_part(pod, "spec")))
     return {**pod, "spec": _filled(spec, {"enableServiceLinks": True})}
+
+
+def _node(node: Document) -> Document:
+    """What a node has can be given to pods, until its kubelet says otherwise."""
+    status = _part(node, "status")
+    if not isinstance(status.get("capacity"), dict) or status.get("allocatable") is not None:
+        return node
+    return {**node, "status": {**status, "allocatable": dict(status["capacity"])}}
 
 
 def _with_template(workload: Document) -> Document:
@@ -243,6 +251,7 @@ def _matching(field: str) -> Callable[[Document], Document]:
 
 
 _SPECIAL: dict[tuple[str, str], Callable[[Document], Document]] = {
+    ("", "Node"): _node,
     ("", "Pod"): _pod,
     ("", "Secret"): _secret,
     ("", "Service"): _service,

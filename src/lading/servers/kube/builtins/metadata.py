@@ -41,8 +41,8 @@ def problems(group: str, kind: str, document: Document) -> list[Cause]:
     rule = _NAME_RULES.get((group, kind), names.dns_1123_subdomain)
     return [
         *_name(metadata, rule),
-        *_labels(metadata.get("labels")),
-        *_annotations(metadata.get("annotations")),
+        *labels(metadata.get("labels"), "metadata.labels"),
+        *annotations(metadata.get("annotations"), "metadata.annotations"),
         *_finalizers(metadata.get("finalizers"), only_known=group in _CORE_GROUPS),
         *_owners(metadata.get("ownerReferences")),
     ]
@@ -60,22 +60,31 @@ def _name(metadata: Document, rule: NameRule) -> Iterator[Cause]:
         yield causes.invalid("metadata.name", name, sentence)
 
 
-def _labels(labels: Any, field: str = "metadata.labels") -> Iterator[Cause]:
-    for key, value in (labels or {}).items():
+def part_name(name: str, field: str) -> Iterator[Cause]:
+    """The name of a part of an object, such as a container."""
+    if not name:
+        yield causes.required(field)
+        return
+    for sentence in names.dns_1123_label(name):
+        yield causes.invalid(field, name, sentence)
+
+
+def labels(given: Any, field: str) -> Iterator[Cause]:
+    for key, value in (given or {}).items():
         for sentence in names.qualified_name(key):
             yield causes.invalid(field, key, sentence)
         for sentence in names.label_value(value) if isinstance(value, str) else ():
             yield causes.invalid(field, value, sentence)
 
 
-def _annotations(annotations: Any) -> Iterator[Cause]:
+def annotations(given: Any, field: str) -> Iterator[Cause]:
     size_bytes = 0
-    for key, value in (annotations or {}).items():
+    for key, value in (given or {}).items():
         size_bytes += len(key.encode()) + len(str(value).encode())
         for sentence in names.qualified_name(key.lower()):
-            yield causes.invalid("metadata.annotations", key, sentence)
+            yield causes.invalid(field, key, sentence)
     if size_bytes > ANNOTATIONS_BYTES_MAX:
-        yield causes.too_long("metadata.annotations", ANNOTATIONS_BYTES_MAX)
+        yield causes.too_long(field, ANNOTATIONS_BYTES_MAX)
 
 
 def _finalizers(finalizers: Any, *, only_known: bool) -> Iterator[Cause]:

@@ -1,72 +1,81 @@
 """What the spec of a pod must keep, in a pod and in the template of a workload."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from lading.servers.kube.builtins import container_checks, metadata, volume_checks
 from lading.servers.kube.schema import causes, names
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document
 
-PORT_MAX = 65535
+DEADLINE_SECONDS_MAX = 2**31 - 1
+
+
+def template(given: Document, field: str) -> Iterator[Cause]:
+    """The pods of a workload: how they are marked, and what they are."""
+    described = given.get("metadata") or {}
+    yield from metadata.labels(described.get("labels"), f"{field}.labels")
+    yield from metadata.annotations(described.get("annotations"), f"{field}.annotations")
+    yield from problems(given.get("spec") or {}, f"{field}.spec")
 
 
 def problems(spec: Document, field: str) -> Iterator[Cause]:
+    volumes = spec.get("volumes") or []
+    yield from volume_checks.problems(volumes, f"{field}.volumes")
     if not spec.get("containers"):
         yield causes.required(f"{field}.containers")
-    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
+    yield from _containers(spec, field, {volume.get("name") or "" for volume in volumes})
+    yield from metadata.labels(spec.get("nodeSelector"), f"{field}.nodeSelector")
+    for index, each in enumerate(spec.get("tolerations") or ()):
+        yield from toleration(each, f"{field}.tolerations[{index}]")
+    account = spec.get("serviceAccountName")
+    for sentence in names.dns_1123_subdomain(account) if account else ():
+        yield causes.invalid(f"{field}.serviceAccountName", account, sentence)
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 0 < deadline <= DEADLINE_SECONDS_MAX:
+        detail = f"must be between 1 and {DEADLINE_SECONDS_MAX}, inclusive"
+        yield causes.invalid(f"{field}.activeDeadlineSeconds", deadline, detail)
+    if spec.get("dnsPolicy") == "None" and not spec.get("dnsConfig"):
+        detail = "must provide `dnsConfig` when `dnsPolicy` is None"
+        yield causes.required(f"{field}.dnsConfig", detail)
+
+
+def _containers(spec: Document, field: str, volumes: set[str]) -> Iterator[Cause]:
     seen: set[str] = set()
     for key in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(key) or ()):
-            yield from _container(container, f"{field}.{key}[{index}]", volumes, seen)
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        yield from _volume(volume, f"{field}.volumes[{index}]")
+            place, name = f"{field}.{key}[{index}]", container.get("name") or ""
+            if name in seen:
+                yield causes.duplicate(f"{place}.name", name)
+            else:
+                yield from metadata.part_name(name, f"{place}.name")
+            seen |= {name} - {""}
+            yield from container_checks.problems(container, place, volumes)
+            yield from _ports_of_host(spec, container, place)
 
 
-def _volume(volume: Document, field: str) -> Iterator[Cause]:
-    name = volume.get("name") or ""
-    if not name:
-        yield causes.required(f"{field}.name")
-    else:
-        for sentence in names.dns_1123_label(name):
-            yield causes.invalid(f"{field}.name", name, sentence)
-    sources = sorted(key for key, value in volume.items() if key != "name" and value is not None)
-    for source in sources[1:]:
-        yield causes.forbidden(f"{field}.{source}", "may not specify more than 1 volume type")
-
-
-def _container(
-    container: Document, field: str, volumes: set[Any], seen: set[str]
-) -> Iterator[Cause]:
-    name, image = container.get("name") or "", container.get("image") or ""
-    if not name:
-        yield causes.required(f"{field}.name")
-    elif name in seen:
-        yield causes.duplicate(f"{field}.name", name)
-    else:
-        for sentence in names.dns_1123_label(name):
-            yield causes.invalid(f"{field}.name", name, sentence)
-    seen.add(name)
-    if not image:
-        yield causes.required(f"{field}.image")
-    elif image != image.strip():
-        detail = "must not have leading or trailing whitespace"
-        yield causes.invalid(f"{field}.image", image, detail)
+def _ports_of_host(spec: Document, container: Document, field: str) -> Iterator[Cause]:
+    """In the network of its node a container has no other ports than that node."""
     for index, port in enumerate(container.get("ports") or ()):
-        yield from _port(port, f"{field}.ports[{index}]")
-    for index, mount in enumerate(container.get("volumeMounts") or ()):
-        place = f"{field}.volumeMounts[{index}]"
-        if not mount.get("name"):
-            yield causes.required(f"{place}.name")
-        elif mount["name"] not in volumes:
-            yield causes.not_found(f"{place}.name", mount["name"])
-        if not mount.get("mountPath"):
-            yield causes.required(f"{place}.mountPath")
+        wanted, own = port.get("hostPort"), port.get("containerPort")
+        if spec.get("hostNetwork") and wanted and wanted != own:
+            detail = "must match `containerPort` when `hostNetwork` is true"
+            yield causes.invalid(f"{field}.ports[{index}].hostPort", wanted, detail)
 
 
-def _port(port: Document, field: str) -> Iterator[Cause]:
-    number = port.get("containerPort") or 0
-    if not number:
-        yield causes.required(f"{field}.containerPort")
-    elif not 0 < number <= PORT_MAX:
-        detail = f"must be between 1 and {PORT_MAX}, inclusive"
-        yield causes.invalid(f"{field}.containerPort", number, detail)
+def toleration(given: Document, field: str) -> Iterator[Cause]:
+    key, operator, value = (given.get(each) or "" for each in ("key", "operator", "value"))
+    effect = given.get("effect") or ""
+    for sentence in names.qualified_name(key) if key else ():
+        yield causes.invalid(f"{field}.key", key, sentence)
+    if not key and operator != "Exists":
+        detail = (
+            "operator must be Exists when `key` is empty, which means "
+            '"match all values and all keys"'
+        )
+        yield causes.invalid(f"{field}.operator", operator, detail)
+    if given.get("tolerationSeconds") is not None and effect != "NoExecute":
+        detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        yield causes.invalid(f"{field}.effect", effect, detail)
+    if operator == "Exists" and value:
+        detail = "value must be empty when `operator` is 'Exists'"
+        yield causes.invalid(f"{field}.operator", value, detail)

@@ -43,17 +43,34 @@ def filled(spec: Document) -> Document:
     return whole
 
 
-def with_requests(spec: Document) -> Document:
-    """What a container of a pod may use is also what it asks for, unless it says otherwise."""
+def completed(spec: Document) -> Document:
+    """What a pod gets beside the defaults of a template: requests, and ports on its node."""
+    on_host = spec.get("hostNetwork") is True
     return {
-        key: [_requesting(each) for each in value]
+        key: [_completed(each, on_host=on_host) for each in value]
         if key in _CONTAINERS and isinstance(value, list)
         else value
         for key, value in spec.items()
     }
 
 
+def _completed(container: Any, *, on_host: bool) -> Any:
+    match container:
+        case {"ports": list() as ports} if on_host:
+            container = {**container, "ports": [_port_of_host(each) for each in ports]}
+    return _requesting(container)
+
+
+def _port_of_host(port: Any) -> Any:
+    """In the network of its node a container's ports are those of the node."""
+    match port:
+        case {"containerPort": int() as number} if not port.get("hostPort"):
+            return {**port, "hostPort": number}
+    return port
+
+
 def _requesting(container: Any) -> Any:
+    """What a container may use is also what it asks for, unless it says otherwise."""
     match container:
         case {"resources": {"limits": dict() as limits, **others}} if limits:
             asked = others.get("requests") or {}
@@ -118,6 +135,9 @@ def _volume(volume: Any) -> Any:
     if volume.keys() <= {"name"}:
         return {**volume, "emptyDir": {}}
     whole = _with(volume, "hostPath", {"type": ""})
+    if isinstance(whole.get("image"), dict):
+        policy = _pull_policy(str(whole["image"].get("reference", "")))
+        whole = _with(whole, "image", {"pullPolicy": policy})
     for kind in _WITH_FILE_MODE:
         whole = _with(whole, kind, {"defaultMode": _FILE_MODE})
     whole = _with_items(whole, "downwardAPI")

@@ -1,5 +1,6 @@
 """What pods and the workloads that make them must keep: containers, selectors, what may change."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ import msgspec
 
 from lading.kernel.errors import Malformed
 from lading.kernel.selectors import LabelSelector, Selector
-from lading.servers.kube.builtins import pod_checks
+from lading.servers.kube.builtins import amounts, metadata, pod_checks
 from lading.servers.kube.schema import causes
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document
@@ -22,8 +23,13 @@ _POD_IS_FIXED = (
 )
 _TOLERATIONS_STAY = "existing toleration can not be modified except its tolerationSeconds"
 _NONE = (0, "0%")
-_CRON_FIELDS = 5
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_COUNTS = ("minReadySeconds", "revisionHistoryLimit")
+_ROLLING = ("maxUnavailable", "maxSurge")
+_PERCENT = re.compile(r"[0-9]{1,9}%")
+_NOT_A_PERCENTAGE = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
+    "'93%', regex used for validation is '[0-9]+%')"
+)
 
 
 def pod(document: Document, old: Document | None) -> Iterator[Cause]:
@@ -71,86 +77,104 @@ def _fixed_part(spec: Document, ignored: tuple[str, ...]) -> Document:
 
 
 def daemon_set(document: Document, old: Document | None) -> Iterator[Cause]:
-    yield from _selector(document, old, "daemonset")
-    yield from _template(document)
-    rolling = ((document.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate") or {}
-    if rolling and all(rolling.get(key) in _NONE for key in ("maxUnavailable", "maxSurge")):
-        field = "spec.updateStrategy.rollingUpdate.maxUnavailable"
-        yield causes.required(field, "cannot be 0 when maxSurge is 0")
+    spec = document.get("spec") or {}
+    yield from _selector(spec, old, "daemonset")
+    yield from _template(spec)
+    yield from amounts.negative(spec, _COUNTS, "spec")
+    pods = (spec.get("template") or {}).get("spec") or {}
+    if pods.get("activeDeadlineSeconds") is not None:
+        detail = "activeDeadlineSeconds in DaemonSet is not Supported"
+        yield causes.forbidden("spec.template.spec.activeDeadlineSeconds", detail)
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate")
+    if rolling is not None:
+        yield from _rolling_of_daemon_set(rolling, "spec.updateStrategy.rollingUpdate")
+
+
+def _rolling_of_daemon_set(rolling: Document, field: str) -> Iterator[Cause]:
+    """Either a pod goes before its successor comes, or it comes before the pod goes."""
+    gone, surge = (rolling.get(key) or 0 for key in _ROLLING)
+    yield from _rolling(rolling, field)
+    if gone not in _NONE and surge not in _NONE:
+        detail = "may not be set when maxUnavailable is non-zero"
+        yield causes.invalid(f"{field}.maxSurge", surge, detail)
+    elif gone in _NONE and surge in _NONE:
+        yield causes.required(f"{field}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
 def deployment(document: Document, old: Document | None) -> Iterator[Cause]:
-    replicas = (document.get("spec") or {}).get("replicas")
-    if isinstance(replicas, int) and replicas < 0:
-        detail = "must be greater than or equal to 0"
-        yield causes.invalid("spec.replicas", replicas, detail)
-    yield from _selector(document, old, "deployment")
-    yield from _template(document)
-
-
-def job(document: Document, old: Document | None) -> Iterator[Cause]:
     spec = document.get("spec") or {}
-    yield from _finite_template(spec, "spec")
-    if old is not None and spec.get("completions") != old["spec"].get("completions"):
-        yield causes.invalid("spec.completions", spec.get("completions"), "field is immutable")
+    yield from amounts.negative(spec, ("replicas", *_COUNTS), "spec")
+    yield from _selector(spec, old, "deployment")
+    yield from _template(spec)
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
+        detail = "must be greater than minReadySeconds"
+        yield causes.invalid("spec.progressDeadlineSeconds", deadline, detail)
+    strategy = spec.get("strategy") or {}
+    rolling, field = strategy.get("rollingUpdate"), "spec.strategy.rollingUpdate"
+    if rolling is None:
+        return
+    if strategy.get("type") == "Recreate":
+        detail = "may not be specified when strategy `type` is 'Recreate'"
+        yield causes.forbidden(field, detail)
+    yield from _rolling(rolling, field)
+    if all((rolling.get(key) or 0) in _NONE for key in _ROLLING):
+        detail = "may not be 0 when `maxSurge` is 0"
+        yield causes.invalid(f"{field}.maxUnavailable", rolling.get("maxUnavailable", 0), detail)
 
 
-def cron_job(document: Document, old: Document | None) -> Iterator[Cause]:
-    spec = document.get("spec") or {}
-    schedule = str(spec.get("schedule") or "")
-    fields = schedule.split()
-    if not schedule:
-        yield causes.required("spec.schedule")
-    elif len(fields) != _CRON_FIELDS and not schedule.startswith("@"):
-        detail = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-        yield causes.invalid("spec.schedule", schedule, detail)
-    template = (spec.get("jobTemplate") or {}).get("spec") or {}
-    yield from _finite_template(template, "spec.jobTemplate.spec")
+def _rolling(rolling: Document, field: str) -> Iterator[Cause]:
+    """How many pods may be missing or in excess: a count, or a share of them all."""
+    for key in _ROLLING:
+        amount = rolling.get(key) or 0
+        if isinstance(amount, int):
+            yield from amounts.negative(rolling, (key,), field)
+        elif not _PERCENT.fullmatch(amount):
+            yield causes.invalid(f"{field}.{key}", amount, _NOT_A_PERCENTAGE)
+        elif key == "maxUnavailable" and int(amount[:-1]) > 100:
+            yield causes.invalid(f"{field}.{key}", amount, "must not be greater than 100%")
 
 
-def _finite_template(spec: Document, field: str) -> Iterator[Cause]:
-    pod_spec = (spec.get("template") or {}).get("spec") or {}
-    yield from pod_checks.problems(pod_spec, f"{field}.template.spec")
-    if pod_spec.get("restartPolicy") not in ("OnFailure", "Never"):
-        detail = 'valid values: "OnFailure", "Never"'
-        yield causes.required(f"{field}.template.spec.restartPolicy", detail)
-
-
-def _template(document: Document) -> Iterator[Cause]:
-    spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
-    yield from pod_checks.problems(spec, "spec.template.spec")
-    policy = spec.get("restartPolicy", "Always")
+def _template(spec: Document) -> Iterator[Cause]:
+    template = spec.get("template") or {}
+    yield from pod_checks.template(template, "spec.template")
+    policy = (template.get("spec") or {}).get("restartPolicy", "Always")
     if policy != "Always":
         yield causes.not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
 
 
-def _selector(document: Document, old: Document | None, kind: str) -> Iterator[Cause]:
-    spec = document.get("spec") or {}
-    selector = spec.get("selector")
+def _selector(spec: Document, old: Document | None, kind: str) -> Iterator[Cause]:
+    selector, field = spec.get("selector"), "spec.selector"
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-    unknown = _unknown_operators(selector)
-    yield from unknown
-    if selector is not None and not _terms(selector):
-        yield causes.invalid("spec.selector", {}, f"empty selector is invalid for {kind}")
-    elif not unknown and not _matches(selector, labels or {}):
+    wrong = list(_terms(selector or {}, field))
+    yield from wrong
+    if selector is not None and not (
+        selector.get("matchLabels") or selector.get("matchExpressions")
+    ):
+        yield causes.invalid(field, {}, f"empty selector is invalid for {kind}")
+    elif not wrong and not _matches(selector, labels or {}):
         detail = "`selector` does not match template `labels`"
         yield causes.invalid("spec.template.metadata.labels", labels, detail)
     if old is not None and selector != (old.get("spec") or {}).get("selector"):
-        yield causes.invalid("spec.selector", selector, "field is immutable")
+        yield causes.invalid(field, selector, "field is immutable")
 
 
-def _unknown_operators(selector: Any) -> list[Cause]:
-    found = []
-    for index, each in enumerate((selector or {}).get("matchExpressions") or ()):
-        if each.get("operator") not in _OPERATORS:
-            field = f"spec.selector.matchExpressions[{index}].operator"
-            detail = "not a valid selector operator"
-            found.append(causes.invalid(field, each.get("operator", ""), detail))
-    return found
-
-
-def _terms(selector: Document) -> bool:
-    return bool(selector.get("matchLabels") or selector.get("matchExpressions"))
+def _terms(selector: Document, field: str) -> Iterator[Cause]:
+    yield from metadata.labels(selector.get("matchLabels"), f"{field}.matchLabels")
+    for index, each in enumerate(selector.get("matchExpressions") or ()):
+        place, operator = f"{field}.matchExpressions[{index}]", each.get("operator", "")
+        match operator:
+            case "In" | "NotIn" if not each.get("values"):
+                detail = "must be specified when `operator` is 'In' or 'NotIn'"
+                yield causes.required(f"{place}.values", detail)
+            case "Exists" | "DoesNotExist" if each.get("values"):
+                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                yield causes.forbidden(f"{place}.values", detail)
+            case "In" | "NotIn" | "Exists" | "DoesNotExist":
+                pass
+            case _:
+                detail = "not a valid selector operator"
+                yield causes.invalid(f"{place}.operator", operator, detail)
 
 
 def _matches(selector: Any, labels: dict[str, str]) -> bool:

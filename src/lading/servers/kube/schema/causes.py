@@ -77,8 +77,8 @@ def not_supported(field: str, value: Any, supported: Iterable[Any]) -> Cause:
     )
 
 
-def duplicate(field: str, value: Any) -> Cause:
-    return _cause(field, Reason.DUPLICATE, value, "")
+def duplicate(field: str, value: Any, detail: str = "") -> Cause:
+    return _cause(field, Reason.DUPLICATE, value, detail)
 
 
 def forbidden(field: str, detail: str) -> Cause:
