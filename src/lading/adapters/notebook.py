@@ -39,7 +39,7 @@ def _read(path: Path) -> dict[str, Any]:
     for line in lines:
         try:
             key, value = msgspec.json.decode(line, type=tuple[str, Any])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         entries[key] = value
     return entries

@@ -104,7 +104,11 @@ async def test_a_helper_may_answer_an_identity_token(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("body", "said"),
-    [("echo no such thing >&2; exit 1", "no such thing"), ("echo nothing", "no JSON")],
+    [
+        ("echo no such thing >&2; exit 1", "no such thing"),
+        ("echo nothing", "no JSON"),
+        (r"""printf '{"Username":"\377"}'""", "no JSON"),
+    ],
 )
 async def test_a_helper_that_fails_is_reported_and_has_nothing(
     bench: Bench, body: str, said: str
@@ -174,6 +178,13 @@ async def test_an_answer_of_another_kind_is_reported_and_not_used(
     bench.program("plugin", provider_answer(**wrong))
     assert await bench.provider().find(APP) == ()
     assert "expected credentialprovider.kubelet.k8s.io/v1" in bench.problems[0]
+
+
+@pytest.mark.parametrize("body", ["echo nothing", r"""printf '{"kind":"\377"}'"""])
+async def test_a_provider_that_answers_no_json_is_reported(bench: Bench, body: str) -> None:
+    bench.program("plugin", body)
+    assert await bench.provider().find(APP) == ()
+    assert "answered no JSON" in bench.problems[0]
 
 
 async def test_a_provider_that_can_do_without_a_token_is_asked_without(bench: Bench) -> None:

@@ -197,6 +197,12 @@ def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -
     assert FileNotebook(path).entries() == {"a": {"x": 1}, "c": {"x": 3}}
 
 
+def test_a_line_of_a_notebook_that_is_no_text_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_bytes(b'["\xff", 1]\n["a", 1]')
+    assert FileNotebook(path).entries() == {"a": 1}
+
+
 def test_a_notebook_that_is_full_is_begun_anew_and_then_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

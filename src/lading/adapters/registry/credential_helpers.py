@@ -85,7 +85,7 @@ class HelperSource:
             if _NOTHING_STORED not in error.output:
                 self._report(f"{server}: {error}")
             return ()
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._report(f"{server}: credential helper {helper!r} answered no JSON credential")
             return ()
         return (auth_files.from_secret(answer.username, answer.secret),)

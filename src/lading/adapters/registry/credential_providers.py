@@ -179,7 +179,7 @@ class ProviderSource:
         except (ProgramFailed, Malformed) as error:
             self._report(f"{endpoint.image}: {error}")
             return {}
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._report(f"{endpoint.image}: provider {self._provider.name} answered no JSON")
             return {}
         found = {

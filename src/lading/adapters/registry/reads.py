@@ -121,7 +121,7 @@ def _verified(
 def _tag_list(body: bytes, what: str) -> list[str]:
     try:
         return msgspec.json.decode(body, type=_TagList).tags or []
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise registry.MalformedAnswer(f"{what}: not a list of tags") from error
 
 
