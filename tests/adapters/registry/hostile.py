@@ -6,7 +6,14 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from lading.adapters.clock import SystemClock
+from lading.adapters.registry import client as registry_client
+from lading.adapters.registry import credentials
+from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.limits import Limits
+from lading.kernel import references
+from lading.kernel.references import Reference
+from lading.ports.registry import Credential
 
 SMALL = Limits(attempts_max=2, back_off_seconds=0.01, retry_after_seconds_max=0.5)
 """As patient as usual, so that a busy machine is not taken for a silent server."""
@@ -69,3 +76,12 @@ def always(answer: bytes) -> Answering:
         writer.write(answer)
 
     return answering
+
+
+def app(host: str) -> Reference:
+    return references.parse(f"{host}/team/app:v1")
+
+
+def authenticated(host: str) -> contextlib.AbstractAsyncContextManager[RegistryClient]:
+    table = credentials.Table({host: Credential(username="user", password="secret")})
+    return registry_client.connect(SystemClock(), credentials=table, limits=SMALL)

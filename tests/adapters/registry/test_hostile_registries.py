@@ -8,25 +8,26 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
-from lading.adapters.registry import credentials
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.limits import Limits
-from lading.kernel import manifests, references
+from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
-from lading.kernel.references import Reference
 from lading.ports import registry
-from lading.ports.registry import Credential
 from tests.adapters.registry import hostile
-from tests.adapters.registry.hostile import Received, always, head, served, whole
+from tests.adapters.registry.hostile import (
+    Received,
+    always,
+    app,
+    authenticated,
+    head,
+    served,
+    whole,
+)
 
 JSON = "Content-Type: application/vnd.oci.image.manifest.v1+json"
 SENT_BYTES_MAX = 64 * 1024 * 1024
 """Far above what sockets and streams buffer, far below endless."""
-
-
-def app(host: str) -> Reference:
-    return references.parse(f"{host}/team/app:v1")
 
 
 async def read(client: RegistryClient, host: str, descriptor: Descriptor) -> bytes:
@@ -202,48 +203,18 @@ async def test_a_redirect_to_another_host_carries_no_credential(
 
 
 @pytest.mark.parametrize(
-    "challenge",
-    ['Basic realm="x"', 'Bearer realm="http://{host}/token",service="s"'],
-    ids=["basic", "bearer"],
+    "when",
+    [
+        "Mon, 01 Jan 99999999999 00:00:00 GMT",
+        "Mon, 01 Jan 2026 00:00:00 +99999999999999",
+        "9" * 400,
+        "soon",
+    ],
 )
-async def test_a_registry_that_never_accepts_ends_as_unauthorized(challenge: str) -> None:
-    async def never(request: Received, writer: asyncio.StreamWriter) -> None:
-        if request.path.startswith("/token"):
-            writer.write(whole(b'{"token":"t"}'))
-            return
-        wanted = challenge.replace("{host}", request.headers["host"])
-        writer.write(whole(b"", f"WWW-Authenticate: {wanted}", status="401 Unauthorized"))
-
-    async with served(never) as server, authenticated(server.host) as client:
-        with pytest.raises(registry.Unauthorized):
-            await client.manifest(app(server.host))
-        assert len(server.received) <= 4
-
-
-@pytest.mark.parametrize("realm", ["file:///etc/passwd", "not a url", "http://", ""])
-async def test_a_token_realm_that_is_no_place_to_go_is_a_malformed_answer(realm: str) -> None:
-    challenge = f'WWW-Authenticate: Bearer realm="{realm}"'
-    async with (
-        served(always(whole(b"", challenge, status="401 Unauthorized"))) as server,
-        authenticated(server.host) as client,
-    ):
-        with pytest.raises(registry.MalformedAnswer, match="realm"):
-            await client.manifest(app(server.host))
-
-
-@pytest.mark.parametrize(
-    "answer", [b"", b"[]", b'{"token":"a\\r\\nb"}', b'{"token":5}', b"{" * 9999]
-)
-async def test_a_token_that_cannot_be_sent_is_a_malformed_answer(answer: bytes) -> None:
-    async def confused(request: Received, writer: asyncio.StreamWriter) -> None:
-        if request.path.startswith("/token"):
-            writer.write(whole(answer))
-            return
-        challenge = f'WWW-Authenticate: Bearer realm="http://{request.headers["host"]}/token"'
-        writer.write(whole(b"", challenge, status="401 Unauthorized"))
-
-    async with served(confused) as server, authenticated(server.host) as client:
-        with pytest.raises(registry.MalformedAnswer, match="token"):
+async def test_a_pause_that_cannot_be_is_none(client: RegistryClient, when: str) -> None:
+    busy = whole(b"", f"Retry-After: {when}", status="429 Too Many Requests")
+    async with served(always(busy)) as server:
+        with pytest.raises(registry.TooManyRequests):
             await client.manifest(app(server.host))
 
 
@@ -328,8 +299,3 @@ async def test_the_next_page_of_tags_is_never_looked_for_elsewhere(client: Regis
 def limited(limits: Limits) -> contextlib.AbstractAsyncContextManager[RegistryClient]:
     """Impatient in one thing only, so that a busy machine is not taken for another."""
     return registry_client.connect(SystemClock(), limits=limits)
-
-
-def authenticated(host: str) -> contextlib.AbstractAsyncContextManager[RegistryClient]:
-    table = credentials.Table({host: Credential(username="user", password="secret")})
-    return registry_client.connect(SystemClock(), credentials=table, limits=hostile.SMALL)

@@ -43,7 +43,7 @@ def retry_after_seconds(response: aiohttp.ClientResponse, now: datetime) -> floa
         return float(text[:9])
     try:
         return max(0.0, (email.utils.parsedate_to_datetime(text) - now).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
 
 
@@ -52,6 +52,6 @@ def _said(body: bytes) -> str:
         document: Any = msgspec.json.decode(body)
         first = document["errors"][0]
         words = " ".join(str(first[key]) for key in ("code", "message") if first.get(key))
-    except (msgspec.DecodeError, RecursionError, LookupError, TypeError, AttributeError):
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):  # no such JSON
         words = body[: kernel_errors.SHOWN_CHARACTERS_MAX].decode("utf-8", "replace").strip()
     return f": {kernel_errors.shown(words)}" if words else ""

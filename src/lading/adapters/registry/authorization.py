@@ -66,10 +66,7 @@ class Authorization:
                 self._remember(key, header)
                 return response
             response.release()
-        raise registry.Unauthorized(
-            f"{endpoint.image}: {endpoint.host} accepts none of our credentials for it",
-            status=_UNAUTHORIZED,
-        )
+        raise _none_accepted(endpoint)
 
     async def _known(self, key: tuple[str, frozenset[str]], endpoint: Endpoint) -> str:
         """The header that was accepted before, made anew when it is over; empty for none."""
@@ -92,14 +89,18 @@ class Authorization:
     ) -> AsyncIterator[_Header]:
         """What to try, each once: what the source has, then what it has when asked again."""
         tried = {refused}
+        no_token: TokenRefused | None = None
         async for credential in self._candidates(endpoint):
             try:
                 header = await self._header(challenge, endpoint, credential, refused=refused)
-            except TokenRefused:
+            except TokenRefused as error:
+                no_token = error
                 continue
             if header.value and header.value not in tried:
                 tried.add(header.value)
                 yield header
+        if no_token is not None:
+            raise _none_accepted(endpoint, f" ({no_token.message})") from no_token
 
     async def _candidates(self, endpoint: Endpoint) -> AsyncIterator[Credential | None]:
         found = await self._source.find(endpoint)
@@ -155,6 +156,11 @@ def _challenge(
     if found.scheme is Scheme.BEARER:
         _check_realm(found.realm, endpoint)
     return replace(found, scopes=found.scopes | scopes)
+
+
+def _none_accepted(endpoint: Endpoint, reason: str = "") -> registry.Unauthorized:
+    message = f"{endpoint.image}: {endpoint.host} accepts none of our credentials for it{reason}"
+    return registry.Unauthorized(message, status=_UNAUTHORIZED)
 
 
 def _realm_tls(challenge: Challenge, endpoint: Endpoint) -> ssl.SSLContext | bool:

@@ -19,13 +19,13 @@ from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.challenges import Challenge
 from lading.adapters.registry.transport import Call, Transport
 from lading.ports import registry
-from lading.ports.registry import Credential
+from lading.ports.registry import Credential, RegistryError
 
 TOKENS_MAX = 4096
 EXPIRES_SECONDS_DEFAULT = 60  # what the token specification says when the answer does not
 EXPIRY_MARGIN_SECONDS = 5.0
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
-_REFUSED = frozenset({400, 401, 403})
+_UNAUTHORIZED = 401
 CLIENT_ID = "lading"
 
 Key = tuple[str, str, frozenset[str], Credential | None]
@@ -86,12 +86,10 @@ class Tokens:
         call = _call(challenge, credential, tls)
         response = await self._transport.send(call)
         async with response:
-            if response.status in _REFUSED:
-                raise TokenRefused(f"{call.what}: answered {response.status}", status=401)
             if not response.ok:
                 body = await self._transport.read_error(response, what=call.what)
                 now = self._transport.clock.now()
-                raise answers.error_from(response, body, what=call.what, now=now)
+                raise _refused(answers.error_from(response, body, what=call.what, now=now))
             body = await self._transport.read(
                 response, bytes_max=bounds.TOKEN_ANSWER_BYTES_MAX, what=call.what
             )
@@ -100,9 +98,11 @@ class Tokens:
     def _token(self, body: bytes, what: str) -> Token:
         try:
             answer = msgspec.json.decode(body, type=_Answer)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise registry.MalformedAnswer(f"{what}: not a token answer") from error
         value = answer.token or answer.access_token
+        if not value:
+            raise TokenRefused(f"{what}: the answer holds no token", status=_UNAUTHORIZED)
         if not _SENDABLE.fullmatch(value):
             raise registry.MalformedAnswer(f"{what}: the answer holds no usable token")
         lifetime = max(0.0, answer.expires_in - EXPIRY_MARGIN_SECONDS)
@@ -129,6 +129,13 @@ def _call(challenge: Challenge, credential: Credential | None, tls: ssl.SSLConte
     headers = {} if credential is None else {"Authorization": basic(credential)}
     url = realm.extend_query([pair for pair in query if pair[1]])
     return Call(method="GET", url=url, what=what, headers=headers, tls=tls)
+
+
+def _refused(error: RegistryError) -> RegistryError:
+    """What a realm does not have or allow is a token, and says nothing about the image."""
+    if isinstance(error, registry.Transient):
+        return error
+    return TokenRefused(error.message, status=_UNAUTHORIZED)
 
 
 def basic(credential: Credential) -> str:
