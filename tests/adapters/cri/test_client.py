@@ -162,6 +162,18 @@ async def test_the_kind_of_an_error_survives_the_socket(cri_client: CriClient) -
         await cri_client.pull(ImageSpec(image="r.io/none:1"))
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [ImageSpec(image="r.io/\udcff:1"), ImageSpec(image="r.io/a:1", runtime_handler="\udcff")],
+)
+async def test_what_is_no_utf_8_is_an_invalid_reference(
+    cri_client: CriClient, spec: ImageSpec
+) -> None:
+    for call in (cri_client.image, cri_client.inspect, cri_client.pull, cri_client.remove):
+        with pytest.raises(cri.InvalidReference, match="is not UTF-8"):
+            await call(spec)
+
+
 async def test_an_endless_error_costs_its_own_call_only(
     cri_client: CriClient, registry: MemoryRegistry
 ) -> None:

@@ -17,9 +17,15 @@ _STATES = {
 
 
 def spec_message(spec: cri.ImageSpec) -> cri_pb2.ImageSpec:
-    return cri_pb2.ImageSpec(
-        image=spec.image, runtime_handler=spec.runtime_handler, annotations=dict(spec.annotations)
-    )
+    try:
+        return cri_pb2.ImageSpec(
+            image=spec.image,
+            runtime_handler=spec.runtime_handler,
+            annotations=dict(spec.annotations),
+        )
+    except UnicodeEncodeError as error:  # an argument of a command may hold any bytes
+        said = f"{error.object!r} is not UTF-8, as all that a runtime is told must be"
+        raise cri.InvalidReference(said, image=spec.image) from error
 
 
 def spec_data(message: cri_pb2.ImageSpec) -> cri.ImageSpec:
