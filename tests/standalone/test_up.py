@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.kube import connect
@@ -197,9 +199,11 @@ async def refusal(data: Path) -> str:
     return output.decode()
 
 
-async def test_it_lives_in_any_folder_and_with_notes_that_nobody_can_read(tmp_path: Path) -> None:
-    data = tmp_path / "a b%20c#d"
-    data.mkdir()
+async def test_it_lives_in_any_folder_and_with_notes_that_nobody_can_read(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    # Not in tmp_path, which is as long as the name of the test: a socket's path is short.
+    data = tmp_path_factory.mktemp("a b%20c#d")
     for note in ("registry-port", "first-set.yaml"):
         (data / note).write_bytes(b"\xff\xfe")
     async with (
