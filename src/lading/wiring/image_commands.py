@@ -11,7 +11,6 @@ from lading.ports.clock import Clock
 from lading.ports.cri import Cri
 from lading.ports.disk import Disk
 from lading.ports.document import Document
-from lading.wire import calls
 
 
 def clock() -> Clock:
@@ -32,6 +31,7 @@ async def open_cri(endpoint: str, *, image_endpoint: str) -> AsyncIterator[Cri]:
     # gRPC is slow to import, and a command that only prints its help does not need it.
     from lading.adapters.cri import client
     from lading.adapters.cri.split import SplitRuntime
+    from lading.wire import calls
 
     async with calls.channel_to(endpoint) as channel:
         runtime = client.CriClient(channel)

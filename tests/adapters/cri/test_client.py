@@ -191,6 +191,7 @@ async def test_an_endless_error_costs_its_own_call_only(
         await other
 
 
-def test_the_package_is_imported_without_grpc() -> None:
-    code = "import sys, lading.adapters.cri, lading.ports.cri; sys.exit('grpclib' in sys.modules)"
+@pytest.mark.parametrize("module", ["lading.adapters.cri", "lading.wiring.image_commands"])
+def test_grpc_is_not_imported_before_a_runtime_is_called(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('grpclib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
