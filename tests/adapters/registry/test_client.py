@@ -21,7 +21,7 @@ from lading.ports import registry
 from lading.ports.registry import Manifest
 from lading.servers.registry import server
 from lading.standalone import sample_images
-from tests.adapters.registry.hostile import Received, always, served, whole
+from tests.adapters.registry.hostile import Received, always, head, served, whole
 
 IMAGE = sample_images.image([{"a": b"b"}])
 
@@ -181,6 +181,33 @@ async def test_no_more_connections_than_allowed_are_open_to_one_host() -> None:
         wanted = references.parse(f"{many.host}/app:v1")
         await asyncio.gather(*(client.manifest(wanted) for _ in range(20)))
     assert 1 < most <= 3
+
+
+async def test_waiting_for_a_free_connection_is_not_waiting_for_an_answer(
+    content: bytes, descriptor: Descriptor
+) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_request: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(head("200 OK", f"Content-Length: {len(content)}") + content[:-1])
+        await go_on.wait()
+        writer.write(content[-1:])
+
+    async def read(host: str) -> bytes:
+        wanted = references.parse(f"{host}/app:v1")
+        return b"".join([piece async for piece in client.blob(wanted, descriptor)])
+
+    limits = Limits(connections_per_host_max=1, answer_seconds_max=2.0, attempts_max=1)
+    async with (
+        served(slow) as busy,
+        registry_client.connect(SystemClock(), limits=limits) as client,
+        asyncio.TaskGroup() as group,
+    ):
+        reading = [group.create_task(read(busy.host)) for _ in range(2)]
+        ended, _ = await asyncio.wait(reading, timeout=1.5 * limits.answer_seconds_max)
+        assert not ended
+        go_on.set()
+    assert [task.result() for task in reading] == [content, content]
 
 
 async def test_a_proxy_of_the_environment_is_used_except_for_this_machine(app: Reference) -> None:

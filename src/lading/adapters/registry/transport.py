@@ -16,6 +16,7 @@ import yarl
 from lading.adapters import connecting, proxies
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.queueing import Waiting
 from lading.ports import registry
 from lading.ports.clock import Clock
 
@@ -113,6 +114,7 @@ class Transport:
                     ssl=call.tls,
                     proxy=proxies.proxy_for(str(call.url), self._environment),
                     allow_redirects=False,
+                    trace_request_ctx=Waiting(deadline=deadline, seconds_max=seconds_max),
                 )
         except TimeoutError as error:
             message = f"{call.what}: no answer from {call.url.host} within {seconds_max:g} s"
