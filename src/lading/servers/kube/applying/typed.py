@@ -69,8 +69,7 @@ def compare(schema: Schema, before: Document, after: Document) -> Comparison:
 def _compare(schema: Schema, before: Any, after: Any, path: Path, found: Comparison) -> None:
     if before is after:
         return
-    left = children(schema, before) if before is not ABSENT else {}
-    right = children(schema, after) if after is not ABSENT else {}
+    left, right = _parts(schema, before, beside=after), _parts(schema, after, beside=before)
     if left is not None and right is not None and (left or right):
         for element in left.keys() | right.keys():
             below = (left.get(element) or right[element])[0]
@@ -83,6 +82,12 @@ def _compare(schema: Schema, before: Any, after: Any, path: Path, found: Compari
         found.added.add(path)
     elif path and after is ABSENT:
         found.removed.add(path)
+
+
+def _parts(schema: Schema, value: Any, *, beside: Any) -> dict[str, tuple[Schema, Any]] | None:
+    """The children of a value; a null has none where there is a container beside it."""
+    is_empty = value is None and isinstance(beside, dict | list)
+    return {} if value is ABSENT or is_empty else children(schema, value)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -134,7 +139,7 @@ def _interleaved(live: list[str], applied: list[str]) -> list[str]:
 
 
 def remove(schema: Schema, document: Document, gone: Paths) -> Document:
-    """The document without the given paths; what becomes empty by that stays, empty."""
+    """The document without the given paths; what becomes empty by that is null."""
     removed: Document = _remove(schema, document, paths.tree(gone))
     return removed
 
@@ -148,6 +153,8 @@ def _remove(schema: Schema, value: Any, gone: Tree) -> Any:
         for element, (below, inner) in parts.items()
         if "." not in gone.get(element, ())
     }
+    if not left:
+        return None
     if isinstance(value, list):
         return list(left.values())
     return {element.removeprefix("f:"): inner for element, inner in left.items()}

@@ -1,13 +1,16 @@
-"""What a null among the values of a map or in a list means in a built-in kind: an empty value.
+"""What a null means where none is expected.
 
-That is how Go reads it, and how people write it: `labels: {app: }`. The null of a field of its
-own means that the field is absent, and is left to defaulting.
+Among the values of a map or in a list of a built-in kind it is an empty value: that is how Go
+reads it, and how people write it: `labels: {app: }`. The null of a field of its own means that
+the field is absent, and is left to defaulting; but not in a custom resource that is applied.
 """
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
-from lading.servers.kube.schema import nodes
+from lading.servers.kube.schema import causes, nodes
+from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Schema
 
 _EMPTY = {"string": "", "integer": 0, "number": 0, "boolean": False, "object": {}, "array": []}
@@ -38,3 +41,18 @@ def _empty(schema: Schema) -> Any:
     if schema.get("format") == nodes.QUANTITY:
         return "0"
     return copy.deepcopy(_EMPTY.get(schema.get("type", "")))
+
+
+def refused(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
+    """The nulls for which their fields have neither room nor a default."""
+    match value:
+        case None if schema.get("type") and not schema.get("nullable") and "default" not in schema:
+            detail = f'{path} in body must be of type {schema["type"]}: "null"'
+            yield causes.type_invalid(path, "null", detail)
+        case dict():
+            for key, inner in value.items():
+                below = nodes.child(schema, key) or nodes.EMPTY
+                yield from refused(below, inner, f"{path}.{key}" if path else key)
+        case list():
+            for index, item in enumerate(value):
+                yield from refused(nodes.items(schema), item, f"{path}[{index}]")

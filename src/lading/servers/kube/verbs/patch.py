@@ -20,7 +20,7 @@ from lading.servers.kube.applying.errors import ApplyConflict, ApplyError
 from lading.servers.kube.merge import json_patch, merge_patch, strategic
 from lading.servers.kube.merge.errors import PatchError
 from lading.servers.kube.requests import Call, WriteOptions
-from lading.servers.kube.schema import causes
+from lading.servers.kube.schema import causes, nulls
 from lading.servers.kube.state import Document, State
 from lading.servers.kube.verbs import get
 
@@ -122,7 +122,7 @@ def _apply(state: State, call: Call, options: WriteOptions) -> Response:
         applied.pop("status", None)
     if live is None and target.subresource:
         raise status.not_found(group=resource.group, plural=resource.plural, name=target.name)
-    merged = _merged(state, call, options, live, applied)
+    merged = _without_nulls(call, _merged(state, call, options, live, applied))
     if live is None:
         if applied["metadata"].get("resourceVersion") or applied["metadata"].get("uid"):
             raise status.conflict(
@@ -135,6 +135,23 @@ def _apply(state: State, call: Call, options: WriteOptions) -> Response:
         return answers.one(state, call, created, code=201)
     updated = writing.update(state, call, options, live, merged, owned=True)
     return answers.one(state, call, updated)
+
+
+def _without_nulls(call: Call, merged: Document) -> Document:
+    """What is applied as null, or empty by whoever filled it before, is null in a custom resource.
+
+    kube-apiserver refuses it there, and reads it as empty in a built-in kind.
+    """
+    resource = call.resource
+    if not resource.custom:
+        filled: Document = nulls.filled(resource.schema, merged)
+        return filled
+    found = list(nulls.refused(resource.schema, merged))
+    if found:
+        raise status.invalid(
+            group=resource.group, kind=resource.kind, name=call.target.name, found=found
+        )
+    return merged
 
 
 def _applied(call: Call) -> Document:
