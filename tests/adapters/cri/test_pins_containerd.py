@@ -1,6 +1,7 @@
 """Pins by containerd's labels, on the embedded service that speaks the same protocol."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -144,6 +145,18 @@ async def test_a_hundred_owners_fit(
     pin = await pulled(runtime, registry, "r.io/a", *owners)
     await pins.hold([pin])
     assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+
+
+async def test_a_set_may_name_one_image_in_any_number_of_ways(
+    pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    mirrored = [replace(pin, image=f"mirror-{number}.{pin.image}") for number in range(100)]
+    await pins.hold(mirrored)
+    assert {held.pin for held in await pins.held() if held.effective} == set(mirrored)
+    await pins.hold([])
+    assert await pins.held() == ()
+    assert await pinned_ids(runtime) == set()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ The ID's name keeps its labels when a tag is pulled again; a tag's name does not
 somebody else had set before us is left standing when ours is taken back.
 """
 
+import textwrap
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import TypeVar
@@ -26,6 +27,9 @@ NAMESPACE = (("containerd-namespace", "k8s.io"),)
 PINNED = ("io.cri-containerd.pinned", "pinned")
 OWNER_PREFIX = "lading.dev/pinned-by/"
 """The rest of the key is the owner; the value holds the references, separated by spaces."""
+CONTINUED = "#"
+"""With a number it ends the keys of an owner's further labels; the name of no owner holds it."""
+REFERENCES_CHARACTERS_MAX = 3500  # of one label; containerd takes 4096 bytes with the key
 FOREIGN = ("lading.dev/pinned-before", "true")
 
 # Earlier releases know the label, but notice a change of it only when they are restarted.
@@ -119,7 +123,7 @@ def _pins(record: pb2.Image) -> list[Pin]:
     for key, references in record.labels.items():
         if key.startswith(OWNER_PREFIX):
             for reference in references.split():
-                owners[reference].add(key.removeprefix(OWNER_PREFIX))
+                owners[reference].add(key.removeprefix(OWNER_PREFIX).partition(CONTINUED)[0])
     return [
         Pin(image=reference, image_id=record.name, owners=tuple(sorted(names)))
         for reference, names in sorted(owners.items())
@@ -140,9 +144,21 @@ def _labels(before: Mapping[str, str], pins: Collection[Pin]) -> dict[str, str]:
         for owner in pin.owners:
             references[owner].add(pin.image)
     for owner, images in references.items():
-        labels[f"{OWNER_PREFIX}{owner}"] = " ".join(sorted(images))
+        labels |= _owner_labels(owner, images)
     if is_foreign or pins:
         labels[PINNED[0]] = PINNED[1]
     if is_foreign and pins:
         labels[FOREIGN[0]] = FOREIGN[1]
     return labels
+
+
+def _owner_labels(owner: str, references: Collection[str]) -> dict[str, str]:
+    """One label, or as many as it takes."""
+    values = textwrap.wrap(
+        " ".join(sorted(references)),
+        REFERENCES_CHARACTERS_MAX,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    keys = ("", *(f"{CONTINUED}{number}" for number in range(2, len(values) + 1)))
+    return {f"{OWNER_PREFIX}{owner}{key}": value for key, value in zip(keys, values, strict=True)}
