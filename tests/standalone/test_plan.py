@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.cli.pin import sets
 from lading.kernel import references
 from lading.pinned_images import rules
 from lading.pinned_images.cluster import apply, plan
@@ -18,6 +21,7 @@ from lading.ports.cri import ImageSpec
 from lading.standalone import cluster, sample_images
 from lading.standalone.cluster import Options, StandaloneCluster
 from lading.standalone.node import NodeDescription
+from tests.command import lading
 from tests.e2e import programs
 
 MIB = 1024 * 1024
@@ -47,16 +51,21 @@ async def push(running: StandaloneCluster, name: str) -> str:
     return str(await sample_images.push(running.registries.client, reference, sample))
 
 
-async def planned(running: StandaloneCluster, folder: Path, image: str) -> list[list[str]]:
-    """What a person reads: the lines of the plan, each as its cells. One node always refuses."""
+def set_file(folder: Path, name: str, image: str, *, role: str = rules.WORKER) -> Path:
     document = {
         "apiVersion": PINNED_IMAGE_SETS.api_version,
         "kind": PINNED_IMAGE_SETS.kind,
-        "metadata": {"name": "mine", "labels": {group.ROLE_LABEL: rules.WORKER}},
+        "metadata": {"name": name, "labels": {group.ROLE_LABEL: role}},
         "spec": {"pinnedImages": [{"name": image}]},
     }
-    file = folder / "set.yaml"
+    file = folder / f"{name}.yaml"
     file.write_text(yaml.safe_dump(document))
+    return file
+
+
+async def planned(running: StandaloneCluster, folder: Path, image: str) -> list[list[str]]:
+    """What a person reads: the lines of the plan, each as its cells. One node always refuses."""
+    file = set_file(folder, "mine", image)
     printed = await programs.run(
         "pin", "plan", f"--filename={file}", f"--kubeconfig={running.api.kubeconfig}",
         exit_code=1,
@@ -82,3 +91,43 @@ async def test_a_plan_knows_what_the_runtime_of_a_node_stores_already(
     await running.nodes[0].runtime.cri.pull(ImageSpec(image=stored))
     _, large, *_ = await planned(running, tmp_path, wanted)
     assert (large[0], large[-2:]) == ("large", ["95 MiB", "85 MiB"])
+
+
+@pytest.mark.parametrize("with_another", [False, True])
+async def test_a_set_that_no_node_takes_is_named(
+    running: StandaloneCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    with_another: bool,
+) -> None:
+    """Otherwise a plan with nothing to pull would look as if everything were there."""
+    monkeypatch.setattr(sets, "HOST_STATE_FOLDER", tmp_path / "host")
+    image = f"{running.registry_host}/app@sha256:{'0' * 64}"
+    files = [set_file(tmp_path, "lost", image, role="no-such-pool")]
+    files += [set_file(tmp_path, "taken", image)] if with_another else []
+    named = [f"--filename={file}" for file in files]
+    said = await lading("pin", "plan", *named, f"--kubeconfig={running.api.kubeconfig}")
+    assert said.code == 1
+    assert "no node would take the set lost: check its labels" in said.errors
+    assert "the set taken" not in said.errors
+    assert ("large" in said.output) == with_another
+
+
+async def test_a_registry_is_asked_once_for_all_nodes(
+    running: StandaloneCluster, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    async def without_any(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=404)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", without_any)
+    async with TestServer(app) as server:
+        digest = "sha256:" + "0" * 64
+        file = set_file(tmp_path, "mine", f"{server.host}:{server.port}/app@{digest}")
+        where = f"--kubeconfig={running.api.kubeconfig}"
+        printed = await programs.run("pin", "plan", f"--filename={file}", where)
+    assert "wanted on large, small" in printed
+    assert asked.count(f"/v2/app/manifests/{digest}") == 1

@@ -1,7 +1,8 @@
 """Asks a cluster and the registries what sets would mean for every node, and changes nothing."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from lading.adapters.kube import kubelet_proxy
@@ -64,10 +65,13 @@ async def previews(
     handlers = {one.metadata.name: one.handler for one in classes}
     members = {member.name: member for member in rules.members(before)}
     found = []
-    async with open_registries(clock, settings=settings) as registries:
+    async with (
+        open_registries(clock, settings=settings) as registries,
+        _resolvers(registries.client, clock, notebook) as resolver_for,
+    ):
         for node in preview.nodes_with_sets(world):
             desired = preview.desired_of(node, world, handlers=handlers, now=clock.now())
-            resolutions = await _resolutions(registries.client, desired, node, clock, notebook)
+            resolutions = await _resolutions(resolver_for(_platform(node)), desired, clock)
             facts = await _facts(client, node.metadata.name)
             member = members[node.metadata.name]
             found.append(preview.preview(desired, member, before.sets, facts, resolutions))
@@ -93,26 +97,46 @@ async def _facts(client: KubeClient, name: str) -> NodeFacts:
     return NodeFacts(image_names=names, space=space, limits=limits)
 
 
-async def _resolutions(
-    registry: Registry, desired: Desired, node: Node, clock: Clock, notebook: Path
-) -> dict[ImageKey, Resolution]:
-    """Guests of runtime classes are taken for the node's own platform: only agents know theirs."""
+def _platform(node: Node) -> Platform:
     info = node.status.node_info
-    platform = normalised(
+    return normalised(
         Platform(os=info.operating_system or "linux", architecture=info.architecture or "amd64")
     )
-    keys = {key for image_set in desired.sets for key in image_set.images}
-    resolver = Resolver(
-        registry=registry,
-        notebook=FileNotebook(notebook),
-        clock=clock,
-        platform_of=lambda handler: platform,
-        changed=lambda: None,
-    )
+
+
+@asynccontextmanager
+async def _resolvers(
+    registry: Registry, clock: Clock, notebook: Path
+) -> AsyncIterator[Callable[[Platform], Resolver]]:
+    """One for each platform: a registry is asked once for an image, not once for each node.
+
+    Guests of runtime classes are taken for the node's own platform: only agents know theirs.
+    """
+    made: dict[Platform, Resolver] = {}
+
+    def resolver_for(platform: Platform) -> Resolver:
+        if platform not in made:
+            made[platform] = Resolver(
+                registry=registry,
+                notebook=FileNotebook(notebook),
+                clock=clock,
+                platform_of=lambda handler: platform,
+                changed=lambda: None,
+            )
+        return made[platform]
+
     try:
-        resolver.resolve(keys)
-        while not keys <= resolver.resolutions().keys() | resolver.failed().keys():
-            await clock.sleep(POLL_SECONDS)
-        return dict(resolver.resolutions())
+        yield resolver_for
     finally:
-        await resolver.close()
+        for resolver in made.values():
+            await resolver.close()
+
+
+async def _resolutions(
+    resolver: Resolver, desired: Desired, clock: Clock
+) -> Mapping[ImageKey, Resolution]:
+    keys = {key for image_set in desired.sets for key in image_set.images}
+    resolver.resolve(keys - resolver.failed().keys())
+    while not keys <= resolver.resolutions().keys() | resolver.failed().keys():
+        await clock.sleep(POLL_SECONDS)
+    return resolver.resolutions()

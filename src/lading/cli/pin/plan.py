@@ -50,7 +50,8 @@ def command(
 ) -> None:
     """Show what each node would pull, the bytes, what stays free, and what would be refused.
 
-    It fails where a node would refuse something, so that a script can stop there.
+    It fails where a node would refuse something or no node would take a set, so that a script can
+    stop there.
 
     The free space of a cluster's nodes is asked from their kubelets through the API server, for
     which `get` on `nodes/proxy` is needed; it is unknown otherwise.
@@ -62,7 +63,7 @@ def command(
             " name an auth file in REGISTRY_AUTH_FILE instead"
         )
     planned = _of_hosts(wanted, endpoints) if endpoints else _of_cluster(wanted, target, secrets)
-    running.run(_show(planned, form))
+    running.run(_show(planned, [one.metadata.name for one in wanted], form))
 
 
 def _secret_key(text: str) -> Key:
@@ -72,16 +73,21 @@ def _secret_key(text: str) -> Key:
     return Key(namespace, name)
 
 
-async def _show(planned: Awaitable[Sequence[Preview]], form: Format) -> None:
+async def _show(planned: Awaitable[Sequence[Preview]], names: Sequence[str], form: Format) -> None:
     previews = await planned
-    if not previews:
-        raise click.ClickException(
-            "no node would get these sets: check their labels against `lading get mcp`"
-        )
-    click.echo(rendered(previews, form), nl=False)
-    refusing = sum(bool(one.refusals) for one in previews)
-    if refusing:
-        raise click.ClickException(f"{refusing} of {len(previews)} nodes would refuse")
+    if previews or form is not Format.TABLE:
+        click.echo(rendered(previews, form), nl=False)
+    taken = {name for one in previews for name in one.set_names}
+    complaints = [
+        f"no node would take the set {name}: check its labels against `lading get mcp`, and its"
+        " nodeSelector against `lading get nodes`"
+        for name in names
+        if name not in taken
+    ]
+    if refusing := sum(bool(one.refusals) for one in previews):
+        complaints.append(f"{refusing} of {len(previews)} nodes would refuse")
+    if complaints:
+        raise click.ClickException("; ".join(complaints))
 
 
 async def _of_cluster(
@@ -138,6 +144,7 @@ def rendered(previews: Sequence[Preview], form: Format) -> str:
 def _plain(one: Preview) -> dict[str, Any]:
     return {
         "node": one.node_name,
+        "sets": list(one.set_names),
         "images": one.wanted_count,
         "toPull": [_plain_image(key) for key in one.to_pull],
         "sizeUnknown": [_plain_image(key) for key in one.unknown],

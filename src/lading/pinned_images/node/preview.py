@@ -9,6 +9,7 @@ from lading.pinned_images.node.types import Desired, ImageKey, Observed
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     node_name: str
+    set_names: tuple[str, ...]
     wanted_count: int
     to_pull: tuple[ImageKey, ...]
     unknown: tuple[ImageKey, ...]
@@ -44,6 +45,7 @@ def preview(desired: Desired, observed: Observed) -> Preview:
         problems.append(f"nothing can be pinned: {observed.cannot_pin}")
     return Preview(
         node_name=desired.node_name,
+        set_names=tuple(image_set.name for image_set in desired.sets),
         wanted_count=len(wanted),
         to_pull=to_pull,
         unknown=tuple(key for key in to_pull if key not in observed.resolutions),
