@@ -2,6 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import msgspec
 
 from lading.loop import tasks
 from lading.ports import kube
@@ -20,6 +23,12 @@ class Link:
         self.is_silent = False
         """Watches stay open and deliver nothing, as over a half-open connection."""
         self.refuses_initial_events = False
+        self.spoils = b""
+        """These bytes of an object arrive as a list, which is not what its type has there."""
+        self.bookmarks_only = False
+        """Every watch is one bookmark about nothing new, and its end."""
+        self.gone_pages = 0
+        """So many times the revision of a list is gone when its second page is asked for."""
         self.latency_seconds = 0.0
         """What a request takes on its way, and the answer on its way back."""
 
@@ -47,11 +56,20 @@ class Link:
             return Response(status=422, body=b"sendInitialEvents is forbidden")
         await self._travel()
         self.served.append(request)
+        query = dict(request.query)
+        if self.bookmarks_only and "resourceVersion" in query:
+            return Response(status=200, body=bookmark(query["resourceVersion"]))
+        if self.gone_pages and "continue" in query:
+            self.gone_pages -= 1
+            return Response(status=410, body=b"the provided continue parameter is too old")
         response = await self._exchange(request)
         await self._travel()
         if isinstance(response.body, bytes):
-            return response
+            return replace(response, body=self._passed(response.body))
         return Response(status=response.status, body=self._relay(response.body))
+
+    def _passed(self, read: bytes) -> bytes:
+        return read.replace(self.spoils, b"[]") if self.spoils else read
 
     async def _travel(self) -> None:
         if self.latency_seconds:
@@ -68,9 +86,14 @@ class Link:
                         return
                     is_dead = is_dead or self.is_silent  # a stream never skips what it lost
                     if not is_dead:
-                        yield read
+                        yield self._passed(read)
         finally:
             await body.aclose()  # type: ignore[attr-defined]
+
+
+def bookmark(revision: str) -> bytes:
+    metadata = {"resourceVersion": revision}
+    return msgspec.json.encode({"type": "BOOKMARK", "object": {"metadata": metadata}}) + b"\n"
 
 
 async def next_chunk(stream: AsyncIterator[bytes]) -> bytes | None:

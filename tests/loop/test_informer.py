@@ -188,6 +188,43 @@ async def test_a_server_that_ends_every_watch_at_once_is_asked_ever_more_slowly(
     assert 10 < link.watches < 60
 
 
+@pytest.mark.usefixtures("running")
+async def test_a_server_that_has_only_old_bookmarks_is_asked_ever_more_slowly(
+    clock: VirtualClock, link: Link
+) -> None:
+    link.bookmarks_only = True
+    link.cut_watches()
+    await clock.advance(600)
+    assert 10 < link.watches < 60
+
+
+async def test_a_list_whose_revision_is_gone_between_two_pages_is_begun_again(
+    informers: Informers, clock: VirtualClock, link: Link, kube: KubeClient
+) -> None:
+    for number in range(501):
+        await build.create(kube, f"map-{number}")
+    link.refuses_initial_events = True
+    link.gone_pages = 2
+    config_maps = informers.of(CONFIG_MAPS)
+    async with tasks.started(informers.run()):
+        await clock.advance(60)
+        assert config_maps.synced.is_set()
+        assert len(config_maps) == 501
+        assert link.lists == 3 * 2
+
+
+async def test_an_object_that_could_not_be_read_holds_nobody_up_once_it_is_mended(
+    running: Informer[ConfigMap], clock: VirtualClock, link: Link, kube: KubeClient
+) -> None:
+    link.spoils = b'{"bad":"1"}'
+    await build.create(kube, "a", bad="1")
+    await clock.advance(300)
+    await build.delete(kube, "a")
+    await build.create(kube, "b")
+    await clock.advance(2 * reflector.RETRY.seconds_max)
+    assert [one.metadata.name for one in running] == ["b"]
+
+
 async def test_controllers_share_an_informer_of_the_same_selection(informers: Informers) -> None:
     assert informers.of(CONFIG_MAPS) is informers.of(CONFIG_MAPS)
     narrow = Selection(namespace=build.NAMESPACE)

@@ -1,9 +1,9 @@
 """Follows one resource of the API server: lists, watches, resumes, and lists again when it must.
 
 It reads either all initial events of a watch or, where the server refuses that, pages. A watch
-that ends, breaks or falls silent is resumed from the last revision; only a revision that is gone
-is answered with a new list, in which objects that vanished meanwhile are found out. It keeps no
-objects itself: a `Sink` does.
+that ends, breaks or falls silent is resumed from the last revision; only a revision that is gone,
+or leads nowhere, is answered with a new list, in which objects that vanished meanwhile are found
+out. It keeps no objects itself: a `Sink` does.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ Put = TypeVar("Put", bound=Object, contravariant=True)
 RETRY = Backoff(seconds_min=0.8, seconds_max=30, jitter_fraction=1.0)  # as client-go
 WATCH_SECONDS_MIN = 300  # as client-go; jittered up to twice as long, so that watches spread
 IDLE_SECONDS_MAX = 150  # the API server sends a bookmark every minute; two may get lost
-HEALTHY_WATCH_SECONDS_MIN = 1.0  # a watch that ends sooner, without an event, is a failure
+HEALTHY_WATCH_SECONDS_MIN = 1.0  # a watch that ends sooner, without any news, is a failure
 EVENTS_PER_TURN = 256  # then the other tasks of the process get theirs
 
 log = structlog.get_logger(__name__)
@@ -123,22 +123,23 @@ class Reflector(Generic[T]):
             send_initial_events=send_initial_events,
             timeout_seconds=round(WATCH_SECONDS_MIN * (1 + self._chance.random())),
         )
-        received = await deadline.guard(self._receive(stream, deadline))
+        has_news = await deadline.guard(self._receive(stream, deadline))
         lasted_seconds = self._clock.monotonic() - started_at
-        if not received and lasted_seconds < HEALTHY_WATCH_SECONDS_MIN:
-            raise kube.Unavailable("the watch ended at once, without a single event")
+        if not has_news and lasted_seconds < HEALTHY_WATCH_SECONDS_MIN:
+            raise kube.Unavailable("the watch ended at once, without any news")
 
-    async def _receive(self, stream: AsyncIterator[WatchEvent[T]], deadline: Deadline) -> int:
+    async def _receive(self, stream: AsyncIterator[WatchEvent[T]], deadline: Deadline) -> bool:
+        """Until the stream ends; False when it told nothing that was not known before."""
         if not self._revision:
             await self._receive_initial(stream, deadline)
-        received = 0
+        started_from = self._revision
         async for event in stream:
             deadline.restart()
-            received += 1
-            self._failures = 0
+            if event.resource_version != self._revision:
+                self._failures = 0
             self._take(event)
             await self._yield_sometimes()
-        return received
+        return self._revision != started_from
 
     async def _receive_initial(
         self, stream: AsyncIterator[WatchEvent[T]], deadline: Deadline
@@ -182,8 +183,8 @@ class Reflector(Generic[T]):
 
 
 def revision_is_useless(error: Exception) -> bool:
-    """It was compacted away, or it belongs to the future or to another server's past."""
-    if isinstance(error, kube.KubeError):
-        too_large = any(cause.reason == "ResourceVersionTooLarge" for cause in error.causes)
-        return too_large or isinstance(error, kube.Gone | kube.Invalid)
-    return False
+    """It was compacted away, belongs to the future, or leads to an event that cannot be read."""
+    if not isinstance(error, kube.KubeError):
+        return False
+    too_large = any(cause.reason == "ResourceVersionTooLarge" for cause in error.causes)
+    return too_large or not isinstance(error, kube.Transient)
