@@ -120,6 +120,26 @@ async def test_a_token_file_is_read_again_now_and_then(tmp_path: Path) -> None:
         assert server.authorizations() == ["Bearer first", "Bearer first", "Bearer second"]
 
 
+async def test_a_token_file_that_is_just_being_replaced_does_not_take_the_old_token_away(
+    tmp_path: Path,
+) -> None:
+    file, clock = tmp_path / "token", HurryingClock()
+    file.write_text("old")
+    async with stand.running(stand.config_map()) as server:
+        connection = Connection(server=server.url, user=User(token_file=str(file)))
+        async with NetworkExchange(connection, clock) as network:
+            client = KubeClient(network)
+            await client.get(CONFIG_MAPS, "one", namespace="default")
+            clock.advance(TOKEN_FILE_SECONDS)
+            file.write_text("")
+            await client.get(CONFIG_MAPS, "one", namespace="default")
+            file.unlink()
+            await client.get(CONFIG_MAPS, "one", namespace="default")
+            file.write_text("new")
+            await client.get(CONFIG_MAPS, "one", namespace="default")
+        assert server.authorizations() == [*["Bearer old"] * 3, "Bearer new"]
+
+
 async def test_a_refused_token_is_read_again_once(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("old")

@@ -5,6 +5,7 @@ how long its credential is good. What the server refused is forgotten, and asked
 """
 
 import base64
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,10 +84,13 @@ class _TokenFile:
         self._read_at = 0.0
 
     def current(self) -> str:
+        """The old token is good until the server refuses it: the file may just be replaced."""
         now = self._clock.monotonic()
-        if not self._token or now - self._read_at >= TOKEN_FILE_SECONDS:
-            self._token = self._read()
-            self._read_at = now
+        if not self._token:
+            self._token, self._read_at = self._read(), now
+        elif now - self._read_at >= TOKEN_FILE_SECONDS:
+            with contextlib.suppress(CredentialsFailed):
+                self._token, self._read_at = self._read(), now
         return self._token
 
     def forget(self) -> None:
