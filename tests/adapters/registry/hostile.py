@@ -38,20 +38,30 @@ class Hostile:
 @contextlib.asynccontextmanager
 async def served(answering: Answering, tls: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
     hostile = Hostile()
+    talks: list[asyncio.Task[None]] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            request = await _read(reader)
-            hostile.received.append(request)
-            await answering(request, writer)
-            await writer.drain()
-        writer.close()
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                request = await _read(reader)
+                hostile.received.append(request)
+                await answering(request, writer)
+                await writer.drain()
+        finally:
+            writer.close()
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls)
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talks.append(asyncio.create_task(talk(reader, writer)))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
     hostile.host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with contextlib.AsyncExitStack() as stack:
-        stack.callback(server.close)
+    try:
         yield hostile
+    finally:
+        server.close()
+        for each in talks:
+            each.cancel()
+        await asyncio.gather(*talks, return_exceptions=True)
 
 
 async def _read(reader: asyncio.StreamReader) -> Received:
