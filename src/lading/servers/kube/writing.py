@@ -10,6 +10,7 @@ from typing import Any
 from lading.servers.kube import (
     admitting,
     builtin_rules,
+    builtins,
     definitions,
     deleting,
     metadata,
@@ -21,7 +22,7 @@ from lading.servers.kube import (
 from lading.servers.kube.applying import server_side
 from lading.servers.kube.requests import Call, WriteOptions
 from lading.servers.kube.resources import Resource
-from lading.servers.kube.schema import causes, rule_tree, rules, structural
+from lading.servers.kube.schema import causes, empties, rule_tree, rules, structural
 from lading.servers.kube.schema.causes import Cause, Reason
 from lading.servers.kube.state import State, encode
 
@@ -49,7 +50,7 @@ def create(
     metadata.begin(state, resource, document)
     if resource.has_status:
         document.pop("status", None)
-    document = builtin_rules.begun(resource, structural.default(resource.schema, document))
+    document = builtin_rules.begun(resource, _completed(resource, document))
     _validate(resource, document, None)
     if not owned:
         document = _with_owners(state, call, options, None, document)
@@ -60,6 +61,15 @@ def create(
     if options.dry_run:
         return document
     return _stored(state, resource, document)
+
+
+def _completed(resource: Resource, document: Document) -> Document:
+    """The object with the defaults of its schema, and without what its kind cannot hold."""
+    whole = structural.default(resource.schema, document)
+    if not resource.custom:
+        return empties.dropped(resource.schema, whole)
+    described = empties.dropped(builtins.object_metadata(), whole["metadata"])
+    return {**whole, "metadata": described}
 
 
 def _refuse_twin(state: State, call: Call, document: Document) -> None:
@@ -88,7 +98,7 @@ def update(
     _check_precondition(resource, old, new)
     new = _merged(call, old, new)
     changed = metadata.carry_over(resource, old, new)
-    new = builtin_rules.filled(resource, structural.default(resource.schema, new))
+    new = builtin_rules.filled(resource, _completed(resource, new))
     new = builtin_rules.carried(resource, old, new)
     metadata.bump_generation(resource, old, new)
     _validate(resource, new, old, changed)
