@@ -10,6 +10,7 @@ import structlog
 
 from lading.adapters.kube.credentials import Credentials
 from lading.adapters.kube.errors import CredentialsFailed
+from lading.kernel.errors import UNREADABLE
 from lading.ports.clock import Clock
 from lading.ports.kubelet import KubeletLimits
 
@@ -32,7 +33,7 @@ class _Answer(msgspec.Struct):
 
 
 def limits_in(configz: bytes) -> KubeletLimits:
-    """The limits in what a kubelet answers to `/configz`; raises msgspec.DecodeError."""
+    """The limits in what a kubelet answers to `/configz`; raises UNREADABLE."""
     found = msgspec.json.decode(configz, type=_Answer).kubeletconfig
     return KubeletLimits(
         image_gc_high_threshold_percent=found.image_gc_high_threshold_percent,
@@ -72,7 +73,7 @@ class LoopbackKubelet:
             aiohttp.ClientError,
             CredentialsFailed,
             TimeoutError,
-            msgspec.DecodeError,
+            *UNREADABLE,
         ) as error:
             log.warning("kubelet limits unknown, its defaults are assumed", error=str(error))
             return KubeletLimits()

@@ -1,6 +1,8 @@
 """The one error of the kernel: text that does not have the form it must have."""
 
 SHOWN_CHARACTERS_MAX = 120
+UNREADABLE = (ValueError, RecursionError)
+"""What decoding the JSON of a stranger raises: bad JSON or UTF-8, another form, deep nesting."""
 
 
 class Malformed(ValueError):

@@ -43,6 +43,16 @@ def test_causes_name_the_fields() -> None:
     assert error.causes == (cause,)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b'{"kind":"Status","message":"\xff"}', b'{"deep":' + b"[" * 9000 + b"]" * 9000 + b"}"],
+    ids=["no UTF-8", "deep"],
+)
+def test_an_answer_that_cannot_be_read_still_has_its_code(body: bytes) -> None:
+    error = errors.of_response(what="GET /api", code=403, body=body)
+    assert type(error) is kube.Forbidden
+
+
 @pytest.mark.parametrize("body", [b"", b"<html>Bad gateway</html>", b"[]", b'{"kind":"Other"}'])
 def test_an_answer_that_is_no_status_is_shown_with_the_request(body: bytes) -> None:
     error = errors.of_response(what="GET /api", code=502, body=body)

@@ -74,7 +74,16 @@ async def test_an_error_event_of_an_old_revision_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"not json\n", b'{"type":"RENAMED","object":{}}\n', b'{"type":"ADDED","object":[]}\n']
+    "line",
+    [
+        b"not json\n",
+        b'{"type":"RENAMED","object":{}}\n',
+        b'{"type":"ADDED","object":[]}\n',
+        b'{"type":"ADDED","object":{"kind":"\xff"}}\n',
+        b'{"type":"ADDED","object":{"deep":' + b"[" * 9000 + b"]" * 9000 + b"}}\n",
+        b'{"type":"ERROR","object":{"message":"\xff"}}\n',
+    ],
+    ids=["no JSON", "another type", "no object", "no UTF-8", "deep", "an error without UTF-8"],
 )
 async def test_an_event_that_cannot_be_read_is_a_typed_error(line: bytes) -> None:
     with pytest.raises(errors.Undecodable, match=r"GET /api/v1/configmaps: .* as Object"):

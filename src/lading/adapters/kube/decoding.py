@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from lading.adapters.kube import errors
+from lading.kernel.errors import UNREADABLE
 from lading.kernel.objects import Model, Resource
 from lading.ports.kube import EventType, Page, WatchEvent
 
@@ -66,14 +67,14 @@ def _list_decoder(resource: Resource[T]) -> "msgspec.json.Decoder[_ObjectList[T]
 def decode_object(resource: Resource[T], body: bytes | msgspec.Raw, *, what: str) -> T:
     try:
         return _decoder(resource).decode(body)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise errors.undecodable(what=what, type_=resource.type, error=error) from error
 
 
 def decode_page(resource: Resource[T], body: bytes, *, what: str) -> Page[T]:
     try:
         decoded = _list_decoder(resource).decode(body)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise errors.undecodable(what=what, type_=resource.type, error=error) from error
     for item in decoded.items or ():
         if isinstance(item, dict):
@@ -101,7 +102,7 @@ def decode_event(resource: Resource[T], line: bytes, *, what: str) -> WatchEvent
             object=decoded,
             resource_version=_resource_version(decoded, event.object),
         )
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise errors.undecodable(what=what, type_=resource.type, error=error) from error
 
 

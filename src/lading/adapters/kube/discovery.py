@@ -12,6 +12,7 @@ import msgspec
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.errors import undecodable
+from lading.kernel.errors import UNREADABLE
 from lading.kernel.objects import Model, Resource
 from lading.ports import kube
 from lading.ports.http import Request
@@ -116,7 +117,7 @@ async def _groups(client: KubeClient, path: str) -> tuple[_Group, ...]:
     body = await client.send(Request(method="GET", path=path, headers={"accept": _ACCEPT}))
     try:
         return msgspec.json.decode(body, type=_Groups).items
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise undecodable(what=f"GET {path}", type_=_Groups, error=error) from error
 
 

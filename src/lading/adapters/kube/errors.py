@@ -68,7 +68,7 @@ _status_decoder = msgspec.json.Decoder(Status)
 def of_response(*, what: str, code: int, body: bytes) -> KubeError:
     """The error for a response; `what` is the method and path, used when there is no `Status`."""
     status = Status()
-    with contextlib.suppress(msgspec.DecodeError):
+    with contextlib.suppress(*kernel_errors.UNREADABLE):
         status = _status_decoder.decode(body)
     if status.kind != "Status" or not status.message:
         said = kernel_errors.shown(body.decode(errors="replace").strip())
@@ -81,7 +81,7 @@ def of_event(raw_object: bytes | msgspec.Raw) -> KubeError:
     return _of_status(status, status.code)
 
 
-def undecodable(*, what: str, type_: type[Any], error: msgspec.DecodeError) -> Undecodable:
+def undecodable(*, what: str, type_: type[Any], error: Exception) -> Undecodable:
     return Undecodable(f"{what}: the answer cannot be read as {type_.__name__}: {error}")
 
 

@@ -97,7 +97,7 @@ def _environment(plugin: ExecPlugin, interactive: bool) -> dict[str, str]:
 def _read(plugin: ExecPlugin, stdout: bytes) -> ExecCredentialStatus:
     try:
         credential = msgspec.json.decode(stdout, type=_ExecCredential)
-    except msgspec.DecodeError as error:
+    except kernel_errors.UNREADABLE as error:
         raise _failure(plugin, f"it printed no ExecCredential: {error}") from error
     if credential.kind != "ExecCredential" or credential.api_version != plugin.api_version:
         found = f"{credential.kind!r} of {credential.api_version!r}"

@@ -7,6 +7,7 @@ import msgspec
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kubelet import limits_in
+from lading.kernel.errors import UNREADABLE
 from lading.kernel.objects import Model
 from lading.ports.disk import Space
 from lading.ports.http import Request
@@ -36,7 +37,7 @@ async def space(client: KubeClient, node: str) -> Space | None:
     try:
         body = await _ask(client, node, "stats/summary")
         found = msgspec.json.decode(body, type=_Summary).node.runtime.image_fs
-    except (KubeError, msgspec.DecodeError):
+    except (KubeError, *UNREADABLE):
         return None
     return Space(capacity_bytes=found.capacity_bytes, available_bytes=found.available_bytes)
 
@@ -45,7 +46,7 @@ async def limits(client: KubeClient, node: str) -> KubeletLimits:
     """The kubelet's defaults when it cannot be asked."""
     try:
         return limits_in(await _ask(client, node, "configz"))
-    except (KubeError, msgspec.DecodeError):
+    except (KubeError, *UNREADABLE):
         return KubeletLimits()
 
 
