@@ -1,0 +1,198 @@
+"""What must be true of every look of a node, judged anew and without the code that planned it."""
+
+from datetime import timedelta
+
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.machine_config_node import (
+    MachineConfigNodeStatus,
+    NodePinnedImageSet,
+)
+from lading.kernel import conditions
+from lading.pinned_images.node import report, rules
+from lading.pinned_images.node.types import (
+    CancelPull,
+    DesiredSet,
+    FaultKind,
+    ImageKey,
+    Observed,
+    StartPull,
+    WritePins,
+)
+from tests.pinned_images.node.lives import PULLS_AT_ONCE_MAX, Look
+from tests.pinned_images.node.worlds import actions_of
+
+PASSING = (FaultKind.UNAVAILABLE, FaultKind.OTHER)
+
+
+def check(look: Look, before: MachineConfigNodeStatus, after: MachineConfigNodeStatus) -> None:
+    check_pins(look)
+    check_pulls(look)
+    check_recheck(look)
+    check_status(look, before, after)
+
+
+def is_well(observed: Observed) -> bool:
+    return observed.ready and not observed.disk_pressure
+
+
+def missing(image_set: DesiredSet, observed: Observed) -> set[ImageKey]:
+    return set(image_set.images) - observed.images.keys()
+
+
+def is_complete(image_set: DesiredSet, observed: Observed) -> bool:
+    return not image_set.unresolvable and not missing(image_set, observed)
+
+
+def owned(name: str, observed: Observed) -> set[str]:
+    return {held.pin.image_id for held in observed.pins if name in held.pin.owners}
+
+
+def is_held(image_set: DesiredSet, observed: Observed) -> bool:
+    """Everything is there, and the runtime says that it is pinned for this set."""
+    if not is_complete(image_set, observed):
+        return False
+    in_force = {held.pin.image_id for held in observed.pins if held.effective}
+    ids = {observed.images[key].image_id for key in image_set.images}
+    return ids <= in_force & owned(image_set.name, observed)
+
+
+def check_pins(look: Look) -> None:
+    desired, observed = look.desired, look.observed
+    writes = actions_of(look.plan, WritePins)
+    if observed.cannot_pin:
+        assert not writes
+        return
+    names = {one.name for one in desired.sets}
+    pins = writes[0].pins if writes else tuple(held.pin for held in observed.pins)
+    assert all(held.effective for held in observed.pins) or writes
+    assert {pin.image_id for pin in pins} <= observed.image_ids
+    assert all(pin.owners and names.issuperset(pin.owners) for pin in pins)
+    for one in desired.sets:
+        kept = {pin.image_id for pin in pins if one.name in pin.owners}
+        if is_held(one, observed) or (is_complete(one, observed) and is_well(observed)):
+            assert kept == {observed.images[key].image_id for key in one.images}
+        else:
+            assert kept == owned(one.name, observed) & observed.image_ids
+
+
+def check_pulls(look: Look) -> None:
+    desired, observed = look.desired, look.observed
+    running = {key for key, pull in observed.pulls.items() if pull.running}
+    started = {action.key for action in actions_of(look.plan, StartPull)}
+    cancelled = {action.key for action in actions_of(look.plan, CancelPull)}
+    wanted = {key for one in desired.sets for key in one.images}
+    assert cancelled <= observed.pulls.keys()
+    assert observed.pulls.keys() - wanted <= cancelled
+    assert (observed.pulls.keys() & observed.images.keys()) - running <= cancelled
+    assert started <= wanted - observed.images.keys() - running
+    assert not started or (is_well(observed) and not is_out_of_space(look))
+    assert not observed.disk_pressure or running <= cancelled | observed.images.keys()
+    in_flight = (running - cancelled) | started
+    assert len(in_flight) <= 2 * PULLS_AT_ONCE_MAX
+    if can_pull(look) and not cancelled and len(in_flight) < PULLS_AT_ONCE_MAX:
+        untried = wanted & observed.resolutions.keys() - observed.images.keys()
+        assert untried - observed.pulls.keys() <= started
+
+
+def can_pull(look: Look) -> bool:
+    observed = look.observed
+    kinds = [pull.fault.kind for pull in observed.pulls.values() if pull.fault]
+    return is_well(observed) and FaultKind.NO_SPACE not in kinds and not does_not_fit(look)
+
+
+def is_out_of_space(look: Look) -> bool:
+    """A pull has only just hit the end of the disk."""
+    return any(
+        pull.fault.kind is FaultKind.NO_SPACE
+        and timedelta(0) <= look.now - pull.fault.at < rules.RETRY_FIRST
+        for pull in look.observed.pulls.values()
+        if pull.fault and not pull.running
+    )
+
+
+def check_recheck(look: Look) -> None:
+    assert look.plan.recheck_at is not None
+    wait = look.plan.recheck_at - look.now
+    assert 0 < wait.total_seconds() <= 120
+
+
+def check_status(
+    look: Look, before: MachineConfigNodeStatus, after: MachineConfigNodeStatus
+) -> None:
+    if after == before:
+        return
+    entries = {entry.name: entry for entry in after.pinned_image_sets}
+    last = {entry.name: entry for entry in before.pinned_image_sets}
+    assert len(entries) == len(after.pinned_image_sets)
+    for one in look.desired.sets:
+        entry = entries[one.name]
+        claims = entry.current_generation == one.generation
+        assert claims == is_held(one, look.observed)
+        assert len(entry.last_failed_generation_errors) <= group.ERRORS_PER_SET_MAX
+        assert one.generation == entry.desired_generation
+        assert one.generation >= entry.current_generation
+        assert one.generation >= entry.last_failed_generation
+        if one.name in last and not claims:
+            check_that_the_past_survives(last[one.name], entry)
+    all_held = all(is_held(one, look.observed) for one in look.desired.sets)
+    assert conditions.is_true(after.conditions, report.PROGRESSING) == (not all_held)
+    if conditions.is_true(after.conditions, report.DEGRADED):
+        assert has_a_cause(look)
+
+
+def check_that_the_past_survives(last: NodePinnedImageSet, entry: NodePinnedImageSet) -> None:
+    if last.desired_generation > entry.desired_generation:
+        return  # a namesake
+    if last.current_generation < entry.desired_generation:
+        assert entry.current_generation == last.current_generation
+    if last.last_failed_generation:
+        assert entry.last_failed_generation >= last.last_failed_generation
+        assert entry.last_failed_generation_errors
+
+
+def has_a_cause(look: Look) -> bool:
+    """Whether there is anything but slowness, and faults that pass."""
+    observed = look.observed
+    lacking = {key for one in look.desired.sets for key in missing(one, observed)}
+    return bool(
+        not is_well(observed)
+        or observed.cannot_pin
+        or observed.pins_error
+        or any(one.unresolvable for one in look.desired.sets)
+        or any(not held.effective for held in observed.pins)
+        or any(
+            pull.fault and (pull.fault.kind not in PASSING or pull.attempts - pull.running >= 3)
+            for key, pull in observed.pulls.items()
+            if key in lacking
+        )
+        or does_not_fit(look)
+    )
+
+
+def does_not_fit(look: Look) -> bool:
+    observed = look.observed
+    assert observed.budget is not None
+    here = {
+        layer
+        for key in observed.images
+        if key in observed.resolutions
+        for layer in observed.resolutions[key].layers
+    }
+    to_come = {
+        layer
+        for one in look.desired.sets
+        for key in missing(one, observed)
+        if key in observed.resolutions
+        for layer in observed.resolutions[key].layers
+    }
+    needed = sum(layer.size_bytes for layer in to_come - here)
+    return needed * look.desired.settings.expansion_factor > observed.budget.usable_bytes
+
+
+def check_that_all_is_well(look: Look, status: MachineConfigNodeStatus) -> None:
+    assert all(is_held(one, look.observed) for one in look.desired.sets)
+    assert [(one.name, one.current_generation) for one in status.pinned_image_sets] == [
+        (one.name, one.generation) for one in look.desired.sets
+    ]
+    assert not conditions.is_true(status.conditions, report.PROGRESSING)
+    assert not conditions.is_true(status.conditions, report.DEGRADED)
