@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from lading.kernel.errors import UNREADABLE
+
 LINES_MAX = 100_000  # some fifteen megabytes; a fuller notebook is begun anew
 
 
@@ -39,7 +41,7 @@ def _read(path: Path) -> dict[str, Any]:
     for line in lines:
         try:
             key, value = msgspec.json.decode(line, type=tuple[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             continue
         entries[key] = value
     return entries

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from lading.adapters.registry import image_patterns
+from lading.kernel.errors import UNREADABLE
 from lading.ports.registry import Credential
 
 FILE_BYTES_MAX = 1024 * 1024  # a Kubernetes Secret cannot be larger
@@ -155,5 +156,5 @@ def _decoded(content: bytes, kind: Any) -> Any:
         return None
     try:
         return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except UNREADABLE:
         return None

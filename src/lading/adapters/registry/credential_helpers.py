@@ -14,6 +14,7 @@ from lading.adapters.registry import auth_files, endpoints, image_patterns
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.programs import Program, ProgramFailed
+from lading.kernel.errors import UNREADABLE
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential
 
@@ -85,7 +86,7 @@ class HelperSource:
             if _NOTHING_STORED not in error.output:
                 self._report(f"{server}: {error}")
             return ()
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             self._report(f"{server}: credential helper {helper!r} answered no JSON credential")
             return ()
         return (auth_files.from_secret(answer.username, answer.secret),)

@@ -21,7 +21,7 @@ from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.programs import Program, ProgramFailed
 from lading.kernel import durations
-from lading.kernel.errors import Malformed
+from lading.kernel.errors import UNREADABLE, Malformed
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential
 
@@ -179,7 +179,7 @@ class ProviderSource:
         except (ProgramFailed, Malformed) as error:
             self._report(f"{endpoint.image}: {error}")
             return {}
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             self._report(f"{endpoint.image}: provider {self._provider.name} answered no JSON")
             return {}
         found = {

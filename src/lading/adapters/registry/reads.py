@@ -11,7 +11,7 @@ from lading.adapters.registry.conversation import Conversation, Question
 from lading.adapters.registry.endpoints import Endpoint
 from lading.kernel import digests, manifests
 from lading.kernel.digests import Digest
-from lading.kernel.errors import Malformed
+from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry
@@ -121,7 +121,7 @@ def _verified(
 def _tag_list(body: bytes, what: str) -> list[str]:
     try:
         return msgspec.json.decode(body, type=_TagList).tags or []
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise registry.MalformedAnswer(f"{what}: not a list of tags") from error
 
 

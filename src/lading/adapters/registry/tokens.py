@@ -18,6 +18,7 @@ from lading.adapters.registry import answers
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.challenges import Challenge
 from lading.adapters.registry.transport import Call, Transport
+from lading.kernel.errors import UNREADABLE
 from lading.ports import registry
 from lading.ports.registry import Credential, RegistryError
 
@@ -98,7 +99,7 @@ class Tokens:
     def _token(self, body: bytes, what: str) -> Token:
         try:
             answer = msgspec.json.decode(body, type=_Answer)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise registry.MalformedAnswer(f"{what}: not a token answer") from error
         value = answer.token or answer.access_token
         if not value:
