@@ -14,6 +14,7 @@ from tests.conformance.kube.api import (
     gone,
     widget,
 )
+from tests.conformance.kube.test_workloads_refused import JOBS, job
 
 HOLD = "conformance.lading.example/hold"
 
@@ -132,3 +133,13 @@ async def test_only_one_owner_controls(api: Api, namespace: str) -> None:
     ]
     with pytest.raises(kube.Invalid, match="Only one reference can have Controller set to true"):
         await api.client.create(CONFIG_MAPS, body, namespace=namespace)
+
+
+async def test_a_job_that_goes_without_a_word_leaves_what_it_owns(api: Api, namespace: str) -> None:
+    owner = await api.client.create(JOBS, job(suspend=True), namespace=namespace)
+    await dependent(api, namespace, "child", {**owner, "apiVersion": "batch/v1", "kind": "Job"})
+    answer = await api.call("DELETE", JOBS.path(namespace=namespace, name="one"))
+    assert "child pods are preserved by default when jobs are deleted" in answer.warning
+    await gone(api, JOBS, "one", namespace)
+    child = await api.client.get(CONFIG_MAPS, "child", namespace=namespace)
+    assert "ownerReferences" not in child["metadata"]

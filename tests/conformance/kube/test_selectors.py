@@ -14,6 +14,7 @@ from tests.conformance.kube.api import (
     config_map,
 )
 from tests.conformance.kube.test_builtin_kinds import CORE_EVENTS, EVENTS
+from tests.conformance.kube.test_workloads_refused import JOBS, job
 
 LABELS = {
     "a": {"tier": "front", "zone": "x"},
@@ -126,6 +127,25 @@ async def test_events_are_selected_by_what_they_are_about(api: Api, namespace: s
         assert [item["metadata"]["name"] for item in page.items] == ["b"]
 
 
+async def test_events_are_selected_by_who_reports_them(api: Api, namespace: str) -> None:
+    about = {"kind": "ConfigMap", "name": "one", "namespace": namespace}
+    event = {"involvedObject": about, "reason": "Tested", "source": {"component": "kubelet"}}
+    await api.client.create(CORE_EVENTS, {"metadata": {"name": "a"}, **event}, namespace=namespace)
+    for selector, count in (("source=kubelet", 1), ("source=other", 0)):
+        selection = Selection(namespace=namespace, field_selector=selector)
+        assert len((await api.client.page(CORE_EVENTS, selection)).items) == count
+
+
+@pytest.mark.parametrize(("selector", "expected"), [("=0", 1), ("=1", 0), ("!=0", 0)])
+async def test_jobs_are_selected_by_their_successes(
+    api: Api, namespace: str, selector: str, expected: int
+) -> None:
+    await api.client.create(JOBS, job(suspend=True), namespace=namespace)
+    field_selector = f"status.successful{selector}"
+    selection = Selection(namespace=namespace, field_selector=field_selector)
+    assert len((await api.client.page(JOBS, selection)).items) == expected
+
+
 async def test_a_node_has_no_namespace_to_select_by(api: Api) -> None:
     answer = await api.call("GET", NODES.path(), query={"fieldSelector": "metadata.namespace=a"})
     assert answer.refusal[:2] == (400, "BadRequest")
@@ -147,6 +167,8 @@ def pod(name: str, node: str) -> Document:
         ("status.phase=Pending", ["p-0", "p-1", "p-2"]),
         ("status.phase=Running", []),
         ("spec.nodeName=n-2,status.phase!=Failed", ["p-2"]),
+        ("spec.hostNetwork=false", ["p-0", "p-1", "p-2"]),
+        ("spec.hostNetwork=true", []),
     ],
 )
 async def test_pods_are_selected_by_node_and_phase(

@@ -16,6 +16,11 @@ from lading.servers.kube.schema import causes
 
 _KIND = "DeleteOptions"
 _DEFINITION = f"io.k8s.apimachinery.pkg.apis.meta.v1.{_KIND}"
+_JOBS = "jobs.batch"
+_PODS_STAY = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
 _SUPPORTED = ("Foreground", "Background", "Orphan", "nil")
 
 
@@ -59,6 +64,9 @@ def _policy(options: _Options, call: Call) -> str:
     if policy and policy not in deleting.POLICIES:
         cause = causes.not_supported("propagationPolicy", policy, _SUPPORTED)
         raise status.invalid_options(_KIND, [cause])
+    if not policy and call.resource.storage_name == _JOBS:
+        call.warnings.append(_PODS_STAY)
+        return "Orphan"
     return policy
 
 

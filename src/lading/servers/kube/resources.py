@@ -37,7 +37,7 @@ _POD_FIELDS = (
 _EVENT_FIELDS = (
     "involvedObject.kind involvedObject.namespace involvedObject.name involvedObject.uid "
     "involvedObject.apiVersion involvedObject.resourceVersion involvedObject.fieldPath "
-    "reason reportingComponent source.component type"
+    "reason reportingComponent source source.component type"
 )
 _NEW_EVENT_FIELDS = (
     "regarding.kind regarding.namespace regarding.name regarding.uid regarding.apiVersion "

@@ -15,6 +15,14 @@ Document = dict[str, Any]
 
 _TERM = re.compile(r"(?P<field>[^=!]+)(?P<operator>==|=|!=)(?P<value>.*)", re.DOTALL)
 _UNESCAPED_COMMA = re.compile(r"(?<!\\),")
+_OTHER_NAMES = {"status.successful": "status.succeeded", "source": "source.component"}
+"""Fields that are selected by another name than they have."""
+_OF_NOTHING = {
+    "spec.hostNetwork": "false",
+    "spec.unschedulable": "false",
+    "status.succeeded": "0",
+}
+"""What a field that is absent is taken to be, where that is not an empty text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +79,8 @@ def _term(resource: Resource, text: str) -> _Term:
         shown = ", ".join(f'"{each}"' for each in known)
         raise status.bad_request(f'"{field}" is not a known field selector: only {shown}')
     value = re.sub(r"\\(.)", r"\1", match["value"])
-    return _Term(path=tuple(field.split(".")), value=value, equal=match["operator"] != "!=")
+    path = tuple(_OTHER_NAMES.get(field, field).split("."))
+    return _Term(path=path, value=value, equal=match["operator"] != "!=")
 
 
 def _text_at(document: Document, path: tuple[str, ...]) -> str:
@@ -80,7 +89,7 @@ def _text_at(document: Document, path: tuple[str, ...]) -> str:
         value = value.get(step) if isinstance(value, dict) else None
     match value:
         case None:
-            return "false" if path == ("spec", "unschedulable") else ""
+            return _OF_NOTHING.get(".".join(path), "")
         case bool():
             return "true" if value else "false"
         case _:
