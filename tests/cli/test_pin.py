@@ -170,6 +170,17 @@ async def test_another_kind_is_refused(host: HostUnderTest) -> None:
     assert "expected a PinnedImageSet" in result.output
 
 
+@pytest.mark.parametrize("command", [("apply",), ("pin", "plan")])
+async def test_a_set_that_a_cluster_would_refuse_is_refused_here(
+    host: HostUnderTest, command: tuple[str, ...]
+) -> None:
+    file = host.set_file("nginx")
+    result = await lading(host, *command, "-f", file, "--runtime-endpoint", host.endpoint)
+    assert result.code == 1
+    assert f"{file}:7: spec.pinnedImages[0].name: Invalid value" in result.output
+    assert await host.runtime.images() == ()
+
+
 async def test_a_pull_secret_without_its_namespace_is_a_usage_error(host: HostUnderTest) -> None:
     result = await lading(host, "pin", "plan", "-f", host.set_file(), "--pull-secret", "mine")
     assert result.code == 2

@@ -9,7 +9,7 @@ from lading.cli import connection, documents, objects, options, running
 from lading.cli.connection import Target
 from lading.cli.documents import Source
 from lading.cli.objects import Meant
-from lading.cli.pin import on_host, sets
+from lading.cli.pin import on_host
 from lading.ports import kube
 
 FIELD_MANAGER = "lading"
@@ -29,7 +29,7 @@ def command(
 ) -> None:
     """Create or update the objects in files. All files are read before anything is written."""
     if runtime_endpoint:
-        running.run(on_host.synchronize(sets.sets_in(files), runtime_endpoint))
+        running.run(on_host.synchronize(files, runtime_endpoint))
         return
     running.run(_apply(target, documents.read(files), force_conflicts))
 

@@ -58,14 +58,19 @@ def command(files: tuple[str, ...]) -> None:
 
 
 async def _validate(sources: list[Source]) -> None:
+    await require_valid(sources)
+    click.echo("1 object is valid" if len(sources) == 1 else f"{len(sources)} objects are valid")
+
+
+async def require_valid(sources: list[Source]) -> None:
+    """Shows every problem, and ends the command if there is one."""
     found = [problem async for problem in problems(sources)]
     for problem in found:
         click.echo(str(problem), err=True)
-    objects = "1 object" if len(sources) == 1 else f"{len(sources)} objects"
     if found:
         things = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        objects = "1 object" if len(sources) == 1 else f"{len(sources)} objects"
         raise click.ClickException(f"{things} in {objects}; nothing was changed")
-    click.echo(f"{objects} {'is' if len(sources) == 1 else 'are'} valid")
 
 
 async def problems(sources: list[Source]) -> AsyncIterator[Problem]:

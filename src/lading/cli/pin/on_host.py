@@ -5,13 +5,13 @@ it, with the names of the sets.
 """
 
 import socket
+from collections.abc import Sequence
 
 import click
 
 from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
-from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
-from lading.cli.pin import sets as files
+from lading.cli.pin import sets
 from lading.cli.status_line import StatusLine
 from lading.kernel import conditions
 from lading.pinned_images.node import report
@@ -19,17 +19,18 @@ from lading.wiring import host, without_cluster
 from lading.wiring.host import Host
 
 
-async def synchronize(sets: list[PinnedImageSet], endpoint: str) -> None:
+async def synchronize(files: Sequence[str], endpoint: str) -> None:
     clock = SystemClock()
     display = _Display()
-    place = Host(runtime_endpoint=endpoint, state_folder=files.HOST_STATE_FOLDER)
+    wanted = await sets.sets_in(files)
+    place = Host(runtime_endpoint=endpoint, state_folder=sets.HOST_STATE_FOLDER)
     async with host.open_host(place, clock) as parts:
-        desired = without_cluster.desired_of(socket.gethostname(), sets, clock.now())
+        desired = without_cluster.desired_of(socket.gethostname(), wanted, clock.now())
         try:
             await without_cluster.synchronize(parts, desired, clock, told=display.told)
         finally:
             display.line.clear()
-    for one in sets:
+    for one in wanted:
         click.echo(f"pinnedimageset/{one.metadata.name}: {len(one.spec.pinned_images)} pinned")
 
 

@@ -1,7 +1,7 @@
 """`lading pin plan`: what sets would cost on each node, before anything is applied."""
 
 import socket
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +56,12 @@ def command(
     The free space of a cluster's nodes is asked from their kubelets through the API server, for
     which `get` on `nodes/proxy` is needed; it is unknown otherwise.
     """
-    wanted = sets.sets_in(files)
     if endpoints and secrets:
         raise click.UsageError(
             "--pull-secret is read from a cluster, and --runtime-endpoint does without one;"
             " name an auth file in REGISTRY_AUTH_FILE instead"
         )
-    planned = _of_hosts(wanted, endpoints) if endpoints else _of_cluster(wanted, target, secrets)
-    running.run(_show(planned, [one.metadata.name for one in wanted], form))
+    running.run(_plan(target, files, endpoints, secrets, form))
 
 
 def _secret_key(text: str) -> Key:
@@ -73,8 +71,22 @@ def _secret_key(text: str) -> Key:
     return Key(namespace, name)
 
 
-async def _show(planned: Awaitable[Sequence[Preview]], names: Sequence[str], form: Format) -> None:
-    previews = await planned
+async def _plan(
+    target: Target,
+    files: tuple[str, ...],
+    endpoints: tuple[str, ...],
+    secrets: tuple[Key, ...],
+    form: Format,
+) -> None:
+    wanted = await sets.sets_in(files)
+    if endpoints:
+        previews = await _of_hosts(wanted, endpoints)
+    else:
+        previews = await _of_cluster(wanted, target, secrets)
+    _show(previews, [one.metadata.name for one in wanted], form)
+
+
+def _show(previews: Sequence[Preview], names: Sequence[str], form: Format) -> None:
     if previews or form is not Format.TABLE:
         click.echo(rendered(previews, form), nl=False)
     taken = {name for one in previews for name in one.set_names}
