@@ -1,5 +1,6 @@
 """A reconciler whose caches lag behind what it wrote itself."""
 
+import gc
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from lading.api.core import NODES
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
-from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.installation import apply as installation
 from lading.kernel.objects import Key
 from lading.loop.informer import Informer
@@ -60,6 +61,33 @@ async def network() -> AsyncIterator[Network]:
     await core.close()
 
 
+@pytest.fixture
+async def caches(network: Network) -> Caches:
+    """They show what was there before the first look, and nothing of what is written."""
+    api = KubeClient(network)
+    await installation.install(api, SystemClock())
+    made = Caches(
+        nodes=Informer(NODES),
+        pools=Informer(MACHINE_CONFIG_POOLS),
+        sets=Informer(PINNED_IMAGE_SETS),
+        machine_config_nodes=Informer(MACHINE_CONFIG_NODES),
+    )
+    made.pools.put(await api.create(MACHINE_CONFIG_POOLS, POOL))
+    made.sets.put(await api.create(PINNED_IMAGE_SETS, SET))
+    network.written.clear()
+    return made
+
+
+def reconciler_of(corridor: str, network: Network, caches: Caches) -> ClusterReconciler:
+    return ClusterReconciler(
+        planner=PLANNERS[corridor],
+        kube=KubeClient(network),
+        clock=SystemClock(),
+        caches=caches,
+        is_on=True,
+    )
+
+
 @pytest.mark.parametrize(
     ("corridor", "name", "writes"),
     [
@@ -68,22 +96,23 @@ async def network() -> AsyncIterator[Network]:
     ],
 )
 async def test_what_was_written_is_not_written_again_before_the_cache_shows_it(
-    network: Network, corridor: str, name: str, writes: dict[str, int]
+    network: Network, caches: Caches, corridor: str, name: str, writes: dict[str, int]
 ) -> None:
-    api, clock = KubeClient(network), SystemClock()
-    await installation.install(api, clock)
-    caches = Caches(
-        nodes=Informer(NODES),
-        pools=Informer(MACHINE_CONFIG_POOLS),
-        sets=Informer(PINNED_IMAGE_SETS),
-        machine_config_nodes=Informer(MACHINE_CONFIG_NODES),
-    )
-    caches.pools.put(await api.create(MACHINE_CONFIG_POOLS, POOL))
-    caches.sets.put(await api.create(PINNED_IMAGE_SETS, SET))
-    reconciler = ClusterReconciler(
-        planner=PLANNERS[corridor], kube=api, clock=clock, caches=caches, is_on=True
-    )
-    network.written.clear()
+    reconciler = reconciler_of(corridor, network, caches)
     for _ in range(RECONCILES):
         await reconciler.reconcile(Key("", name))
     assert Counter(network.written) == writes
+
+
+async def test_what_the_cache_shows_is_not_kept_a_second_time(
+    network: Network, caches: Caches
+) -> None:
+    """A controller would remember every set and node that ever was."""
+    reconciler = reconciler_of("pinned-images-sets", network, caches)
+    await reconciler.reconcile(Key("", "release"))
+    shown = await KubeClient(network).get(PINNED_IMAGE_SETS, "release")
+    caches.sets.put(shown)
+    await reconciler.reconcile(Key("", "release"))
+    gc.collect()
+    kept = [one for one in gc.get_objects() if isinstance(one, PinnedImageSet)]
+    assert [one for one in kept if one.metadata.uid == shown.metadata.uid] == [shown]

@@ -97,10 +97,18 @@ class ClusterReconciler:
         return tuple(self._newer(one) for one in cached)
 
     def _newer(self, one: T) -> T:
+        """Ours, until the cache shows it or something newer; then it is forgotten."""
         ours = self._written.get(one.metadata.name)
-        if not isinstance(ours, type(one)) or ours.metadata.uid != one.metadata.uid:
+        if not isinstance(ours, type(one)):
             return one
-        return max(one, ours, key=lambda each: int(each.metadata.resource_version or 0))
+        if ours.metadata.uid == one.metadata.uid and _revision(ours) > _revision(one):
+            return ours
+        del self._written[one.metadata.name]
+        return one
+
+
+def _revision(one: Object) -> int:
+    return int(one.metadata.resource_version or 0)
 
 
 def plan_node(name: str, world: World, now: datetime) -> Plan:
