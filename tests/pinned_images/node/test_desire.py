@@ -55,7 +55,7 @@ def test_a_runtime_class_is_not_looked_for_while_its_gate_is_off() -> None:
 
 
 def settings_of(
-    *, machines: int = 0, labels: dict[str, str] | None = None, pulls_at_once_max: int = 8
+    *, machines: int = 0, labels: dict[str, str] | None = None, given: Settings = Settings()
 ) -> Settings:
     node = msgspec.convert({"metadata": {"name": "n", "labels": labels or {"in": "yes"}}}, Node)
     counts = dict.fromkeys(("updated", "ready", "available", "unavailable"), 0)
@@ -81,17 +81,18 @@ def settings_of(
         [],
         handlers=None,
         first_seen={},
-        settings=Settings(pulls_at_once_max=pulls_at_once_max),
+        settings=given,
         generation=1,
         now=NOW,
     ).settings
 
 
-def test_a_control_plane_node_pulls_two_at_once_and_others_as_many_as_they_are_told() -> None:
+def test_a_control_plane_node_pulls_two_at_once_and_others_eight_or_as_they_are_told() -> None:
     labels = {"node-role.kubernetes.io/control-plane": ""}
+    assert settings_of().pulls_at_once_max == 8
     assert settings_of(labels=labels).pulls_at_once_max == 2
-    assert settings_of(labels=labels, pulls_at_once_max=1).pulls_at_once_max == 1
-    assert settings_of(pulls_at_once_max=12).pulls_at_once_max == 12
+    assert settings_of(labels=labels, given=Settings(pulls_at_once_max=1)).pulls_at_once_max == 1
+    assert settings_of(given=Settings(pulls_at_once_max=12)).pulls_at_once_max == 12
 
 
 @pytest.mark.parametrize(("machines", "seconds"), [(0, 0), (1, 0.1), (100, 10), (5000, 60)])
