@@ -14,6 +14,7 @@ from lading.pinned_images.node.types import Settings
 from tests.pinned_images.node.worlds import NOW
 
 DIGEST = "sha256:" + "a" * 64
+UNASKED = Settings()
 
 
 def names_in(*images: Mapping[str, object], handlers: dict[str, str] | None = None) -> list[str]:
@@ -55,7 +56,7 @@ def test_a_runtime_class_is_not_looked_for_while_its_gate_is_off() -> None:
 
 
 def settings_of(
-    *, machines: int = 0, labels: dict[str, str] | None = None, given: Settings = Settings()
+    *, machines: int = 0, labels: dict[str, str] | None = None, given: Settings = UNASKED
 ) -> Settings:
     node = msgspec.convert({"metadata": {"name": "n", "labels": labels or {"in": "yes"}}}, Node)
     counts = dict.fromkeys(("updated", "ready", "available", "unavailable"), 0)
