@@ -54,22 +54,20 @@ def desired_set(
     first_seen: FirstSeen,
     now: datetime,
 ) -> DesiredSet:
-    keys: list[ImageKey] = []
-    problems: list[str] = []
-    for image in image_set.spec.pinned_images:
-        for found in _keys(image, handlers):
-            (keys if isinstance(found, ImageKey) else problems).append(found)  # type: ignore[arg-type]
+    images = image_set.spec.pinned_images
+    found = dict.fromkeys(one for image in images for one in _keys(image, handlers))
     meta = image_set.metadata
     return DesiredSet(
         name=meta.name,
         generation=meta.generation,
-        images=tuple(dict.fromkeys(keys)),
-        unresolvable=tuple(dict.fromkeys(problems)),
+        images=tuple(one for one in found if isinstance(one, ImageKey)),
+        unresolvable=tuple(one for one in found if isinstance(one, str)),
         first_seen_at=first_seen.get((meta.uid, meta.generation), now),
     )
 
 
 def _keys(image: PinnedImage, handlers: Mapping[str, str] | None) -> Iterable[ImageKey | str]:
+    """What to hold for the image; a sentence for what cannot be asked for."""
     listed = name_in_runtimes(image.name)
     if not image.runtime_class_names:
         yield ImageKey(listed)
