@@ -13,7 +13,7 @@ from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
 from tests.conformance.cri.targets import Target
 
-MEASURING_SECONDS_MAX = 30.0  # containerd measures its snapshots every ten seconds
+MEASURING_SECONDS_MAX = 60.0  # containerd measures its snapshots every ten seconds
 
 
 def unique_image(*, user: str = "") -> SampleImage:

@@ -11,7 +11,7 @@ from lading.ports.cri import HeldPin, ImageSpec, Pin
 from lading.standalone import sample_images
 from tests.conformance.cri.targets import Target
 
-UNPINNING_SECONDS_MAX = 10.0
+UNPINNING_SECONDS_MAX = 60.0
 
 
 @pytest.fixture(autouse=True)

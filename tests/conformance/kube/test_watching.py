@@ -15,7 +15,7 @@ from tests.conformance.kube.api import (
     config_map,
     widget,
 )
-from tests.conformance.kube.watching import following, told, watching
+from tests.conformance.kube.watching import EVENT_SECONDS_MAX, following, told, watching
 
 
 async def revision(api: Api, namespace: str) -> str:
@@ -77,7 +77,7 @@ async def test_initial_events_end_with_a_bookmark(api: Api, namespace: str) -> N
     selection = Selection(namespace=namespace)
     names = set()
     async with watching(api, WIDGETS, selection, send_initial_events=True) as stream:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(EVENT_SECONDS_MAX):
             async for event in stream:
                 if event.type is EventType.BOOKMARK and event.initial_events_end:
                     break
@@ -93,7 +93,7 @@ async def test_an_empty_namespace_still_has_an_end_of_its_initial_events(
 ) -> None:
     selection = Selection(namespace=namespace)
     async with watching(api, WIDGETS, selection, send_initial_events=True) as stream:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(EVENT_SECONDS_MAX):
             event = await anext(stream)
     assert event.initial_events_end
 
@@ -140,7 +140,7 @@ async def test_a_watch_ends_quietly_after_its_time(api: Api, namespace: str, sec
     start = await revision(api, namespace)
     selection = Selection(namespace=namespace)
     stream = api.client.watch(WIDGETS, selection, resource_version=start, timeout_seconds=seconds)
-    async with asyncio.timeout(seconds + 10):
+    async with asyncio.timeout(seconds + EVENT_SECONDS_MAX):
         events = [event async for event in stream]
     assert {event.type for event in events} <= {EventType.BOOKMARK}
 
@@ -152,7 +152,7 @@ async def test_a_long_quiet_watch_is_given_a_bookmark(api: Api, namespace: str) 
     # A real server sends one two seconds before the end, of a watch that is not too short.
     seconds = 10 if api.target.name == "real" else 2
     stream = api.client.watch(WIDGETS, selection, resource_version=start, timeout_seconds=seconds)
-    async with contextlib.aclosing(stream), asyncio.timeout(seconds + 10):
+    async with contextlib.aclosing(stream), asyncio.timeout(seconds + EVENT_SECONDS_MAX):
         event = await anext(stream)
     assert event.type is EventType.BOOKMARK
     assert int(event.resource_version) >= int(start)

@@ -8,8 +8,8 @@ from lading.kernel.objects import Resource
 from lading.ports.kube import EventType, Selection, WatchEvent
 from tests.conformance.kube.api import Api, Document
 
-WATCH_SECONDS = 30
-EVENT_SECONDS_MAX = 15
+WATCH_SECONDS = 120
+EVENT_SECONDS_MAX = 60
 Event = WatchEvent[Document]
 
 
