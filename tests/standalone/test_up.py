@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-import random
+import secrets
 import signal
 import socket
 import sys
@@ -108,7 +108,7 @@ async def test_the_registry_keeps_its_port(tmp_path: Path) -> None:
 
 def port_that_nobody_is_given() -> int:
     """Below those that systems hand out by themselves, so that nobody takes it in between."""
-    for port in random.sample(range(20_000, 30_000), 100):
+    for port in secrets.SystemRandom().sample(range(20_000, 30_000), 100):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port

@@ -5,7 +5,7 @@ The subnet is written into the folder first, so that a killed run's addresses ca
 
 import contextlib
 import pathlib
-import random
+import secrets
 import subprocess
 
 from tests.real.bed import layout
@@ -27,7 +27,7 @@ def subnet(folder: pathlib.Path) -> str:
     record = folder / layout.SUBNET_NAME
     if not record.exists():
         taken = {_recorded(other) for other in layout.folders()}
-        record.write_text(random.choice([each for each in SUBNETS if each not in taken]))
+        record.write_text(secrets.choice([each for each in SUBNETS if each not in taken]))
     return record.read_text()
 
 
