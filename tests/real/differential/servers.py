@@ -16,7 +16,7 @@ from lading.standalone import api_server as embedded_server
 from tests.real.bed import api_server, control_plane, sandbox
 
 CONTROLLERS = "garbage-collector-controller,namespace-controller"
-START_SECONDS_MAX = 30
+START_SECONDS_MAX = 90
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from tests.real.setup import binaries
 
 ROOT = pathlib.Path(__file__).parents[3]
 """Where kubectl runs, so that commands can name files of the repository."""
-STEP_SECONDS_MAX = 30
+STEP_SECONDS_MAX = 90
 POLL_SECONDS = 0.2
 Transcript = dict[str, list[str]]
 """The lines that each step printed, by the step's title."""
