@@ -48,6 +48,12 @@ def test_a_command_is_documented_with_all_its_options_and_no_other(name: str) ->
     assert documented(name) == {text for option in options for text in option.opts}
 
 
+def test_one_variable_sets_the_feature_gates_of_every_command_that_has_any() -> None:
+    options = (option for command in COMMANDS.values() for option in command.params)
+    found = {option.envvar for option in options if "--feature-gates" in option.opts}
+    assert found == {"LADING_FEATURE_GATES"}
+
+
 def test_no_section_is_about_a_command_that_is_gone() -> None:
     written = {heading for heading in sections() if heading.startswith("lading-")}
     assert written == {name.replace(" ", "-") for name in COMMANDS}

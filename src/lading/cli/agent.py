@@ -89,9 +89,7 @@ class _Options:
     show_default=True,
     help="How often the runtime is looked at when nothing changes in the cluster.",
 )
-@options.feature_gates_option(
-    "Name=true,Other=false; PinnedImages=false unpins everything that is ours."
-)
+@options.feature_gates_option("PinnedImages=false unpins everything that is ours.")
 @click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")
 @credential_options
 @connection.target_options

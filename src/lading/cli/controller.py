@@ -18,9 +18,7 @@ from lading.wiring import controller
 
 
 @click.command(name="controller")
-@options.feature_gates_option(
-    "Name=true,Other=false; PinnedImages=false takes every set back from its pools."
-)
+@options.feature_gates_option("PinnedImages=false takes every set back from its pools.")
 @connection.target_options
 @process_options
 def command(target: Target, process: Process, gates: Mapping[Gate, bool]) -> None:

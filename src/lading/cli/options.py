@@ -46,6 +46,8 @@ def feature_gates_option(help: str) -> Decorator:  # noqa: A002
     return click.option(
         "--feature-gates",
         "gates",
+        envvar="LADING_FEATURE_GATES",
+        metavar="NAME=BOOL,...",
         callback=meaning(feature_gates.parse),
         default="",
         help=help,

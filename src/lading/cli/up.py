@@ -41,7 +41,7 @@ from lading.wiring import runtime_handlers
     default=0,
     help="0 takes that of the last start, or a free one.",
 )
-@options.feature_gates_option("Name=true,Other=false")
+@options.feature_gates_option("For instance RuntimeClassInImageCriApi=true.")
 @options.log_level_option(default="warning")
 def command(
     data: Path,

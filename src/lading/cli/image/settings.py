@@ -13,7 +13,6 @@ from lading.cli import options
 from lading.cli.image import endpoints
 from lading.cli.image.endpoints import Endpoints
 from lading.cli.image.runtime_classes import RuntimeClasses
-from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
 from lading.kernel.platforms import Platform
 from lading.ports.cri import Cri
@@ -77,17 +76,18 @@ _OPTIONS = (
     click.option("--image-endpoint", "-i", envvar="IMAGE_SERVICE_ENDPOINT", default="",
                  help="Socket of the image service, if it is another one.", metavar="ENDPOINT"),
     click.option("--config", "-c", envvar="CRI_CONFIG_FILE", default="/etc/crictl.yaml",
-                 type=click.Path(path_type=Path), help="crictl's configuration file."),
-    click.option("--feature-gates", "gates", envvar="LADING_FEATURE_GATES", default="",
-                 callback=options.meaning(feature_gates.parse),
-                 help="For instance RuntimeClassInImageCriApi=true.", metavar="NAME=BOOL,..."),
+                 type=click.Path(path_type=Path), show_default=True,
+                 help="crictl's configuration file."),
+    options.feature_gates_option("For instance RuntimeClassInImageCriApi=true."),
     click.option("--state", envvar="LADING_IMAGE_STATE", default=_DEFAULT_STATE,
-                 type=click.Path(path_type=Path), help="What is remembered about images."),
+                 type=click.Path(path_type=Path), show_default=True,
+                 help="What is remembered about images."),
     click.option("--runtime-config", default=Path("/", runtime_handlers.CONTAINERD_CONFIG),
-                 type=click.Path(path_type=Path), help="Configuration of the runtime."),
+                 type=click.Path(path_type=Path), show_default=True,
+                 help="Configuration of the runtime."),
     click.option("--guest-platforms", envvar="LADING_GUEST_PLATFORMS",
                  default=Path("/", runtime_handlers.DECLARED_TABLE),
-                 type=click.Path(path_type=Path),
+                 type=click.Path(path_type=Path), show_default=True,
                  help="Guest platforms and runtime classes by runtime handler."),
     click.option("--kubeconfig", default=None, type=click.Path(path_type=Path),
                  help="Cluster that knows the runtime classes."),
@@ -120,6 +120,7 @@ def with_settings(function: Callable[..., None]) -> Callable[..., None]:
         )
         function(settings, **arguments)
 
+    command: Callable[..., None] = wrapper
     for option in reversed(_OPTIONS):
-        wrapper = option(wrapper)
-    return wrapper
+        command = option(command)
+    return command
