@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import aiohttp
 
-from lading.adapters.registry import downloads, queueing
+from lading.adapters.registry import downloads
 from lading.adapters.registry.authorization import Authorization
 from lading.adapters.registry.conversation import Conversation
 from lading.adapters.registry.credentials import Anonymous, CredentialSource, Given
@@ -52,7 +52,6 @@ async def connect(
         cookie_jar=aiohttp.DummyCookieJar(),
         # Compressed for the way, a body would have other bytes than its digest and size speak of.
         headers={"User-Agent": "lading", "Accept-Encoding": "identity"},
-        trace_configs=[queueing.tracing()],
     ) as session:
         yield RegistryClient(
             Transport(session, clock, limits, environment),

@@ -71,11 +71,11 @@ async def pieces(
     while True:
         began_at = download.position
         try:
-            response = await retries.first(
-                endpoints, lambda endpoint: _opened(conversation, endpoint, download)
-            )
             async with (
-                response,
+                conversation.transport.downloads[endpoints[-1].host],
+                await retries.first(
+                    endpoints, lambda endpoint: _opened(conversation, endpoint, download)
+                ) as response,
                 contextlib.aclosing(_rest(conversation, response, download)) as rest,
             ):
                 async for piece in rest:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    connections_per_host_max: int = 16  # more gave no more throughput when measured
+    downloads_per_host_max: int = 16  # more gave no more throughput when measured
+    connections_per_host_max: int = 20  # short questions need not wait until a download ends
     connections_max: int = 128
     connect_seconds_max: float = 10.0
     answer_seconds_max: float = 60.0

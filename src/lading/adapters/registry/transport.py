@@ -7,6 +7,7 @@ A header that authenticates is only ever sent to the origin that it was made for
 import asyncio
 import io
 import ssl
+from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,6 @@ import yarl
 from lading.adapters import connecting, proxies
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.limits import Limits
-from lading.adapters.registry.queueing import Waiting
 from lading.ports import registry
 from lading.ports.clock import Clock
 
@@ -47,6 +47,10 @@ class Transport:
     ) -> None:
         self.clock = clock
         self.limits = limits
+        self.downloads: dict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(limits.downloads_per_host_max)
+        )
+        """By host; whoever waits here waits for our own downloads, not for an answer."""
         self._session = session
         self._environment = environment
 
@@ -114,7 +118,6 @@ class Transport:
                     ssl=call.tls,
                     proxy=proxies.proxy_for(str(call.url), self._environment),
                     allow_redirects=False,
-                    trace_request_ctx=Waiting(deadline=deadline, seconds_max=seconds_max),
                 )
         except TimeoutError as error:
             message = f"{call.what}: no answer from {call.url.host} within {seconds_max:g} s"
