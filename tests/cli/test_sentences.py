@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from lading.adapters.kube.connection import NothingConfigured
 from lading.cli import sentences
 from lading.kernel.errors import Malformed
 from lading.ports import cri, kube
@@ -22,6 +23,8 @@ MALFORMED = Malformed(what="digest", text="x", reason="too short")
         (MALFORMED, "'x' is not a valid digest: too short"),
         (cri.NoSpace("the disk is full"), "the disk is full; free some with `lading image prune`"),
         (kube.Unauthorized("who are you"), "who are you; check the user of the kubeconfig"),
+        (NothingConfigured("nothing is configured"),
+         "nothing is configured; `lading up` starts a cluster on this machine"),
         (ExceptionGroup("several", [NOT_THERE, MALFORMED, MALFORMED]),
          "/etc/absent: No such file or directory; 'x' is not a valid digest: too short"),
     ],

@@ -7,6 +7,7 @@ is a bug, has no sentence, and shows its trace.
 import errno
 from collections.abc import Mapping
 
+from lading.adapters.kube.connection import NothingConfigured
 from lading.ports import cri, kube, registry
 
 _GIVE_CREDENTIALS = (
@@ -24,6 +25,7 @@ _NEXT_STEPS: Mapping[type[Exception], str] = {
     registry.Unauthorized: _GIVE_CREDENTIALS,
     kube.Unavailable: "is the cluster running, and does --kubeconfig name the right one?",
     kube.Unauthorized: "check the user of the kubeconfig",
+    NothingConfigured: "`lading up` starts a cluster on this machine",
 }
 
 
