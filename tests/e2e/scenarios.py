@@ -13,7 +13,8 @@ import pytest
 from lading.api.core import NODES
 from lading.api.events import EVENTS
 from lading.kernel.conditions import Truth
-from lading.pinned_images.node import report
+from lading.pinned_images.node import report, rules
+from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import Reason
 from lading.ports.cri import ImageSpec
 from lading.ports.kube import Selection
@@ -177,7 +178,8 @@ class PinnedImageScenarios:
             assert progressing is not None
             assert progressing.status is Truth.TRUE
             assert degraded is not None
-            assert degraded.status is Truth.FALSE
+            took_long = await pull_attempts(node) >= rules.TRANSIENT_FAILURES_MAX
+            assert degraded.status is Truth.FALSE or took_long
         await cluster.door.open()
         await cluster.until_done("waiting")
 
@@ -238,10 +240,18 @@ async def until_a_pull_failed(node: NodeUnderTest) -> None:
     """Asks the agent itself: the status does not tell while it may still go well."""
 
     async def has_failed() -> bool:
-        progress = msgspec.json.decode(await node.agent.get("/pinned-images"))
-        return any(pull["error"] for pull in progress["pulls"])
+        return any(pull.error for pull in (await progress(node)).pulls)
 
     await waiting.until(has_failed, f"a pull failed on {node.name}")
+
+
+async def pull_attempts(node: NodeUnderTest) -> int:
+    """The most that any pull has had by now; on a busy machine that may be many."""
+    return max(pull.attempts for pull in (await progress(node)).pulls)
+
+
+async def progress(node: NodeUnderTest) -> Progress:
+    return msgspec.json.decode(await node.agent.get("/pinned-images"), type=Progress)
 
 
 async def is_owned_by(node: NodeUnderTest, image: str, owners: Iterable[str]) -> bool:
