@@ -156,8 +156,6 @@ def test_whatever_happens_to_a_node_it_keeps_its_promises_and_ends_well() -> Non
     run_state_machine_as_test(
         AnyLife,
         settings=settings(
-            deadline=None,  # the machine may be busy
-            derandomize=True,  # a release must not fail by chance
             max_examples=LIVES,
             stateful_step_count=EVENTS_PER_LIFE_MAX,
         ),
