@@ -164,6 +164,7 @@ class PinnedImageScenarios:
             await node.agent.kill()
             assert await node.pinned() & images <= await node.present()
             await node.agent.start()
+            await node.agent.ready()
         await cluster.until_done("crash")
         assert await node.pinned() >= images
 
