@@ -71,6 +71,12 @@ class Look:
     plan: Plan
     now: datetime
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Nothing is done or awaited before the end of the round."""
+        round_end = self.now + self.desired.settings.round
+        return not self.plan.actions and self.plan.recheck_at == round_end
+
 
 class Life:
     """One node, over all the deaths of its agent."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
@@ -42,10 +43,11 @@ TROUBLES: tuple[Callable[[Life], None], ...] = (
     lives.pins_cannot_be_written,
 )
 SECONDS = st.sampled_from((0.1, 1, 6, 31, 121, 1000))
-LIVES = 25
+LIVES = 15
 EVENTS_PER_LIFE_MAX = 20
 LOOKS_AFTER_EACH = 4
 LOOK_SECONDS = 0.2
+TEST_SECONDS_MAX = 300  # it takes two on a machine that has nothing else to do
 LOOKS_MAX = 60
 """More often a node that has recovered need not look before everything is done."""
 
@@ -141,7 +143,7 @@ class AnyLife(RuleBasedStateMachine):
             before = self.life.status
             look = await self.life.look()
             promises.check(look, before, self.life.status)
-            if not look.plan.actions and not look.observed.pulls:
+            if look.is_at_rest:
                 promises.check_that_all_is_well(look, self.life.status)
                 return
             await self.life.until_next_look(look)
@@ -152,6 +154,7 @@ def name_of(word: str) -> str:
     return whole_nodes.image_keys([word])[0].image
 
 
+@pytest.mark.timeout(TEST_SECONDS_MAX)
 def test_whatever_happens_to_a_node_it_keeps_its_promises_and_ends_well() -> None:
     run_state_machine_as_test(
         AnyLife,
