@@ -1,5 +1,7 @@
-"""How deep a document may be nested: far deeper than any API object, and well inside what the
-interpreter can walk."""
+"""How deep a document may be nested: deeper than any API object, and no deeper than can be walked.
+
+Whatever a client sends, and whatever a patch makes of an object, is measured before it is used.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
-"""What events must keep. Those of events.k8s.io are held to more than those of the core group,
-and only when they are new: what became of an old one is for the series to say."""
+"""What events must keep, in each of their two API groups.
+
+Those of events.k8s.io are held to more than those of the core group, but only when they are new.
+"""
 
 from collections.abc import Iterator
 

@@ -17,7 +17,6 @@ from lading.servers.kube.schema import (
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Schema
 
-NESTING_LEVELS_MAX = 200
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES = ("atomic", "set", "map")
 _ALTERNATIVES = ("allOf", "anyOf", "oneOf")
@@ -47,15 +46,11 @@ def problems(schema: Schema, field: str) -> Iterator[Cause]:
             "implicitly specified"
         )
         yield causes.forbidden(f"{field}.properties[metadata]", detail)
-    yield from _node(schema, field, level=0)
+    yield from _node(schema, field)
     yield from definition_rules.problems(schema, field)
 
 
-def _node(schema: Schema, field: str, *, level: int) -> Iterator[Cause]:
-    if level > NESTING_LEVELS_MAX:
-        detail = f"must not be nested deeper than {NESTING_LEVELS_MAX} levels"
-        yield causes.forbidden(field, detail)
-        return
+def _node(schema: Schema, field: str) -> Iterator[Cause]:
     yield from _keywords(schema, field)
     yield from _type(schema, field)
     yield from _list(schema, field)
@@ -64,13 +59,13 @@ def _node(schema: Schema, field: str, *, level: int) -> Iterator[Cause]:
     for key, below in nodes.properties(schema).items():
         place = f"{field}.properties[{key}]"
         yield from _type_is_given(below, place, "must not be empty for specified object fields")
-        yield from _node(below, place, level=level + 1)
+        yield from _node(below, place)
     for key, what in (("items", "array items"), ("additionalProperties", "object fields")):
         inner = schema.get(key)
         if isinstance(inner, dict):
             detail = f"must not be empty for specified {what}"
             yield from _type_is_given(inner, f"{field}.{key}", detail)
-            yield from _node(inner, f"{field}.{key}", level=level + 1)
+            yield from _node(inner, f"{field}.{key}")
 
 
 def _type_is_given(schema: Schema, field: str, detail: str) -> Iterator[Cause]:
