@@ -197,7 +197,7 @@ async def test_waiting_for_other_downloads_is_not_waiting_for_an_answer(
         wanted = references.parse(f"{host}/app:v1")
         return b"".join([piece async for piece in client.blob(wanted, descriptor)])
 
-    limits = Limits(downloads_per_host_max=1, answer_seconds_max=2.0, attempts_max=1)
+    limits = Limits(downloads_per_host_max=1, answer_seconds_max=4.0, attempts_max=1)
     async with (
         served(slow) as busy,
         registry_client.connect(SystemClock(), limits=limits) as client,
