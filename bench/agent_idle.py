@@ -58,7 +58,7 @@ def agent_of(running: StandaloneCluster, folder: Path) -> Program:
             "agent",
             f"--node-name={NODE}",
             f"--runtime-endpoint={running.nodes[0].endpoint}",
-            f"--state-folder={folder / 'state'}",
+            f"--state-dir={folder / 'state'}",
             f"--kubelet-port={NO_KUBELET_PORT}",
             f"--kubeconfig={running.api.kubeconfig}",
         ),

@@ -85,7 +85,7 @@ async def read_bare(url: str, objects: int, events: int) -> Cost:
 
 
 async def read_with_informer(url: str, objects: int, events: int) -> Cost:
-    clock, chance = SystemClock(), random.Random(1)
+    clock, rng = SystemClock(), random.Random(1)
     metrics = Metrics(prometheus_client.CollectorRegistry())
     reached = asyncio.Event()
     last_revision = str(1 + events)
@@ -99,12 +99,12 @@ async def read_with_informer(url: str, objects: int, events: int) -> Cost:
         return None
 
     async with connect.connect(Connection(server=url), clock) as kube:
-        informers = Informers(kube=kube, clock=clock, chance=chance, metrics=metrics)
+        informers = Informers(kube=kube, clock=clock, rng=rng, metrics=metrics)
         config_maps = informers.of(CONFIG_MAPS)
         by_pool = config_maps.index(lambda one: (one.metadata.labels["pool"],))
         config_maps.add_handler(notice)
         worker = controller.Controller(
-            name="bench", reconcile=reconcile, clock=clock, chance=chance, metrics=metrics
+            name="bench", reconcile=reconcile, clock=clock, rng=rng, metrics=metrics
         )
         worker.watch(config_maps, controller.own_key)
         async with tasks.started(informers.run()), tasks.started(worker.run()):

@@ -81,7 +81,7 @@ async def lading(runtime: Runtime, images: Sequence[str]) -> Took:
 
     with tempfile.TemporaryDirectory() as folder:
         place = Host(
-            runtime_endpoint=runtime.endpoint, state_folder=Path(folder), root=runtime.host_root
+            runtime_endpoint=runtime.endpoint, state_dir=Path(folder), root=runtime.host_root
         )
         async with host.open_host(place, clock) as parts:
             desired = without_cluster.desired_of("bench", [_set(images)], clock.now())

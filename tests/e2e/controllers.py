@@ -55,13 +55,13 @@ class ControllerScenarios:
     async def test_a_controller_that_is_killed_while_sets_progress_goes_on_where_it_was(
         self, cluster: ClusterUnderTest
     ) -> None:
-        chance = repeatable.chance()
+        rng = repeatable.rng()
         image = await cluster.push("killed")
         await until_leading(cluster.controller)
         await cluster.door.shut()  # so that no set is done before the kill
         await cluster.make_set("begun", image)
         await cluster.make_set("given-up", image)
-        await asyncio.sleep(chance.uniform(0, BUSY_SECONDS_MAX))
+        await asyncio.sleep(rng.uniform(0, BUSY_SECONDS_MAX))
         await cluster.controller.kill()
         await cluster.delete_set("given-up")
         await cluster.make_set("late", image)
@@ -117,7 +117,7 @@ async def make_set_and_wait(cluster: ClusterUnderTest, name: str, image: str) ->
 
 
 async def leads(program: Program) -> bool:
-    return await program.counted("lading_leading{") == 1
+    return await program.counted("lading_leader{") == 1
 
 
 async def until_leading(program: Program) -> None:
@@ -133,7 +133,7 @@ async def writes(program: Program) -> float:
 
 
 async def has_looked(program: Program) -> bool:
-    """Each of its corridors was walked, and nothing waits."""
+    """Each of its reconcile pipelines was walked, and nothing waits."""
     walked = [
         await program.counted(f'lading_reconciles_total{{controller="{name}",outcome="success"}}')
         for name in PLANNERS

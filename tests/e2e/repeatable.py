@@ -7,7 +7,7 @@ import secrets
 SEED_VARIABLE = "LADING_TEST_SEED"
 
 
-def chance() -> random.Random:
+def rng() -> random.Random:
     seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbits(32))
     print(f"{SEED_VARIABLE}={seed} chooses the same moments again")
     return random.Random(seed)

@@ -156,11 +156,11 @@ class PinnedImageScenarios:
     async def test_an_agent_that_is_killed_at_any_moment_goes_on_where_it_was(
         self, cluster: ClusterUnderTest
     ) -> None:
-        node, chance = cluster.nodes[0], repeatable.chance()
+        node, rng = cluster.nodes[0], repeatable.rng()
         images = {await cluster.push(f"crash/{number}", size_bytes=1 << 20) for number in range(6)}
         await cluster.make_set("crash", *images)
         for _ in range(CRASHES):
-            await asyncio.sleep(chance.uniform(0, 0.5))
+            await asyncio.sleep(rng.uniform(0, 0.5))
             await node.agent.kill()
             assert await node.pinned() & images <= await node.present()
             await node.agent.start()

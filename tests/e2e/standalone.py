@@ -24,7 +24,7 @@ from tests.e2e.private_registry import PrivateRegistry
 from tests.e2e.programs import Program
 
 NODE_NAMES = ("node-1", "node-2")
-ROUND = "--round=1s"
+ROUND = "--resync-period=1s"
 NO_KUBELET_PORT = 1
 NAMESPACE = "default"
 
@@ -91,13 +91,13 @@ async def _node(name: str, around: _Surroundings) -> AsyncIterator[NodeUnderTest
     )
     async with (
         cri_server.serve(embedded, own / "runtime.sock") as endpoint,
-        open_runtime(endpoint, clock, state_folder=own / "state") as runtime,
+        open_runtime(endpoint, clock, state_dir=own / "state") as runtime,
     ):
         await node.register(around.kube, NodeDescription(name=name), clock)
         place = (
             f"--node-name={name}",
             f"--runtime-endpoint={endpoint}",
-            f"--state-folder={own / 'state'}",
+            f"--state-dir={own / 'state'}",
         )
         yield NodeUnderTest(
             name=name,

@@ -42,7 +42,7 @@ class Place:
         return (
             f"--node-name={NODE}",
             f"--runtime-endpoint=unix://{self._socket}",
-            f"--state-folder={self.folder / 'state'}",
+            f"--state-dir={self.folder / 'state'}",
             "--kubelet-port=1",
         )
 

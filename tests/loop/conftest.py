@@ -21,7 +21,7 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def chance() -> random.Random:
+def rng() -> random.Random:
     return random.Random(7)
 
 
@@ -49,10 +49,10 @@ async def kube(server: ApiServer) -> KubeClient:
 
 @pytest.fixture
 async def informers(
-    link: Link, clock: VirtualClock, chance: random.Random, metrics: Metrics
+    link: Link, clock: VirtualClock, rng: random.Random, metrics: Metrics
 ) -> Informers:
     """What is under test speaks through the link."""
-    return Informers(kube=KubeClient(link), clock=clock, chance=chance, metrics=metrics)
+    return Informers(kube=KubeClient(link), clock=clock, rng=rng, metrics=metrics)
 
 
 @pytest.fixture(autouse=True)

@@ -12,21 +12,21 @@ from lading.api.core import CONFIG_MAPS, ConfigMap
 from lading.kernel.objects import Key
 from lading.loop import controller, tasks
 from lading.loop.controller import Controller, Reconcile
-from lading.loop.corridor import PreconditionFailed
 from lading.loop.informer import Informers
+from lading.loop.pipeline import PreconditionFailed
 from lading.observability.metrics import Metrics
 from lading.ports import cri, kube
 from tests.loop import build
 
 
 @pytest.fixture
-def made(clock: VirtualClock, chance: random.Random, metrics: Metrics) -> "Maker":
-    return Maker(clock, chance, metrics)
+def made(clock: VirtualClock, rng: random.Random, metrics: Metrics) -> "Maker":
+    return Maker(clock, rng, metrics)
 
 
 class Maker:
-    def __init__(self, clock: VirtualClock, chance: random.Random, metrics: Metrics) -> None:
-        self._parts = {"clock": clock, "chance": chance, "metrics": metrics}
+    def __init__(self, clock: VirtualClock, rng: random.Random, metrics: Metrics) -> None:
+        self._parts = {"clock": clock, "rng": rng, "metrics": metrics}
         self._metrics = metrics
 
     def controller(self, reconcile: Reconcile) -> Controller:

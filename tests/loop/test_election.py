@@ -27,14 +27,14 @@ NAMESPACE, NAME = "lading", "controller"
 def elector_on(
     exchange: Exchange,
     clock: VirtualClock,
-    chance: random.Random,
+    rng: random.Random,
     metrics: Metrics,
     identity: str = "a",
 ) -> Elector:
     return Elector(
         kube=KubeClient(exchange),
         clock=clock,
-        chance=chance,
+        rng=rng,
         metrics=metrics,
         namespace=NAMESPACE,
         name=NAME,
@@ -214,13 +214,13 @@ async def test_a_leader_whose_lease_was_given_to_another_stops_at_its_next_renew
 
 
 async def test_the_end_of_the_work_is_the_end_of_the_term(
-    server: ApiServer, clock: VirtualClock, chance: random.Random, metrics: Metrics
+    server: ApiServer, clock: VirtualClock, rng: random.Random, metrics: Metrics
 ) -> None:
-    elector = elector_on(server, clock, chance, metrics)
+    elector = elector_on(server, clock, rng, metrics)
 
     async def fail() -> None:
         labels = {"lease": "lading/controller"}
-        assert metrics.registry.get_sample_value("lading_leading", labels) == 1
+        assert metrics.registry.get_sample_value("lading_leader", labels) == 1
         raise TimeoutError("the work's own")
 
     with pytest.raises(TimeoutError, match="the work's own"):
@@ -245,11 +245,11 @@ class PausedClock(VirtualClock):
     ids=["within its lease", "beyond its deadline"],
 )
 async def test_a_leader_that_stood_still_goes_on_only_within_its_lease(
-    paused_seconds: float, steps: list[str], chance: random.Random, metrics: Metrics
+    paused_seconds: float, steps: list[str], rng: random.Random, metrics: Metrics
 ) -> None:
     clock, done = PausedClock(), []
     async with serving(clock) as server:
-        elector = elector_on(server, clock, chance, metrics)
+        elector = elector_on(server, clock, rng, metrics)
 
         async def step(name: str) -> None:
             done.append(name)

@@ -261,7 +261,7 @@ async def test_metrics_count_objects_relists_and_events(
 
 def test_two_reflectors_do_not_move_in_step() -> None:
     first, second = (
-        [reflector.RETRY.delay_seconds(failures=n, chance=random.Random(seed)) for n in range(1, 9)]
+        [reflector.RETRY.delay_seconds(failures=n, rng=random.Random(seed)) for n in range(1, 9)]
         for seed in (1, 2)
     )
     assert first != second

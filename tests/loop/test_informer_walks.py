@@ -44,7 +44,7 @@ class InformerMachine(RuleBasedStateMachine):
         self.informers = Informers(
             kube=KubeClient(self.link),
             clock=self.clock,
-            chance=random.Random(3),
+            rng=random.Random(3),
             metrics=Metrics(prometheus_client.CollectorRegistry()),
         )
         self.informer = self.informers.of(CONFIG_MAPS)

@@ -19,8 +19,8 @@ EXACT = Backoff(seconds_min=1, seconds_max=8, jitter_fraction=0)
 
 
 @pytest.fixture
-async def queue(clock: VirtualClock, chance: random.Random) -> WorkQueue[str]:
-    return WorkQueue(clock, chance, retry=EXACT)
+async def queue(clock: VirtualClock, rng: random.Random) -> WorkQueue[str]:
+    return WorkQueue(clock, rng, retry=EXACT)
 
 
 async def test_a_key_that_waits_already_is_not_queued_again(queue: WorkQueue[str]) -> None:

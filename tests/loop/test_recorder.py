@@ -7,8 +7,8 @@ import pytest
 from lading.adapters.clock import VirtualClock, settle
 from lading.adapters.kube.client import KubeClient
 from lading.api.events import EVENTS, Event, ObjectReference
-from lading.loop import occurrences, recorder, tasks
-from lading.loop.recorder import Recorder
+from lading.loop import event_series, recorder, tasks
+from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from tests.loop.faults import Link
 
@@ -22,19 +22,21 @@ POOL = ObjectReference(
 
 @pytest.fixture
 async def subject(
-    link: Link, clock: VirtualClock, chance: random.Random, metrics: Metrics
-) -> Recorder:
-    return Recorder(
+    link: Link, clock: VirtualClock, rng: random.Random, metrics: Metrics
+) -> EventRecorder:
+    return EventRecorder(
         kube=KubeClient(link),
         clock=clock,
-        chance=chance,
+        rng=rng,
         metrics=metrics,
         controller="lading/pinned-images",
         instance="lading-0",
     )
 
 
-def record(subject: Recorder, note: str = "pinned 3 of 3 images", name: str = "worker") -> None:
+def record(
+    subject: EventRecorder, note: str = "pinned 3 of 3 images", name: str = "worker"
+) -> None:
     regarding = ObjectReference(kind=POOL.kind, name=name, uid=name, api_version=POOL.api_version)
     subject.record(regarding, reason="Pinned", action="Pin", note=note)
 
@@ -48,12 +50,12 @@ def dropped(metrics: Metrics) -> float | None:
 
 
 async def test_an_event_says_what_happened_to_which_object(
-    subject: Recorder, kube: KubeClient, clock: VirtualClock
+    subject: EventRecorder, kube: KubeClient, clock: VirtualClock
 ) -> None:
     async with tasks.started(subject.run()):
         subject.record(
             POOL,
-            severity=occurrences.Severity.WARNING,
+            severity=event_series.Severity.WARNING,
             reason="PullFailed",
             action="Pull",
             note="quay.io/a: no such image",
@@ -69,7 +71,7 @@ async def test_an_event_says_what_happened_to_which_object(
 
 
 async def test_the_same_again_raises_a_count_with_few_writes(
-    subject: Recorder, kube: KubeClient, clock: VirtualClock, link: Link
+    subject: EventRecorder, kube: KubeClient, clock: VirtualClock, link: Link
 ) -> None:
     async with tasks.started(subject.run()):
         for _ in range(600):
@@ -84,7 +86,7 @@ async def test_the_same_again_raises_a_count_with_few_writes(
 
 
 async def test_the_same_after_a_long_silence_is_a_new_event(
-    subject: Recorder, kube: KubeClient, clock: VirtualClock
+    subject: EventRecorder, kube: KubeClient, clock: VirtualClock
 ) -> None:
     async with tasks.started(subject.run()):
         record(subject)
@@ -94,7 +96,9 @@ async def test_the_same_after_a_long_silence_is_a_new_event(
     assert len(await events(kube)) == 2
 
 
-async def test_a_different_note_is_a_different_event(subject: Recorder, kube: KubeClient) -> None:
+async def test_a_different_note_is_a_different_event(
+    subject: EventRecorder, kube: KubeClient
+) -> None:
     async with tasks.started(subject.run()):
         record(subject, "pinned 2 of 3 images")
         record(subject, "pinned 3 of 3 images")
@@ -103,7 +107,7 @@ async def test_a_different_note_is_a_different_event(subject: Recorder, kube: Ku
 
 
 async def test_an_event_survives_a_short_outage(
-    subject: Recorder, kube: KubeClient, clock: VirtualClock, link: Link
+    subject: EventRecorder, kube: KubeClient, clock: VirtualClock, link: Link
 ) -> None:
     link.is_down = True
     async with tasks.started(subject.run()):
@@ -115,7 +119,7 @@ async def test_an_event_survives_a_short_outage(
 
 
 async def test_a_long_outage_costs_events_and_nothing_else(
-    subject: Recorder, kube: KubeClient, clock: VirtualClock, link: Link, metrics: Metrics
+    subject: EventRecorder, kube: KubeClient, clock: VirtualClock, link: Link, metrics: Metrics
 ) -> None:
     link.is_down = True
     async with tasks.started(subject.run()):
@@ -128,7 +132,9 @@ async def test_a_long_outage_costs_events_and_nothing_else(
     assert [event.note for event in await events(kube)] == ["and then it worked"]
 
 
-async def test_a_flood_is_bounded(subject: Recorder, kube: KubeClient, metrics: Metrics) -> None:
+async def test_a_flood_is_bounded(
+    subject: EventRecorder, kube: KubeClient, metrics: Metrics
+) -> None:
     for number in range(2 * recorder.UNWRITTEN_MAX):
         record(subject, name=f"pool-{number}")
     assert dropped(metrics) == recorder.UNWRITTEN_MAX
@@ -137,7 +143,7 @@ async def test_a_flood_is_bounded(subject: Recorder, kube: KubeClient, metrics: 
     assert len(await events(kube)) == recorder.UNWRITTEN_MAX
 
 
-async def test_no_secret_gets_into_an_event(subject: Recorder, kube: KubeClient) -> None:
+async def test_no_secret_gets_into_an_event(subject: EventRecorder, kube: KubeClient) -> None:
     async with tasks.started(subject.run()):
         record(subject, "GET https://me:hunter2@quay.io/v2 with Authorization: Bearer abcdefghijk")
         await settle()
@@ -148,6 +154,6 @@ async def test_no_secret_gets_into_an_event(subject: Recorder, kube: KubeClient)
 
 
 def test_a_long_note_is_cut_between_characters_within_the_limit() -> None:
-    note = occurrences.shortened("ü" * 2000)
-    assert len(note.encode()) <= occurrences.NOTE_BYTES_MAX
+    note = event_series.shortened("ü" * 2000)
+    assert len(note.encode()) <= event_series.NOTE_BYTES_MAX
     assert note.endswith("ü…")

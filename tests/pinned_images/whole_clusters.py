@@ -28,7 +28,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
 from lading.kernel import conditions, feature_gates
 from lading.kernel.conditions import Condition
-from lading.loop.runtime import Runs
+from lading.loop.manager import Runnable
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports import kube
@@ -208,18 +208,18 @@ async def opened(folder: Path, runtimes: dict[str, Runtime]) -> AsyncIterator[Wh
     await core.close()
 
 
-def _controllers(kube: KubeClient) -> Runs:
+def _controllers(kube: KubeClient) -> Runnable:
     return controller.controllers(
         kube=kube,
         clock=CLOCK,
         metrics=Metrics(CollectorRegistry()),
-        chance=CHANCE,
+        rng=CHANCE,
         gates=feature_gates.parse(""),
     )
 
 
 @contextlib.asynccontextmanager
-async def _running(parts: Runs) -> AsyncIterator[None]:
+async def _running(parts: Runnable) -> AsyncIterator[None]:
     work = asyncio.create_task(parts.run())
     try:
         yield
@@ -239,8 +239,8 @@ async def agent_running(
         clock=CLOCK,
         metrics=Metrics(CollectorRegistry()),
         gates=feature_gates.parse(""),
-        settings=Settings(round=ROUND),
-        chance=CHANCE,
+        settings=Settings(resync_period=ROUND),
+        rng=CHANCE,
     )
     async with opened_agent as made, _running(made):
         yield

@@ -14,8 +14,8 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.disk import MachineDisk
-from lading.adapters.document import FileDocument
 from lading.adapters.registry import client as registry_client
+from lading.adapters.state_file import LocalStateFile
 from lading.kernel import platforms, references
 from lading.kernel.digests import Digest
 from lading.kernel.platforms import Platform
@@ -47,7 +47,7 @@ class Stand:
     endpoint: str
     disk: MachineDisk
     registry: Registry
-    document: FileDocument
+    document: LocalStateFile
     tag: str
 
     async def ensure(self, guest: Platform | None = None) -> Ensured:
@@ -80,7 +80,7 @@ async def stand(
             endpoint=running.endpoint,
             disk=MachineDisk(running.host_root),
             registry=client,
-            document=FileDocument(tmp_path / "images.json"),
+            document=LocalStateFile(tmp_path / "images.json"),
             tag=tag,
         )
         for image in await ours(cri, tag):

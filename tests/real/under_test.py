@@ -20,7 +20,7 @@ from tests.real import installed
 from tests.real.bed import api_server, cluster, runtime
 from tests.real.installed import Installation
 
-ROUND = "--round=1s"
+ROUND = "--resync-period=1s"
 NO_KUBELET_PORT = 1
 LONE_NODE = "lone-node"
 
@@ -130,11 +130,11 @@ async def _node(
         f"--node-name={name}",
         f"--runtime-endpoint={engine.endpoint}",
         f"--host-root={engine.host_root}",
-        f"--state-folder={state}",
+        f"--state-dir={state}",
     )
     connection = f"--kubeconfig={installation.agent_kubeconfig}"
     async with open_runtime(
-        engine.endpoint, SystemClock(), state_folder=state, host_root=engine.host_root
+        engine.endpoint, SystemClock(), state_dir=state, host_root=engine.host_root
     ) as opened:
         yield NodeUnderTest(
             name=name,

@@ -9,8 +9,8 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
-from lading.adapters.document import FileDocument
 from lading.adapters.registry import client as registry_client
+from lading.adapters.state_file import LocalStateFile
 from lading.kernel import platforms
 from lading.ports.registry import Registry
 from lading.servers.cri import server as cri_server
@@ -32,7 +32,7 @@ class Stand:
     endpoint: str
     registry: Registry
     publisher: Publisher
-    document: FileDocument
+    document: LocalStateFile
     folder: Path
 
 
@@ -60,7 +60,7 @@ async def stand(tmp_path: Path) -> AsyncIterator[Stand]:
                 endpoint=endpoint,
                 registry=registry,
                 publisher=Publisher(registry=registry, host=urllib.parse.urlsplit(url).netloc),
-                document=FileDocument(tmp_path / "state" / "images.json"),
+                document=LocalStateFile(tmp_path / "state" / "images.json"),
                 folder=tmp_path,
             )
         embedded.close()

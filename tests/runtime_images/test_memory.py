@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from lading.adapters.document import FileDocument
+from lading.adapters.state_file import LocalStateFile
 from lading.runtime_images import memory as memories
 from lading.runtime_images import state
 from lading.runtime_images.types import Memory, Policy, Resolution
@@ -80,7 +80,7 @@ async def test_what_is_written_is_read_back_by_the_next_start(stand: Stand) -> N
     memory = memories.remember(None, present=(A, KATA), in_use={KATA}, policy=WEEK, now=NOW)
     await state.save_memory(stand.document, memory)
     await state.save_resolution(stand.document, RESOLUTION)
-    loaded = await state.load(FileDocument(stand.folder / "state" / "images.json"))
+    loaded = await state.load(LocalStateFile(stand.folder / "state" / "images.json"))
     assert loaded.memory == memory
     assert loaded.resolutions == (RESOLUTION,)
 

@@ -24,7 +24,7 @@ from lading.wire import calls
 from tests.command import lading
 
 START_SECONDS_MAX = STOP_SECONDS_MAX = 90.0
-"""Patience costs nothing where all goes well, and a busy machine may need it."""
+"""DependencyWaiter costs nothing where all goes well, and a busy machine may need it."""
 READY_LINE = b"Ctrl-C stops it"
 WRITES_BEFORE_THE_KILL = 40
 

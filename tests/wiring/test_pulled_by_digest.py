@@ -7,8 +7,8 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.disk import MachineDisk
-from lading.adapters.document import FileDocument
 from lading.adapters.kubelet import FixedLimits
+from lading.adapters.state_file import LocalStateFile
 from lading.kernel import feature_gates, platforms, references
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.types import ImageKey
@@ -35,7 +35,7 @@ async def test_an_image_of_a_class_is_found_after_the_agent_pulled_it(stand: Sta
     by_digest = str(await resolve.manifest_for(stand.registry, references.parse(tag), ARM))
     clock = SystemClock()
     async with (
-        open_runtime(stand.endpoint, clock, state_folder=stand.folder) as runtime,
+        open_runtime(stand.endpoint, clock, state_dir=stand.folder) as runtime,
         open_registries(clock) as registries,
     ):
         blind = WithoutHandlers(runtime.cri)
@@ -46,7 +46,7 @@ async def test_an_image_of_a_class_is_found_after_the_agent_pulled_it(stand: Sta
             disk=MachineDisk(),
             kubelet=FixedLimits(KubeletLimits()),
             platform_of=GUESTS.__getitem__,
-            state_folder=stand.folder,
+            state_dir=stand.folder,
         )
         ended = asyncio.Event()
         metrics = PinMetrics(CollectorRegistry())
@@ -63,7 +63,7 @@ async def test_an_image_of_a_class_is_found_after_the_agent_pulled_it(stand: Sta
 
 
 async def test_pulls_that_end_at_once_are_all_remembered(tmp_path: Path) -> None:
-    document = FileDocument(tmp_path / "images.json")
+    document = LocalStateFile(tmp_path / "images.json")
     notes = PulledByDigest(document, GUESTS.__getitem__)
     keys = [ImageKey(f"example.test/app:{number}", "arm") for number in range(20)]
     await asyncio.gather(
@@ -74,7 +74,7 @@ async def test_pulls_that_end_at_once_are_all_remembered(tmp_path: Path) -> None
 
 
 async def test_nothing_is_noted_where_the_runtime_knows_the_handler(tmp_path: Path) -> None:
-    document = FileDocument(tmp_path / "images.json")
+    document = LocalStateFile(tmp_path / "images.json")
     notes = PulledByDigest(document, GUESTS.__getitem__)
     spec = ImageSpec(image="example.test/app:1", runtime_handler="arm")
     await notes.remember(ImageKey(spec.image, "arm"), spec)
@@ -84,5 +84,5 @@ async def test_nothing_is_noted_where_the_runtime_knows_the_handler(tmp_path: Pa
 
 async def test_a_note_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     (tmp_path / "images.json").mkdir()
-    notes = PulledByDigest(FileDocument(tmp_path / "images.json"), GUESTS.__getitem__)
+    notes = PulledByDigest(LocalStateFile(tmp_path / "images.json"), GUESTS.__getitem__)
     await notes.remember(ImageKey("example.test/app:1", "arm"), ImageSpec(image="example.test/app"))

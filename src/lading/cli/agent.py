@@ -54,7 +54,7 @@ class _Options:
     help="Where the files of the host are mounted.",
 )
 @click.option(
-    "--state-folder",
+    "--state-dir",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("/var/lib/lading"),
     show_default=True,
@@ -68,9 +68,9 @@ class _Options:
     help="Where the kubelet of this machine tells its limits.",
 )
 @click.option(
-    "--pulls-at-once",
+    "--max-parallel-image-pulls",
     type=click.IntRange(1, 100),
-    default=DEFAULTS.pulls_at_once_max,
+    default=DEFAULTS.parallel_pulls_max,
     show_default=True,
     help="Pulls in flight; a control plane node has at most 2.",
 )
@@ -82,10 +82,10 @@ class _Options:
     help="Bytes on disk per byte pulled.",
 )
 @click.option(
-    "--round",
-    "round_",
+    "--resync-period",
+    "resync_period",
     callback=options.meaning(durations.parse),
-    default=durations.format_duration(DEFAULTS.round),
+    default=durations.format_duration(DEFAULTS.resync_period),
     show_default=True,
     help="How often the runtime is looked at when nothing changes in the cluster.",
 )
@@ -98,11 +98,11 @@ def command(
     node_name: str,
     runtime_endpoint: str,
     host_root: Path,
-    state_folder: Path,
+    state_dir: Path,
     kubelet_port: int,
-    pulls_at_once: int,
+    max_parallel_image_pulls: int,
     expansion_factor: float,
-    round_: timedelta,
+    resync_period: timedelta,
     gates: Mapping[Gate, bool],
     cleanup: bool,
     credentials: CredentialSettings,
@@ -114,13 +114,15 @@ def command(
         node_name=node_name,
         host=Host(
             runtime_endpoint=runtime_endpoint,
-            state_folder=state_folder,
+            state_dir=state_dir,
             kubelet_port=kubelet_port,
             root=host_root,
             credentials=credentials,
         ),
         settings=Settings(
-            pulls_at_once_max=pulls_at_once, expansion_factor=expansion_factor, round=round_
+            parallel_pulls_max=max_parallel_image_pulls,
+            expansion_factor=expansion_factor,
+            resync_period=resync_period,
         ),
         gates=gates,
     )
@@ -135,7 +137,7 @@ async def _run(wanted: _Options, target: Target, process: Process) -> None:
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         kube = await enter(process.open_kube(found))
-        parts = await process.patience.until_answered(
+        parts = await process.dependencies.wait_for(
             "the container runtime",
             lambda: enter(host.open_host(wanted.host, clock, connection=found)),
         )
@@ -148,7 +150,7 @@ async def _run(wanted: _Options, target: Target, process: Process) -> None:
                 metrics=process.metrics,
                 gates=wanted.gates,
                 settings=wanted.settings,
-                chance=random.SystemRandom(),
+                rng=random.SystemRandom(),
             )
         )
         census = Census(
@@ -165,7 +167,7 @@ async def _cleanup(place: Host) -> None:
     async with open_runtime(
         place.runtime_endpoint,
         SystemClock(),
-        state_folder=place.state_folder,
+        state_dir=place.state_dir,
         host_root=place.root,
     ) as runtime:
         held = await runtime.pins.held()

@@ -27,24 +27,24 @@ def command(target: Target, process: Process, gates: Mapping[Gate, bool]) -> Non
 
 
 async def _run(target: Target, process: Process, gates: Mapping[Gate, bool]) -> None:
-    clock, chance = SystemClock(), random.SystemRandom()
+    clock, rng = SystemClock(), random.SystemRandom()
     async with process.open_kube(target.found()) as kube:
         runtime = controller.controllers(
             kube=kube,
             clock=clock,
             metrics=process.metrics,
-            chance=chance,
+            rng=rng,
             gates=gates,
-            elector=_elector(kube, target.default_namespace, process, chance),
+            elector=_elector(kube, target.default_namespace, process, rng),
         )
         await process.run(runtime)
 
 
-def _elector(kube: Kube, namespace: str, process: Process, chance: random.Random) -> Elector:
+def _elector(kube: Kube, namespace: str, process: Process, rng: random.Random) -> Elector:
     return Elector(
         kube=kube,
         clock=SystemClock(),
-        chance=chance,
+        rng=rng,
         metrics=process.metrics,
         namespace=namespace,
         name=controller.LEASE_NAME,

@@ -19,8 +19,8 @@ from lading.adapters.kube.connection import Connection
 from lading.cli import options
 from lading.installation import check
 from lading.loop import tasks
-from lading.loop.patience import Patience
-from lading.loop.runtime import Runtime
+from lading.loop.dependencies import DependencyWaiter
+from lading.loop.manager import Manager
 from lading.observability import endpoint, logs, requests
 from lading.observability.endpoint import NO_PAGES, Pages
 from lading.observability.logs import LogFormat
@@ -34,10 +34,10 @@ class Process:
 
     def __init__(self, *, metrics_host: str, metrics_port: int, metrics: Metrics) -> None:
         self.metrics = metrics
-        self.patience = Patience(SystemClock(), random.SystemRandom())
+        self.dependencies = DependencyWaiter(SystemClock(), random.SystemRandom())
         self._metrics_host = metrics_host
         self._metrics_port = metrics_port
-        self._waiting_for = self.patience.waiting_for
+        self._waiting_for = self.dependencies.waiting_for
         self._pages: dict[str, Callable[[], Any]] = {}
 
     async def serve(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -54,14 +54,12 @@ class Process:
             on_warning=lambda text: log.warning("API server", warning=text),
             measured=lambda exchange: requests.measured(exchange, self.metrics),
         ) as kube:
-            notes = await self.patience.until_answered(
-                "the API server", lambda: check.require(kube)
-            )
+            notes = await self.dependencies.wait_for("the API server", lambda: check.require(kube))
             for note in notes:
                 log.warning("foreign kind", note=note)
             yield kube
 
-    async def run(self, runtime: Runtime, *, pages: Pages = NO_PAGES) -> None:
+    async def run(self, runtime: Manager, *, pages: Pages = NO_PAGES) -> None:
         """From now on ready means that its caches are complete."""
         self._waiting_for = runtime.informers.unsynced
         self._pages.update(pages)

@@ -19,7 +19,7 @@ _NEXT_STEPS: Mapping[type[Exception], str] = {
     cri.RegistryUnavailable: "the runtime could not reach the registry; try again later",
     cri.Unauthorized: _GIVE_CREDENTIALS,
     cri.ImageNotFound: "check the name and the tag",
-    cri.NoSpace: "free some with `lading image prune`",
+    cri.NoSpace: "free some with `lading image gc`",
     cri.NoMatchingPlatform: "name a runtime class whose guests can run it with --runtime",
     cri.UnknownHandler: "`crictl info` lists the handlers of the runtime",
     registry.Unauthorized: _GIVE_CREDENTIALS,

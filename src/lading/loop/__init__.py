@@ -1,4 +1,4 @@
-"""What runs a feature's corridor: informers, work queues, controllers, election, events.
+"""What runs a feature's reconcile pipeline: informers, work queues, controllers, election, events.
 
-It knows nothing of any feature. Time, chance and the API server come in through ports.
+It knows nothing of any feature. Time, rng and the API server come in through ports.
 """

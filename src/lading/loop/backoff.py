@@ -12,8 +12,8 @@ class Backoff:
     seconds_max: float
     jitter_fraction: float = 0.5
 
-    def delay_seconds(self, *, failures: int, chance: random.Random) -> float:
+    def delay_seconds(self, *, failures: int, rng: random.Random) -> float:
         """The delay after that many failures in a row; at least one."""
         doublings = min(failures - 1, DOUBLINGS_MAX)
         delay: float = min(self.seconds_min * 2**doublings, self.seconds_max)
-        return delay * (1 + self.jitter_fraction * chance.random())
+        return delay * (1 + self.jitter_fraction * rng.random())

@@ -14,9 +14,9 @@ from typing import TypeVar
 import structlog
 
 from lading.kernel.objects import Key, Object
-from lading.loop.corridor import PreconditionFailed
 from lading.loop.election import LeadershipLost
 from lading.loop.informer import Informer
+from lading.loop.pipeline import PreconditionFailed
 from lading.loop.queue import WorkQueue
 from lading.observability.metrics import Metrics
 from lading.ports import cri, kube, registry
@@ -57,7 +57,7 @@ class Controller:
         name: str,
         reconcile: Reconcile,
         clock: Clock,
-        chance: random.Random,
+        rng: random.Random,
         metrics: Metrics,
         workers: int = WORKERS,
     ) -> None:
@@ -65,7 +65,7 @@ class Controller:
         self._reconcile = reconcile
         self._clock = clock
         self._workers = workers
-        self._queue: WorkQueue[Key] = WorkQueue(clock, chance)
+        self._queue: WorkQueue[Key] = WorkQueue(clock, rng)
         self._outcomes = {one: metrics.reconciles.labels(name, one) for one in Outcome}
         self._seconds = metrics.reconcile_seconds.labels(name)
         self._log = log.bind(controller=name)

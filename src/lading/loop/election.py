@@ -58,7 +58,7 @@ class Elector:
         *,
         kube: Kube,
         clock: Clock,
-        chance: random.Random,
+        rng: random.Random,
         metrics: Metrics,
         namespace: str,
         name: str,
@@ -66,10 +66,10 @@ class Elector:
         timing: Timing = CLIENT_GO_TIMING,
     ) -> None:
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
         self._timing = timing
         self._deadline = Deadline(clock, timing.renew_deadline_seconds)
-        self._leading = metrics.leading.labels(f"{namespace}/{name}")
+        self._leading = metrics.leader.labels(f"{namespace}/{name}")
         self._log = log.bind(lease=f"{namespace}/{name}", identity=identity)
         self._lock = LeaseLock(
             kube=kube,
@@ -109,7 +109,7 @@ class Elector:
 
     async def _acquire(self) -> None:
         while not await self._lock.try_to_hold():
-            jitter = 1 + RETRY_JITTER_FRACTION * self._chance.random()
+            jitter = 1 + RETRY_JITTER_FRACTION * self._rng.random()
             await self._clock.sleep(self._timing.retry_seconds * jitter)
         self._deadline.restart(since=self._lock.written_at)
 

@@ -74,12 +74,10 @@ class Informer(Generic[T]):
 class Informers:
     """One informer per resource and selection, however many ask for it."""
 
-    def __init__(
-        self, *, kube: Kube, clock: Clock, chance: random.Random, metrics: Metrics
-    ) -> None:
+    def __init__(self, *, kube: Kube, clock: Clock, rng: random.Random, metrics: Metrics) -> None:
         self._kube = kube
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
         self._metrics = metrics
         self._informers: dict[tuple[Resource[Any], Selection], Informer[Any]] = {}
         self._running = False
@@ -115,7 +113,7 @@ class Informers:
         return Reflector(
             kube=self._kube,
             clock=self._clock,
-            chance=self._chance,
+            rng=self._rng,
             metrics=self._metrics,
             resource=informer.resource,
             selection=informer.selection,

@@ -23,9 +23,9 @@ RETRY = Backoff(seconds_min=0.2, seconds_max=300)
 
 
 class WorkQueue(Generic[K]):
-    def __init__(self, clock: Clock, chance: random.Random, *, retry: Backoff = RETRY) -> None:
+    def __init__(self, clock: Clock, rng: random.Random, *, retry: Backoff = RETRY) -> None:
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
         self._retry = retry
         self._ready: asyncio.Queue[K] = asyncio.Queue()
         self._waiting: set[K] = set()
@@ -59,7 +59,7 @@ class WorkQueue(Generic[K]):
     def retry(self, key: K) -> int:
         """Adds the key after its own, growing delay; returns the failures in a row."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        self.add_after(key, self._retry.delay_seconds(failures=failures, chance=self._chance))
+        self.add_after(key, self._retry.delay_seconds(failures=failures, rng=self._rng))
         return failures
 
     def forget(self, key: K) -> None:

@@ -1,7 +1,7 @@
 """Writes events.k8s.io events: what happened to an object, for the people who look at it.
 
 Recording returns at once and never fails; writing is best effort, in the background. The same
-occurrence again within a few minutes raises the count of one event instead of making another.
+record again within a few minutes raises the count of one event instead of making another.
 Nothing that looks like a secret gets in.
 """
 
@@ -12,8 +12,8 @@ from datetime import timedelta
 import structlog
 
 from lading.api.events import EVENTS, ObjectReference
-from lading.loop import occurrences
-from lading.loop.occurrences import Occurrence, Series, Severity
+from lading.loop import event_series
+from lading.loop.event_series import EventRecord, Series, Severity
 from lading.loop.queue import WorkQueue
 from lading.observability import redaction
 from lading.observability.metrics import Metrics
@@ -30,13 +30,13 @@ ATTEMPTS_MAX = 5
 log = structlog.get_logger(__name__)
 
 
-class Recorder:
+class EventRecorder:
     def __init__(
         self,
         *,
         kube: Kube,
         clock: Clock,
-        chance: random.Random,
+        rng: random.Random,
         metrics: Metrics,
         controller: str,
         instance: str,
@@ -46,8 +46,8 @@ class Recorder:
         self._controller = controller
         self._instance = instance
         self._dropped = metrics.events_dropped
-        self._series: dict[Occurrence, Series] = {}
-        self._queue: WorkQueue[Occurrence] = WorkQueue(clock, chance)
+        self._series: dict[EventRecord, Series] = {}
+        self._queue: WorkQueue[EventRecord] = WorkQueue(clock, rng)
 
     def record(
         self,
@@ -59,20 +59,20 @@ class Recorder:
         severity: Severity = Severity.NORMAL,
     ) -> None:
         """Notes that it happened; `reason` and `action` are UpperCamelCase words."""
-        occurrence = Occurrence(
+        record = EventRecord(
             regarding=regarding,
             severity=severity,
             reason=reason,
             action=action,
-            note=occurrences.shortened(redaction.redact_text(note)),
+            note=event_series.shortened(redaction.redact_text(note)),
         )
-        series = self._series.get(occurrence)
+        series = self._series.get(record)
         if series is None or self._clock.now() - series.last_at > SERIES_IDLE_MAX:
-            self._begin(occurrence)
+            self._begin(record)
         else:
             series.count += 1
             series.last_at = self._clock.now()
-            self._queue.add_after(occurrence, SERIES_WRITE_SECONDS_MIN)
+            self._queue.add_after(record, SERIES_WRITE_SECONDS_MIN)
 
     async def run(self) -> None:
         """Writes what was recorded, one event at a time, until cancelled."""
@@ -80,54 +80,54 @@ class Recorder:
             group.create_task(self._queue.run())
             group.create_task(self._work())
 
-    def _begin(self, occurrence: Occurrence) -> None:
+    def _begin(self, record: EventRecord) -> None:
         if len(self._queue) >= UNWRITTEN_MAX:
             self._dropped.inc()
             return
-        self._series.pop(occurrence, None)
+        self._series.pop(record, None)
         if len(self._series) >= SERIES_MAX:
             del self._series[next(iter(self._series))]
         now = self._clock.now()
-        self._series[occurrence] = Series(first_at=now, last_at=now)
-        self._queue.add(occurrence)
+        self._series[record] = Series(first_at=now, last_at=now)
+        self._queue.add(record)
 
     async def _work(self) -> None:
         while True:
-            async with self._queue.next() as occurrence:
-                series = self._series.get(occurrence)
+            async with self._queue.next() as record:
+                series = self._series.get(record)
                 if series is not None:
-                    await self._attempt(occurrence, series)
+                    await self._attempt(record, series)
 
-    async def _attempt(self, occurrence: Occurrence, series: Series) -> None:
+    async def _attempt(self, record: EventRecord, series: Series) -> None:
         try:
-            await self._write(occurrence, series)
-            self._queue.forget(occurrence)
+            await self._write(record, series)
+            self._queue.forget(record)
         except kube.Transient:
-            if self._queue.retry(occurrence) >= ATTEMPTS_MAX:
-                self._drop(occurrence, "the API server stays unavailable")
+            if self._queue.retry(record) >= ATTEMPTS_MAX:
+                self._drop(record, "the API server stays unavailable")
         except kube.KubeError as error:
-            self._drop(occurrence, str(error))
+            self._drop(record, str(error))
 
-    def _drop(self, occurrence: Occurrence, why: str) -> None:
-        self._queue.forget(occurrence)
-        self._series.pop(occurrence, None)
+    def _drop(self, record: EventRecord, why: str) -> None:
+        self._queue.forget(record)
+        self._series.pop(record, None)
         self._dropped.inc()
-        log.warning("event was not written", reason=occurrence.reason, error=why)
+        log.warning("event was not written", reason=record.reason, error=why)
 
-    async def _write(self, occurrence: Occurrence, series: Series) -> None:
+    async def _write(self, record: EventRecord, series: Series) -> None:
         if not series.is_written:
-            await self._create(occurrence, series)
+            await self._create(record, series)
             series.is_written = True
             return
-        name = occurrences.event_name(occurrence, series)
-        patch = {"series": occurrences.series_body(series)}
-        await self._kube.patch(EVENTS, name, patch, namespace=occurrence.namespace)
+        name = event_series.event_name(record, series)
+        patch = {"series": event_series.series_body(series)}
+        await self._kube.patch(EVENTS, name, patch, namespace=record.namespace)
 
-    async def _create(self, occurrence: Occurrence, series: Series) -> None:
-        body = occurrences.event_body(
-            occurrence, series, controller=self._controller, instance=self._instance
+    async def _create(self, record: EventRecord, series: Series) -> None:
+        body = event_series.event_body(
+            record, series, controller=self._controller, instance=self._instance
         )
         try:
-            await self._kube.create(EVENTS, body, namespace=occurrence.namespace)
+            await self._kube.create(EVENTS, body, namespace=record.namespace)
         except kube.AlreadyExists:
             return  # an earlier attempt arrived, only its answer was lost

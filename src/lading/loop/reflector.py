@@ -51,7 +51,7 @@ class Reflector(Generic[T]):
         *,
         kube: Kube,
         clock: Clock,
-        chance: random.Random,
+        rng: random.Random,
         metrics: measures.Metrics,
         resource: Resource[T],
         selection: Selection,
@@ -59,7 +59,7 @@ class Reflector(Generic[T]):
     ) -> None:
         self._kube = kube
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
         self._resource = resource
         self._selection = selection
         self._sink = sink
@@ -99,7 +99,7 @@ class Reflector(Generic[T]):
             self._initial_events_served = False
 
     async def _back_off(self) -> None:
-        delay = RETRY.delay_seconds(failures=self._failures, chance=self._chance)
+        delay = RETRY.delay_seconds(failures=self._failures, rng=self._rng)
         await self._clock.sleep(delay)
 
     async def _list(self) -> None:
@@ -121,7 +121,7 @@ class Reflector(Generic[T]):
             self._selection,
             resource_version=self._revision,
             send_initial_events=send_initial_events,
-            timeout_seconds=round(WATCH_SECONDS_MIN * (1 + self._chance.random())),
+            timeout_seconds=round(WATCH_SECONDS_MIN * (1 + self._rng.random())),
         )
         has_news = await deadline.guard(self._receive(stream, deadline))
         lasted_seconds = self._clock.monotonic() - started_at

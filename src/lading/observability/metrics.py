@@ -65,8 +65,8 @@ class Metrics:
             registry=registry,
             buckets=SECONDS_BUCKETS,
         )
-        self.leading = Gauge(
-            "lading_leading", "1 while this process holds the lease.", ("lease",), registry=registry
+        self.leader = Gauge(
+            "lading_leader", "1 while this process holds the lease.", ("lease",), registry=registry
         )
         self.events_dropped = Counter(
             "lading_events_dropped", "Events that were not written.", registry=registry

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from lading.ports import cri
 from lading.ports.cri import Cri, Image
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import listing, names, observe, rules, state
 from lading.runtime_images.types import ImageKey, Policy, RemovalPlan, RemoveImage, key_of
 
@@ -34,13 +34,13 @@ class Removal:
     message: str
 
 
-async def remember(plan: RemovalPlan, document: Document) -> None:
+async def remember(plan: RemovalPlan, document: StateFile) -> None:
     """Keeps the look that the plan was made from: the ages of the next one begin here."""
     await state.save_memory(document, plan.memory)
 
 
 async def apply(
-    plan: RemovalPlan, runtime: Cri, document: Document
+    plan: RemovalPlan, runtime: Cri, document: StateFile
 ) -> AsyncGenerator[Removal, None]:
     """Remembers, then removes one after the other, telling of each.
 

@@ -1,6 +1,6 @@
 """Collects unused images of a node that has no kubelet to do it, again and again.
 
-Beside a real kubelet this is not run: there is only the explicit command `lading image prune`.
+Beside a real kubelet this is not run: there is only the explicit command `lading image gc`.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import structlog
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, CriError
 from lading.ports.disk import Disk
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import apply, observe
 from lading.runtime_images import plan as planning
 from lading.runtime_images.apply import Removal
@@ -26,7 +26,7 @@ PERIOD_SECONDS = 300.0  # the kubelet's
 class Collector:
     runtime: Cri
     disk: Disk
-    document: Document
+    document: StateFile
     clock: Clock
     policy: Policy
     metrics: ImageMetrics

@@ -12,8 +12,8 @@ from enum import StrEnum
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
 from lading.ports.cri import Cri, ImageSpec
-from lading.ports.document import Document
 from lading.ports.registry import Credential, Registry
+from lading.ports.state_file import StateFile
 from lading.runtime_images import detection, names, resolve, state
 from lading.runtime_images.errors import NeverPulled
 from lading.runtime_images.types import Resolution
@@ -62,7 +62,7 @@ class Node:
 
     runtime: Cri
     registry: Registry
-    document: Document
+    document: StateFile
     guests: Mapping[str, Platform]
 
 

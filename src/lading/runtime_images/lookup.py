@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from lading.kernel.errors import Malformed
 from lading.ports.cri import Cri, Image, ImageSpec, InvalidReference
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import names, state
 from lading.runtime_images.types import Resolution, key_of
 from lading.runtime_images.whose import whose
 
 
-async def find(runtime: Cri, document: Document, spec: ImageSpec) -> Image | None:
+async def find(runtime: Cri, document: StateFile, spec: ImageSpec) -> Image | None:
     found = await _named(runtime, spec)
     if not spec.runtime_handler or (found and found.runtime_handler == spec.runtime_handler):
         return found

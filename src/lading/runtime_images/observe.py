@@ -7,12 +7,12 @@ from dataclasses import replace
 from lading.kernel import digests
 from lading.ports.cri import Cri, CriError, Image, Inspection, Transient
 from lading.ports.disk import Disk, Space
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import state
 from lading.runtime_images.types import ImageKey, Layer, Observed, key_of
 
 
-async def observe(runtime: Cri, disk: Disk, document: Document) -> Observed:
+async def observe(runtime: Cri, disk: Disk, document: StateFile) -> Observed:
     observed = await needs(runtime)
     remembered = await state.load(document)
     return replace(

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images.types import Ages, ImageKey, Memory, Resolution, State
 
 RESOLUTIONS_MAX = 4096  # far above the images of a node; the oldest are forgotten first
@@ -43,7 +43,7 @@ class _Document:
 _decoder = msgspec.json.Decoder(_Document)
 
 
-async def load(document: Document) -> State:
+async def load(document: StateFile) -> State:
     content = await document.read()
     try:
         return State() if content is None else _decode(content)
@@ -51,19 +51,19 @@ async def load(document: Document) -> State:
         return State()
 
 
-async def save_memory(document: Document, memory: Memory) -> None:
+async def save_memory(document: StateFile, memory: Memory) -> None:
     state = await load(document)
     await document.replace(_encode(replace(state, memory=memory)))
 
 
-async def save_resolution(document: Document, resolution: Resolution) -> None:
+async def save_resolution(document: StateFile, resolution: Resolution) -> None:
     state = await load(document)
     others = tuple(other for other in state.resolutions if other != resolution)
     newest = (*others, resolution)[-RESOLUTIONS_MAX:]
     await document.replace(_encode(replace(state, resolutions=newest)))
 
 
-async def forget_resolutions(document: Document, pulled: Collection[str]) -> None:
+async def forget_resolutions(document: StateFile, pulled: Collection[str]) -> None:
     """For names that were removed: whoever pulls one of them again does it for others."""
     state = await load(document)
     kept = tuple(each for each in state.resolutions if each.pulled not in pulled)

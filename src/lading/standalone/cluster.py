@@ -16,7 +16,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES
 from lading.installation import apply as installation
 from lading.kernel.feature_gates import DEFAULTS, Gate
-from lading.loop.runtime import Runtime
+from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
@@ -47,7 +47,7 @@ class StandaloneCluster:
     registry_url: str
     registries: Registries
     nodes: tuple[EmbeddedNode, ...]
-    controllers: Runtime
+    controllers: Manager
     metrics: Metrics
 
     @property
@@ -114,7 +114,7 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
                 kube=kube,
                 clock=clock,
                 metrics=metrics,
-                chance=random.Random(),  # noqa: S311 - jitter, not a secret
+                rng=random.Random(),  # noqa: S311 - jitter, not a secret
                 gates=options.gates,
             ),
             metrics=metrics,

@@ -14,7 +14,7 @@ from lading.api.core import NODES
 from lading.kernel import conditions
 from lading.kernel.feature_gates import Gate
 from lading.kernel.platforms import Platform
-from lading.loop.runtime import Runtime
+from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
@@ -41,7 +41,7 @@ class NodeDescription:
     labels: Mapping[str, str] = field(default_factory=dict)
     platform: Platform = LINUX_AMD64
     guests: Mapping[str, Platform | None] = field(default_factory=dict)
-    """Runtime handlers and the platforms of their guests."""
+    """Manager handlers and the platforms of their guests."""
     capacity_bytes: int = 10 * 1024**3
     """How much its runtime may store, so that no node depends on how full this machine is."""
 
@@ -52,7 +52,7 @@ class EmbeddedNode:
     endpoint: str
     runtime: NodeRuntime
     parts: NodeParts
-    agent: Runtime
+    agent: Manager
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ async def open_node(
     )
     async with (
         server.serve(embedded, folder / "runtime.sock") as endpoint,
-        open_runtime(endpoint, clock, state_folder=folder) as runtime,
+        open_runtime(endpoint, clock, state_dir=folder) as runtime,
     ):
         parts = _parts(description, runtime, registries, folder)
         async with agent.open_agent(
@@ -89,7 +89,7 @@ async def open_node(
             metrics=metrics,
             gates=gates,
             settings=settings,
-            chance=random.Random(description.name),  # noqa: S311 - jitter, not a secret
+            rng=random.Random(description.name),  # noqa: S311 - jitter, not a secret
         ) as made:
             await register(kube, description, clock)
             collector = _collector(parts, clock, gates, metrics)
@@ -112,7 +112,7 @@ def _parts(
         disk=LimitedDisk(runtime.cri, capacity_bytes=description.capacity_bytes),
         kubelet=FixedLimits(KubeletLimits()),
         platform_of=_platform_of(description),
-        state_folder=folder,
+        state_dir=folder,
     )
 
 

@@ -6,16 +6,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lading.adapters.document import FileDocument
-from lading.adapters.notebook import FileNotebook
+from lading.adapters.journal import FileJournal
+from lading.adapters.state_file import LocalStateFile
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 from lading.kernel.platforms import Platform
 from lading.loop.controller import Controller
+from lading.loop.debounce import debounced
 from lading.loop.informer import Informers
-from lading.loop.recorder import Recorder
-from lading.loop.runtime import Runtime
-from lading.loop.settling import settling
+from lading.loop.manager import Manager
+from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node import controller as node_controller
 from lading.pinned_images.node.controller import Caches, NodeReconciler
@@ -26,10 +26,10 @@ from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
 from lading.ports.disk import Disk
-from lading.ports.document import Document
 from lading.ports.kube import Kube
 from lading.ports.kubelet import Kubelet
 from lading.ports.registry import Registry
+from lading.ports.state_file import StateFile
 from lading.runtime_images import detection, gate
 from lading.wiring.pulled_by_digest import PulledByDigest
 from lading.wiring.runtimes import NodeRuntime
@@ -51,12 +51,12 @@ class NodeParts:
     kubelet: Kubelet
     platform_of: Callable[[str], Platform]
     """The platform of a runtime handler's guests; the empty handler is the node itself."""
-    state_folder: Path
+    state_dir: Path
 
     @property
-    def image_state(self) -> Document:
+    def image_state(self) -> StateFile:
         """What is remembered about images; `lading image` looks there too."""
-        return FileDocument(self.state_folder / "images.json")
+        return LocalStateFile(self.state_dir / "images.json")
 
 
 @asynccontextmanager
@@ -69,7 +69,7 @@ async def open_tools(
     changed: Callable[[], None],
 ) -> AsyncIterator[NodeTools]:
     runtime = gate.gated(parts.runtime.cri, gates)
-    async with settling(clock, CHANGES_SETTLE_SECONDS, changed) as soon:
+    async with debounced(clock, CHANGES_SETTLE_SECONDS, changed) as soon:
         pulls = PullEngine(
             cri=runtime,
             credentials=parts.credentials,
@@ -80,7 +80,7 @@ async def open_tools(
         )
         resolver = Resolver(
             registry=parts.registry,
-            notebook=FileNotebook(parts.state_folder / "resolutions.jsonl"),
+            journal=FileJournal(parts.state_dir / "resolutions.jsonl"),
             clock=clock,
             platform_of=parts.platform_of,
             changed=soon,
@@ -101,7 +101,7 @@ async def open_tools(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agent(Runtime):
+class Agent(Manager):
     reconciler: NodeReconciler
 
 
@@ -115,15 +115,15 @@ async def open_agent(
     metrics: Metrics,
     gates: Mapping[Gate, bool],
     settings: Settings,
-    chance: random.Random,
+    rng: random.Random,
 ) -> AsyncIterator[Agent]:
     key = Key("", node_name)
-    informers = Informers(kube=kube, clock=clock, chance=chance, metrics=metrics)
+    informers = Informers(kube=kube, clock=clock, rng=rng, metrics=metrics)
     caches = Caches.of(informers, node_name)
-    recorder = Recorder(
+    recorder = EventRecorder(
         kube=kube,
         clock=clock,
-        chance=chance,
+        rng=rng,
         metrics=metrics,
         controller=COMPONENT,
         instance=node_name,
@@ -152,7 +152,7 @@ async def open_agent(
             name="pinned-images-node",
             reconcile=reconciler.reconcile,
             clock=clock,
-            chance=chance,
+            rng=rng,
             metrics=metrics,
             workers=1,
         )

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from lading.adapters.journal import FileJournal
 from lading.adapters.kube import kubelet_proxy
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.notebook import FileNotebook
 from lading.api.core import NODES, Node
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
@@ -53,7 +53,7 @@ async def previews(
     sets: Sequence[PinnedImageSet],
     clock: Clock,
     *,
-    notebook: Path,
+    journal: Path,
     pull_secrets: Sequence[Key] = (),
 ) -> list[Preview]:
     settings = CredentialSettings(
@@ -67,7 +67,7 @@ async def previews(
     found = []
     async with (
         open_registries(clock, settings=settings) as registries,
-        _resolvers(registries.client, clock, notebook) as resolver_for,
+        _resolvers(registries.client, clock, journal) as resolver_for,
     ):
         for node in preview.nodes_with_sets(world):
             desired = preview.desired_of(node, world, handlers=handlers, now=clock.now())
@@ -106,7 +106,7 @@ def _platform(node: Node) -> Platform:
 
 @asynccontextmanager
 async def _resolvers(
-    registry: Registry, clock: Clock, notebook: Path
+    registry: Registry, clock: Clock, journal: Path
 ) -> AsyncIterator[Callable[[Platform], Resolver]]:
     """One for each platform: a registry is asked once for an image, not once for each node.
 
@@ -118,7 +118,7 @@ async def _resolvers(
         if platform not in made:
             made[platform] = Resolver(
                 registry=registry,
-                notebook=FileNotebook(notebook),
+                journal=FileJournal(journal),
                 clock=clock,
                 platform_of=lambda handler: platform,
                 changed=lambda: None,

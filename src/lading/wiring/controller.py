@@ -7,7 +7,7 @@ from lading.kernel.feature_gates import Gate
 from lading.loop.controller import Controller
 from lading.loop.election import Elector
 from lading.loop.informer import Informers
-from lading.loop.runtime import Runtime
+from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.cluster import controller as cluster_controller
 from lading.pinned_images.cluster.controller import PLANNERS, Caches, ClusterReconciler
@@ -22,11 +22,11 @@ def controllers(
     kube: Kube,
     clock: Clock,
     metrics: Metrics,
-    chance: random.Random,
+    rng: random.Random,
     gates: Mapping[Gate, bool],
     elector: Elector | None = None,
-) -> Runtime:
-    informers = Informers(kube=kube, clock=clock, chance=chance, metrics=metrics)
+) -> Manager:
+    informers = Informers(kube=kube, clock=clock, rng=rng, metrics=metrics)
     caches = Caches.of(informers)
     made = {}
     for name, planner in PLANNERS.items():
@@ -42,8 +42,8 @@ def controllers(
             name=name,
             reconcile=elector.guarded(reconcile) if elector else reconcile,
             clock=clock,
-            chance=chance,
+            rng=rng,
             metrics=metrics,
         )
     cluster_controller.watch(made, caches)
-    return Runtime(informers=informers, controllers=tuple(made.values()), elector=elector)
+    return Manager(informers=informers, controllers=tuple(made.values()), elector=elector)

@@ -26,7 +26,7 @@ KUBELET_PORT = 10250
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     runtime_endpoint: str
-    state_folder: Path
+    state_dir: Path
     root: Path = Path("/")
     """Where the host is mounted: in a DaemonSet a folder, on the host itself `/`."""
     kubelet_port: int = KUBELET_PORT
@@ -44,7 +44,7 @@ async def open_host(
     async with AsyncExitStack() as stack:
         runtime = await stack.enter_async_context(
             open_runtime(
-                host.runtime_endpoint, clock, state_folder=host.state_folder, host_root=host.root
+                host.runtime_endpoint, clock, state_dir=host.state_dir, host_root=host.root
             )
         )
         registries = await stack.enter_async_context(
@@ -65,7 +65,7 @@ async def open_host(
             disk=MachineDisk(host.root),
             kubelet=kubelet,
             platform_of=_platform_of(host.root),
-            state_folder=host.state_folder,
+            state_dir=host.state_dir,
         )
 
 

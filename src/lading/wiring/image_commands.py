@@ -6,11 +6,11 @@ from pathlib import Path
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.disk import MachineDisk
-from lading.adapters.document import FileDocument
+from lading.adapters.state_file import LocalStateFile
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri
 from lading.ports.disk import Disk
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 
 
 def clock() -> Clock:
@@ -21,8 +21,8 @@ def disk() -> Disk:
     return MachineDisk()
 
 
-def document(path: Path) -> Document:
-    return FileDocument(path)
+def document(path: Path) -> StateFile:
+    return LocalStateFile(path)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ import structlog
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node.types import ImageKey
 from lading.ports.cri import ImageSpec
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import state
 from lading.runtime_images.types import Resolution
 
@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class PulledByDigest:
-    def __init__(self, document: Document, platform_of: Callable[[str], Platform]) -> None:
+    def __init__(self, document: StateFile, platform_of: Callable[[str], Platform]) -> None:
         self._document = document
         self._platform_of = platform_of
         self._turn = asyncio.Lock()  # the document is read, changed and replaced

@@ -16,7 +16,7 @@ from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.feature_gates import DEFAULTS
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
-from lading.loop import corridor, tasks
+from lading.loop import pipeline, tasks
 from lading.pinned_images.node import apply, desire, observe, plan
 from lading.pinned_images.node import preview as previews
 from lading.pinned_images.node.metrics import PinMetrics
@@ -89,7 +89,7 @@ async def synchronize(
         host = _Host(tools, desired, clock)
         while True:
             changed.clear()
-            recheck_at = await corridor.walk(host, Key("", desired.node_name), clock)
+            recheck_at = await pipeline.reconcile(host, Key("", desired.node_name), clock)
             if told(host.status):
                 return
             assert recheck_at is not None, "the plan of a node always looks again"
@@ -99,7 +99,7 @@ async def synchronize(
 
 
 class _Host:
-    """The corridor of a host: the status stays in memory."""
+    """The reconcile pipeline of a host: the status stays in memory."""
 
     def __init__(self, tools: NodeTools, desired: Desired, clock: Clock) -> None:
         self._tools = tools

@@ -186,7 +186,7 @@ async def test_a_table_of_the_machine_may_name_the_classes(
     table.write_text('[runtimes.arm]\nruntime_class_names = ["arm-guests", "slow"]\n')
     shown = await run("ls", "--runtime", "slow")
     assert re.findall(r"(\S+)\n", shown.output) == ["CLASS", "arm-guests,slow"]
-    assert "arm-guests,slow" in (await run("prune")).output
+    assert "arm-guests,slow" in (await run("gc")).output
 
 
 @asynccontextmanager
@@ -327,7 +327,7 @@ async def test_images_are_asked_of_the_image_service_where_there_is_one(
 ) -> None:
     apart = ("--runtime-endpoint", "unix:///nowhere.sock", "--image-endpoint", stand.endpoint)
     assert len((await run("ls", "-q", *apart)).output.splitlines()) == 2
-    unknown_use = await run("prune", *AT_ONCE, "--yes", *apart)
+    unknown_use = await run("gc", *AT_ONCE, "--yes", *apart)
     assert unknown_use.code == 1
     assert await handlers(stand) == ["", "arm"]
 
@@ -441,7 +441,7 @@ async def test_rm_keeps_what_a_container_needs_unless_forced(
 async def test_prune_without_yes_shows_the_plan_and_changes_nothing(
     run: Run, stand: Stand, tag: str
 ) -> None:
-    shown = await run("prune", *AT_ONCE)
+    shown = await run("gc", *AT_ONCE)
     assert shown.output == golden("""
         IMAGE                        RUNTIME CLASS   DECISION   FREES   REASON   BECAUSE
         registry.local/team/app:1   <default>       remove     100kB   Unused   nobody uses it
@@ -453,7 +453,7 @@ async def test_prune_without_yes_shows_the_plan_and_changes_nothing(
 
 async def test_prune_with_yes_removes_what_the_plan_says(run: Run, stand: Stand, tag: str) -> None:
     declare_in_use(stand, await arm_image_id(stand))
-    pruned = await run("prune", *AT_ONCE, "--yes", "-o", "json")
+    pruned = await run("gc", *AT_ONCE, "--yes", "-o", "json")
     reasons = {
         each["runtimeHandler"]: each["reason"] for each in json.loads(pruned.output)["verdicts"]
     }
@@ -462,7 +462,7 @@ async def test_prune_with_yes_removes_what_the_plan_says(run: Run, stand: Stand,
 
 
 async def test_the_first_prune_of_a_node_only_learns_the_ages(run: Run, tag: str) -> None:
-    shown = await run("prune", "--all", "--yes")
+    shown = await run("gc", "--all", "--yes")
     assert shown.output.count("TooYoung") == 2
     assert "Nothing to remove; the first of the young can go at" in shown.errors
 
@@ -470,7 +470,7 @@ async def test_the_first_prune_of_a_node_only_learns_the_ages(run: Run, tag: str
 async def test_prune_never_claims_to_have_removed_what_the_gate_hides(
     run: Run, stand: Stand, tag: str
 ) -> None:
-    pruned = await run("prune", *AT_ONCE, "--yes", gate=False)
+    pruned = await run("gc", *AT_ONCE, "--yes", gate=False)
     assert pruned.code == 1
     assert pruned.errors.count("Deleted:") == 1
     assert "the runtime still lists it" in pruned.errors
@@ -488,6 +488,6 @@ async def test_cleanup_removes_what_was_pulled_for_runtime_classes(
 
 
 async def test_thresholds_in_the_wrong_order_are_a_usage_error(run: Run) -> None:
-    refused = await run("prune", "--low", "90")
+    refused = await run("gc", "--low", "90")
     assert refused.code == 2
     assert "--low must not be above --high" in refused.errors

@@ -1,7 +1,7 @@
 """Where a real registry rightly or wrongly differs from ours, each with the reason.
 
 A test that is listed must fail on that target, so that a difference that has gone is taken off the
-list; only one that depends on chance there may also pass.
+list; only one that depends on rng there may also pass.
 """
 
 from dataclasses import dataclass

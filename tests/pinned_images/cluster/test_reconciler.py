@@ -78,9 +78,9 @@ async def caches(network: Network) -> Caches:
     return made
 
 
-def reconciler_of(corridor: str, network: Network, caches: Caches) -> ClusterReconciler:
+def reconciler_of(controller: str, network: Network, caches: Caches) -> ClusterReconciler:
     return ClusterReconciler(
-        planner=PLANNERS[corridor],
+        planner=PLANNERS[controller],
         kube=KubeClient(network),
         clock=SystemClock(),
         caches=caches,
@@ -89,16 +89,16 @@ def reconciler_of(corridor: str, network: Network, caches: Caches) -> ClusterRec
 
 
 @pytest.mark.parametrize(
-    ("corridor", "name", "writes"),
+    ("controller", "name", "writes"),
     [
         ("pinned-images-pools", "worker", {WORKERS: 1, f"{WORKERS}/status": 1}),
         ("pinned-images-sets", "release", {"pinnedimagesets/release/status": 1}),
     ],
 )
 async def test_what_was_written_is_not_written_again_before_the_cache_shows_it(
-    network: Network, caches: Caches, corridor: str, name: str, writes: dict[str, int]
+    network: Network, caches: Caches, controller: str, name: str, writes: dict[str, int]
 ) -> None:
-    reconciler = reconciler_of(corridor, network, caches)
+    reconciler = reconciler_of(controller, network, caches)
     for _ in range(RECONCILES):
         await reconciler.reconcile(Key("", name))
     assert Counter(network.written) == writes

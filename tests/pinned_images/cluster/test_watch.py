@@ -45,7 +45,7 @@ class Watched:
                 name=name,
                 reconcile=self._reconcile(name),
                 clock=self.clock,
-                chance=random.Random(1),
+                rng=random.Random(1),
                 metrics=metrics,
             )
             for name in PLANNERS

@@ -1,6 +1,6 @@
 """A node around which everything may fail: runtime, registry, disk, API server, clock.
 
-The corridor, the pull engine and the resolver are the real ones. Nothing is judged here.
+The reconcile pipeline, the pull engine and the resolver are the real ones. Nothing is judged here.
 """
 
 import random
@@ -23,9 +23,9 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
-from lading.loop import corridor
+from lading.loop import pipeline
 from lading.loop.informer import Informer
-from lading.loop.recorder import Recorder
+from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.controller import Caches, NodeReconciler
 from lading.pinned_images.node.metrics import PinMetrics
@@ -59,7 +59,7 @@ KEY = Key("", NODE)
 GUEST = "kata"
 SETS_BY_SIDE = {"left": ("s", "t"), "right": ("t", "u")}
 """Each side is a pool; the node is in one of them."""
-PULLS_AT_ONCE_MAX = 2
+PARALLEL_PULLS_MAX = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Look:
     @property
     def is_at_rest(self) -> bool:
         """Nothing is done or awaited before the end of the round."""
-        round_end = self.now + self.desired.settings.round
+        round_end = self.now + self.desired.settings.resync_period
         return not self.plan.actions and self.plan.recheck_at == round_end
 
 
@@ -91,7 +91,7 @@ class Life:
         self.runtime = FickleRuntime()
         self.registry = Registry()
         self.disk = FickleDisk()
-        self.notebook = Notes()
+        self.journal = Notes()
         self.caches = Caches(
             nodes=Informer(NODES),
             pools=Informer(MACHINE_CONFIG_POOLS),
@@ -117,11 +117,11 @@ class Life:
             node_name=NODE,
             caches=self.caches,
             tools=self._tools,
-            recorder=Recorder(
-                **common, chance=random.Random(1), metrics=metrics, controller="", instance=""
+            recorder=EventRecorder(
+                **common, rng=random.Random(1), metrics=metrics, controller="", instance=""
             ),
             metrics=pin_metrics,
-            settings=Settings(pulls_at_once_max=PULLS_AT_ONCE_MAX),
+            settings=Settings(parallel_pulls_max=PARALLEL_PULLS_MAX),
             by_runtime_class=True,
         )
 
@@ -140,7 +140,7 @@ class Life:
             ),
             resolver=Resolver(
                 registry=self.registry,  # type: ignore[arg-type]
-                notebook=self.notebook,
+                journal=self.journal,
                 clock=self.clock,
                 platform_of=lambda handler: LINUX_AMD64,
                 changed=self._wake,
@@ -171,7 +171,7 @@ class Life:
         plan = self._reconciler.plan(seen, now)
         done = replace(plan, actions=plan.actions[:actions_max])
         try:
-            await corridor.apply_lanes(done, self._reconciler.apply, KEY)
+            await pipeline.apply_lanes(done, self._reconciler.apply, KEY)
         except* (cri.CriError, kube.KubeError, OSError):
             pass  # the controller comes back to it
         if actions_max is not None:

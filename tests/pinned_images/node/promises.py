@@ -18,7 +18,7 @@ from lading.pinned_images.node.types import (
     StartPull,
     WritePins,
 )
-from tests.pinned_images.node.lives import PULLS_AT_ONCE_MAX, Look
+from tests.pinned_images.node.lives import PARALLEL_PULLS_MAX, Look
 from tests.pinned_images.node.worlds import actions_of
 
 PASSING = (FaultKind.UNAVAILABLE, FaultKind.OTHER)
@@ -88,8 +88,8 @@ def check_pulls(look: Look) -> None:
     assert not started or (is_well(observed) and not is_out_of_space(look))
     assert not observed.disk_pressure or running <= cancelled | observed.images.keys()
     in_flight = (running - cancelled) | started
-    assert len(in_flight) <= 2 * PULLS_AT_ONCE_MAX
-    if can_pull(look) and not cancelled and len(in_flight) < PULLS_AT_ONCE_MAX:
+    assert len(in_flight) <= 2 * PARALLEL_PULLS_MAX
+    if can_pull(look) and not cancelled and len(in_flight) < PARALLEL_PULLS_MAX:
         untried = wanted & observed.resolutions.keys() - observed.images.keys()
         assert untried - observed.pulls.keys() <= started
 

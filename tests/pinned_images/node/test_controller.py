@@ -1,4 +1,4 @@
-"""The corridor of a node on a cluster whose caches a test fills, and so may leave behind."""
+"""The reconcile pipeline of a node, over caches that the test fills and may leave stale."""
 
 import random
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.objects import Key
 from lading.loop.informer import Informer
-from lading.loop.recorder import Recorder
+from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.controller import Caches, NodeReconciler
 from lading.pinned_images.node.metrics import PinMetrics
@@ -63,11 +63,11 @@ async def one_node(
     caches.pools.put(pool(sets=("s",)))
     caches.sets.put(image_set("s"))
     metrics = Metrics(CollectorRegistry())
-    chance = random.Random(1)
+    rng = random.Random(1)
     async with whole_nodes.opened(folder, runtime) as whole:
         common: dict[str, Any] = {"kube": api, "clock": whole.clock}
-        recorder = Recorder(
-            **common, chance=chance, metrics=metrics, controller="test", instance="n"
+        recorder = EventRecorder(
+            **common, rng=rng, metrics=metrics, controller="test", instance="n"
         )
         reconciler = NodeReconciler(
             **common,

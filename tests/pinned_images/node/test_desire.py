@@ -90,10 +90,10 @@ def settings_of(
 
 def test_a_control_plane_node_pulls_two_at_once_and_others_eight_or_as_they_are_told() -> None:
     labels = {"node-role.kubernetes.io/control-plane": ""}
-    assert settings_of().pulls_at_once_max == 8
-    assert settings_of(labels=labels).pulls_at_once_max == 2
-    assert settings_of(labels=labels, given=Settings(pulls_at_once_max=1)).pulls_at_once_max == 1
-    assert settings_of(given=Settings(pulls_at_once_max=12)).pulls_at_once_max == 12
+    assert settings_of().parallel_pulls_max == 8
+    assert settings_of(labels=labels).parallel_pulls_max == 2
+    assert settings_of(labels=labels, given=Settings(parallel_pulls_max=1)).parallel_pulls_max == 1
+    assert settings_of(given=Settings(parallel_pulls_max=12)).parallel_pulls_max == 12
 
 
 @pytest.mark.parametrize(("machines", "seconds"), [(0, 0), (1, 0.1), (100, 10), (5000, 60)])

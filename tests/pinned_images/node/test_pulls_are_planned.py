@@ -53,7 +53,7 @@ def test_small_images_come_first_then_the_largest_and_the_cap_holds() -> None:
         for name, size in sizes.items()
     }
     seen = observed(resolutions=resolutions)
-    assert started([image_set("s", *"abcd")], seen, pulls_at_once_max=3) == ["d", "b", "c"]
+    assert started([image_set("s", *"abcd")], seen, parallel_pulls_max=3) == ["d", "b", "c"]
 
 
 def test_what_is_small_does_not_depend_on_what_is_left_to_pull() -> None:
@@ -69,7 +69,7 @@ def test_what_is_small_does_not_depend_on_what_is_left_to_pull() -> None:
 
 def test_running_pulls_fill_the_cap() -> None:
     seen = observed(known=["a", "b"], pulls={key("a"): RUNNING})
-    assert started([image_set("s", "a", "b")], seen, pulls_at_once_max=1) == []
+    assert started([image_set("s", "a", "b")], seen, parallel_pulls_max=1) == []
 
 
 def test_an_image_is_resolved_before_it_is_pulled() -> None:
@@ -249,7 +249,7 @@ def on_registries(*keys: ImageKey, pulls: tuple[ImageKey, ...] = ()) -> list[Ima
     }
     wanted = replace(image_set("s"), images=keys)
     seen = observed(resolutions=resolutions, pulls=dict.fromkeys(pulls, RUNNING))
-    plan = planned([wanted], seen, pulls_at_once_max=2)
+    plan = planned([wanted], seen, parallel_pulls_max=2)
     return [action.key for action in actions_of(plan, StartPull)]
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lading.adapters import notebook
+from lading.adapters import journal
 from lading.adapters.clock import SystemClock
-from lading.adapters.notebook import FileNotebook
+from lading.adapters.journal import FileJournal
 from lading.adapters.registry import client
 from lading.adapters.registry.client import RegistryClient
 from lading.kernel import references
@@ -61,11 +61,11 @@ async def registry(tmp_path: Path) -> AsyncIterator[Registry]:
 class Resolving:
     """A resolver that tells when it has an answer to everything it was asked."""
 
-    def __init__(self, registry: Registry, notebook: Path) -> None:
+    def __init__(self, registry: Registry, journal: Path) -> None:
         self.changed = asyncio.Event()
         self.resolver = Resolver(
             registry=registry.client,
-            notebook=FileNotebook(notebook),
+            journal=FileJournal(journal),
             clock=SystemClock(),
             platform_of=lambda handler: ARM64 if handler == "arm" else AMD64,
             changed=self.changed.set,
@@ -130,8 +130,8 @@ async def test_a_note_of_a_later_release_is_asked_for_again(
     key = await registry.push("app", (AMD64, 1000))
     first = Resolving(registry, tmp_path / "notes")
     await first.resolve(key)
-    (note,) = FileNotebook(tmp_path / "notes").entries()
-    FileNotebook(tmp_path / "notes").put(note, {"version": 2, "blobs": "otherwise"})
+    (note,) = FileJournal(tmp_path / "notes").entries()
+    FileJournal(tmp_path / "notes").put(note, {"version": 2, "blobs": "otherwise"})
     again = Resolving(registry, tmp_path / "notes")
     await again.resolve(key)
     assert again.resolver.resolutions() == first.resolver.resolutions()
@@ -188,27 +188,27 @@ async def a_registry_that_never_answers() -> AsyncIterator[str]:
 
 def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = tmp_path / "notes"
-    notebook = FileNotebook(path)
-    notebook.put("a", {"x": 1})
-    notebook.put("b", {"x": 2})
+    journal = FileJournal(path)
+    journal.put("a", {"x": 1})
+    journal.put("b", {"x": 2})
     path.write_bytes(path.read_bytes()[:-4])
-    assert FileNotebook(path).entries() == {"a": {"x": 1}}
-    FileNotebook(path).put("c", {"x": 3})
-    assert FileNotebook(path).entries() == {"a": {"x": 1}, "c": {"x": 3}}
+    assert FileJournal(path).entries() == {"a": {"x": 1}}
+    FileJournal(path).put("c", {"x": 3})
+    assert FileJournal(path).entries() == {"a": {"x": 1}, "c": {"x": 3}}
 
 
 def test_a_line_of_a_notebook_that_is_no_text_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_bytes(b'["\xff", 1]\n["a", 1]')
-    assert FileNotebook(path).entries() == {"a": 1}
+    assert FileJournal(path).entries() == {"a": 1}
 
 
 def test_a_notebook_that_is_full_is_begun_anew_and_then_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notebook, "LINES_MAX", 3)
-    notes = FileNotebook(tmp_path / "notes")
+    monkeypatch.setattr(journal, "LINES_MAX", 3)
+    notes = FileJournal(tmp_path / "notes")
     for key in "abcde":
         notes.put(key, 1)
     assert set(notes.entries()) == {"d", "e"}
-    assert set(FileNotebook(tmp_path / "notes").entries()) == {"d", "e"}
+    assert set(FileJournal(tmp_path / "notes").entries()) == {"d", "e"}

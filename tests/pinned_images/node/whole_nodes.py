@@ -195,7 +195,7 @@ def parts(folder: Path, runtime: Runtime, registry: Registry) -> NodeParts:
         disk=LargeDisk(),
         kubelet=FixedLimits(KubeletLimits()),
         platform_of=lambda handler: Platform(os="linux", architecture="amd64"),
-        state_folder=folder,
+        state_dir=folder,
     )
 
 

@@ -11,7 +11,7 @@ from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.ports.cri import Cri, ImageSpec
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import lookup, names
 from lading.runtime_images.errors import NoSuchImage
 from lading.runtime_images.types import key_of
@@ -40,7 +40,7 @@ async def _show(
     click.echo(output.document(value, form), nl=False)
 
 
-async def _inspected(runtime: Cri, document: Document, spec: ImageSpec) -> dict[str, Any]:
+async def _inspected(runtime: Cri, document: StateFile, spec: ImageSpec) -> dict[str, Any]:
     image = await lookup.find(runtime, document, spec)
     if image is None:
         raise NoSuchImage(spec)

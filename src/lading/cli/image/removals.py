@@ -8,7 +8,7 @@ from lading.cli import output
 from lading.cli.image.runtime_classes import RuntimeClasses
 from lading.cli.output import Format
 from lading.ports.cri import Cri
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import apply, names
 from lading.runtime_images.apply import Outcome
 from lading.runtime_images.types import Decision, ImageKey, RemovalPlan, Verdict, Whose
@@ -32,7 +32,7 @@ async def show(plan: RemovalPlan, form: Format, classes: RuntimeClasses) -> None
         click.echo(f"Note: {note}", err=True)
 
 
-async def finish(plan: RemovalPlan, runtime: Cri, document: Document, *, yes: bool) -> None:
+async def finish(plan: RemovalPlan, runtime: Cri, document: StateFile, *, yes: bool) -> None:
     """Without a yes only the look is remembered, so that the next one knows ages."""
     click.echo(_summary(plan, yes=yes), err=True)
     if not yes:

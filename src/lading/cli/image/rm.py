@@ -9,7 +9,7 @@ from lading.cli import running, sentences
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.image.settings import Settings, with_settings
 from lading.ports.cri import Cri, CriError, Image, ImageSpec
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import apply, gate, listing, lookup, names, state, whose
 from lading.runtime_images.errors import NoSuchImage
 from lading.runtime_images.types import Resolution, key_of
@@ -27,7 +27,7 @@ class NotRemoved(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     runtime: Cri
-    document: Document
+    document: StateFile
     handler: str
     resolutions: Collection[Resolution]
     """Empty with the feature gate off: then images are the host's, and nobody else's."""

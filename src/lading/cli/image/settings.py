@@ -16,7 +16,7 @@ from lading.cli.image.runtime_classes import RuntimeClasses
 from lading.kernel.feature_gates import Gate
 from lading.kernel.platforms import Platform
 from lading.ports.cri import Cri
-from lading.ports.document import Document
+from lading.ports.state_file import StateFile
 from lading.runtime_images import gate
 from lading.wiring import image_commands as wiring
 from lading.wiring import runtime_handlers
@@ -47,7 +47,7 @@ class Settings:
             yield runtime
 
     @property
-    def document(self) -> Document:
+    def document(self) -> StateFile:
         return wiring.document(self.state_file)
 
     @property

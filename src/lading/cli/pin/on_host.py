@@ -23,7 +23,7 @@ async def synchronize(files: Sequence[str], endpoint: str) -> None:
     clock = SystemClock()
     display = _Display()
     wanted = await sets.sets_in(files)
-    place = Host(runtime_endpoint=endpoint, state_folder=sets.HOST_STATE_FOLDER)
+    place = Host(runtime_endpoint=endpoint, state_dir=sets.HOST_STATE_FOLDER)
     async with host.open_host(place, clock) as parts:
         desired = without_cluster.desired_of(socket.gethostname(), wanted, clock.now())
         try:

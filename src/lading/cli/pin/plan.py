@@ -110,7 +110,7 @@ async def _of_cluster(
             client,
             wanted,
             SystemClock(),
-            notebook=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
+            journal=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
             pull_secrets=secrets,
         )
 
@@ -119,7 +119,7 @@ async def _of_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) ->
     clock = SystemClock()
     previews = []
     for endpoint in endpoints:
-        place = Host(runtime_endpoint=endpoint, state_folder=sets.HOST_STATE_FOLDER)
+        place = Host(runtime_endpoint=endpoint, state_dir=sets.HOST_STATE_FOLDER)
         async with host.open_host(place, clock) as parts:
             name = name_of(endpoint, endpoints)
             desired = without_cluster.desired_of(name, wanted, clock.now())

@@ -1,4 +1,4 @@
-"""Wires the cluster's corridors: one each for nodes, pools and sets, over the same caches."""
+"""Wires the cluster's controllers of nodes, pools and sets over the same caches."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.kernel.objects import Key, Object
 from lading.kernel.planning import Plan
-from lading.loop import corridor
+from lading.loop import pipeline
 from lading.loop.controller import Controller, own_key
 from lading.loop.informer import Informer, Informers
 from lading.pinned_images.cluster import apply, plan
@@ -50,7 +50,7 @@ class Caches:
 
 
 class ClusterReconciler:
-    """One corridor: the key's name goes to its planner, with the caches as they are."""
+    """One reconcile pipeline: the key's name goes to its planner, with the caches as they are."""
 
     def __init__(
         self, *, planner: Planner, kube: Kube, clock: Clock, caches: Caches, is_on: bool
@@ -65,7 +65,7 @@ class ClusterReconciler:
         self._written_at: dict[str, datetime] = {}
 
     async def reconcile(self, key: Key) -> datetime | None:
-        return await corridor.walk(self, key, self._clock)
+        return await pipeline.reconcile(self, key, self._clock)
 
     async def observe(self, key: Key) -> tuple[str, World]:
         world = World(
@@ -82,7 +82,7 @@ class ClusterReconciler:
         return self._planner(*observed, now)
 
     async def apply(self, action: ClusterAction) -> None:
-        with corridor.precondition(type(action).__name__):
+        with pipeline.precondition(type(action).__name__):
             written = await apply.apply(action, self._kube)
         if written is not None:
             self._written[written.metadata.name] = self._newer(written)

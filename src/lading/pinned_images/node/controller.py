@@ -1,4 +1,4 @@
-"""Wires the node's corridor to the cluster: which changes matter, where the status goes."""
+"""Wires the reconcile pipeline of a node: which changes matter, where the status goes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
-from lading.loop import corridor, occurrences
+from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller
+from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
-from lading.loop.occurrences import Severity
-from lading.loop.recorder import Recorder
+from lading.loop.recorder import EventRecorder
 from lading.pinned_images.node import apply, desire, observe, progress
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.apply import NodeAction
@@ -66,7 +66,7 @@ class Caches:
 
 
 class NodeReconciler:
-    """The corridor of one node; the key is always the node itself."""
+    """The reconcile pipeline of one node; the key is always the node itself."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class NodeReconciler:
         clock: Clock,
         caches: Caches,
         tools: NodeTools,
-        recorder: Recorder,
+        recorder: EventRecorder,
         metrics: PinMetrics,
         settings: Settings,
         by_runtime_class: bool,
@@ -103,7 +103,7 @@ class NodeReconciler:
         return progress.progress(*self._seen) if self._seen else None
 
     async def reconcile(self, key: Key) -> datetime | None:
-        return await corridor.walk(self, key, self._clock)
+        return await pipeline.reconcile(self, key, self._clock)
 
     async def observe(self, key: Key) -> tuple[Desired, Observed] | None:
         node = self._caches.nodes.get(self._key)
@@ -180,7 +180,7 @@ class NodeReconciler:
             "metadata": {"name": self._key.name},
             "status": apply.status_body(status),
         }
-        with corridor.precondition(f"MachineConfigNode {self._key}"):
+        with pipeline.precondition(f"MachineConfigNode {self._key}"):
             self._written = await self._kube.apply(
                 MACHINE_CONFIG_NODES,
                 body,
@@ -195,7 +195,7 @@ class NodeReconciler:
         if mine is None:
             return
         self._recorder.record(
-            occurrences.reference(MACHINE_CONFIG_NODES, mine),
+            event_series.reference(MACHINE_CONFIG_NODES, mine),
             reason=event.reason,
             action="SynchronizePinnedImageSets",
             note=f"set {event.set_name}: {event.because}",

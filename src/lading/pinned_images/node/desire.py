@@ -13,7 +13,7 @@ from lading.api.machineconfiguration.pinned_image_set import PinnedImage, Pinned
 from lading.pinned_images import rules
 from lading.pinned_images.node.types import Desired, DesiredSet, ImageKey, Settings
 
-CONTROL_PLANE_PULLS_AT_ONCE_MAX = 2  # etcd shares the disk there
+CONTROL_PLANE_PARALLEL_PULLS_MAX = 2  # etcd shares the disk there
 START_SPREAD_PER_NODE = timedelta(milliseconds=100)
 START_SPREAD_MAX = timedelta(minutes=1)
 DOCKER_HUB_HOSTS = ("docker.io", "index.docker.io")
@@ -94,12 +94,12 @@ def name_in_runtimes(image: str) -> str:
 
 def _settings_for(node: Node, pools: tuple[MachineConfigPool, ...], settings: Settings) -> Settings:
     control_plane = rules.CONTROL_PLANE_LABEL in node.metadata.labels
-    at_once = settings.pulls_at_once_max
+    at_once = settings.parallel_pulls_max
     if control_plane:
-        at_once = min(at_once, CONTROL_PLANE_PULLS_AT_ONCE_MAX)
+        at_once = min(at_once, CONTROL_PLANE_PARALLEL_PULLS_MAX)
     machines = max((_machine_count(pool) for pool in rules.pools_of_node(node, pools)), default=0)
     spread = min(START_SPREAD_PER_NODE * machines, START_SPREAD_MAX)
-    return replace(settings, pulls_at_once_max=at_once, start_spread=spread)
+    return replace(settings, parallel_pulls_max=at_once, start_spread=spread)
 
 
 def _machine_count(pool: MachineConfigPool) -> int:

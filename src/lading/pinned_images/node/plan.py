@@ -136,4 +136,4 @@ def recheck_at(
         *(instant for instant in (*retries, *starts) if instant is not None and instant > now)
     )
     report_due = None if status_is_written else report.next_write_at(desired, observed, now)
-    return planning.earliest(now + desired.settings.round, due, report_due)
+    return planning.earliest(now + desired.settings.resync_period, due, report_due)

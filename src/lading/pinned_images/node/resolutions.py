@@ -1,7 +1,7 @@
 """What each image means on this node: the manifest for its platform, and its layers with sizes.
 
 Like the pull engine it works in the background and is observed. What a digest resolves to never
-changes, so it is kept in a notebook on disk and asked from a registry once in the node's life.
+changes, so it is kept in a journal on disk and asked from a registry once in the node's life.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from lading.kernel.platforms import Platform
 from lading.pinned_images.node.types import ImageKey, Layer, Resolution
 from lading.ports import platform_image
 from lading.ports.clock import Clock
-from lading.ports.notebook import Notebook
+from lading.ports.journal import Journal
 from lading.ports.registry import Registry
 
 RESOLVES_PER_REGISTRY_MAX = 8  # each has its own, so that one that hangs holds up no other
@@ -31,13 +31,13 @@ class Resolver:
         self,
         *,
         registry: Registry,
-        notebook: Notebook,
+        journal: Journal,
         clock: Clock,
         platform_of: Callable[[str], Platform],
         changed: Callable[[], None],
     ) -> None:
         self._registry = registry
-        self._notebook = notebook
+        self._notebook = journal
         self._clock = clock
         self._platform_of = platform_of
         self._changed = changed
@@ -47,7 +47,7 @@ class Resolver:
         self._free: dict[str, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(RESOLVES_PER_REGISTRY_MAX)
         )
-        self._remembered = dict(notebook.entries())
+        self._remembered = dict(journal.entries())
 
     def resolutions(self) -> Mapping[ImageKey, Resolution]:
         return dict(self._known)

@@ -37,7 +37,7 @@ def pull_schedule(
     running = {key for key, pull in observed.pulls.items() if pull.running}
     staying = running - {action.key for action in cancelled}
     ordered = pull_order(startable, desired, observed)
-    chosen = _within_the_cap(ordered, staying, desired.settings.pulls_at_once_max)
+    chosen = _within_the_cap(ordered, staying, desired.settings.parallel_pulls_max)
     here = rules.layers_present(observed) if chosen else frozenset()
     return (*cancelled, *(_start(key, observed, here) for key in chosen))
 

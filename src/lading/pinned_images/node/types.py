@@ -43,12 +43,12 @@ class DesiredSet:
 class Settings:
     """What an administrator may turn; the numbers are the design's unless said otherwise."""
 
-    pulls_at_once_max: int = 8
+    parallel_pulls_max: int = 8
     expansion_factor: float = 2.0
     """Bytes on disk per compressed byte: a release of 16 GiB takes 32 GiB."""
     start_spread: timedelta = timedelta(0)
     """The fleet starts a new generation over this long, each node at its own moment."""
-    round: timedelta = timedelta(minutes=2)
+    resync_period: timedelta = timedelta(minutes=2)
     status_interval_min: timedelta = timedelta(seconds=30)
     read_back_after: timedelta = timedelta(milliseconds=100)
     """How soon after writing pins, which waits for them, the runtime is asked whether they hold."""

@@ -47,7 +47,7 @@ def options(data: Path) -> Options:
         nodes=NODES,
         gates={**DEFAULTS, Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API: True},
         settings=Settings(
-            round=timedelta(seconds=1),
+            resync_period=timedelta(seconds=1),
             read_back_after=timedelta(milliseconds=200),
             status_interval_min=timedelta(milliseconds=500),
         ),

@@ -14,8 +14,8 @@ from lading.loop import controller, tasks
 from lading.loop.controller import Controller
 from lading.loop.election import Elector, LeadershipLost
 from lading.loop.informer import Informers
-from lading.loop.recorder import Recorder
-from lading.loop.runtime import Runtime
+from lading.loop.manager import Manager
+from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from tests.loop import build
 from tests.loop.faults import Link
@@ -31,10 +31,10 @@ async def runtime(
     informers: Informers,
     link: Link,
     clock: VirtualClock,
-    chance: random.Random,
+    rng: random.Random,
     metrics: Metrics,
     reconciled: list[str],
-) -> Runtime:
+) -> Manager:
     config_maps = informers.of(CONFIG_MAPS)
 
     async def reconcile(key: Key) -> None:
@@ -46,15 +46,13 @@ async def runtime(
             lease = await KubeClient(link).get(LEASES, "controller", namespace="lading")
             assert lease.spec.holder_identity == "lading-0", "work outlived the lease"
 
-    worker = Controller(
-        name="test", reconcile=reconcile, clock=clock, chance=chance, metrics=metrics
-    )
+    worker = Controller(name="test", reconcile=reconcile, clock=clock, rng=rng, metrics=metrics)
     worker.watch(config_maps, controller.own_key)
     client = KubeClient(link)
-    recorder = Recorder(
+    recorder = EventRecorder(
         kube=client,
         clock=clock,
-        chance=chance,
+        rng=rng,
         metrics=metrics,
         controller="lading/test",
         instance="lading-0",
@@ -62,17 +60,17 @@ async def runtime(
     elector = Elector(
         kube=client,
         clock=clock,
-        chance=chance,
+        rng=rng,
         metrics=metrics,
         namespace="lading",
         name="controller",
         identity="lading-0",
     )
-    return Runtime(informers=informers, controllers=(worker,), support=(recorder,), elector=elector)
+    return Manager(informers=informers, controllers=(worker,), support=(recorder,), elector=elector)
 
 
 async def test_work_begins_when_the_caches_are_complete(
-    runtime: Runtime, link: Link, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
+    runtime: Manager, link: Link, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
 ) -> None:
     await build.create(kube, "a")
     link.is_silent = True
@@ -86,7 +84,7 @@ async def test_work_begins_when_the_caches_are_complete(
 
 
 async def test_a_clean_shutdown_cancels_releases_and_leaves_no_task(
-    runtime: Runtime, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
+    runtime: Manager, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
 ) -> None:
     await build.create(kube, "a")
     running = asyncio.create_task(runtime.run())
@@ -102,7 +100,7 @@ async def test_a_clean_shutdown_cancels_releases_and_leaves_no_task(
 
 
 async def test_shutdown_is_bounded_when_the_api_server_hangs(
-    runtime: Runtime, link: Link, clock: VirtualClock
+    runtime: Manager, link: Link, clock: VirtualClock
 ) -> None:
     running = asyncio.create_task(runtime.run())
     await clock.advance(1)
@@ -113,7 +111,7 @@ async def test_shutdown_is_bounded_when_the_api_server_hangs(
 
 
 async def test_a_lost_lease_ends_the_process(
-    runtime: Runtime, link: Link, clock: VirtualClock
+    runtime: Manager, link: Link, clock: VirtualClock
 ) -> None:
     running = asyncio.create_task(runtime.run())
     await clock.advance(1)

@@ -1,4 +1,4 @@
-"""The `Notebook` port as a file of lines: appended to, read whole at the start.
+"""The `Journal` port as a file of lines: appended to, read whole at the start.
 
 A line that was cut off by a crash is skipped: its fact is found out again.
 """
@@ -11,10 +11,10 @@ import msgspec
 
 from lading.kernel.errors import UNREADABLE
 
-LINES_MAX = 100_000  # some fifteen megabytes; a fuller notebook is begun anew
+LINES_MAX = 100_000  # some fifteen megabytes; a fuller journal is begun anew
 
 
-class FileNotebook:
+class FileJournal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._entries = _read(path)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from lading.ports.clock import Clock
 
 
-class _Settling:
+class _Debounce:
     def __init__(self, clock: Clock, seconds: float, told: Callable[[], None]) -> None:
         self._clock = clock
         self._seconds = seconds
@@ -30,11 +30,11 @@ class _Settling:
 
 
 @asynccontextmanager
-async def settling(
+async def debounced(
     clock: Clock, seconds: float, told: Callable[[], None]
 ) -> AsyncIterator[Callable[[], None]]:
     """What to call at each change; after the block nothing is told any more."""
-    made = _Settling(clock, seconds, told)
+    made = _Debounce(clock, seconds, told)
     try:
         yield made.changed
     finally:

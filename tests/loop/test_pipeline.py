@@ -1,4 +1,4 @@
-"""The corridor: lanes are ordered inside and independent of each other."""
+"""The reconcile pipeline: lanes are ordered inside and independent of each other."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,8 +10,8 @@ import pytest
 from lading.adapters.clock import VirtualClock
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
-from lading.loop import corridor
-from lading.loop.corridor import PreconditionFailed
+from lading.loop import pipeline
+from lading.loop.pipeline import PreconditionFailed
 from lading.ports import kube
 
 POOL = Key("", "worker")
@@ -49,12 +49,12 @@ class Feature:
 
 
 async def conflict() -> None:
-    with corridor.precondition("the pool"):
+    with pipeline.precondition("the pool"):
         raise kube.Conflict("stale resourceVersion")
 
 
 async def vanished() -> None:
-    with corridor.precondition("the pool"):
+    with pipeline.precondition("the pool"):
         raise kube.NotFound("no such pool")
 
 
@@ -66,7 +66,7 @@ async def test_a_plan_is_applied_and_says_when_to_look_again(clock: VirtualClock
     feature = Feature(
         actions=(Write(lane="a", text="1"), Write(lane="a", text="2")), recheck_at=clock.now()
     )
-    assert await corridor.walk(feature, POOL, clock) == clock.now()
+    assert await pipeline.reconcile(feature, POOL, clock) == clock.now()
     assert feature.world == ["1", "2"]
     assert feature.planned_at == clock.now()
 
@@ -85,7 +85,7 @@ async def test_a_failure_drops_the_rest_of_its_lane_and_of_no_other(
         )
     )
     with pytest.raises(ExceptionGroup, match="1 of 2 lanes of worker failed") as raised:
-        await corridor.walk(feature, POOL, clock)
+        await pipeline.reconcile(feature, POOL, clock)
     assert sorted(feature.world) == ["a1", "b1", "b2"]
     expected = KeyError if failure is bug else PreconditionFailed
     assert isinstance(raised.value.exceptions[0], expected)
@@ -99,7 +99,7 @@ async def test_a_slow_lane_does_not_hold_up_another(clock: VirtualClock) -> None
         actions=(Write(lane="a", text="slow", effect=slow), Write(lane="b", text="quick"))
     )
     async with asyncio.TaskGroup() as group:
-        group.create_task(corridor.walk(feature, POOL, clock))
+        group.create_task(pipeline.reconcile(feature, POOL, clock))
         await clock.advance(1)
         assert feature.world == ["quick"]
         await clock.advance(60)
@@ -116,12 +116,12 @@ async def test_lanes_at_once_are_bounded(clock: VirtualClock) -> None:
         await clock.sleep(1)
         running -= 1
 
-    lanes = range(3 * corridor.LANES_AT_ONCE_MAX)
+    lanes = range(3 * pipeline.LANES_AT_ONCE_MAX)
     feature = Feature(
         actions=tuple(Write(lane=str(lane), text=str(lane), effect=count) for lane in lanes)
     )
     async with asyncio.TaskGroup() as group:
-        group.create_task(corridor.walk(feature, POOL, clock))
+        group.create_task(pipeline.reconcile(feature, POOL, clock))
         await clock.advance(10)
-    assert most == corridor.LANES_AT_ONCE_MAX
+    assert most == pipeline.LANES_AT_ONCE_MAX
     assert len(feature.world) == len(lanes)

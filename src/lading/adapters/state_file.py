@@ -1,4 +1,4 @@
-"""The `Document` port as a file: written beside its place, made durable, then renamed."""
+"""The `StateFile` port as a file: written beside its place, made durable, then renamed."""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from lading.adapters import files
 
 
-class FileDocument:
+class LocalStateFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 

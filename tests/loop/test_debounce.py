@@ -1,12 +1,12 @@
 """Many changes are told once, soon, and never after the end."""
 
 from lading.adapters.clock import VirtualClock
-from lading.loop.settling import settling
+from lading.loop.debounce import debounced
 
 
 async def test_changes_that_come_close_together_are_told_once(clock: VirtualClock) -> None:
     told: list[float] = []
-    async with settling(clock, 1.0, lambda: told.append(clock.monotonic())) as changed:
+    async with debounced(clock, 1.0, lambda: told.append(clock.monotonic())) as changed:
         changed()
         await clock.advance(0.5)
         changed()
@@ -18,7 +18,7 @@ async def test_changes_that_come_close_together_are_told_once(clock: VirtualCloc
 
 async def test_a_change_after_the_telling_is_told_too(clock: VirtualClock) -> None:
     told: list[float] = []
-    async with settling(clock, 1.0, lambda: told.append(clock.monotonic())) as changed:
+    async with debounced(clock, 1.0, lambda: told.append(clock.monotonic())) as changed:
         changed()
         await clock.advance(1)
         changed()
@@ -28,7 +28,7 @@ async def test_a_change_after_the_telling_is_told_too(clock: VirtualClock) -> No
 
 async def test_nothing_is_told_after_the_end(clock: VirtualClock) -> None:
     told: list[float] = []
-    async with settling(clock, 1.0, lambda: told.append(clock.monotonic())) as changed:
+    async with debounced(clock, 1.0, lambda: told.append(clock.monotonic())) as changed:
         changed()
     await clock.advance(10)
     assert told == []

@@ -13,18 +13,18 @@ from lading.loop.election import Elector
 from lading.loop.informer import Informers
 
 
-class Runs(Protocol):
+class Runnable(Protocol):
     """Works until it is cancelled: a controller, a recorder, an actuator."""
 
     async def run(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
+class Manager:
     informers: Informers
-    controllers: tuple[Runs, ...]
+    controllers: tuple[Runnable, ...]
     """Run only while leading, if there is an elector."""
-    support: tuple[Runs, ...] = ()
+    support: tuple[Runnable, ...] = ()
     elector: Elector | None = None
 
     async def run(self) -> None:

@@ -26,17 +26,17 @@ REPORT_SECONDS = 60.0
 log = structlog.get_logger(__name__)
 
 
-class Patience:
-    def __init__(self, clock: Clock, chance: random.Random) -> None:
+class DependencyWaiter:
+    def __init__(self, clock: Clock, rng: random.Random) -> None:
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
         self._neighbour = "the start"
 
     def waiting_for(self) -> tuple[str, ...]:
         """Who is waited for, or was last."""
         return (self._neighbour,)
 
-    async def until_answered(self, neighbour: str, ask: Callable[[], Awaitable[R]]) -> R:
+    async def wait_for(self, neighbour: str, ask: Callable[[], Awaitable[R]]) -> R:
         """What the neighbour answers in the end."""
         self._neighbour = neighbour
         trouble = _Trouble()
@@ -48,7 +48,7 @@ class Patience:
                 except MAY_PASS as error:
                     trouble.found(error)
                 failures += 1
-                delay = RETRY.delay_seconds(failures=failures, chance=self._chance)
+                delay = RETRY.delay_seconds(failures=failures, rng=self._rng)
                 await self._clock.sleep(delay)
 
     async def _report(self, neighbour: str, trouble: "_Trouble") -> NoReturn:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 
-class Notebook(Protocol):
+class Journal(Protocol):
     def entries(self) -> Mapping[str, Any]: ...
 
     def put(self, key: str, value: Any) -> None: ...

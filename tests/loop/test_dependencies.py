@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from lading.adapters.clock import VirtualClock, settle
 from lading.adapters.kube import errors
 from lading.installation import check
-from lading.loop import patience, tasks
-from lading.loop.patience import Patience
+from lading.loop import dependencies, tasks
+from lading.loop.dependencies import DependencyWaiter
 from lading.ports import cri, kube
 
 RUNTIME = "the container runtime"
@@ -31,8 +31,8 @@ class Neighbour:
 
 
 @pytest.fixture
-def patient(clock: VirtualClock, chance: random.Random) -> Patience:
-    return Patience(clock, chance)
+def patient(clock: VirtualClock, rng: random.Random) -> DependencyWaiter:
+    return DependencyWaiter(clock, rng)
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def patient(clock: VirtualClock, chance: random.Random) -> Patience:
     ids=lambda trouble: f"{type(trouble).__module__}.{type(trouble).__name__}",
 )
 async def test_trouble_that_may_pass_is_waited_out(
-    trouble: Exception, patient: Patience, clock: VirtualClock
+    trouble: Exception, patient: DependencyWaiter, clock: VirtualClock
 ) -> None:
     neighbour = Neighbour(trouble)
-    async with tasks.started(patient.until_answered(RUNTIME, neighbour.ask)) as waiting:
+    async with tasks.started(patient.wait_for(RUNTIME, neighbour.ask)) as waiting:
         await clock.advance(3600)
         assert not waiting.done()
         assert patient.waiting_for() == (RUNTIME,)
         neighbour.trouble = None
-        await clock.advance(patience.RETRY.seconds_max * 2)
+        await clock.advance(dependencies.RETRY.seconds_max * 2)
         assert waiting.result() == "here I am"
 
 
@@ -70,56 +70,58 @@ async def test_trouble_that_may_pass_is_waited_out(
     ],
     ids=lambda trouble: type(trouble).__name__,
 )
-async def test_trouble_that_stays_is_raised_at_once(trouble: Exception, patient: Patience) -> None:
+async def test_trouble_that_stays_is_raised_at_once(
+    trouble: Exception, patient: DependencyWaiter
+) -> None:
     neighbour = Neighbour(trouble)
     with pytest.raises(type(trouble)):
-        await patient.until_answered("the API server", neighbour.ask)
+        await patient.wait_for("the API server", neighbour.ask)
     assert neighbour.asked == 1
 
 
 async def test_who_stays_away_is_asked_ever_more_slowly(
-    patient: Patience, clock: VirtualClock
+    patient: DependencyWaiter, clock: VirtualClock
 ) -> None:
     neighbour = Neighbour(cri.Unavailable("no socket"))
-    async with tasks.started(patient.until_answered(RUNTIME, neighbour.ask)):
+    async with tasks.started(patient.wait_for(RUNTIME, neighbour.ask)):
         await clock.advance(10)
         assert 3 <= neighbour.asked <= 5
         neighbour.asked = 0
         await clock.advance(600)
-        assert 600 / (1.5 * patience.RETRY.seconds_max) - 1 <= neighbour.asked <= 45
+        assert 600 / (1.5 * dependencies.RETRY.seconds_max) - 1 <= neighbour.asked <= 45
 
 
 async def test_the_reason_is_logged_when_waiting_begins_and_then_every_minute(
-    patient: Patience, clock: VirtualClock
+    patient: DependencyWaiter, clock: VirtualClock
 ) -> None:
     neighbour = Neighbour(cri.Unavailable("no socket"))
     with capture_logs() as logged:
-        async with tasks.started(patient.until_answered(RUNTIME, neighbour.ask)):
+        async with tasks.started(patient.wait_for(RUNTIME, neighbour.ask)):
             await settle()
             assert [(line["neighbour"], line["error"]) for line in logged] == [
                 (RUNTIME, "no socket")
             ]
             neighbour.trouble = cri.Unavailable("it hangs")
-            await clock.advance(3 * patience.REPORT_SECONDS)
+            await clock.advance(3 * dependencies.REPORT_SECONDS)
     assert [line["error"] for line in logged] == ["no socket", *["it hangs"] * 3]
 
 
 async def test_a_neighbour_that_hangs_is_reported_too(
-    patient: Patience, clock: VirtualClock
+    patient: DependencyWaiter, clock: VirtualClock
 ) -> None:
     async def hang() -> None:
         await asyncio.Event().wait()
 
     with capture_logs() as logged:
-        async with tasks.started(patient.until_answered(RUNTIME, hang)):
-            await clock.advance(patience.SILENCE_SECONDS_MAX)
+        async with tasks.started(patient.wait_for(RUNTIME, hang)):
+            await clock.advance(dependencies.SILENCE_SECONDS_MAX)
     assert [line["error"] for line in logged] == ["no answer yet"]
 
 
 async def test_a_neighbour_that_is_there_costs_no_line(
-    patient: Patience, clock: VirtualClock
+    patient: DependencyWaiter, clock: VirtualClock
 ) -> None:
     with capture_logs() as logged:
-        assert await patient.until_answered(RUNTIME, Neighbour().ask) == "here I am"
+        assert await patient.wait_for(RUNTIME, Neighbour().ask) == "here I am"
         await clock.advance(3600)
     assert logged == []

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 
-class Document(Protocol):
+class StateFile(Protocol):
     async def read(self) -> bytes | None:
         """None when it was never written."""
 

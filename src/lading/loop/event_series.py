@@ -1,6 +1,6 @@
 """What an event says, as values, and how it is written down; no I/O.
 
-An occurrence is what makes two events the same; a series is how often it was seen.
+An record is what makes two events the same; a series is how often it was seen.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Occurrence:
+class EventRecord:
     """What makes two events the same."""
 
     regarding: ObjectReference
@@ -42,7 +42,7 @@ class Occurrence:
 
 @dataclass(slots=True, kw_only=True)
 class Series:
-    """How often an occurrence was seen; the only thing here that changes."""
+    """How often an record was seen; the only thing here that changes."""
 
     first_at: datetime
     last_at: datetime
@@ -68,29 +68,29 @@ def shortened(note: str) -> str:
     return note.encode()[: NOTE_BYTES_MAX - len("…".encode())].decode(errors="ignore") + "…"
 
 
-def event_name(occurrence: Occurrence, series: Series) -> str:
+def event_name(record: EventRecord, series: Series) -> str:
     """The same series always has the same name, so that a repeated create is harmless."""
-    fact = f"{occurrence!r} {series.first_at.isoformat()}"
+    fact = f"{record!r} {series.first_at.isoformat()}"
     suffix = hashlib.sha256(fact.encode()).hexdigest()[:16]
-    name = occurrence.regarding.name[:NAME_CHARACTERS_MAX].rstrip("-.")
+    name = record.regarding.name[:NAME_CHARACTERS_MAX].rstrip("-.")
     return f"{name}.{suffix}"
 
 
 def event_body(
-    occurrence: Occurrence, series: Series, *, controller: str, instance: str
+    record: EventRecord, series: Series, *, controller: str, instance: str
 ) -> dict[str, Any]:
     body = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
-        "metadata": {"name": event_name(occurrence, series), "namespace": occurrence.namespace},
+        "metadata": {"name": event_name(record, series), "namespace": record.namespace},
         "eventTime": conditions.micro_timestamp(series.first_at),
         "reportingController": controller,
         "reportingInstance": instance,
-        "type": str(occurrence.severity),
-        "reason": occurrence.reason,
-        "action": occurrence.action,
-        "note": occurrence.note,
-        "regarding": msgspec.to_builtins(occurrence.regarding),
+        "type": str(record.severity),
+        "reason": record.reason,
+        "action": record.action,
+        "note": record.note,
+        "regarding": msgspec.to_builtins(record.regarding),
     }
     return body | ({"series": series_body(series)} if series.count > 1 else {})
 

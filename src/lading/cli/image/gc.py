@@ -1,4 +1,4 @@
-"""`lading image prune`: garbage collection by hand, with the kubelet's policy and its defaults."""
+"""`lading image gc`: garbage collection by hand, with the kubelet's policy and its defaults."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +18,7 @@ from lading.runtime_images.types import Policy
 from lading.wiring import image_commands as wiring
 
 
-@click.command(name="prune")
+@click.command(name="gc")
 @click.option("--all", "everything", is_flag=True, help="Everything unused, however much is free.")
 @click.option("--high", type=click.IntRange(0, 100), default=85, show_default=True,
               help="Percent of the disk in use from which on images go.")  # fmt: skip
@@ -27,7 +27,7 @@ from lading.wiring import image_commands as wiring
 @click.option("--minimum-age", callback=options.meaning(durations.parse), default="2m",
               show_default=True, help="Images that were first seen later stay.")  # fmt: skip
 @click.option("--maximum-age", callback=options.meaning(durations.parse), default=None,
-              help="Images unused for longer go; prune at least twice in this time.")  # fmt: skip
+              help="Images unused for longer go; run it at least twice in this time.")  # fmt: skip
 @removals.yes_option
 @removals.form_option
 @runtime_option

@@ -1,4 +1,4 @@
-"""Walks observe -> plan -> apply once, lane by lane.
+"""Runs observe -> plan -> apply once, lane by lane.
 
 Within a lane the first failure drops the rest; one lane never stops another. What failed is
 raised when all lanes have ended, so that the controller plans the key again.
@@ -46,7 +46,7 @@ def precondition(what: str) -> Iterator[None]:
         raise PreconditionFailed(f"{what} changed since it was observed: {error}") from error
 
 
-async def walk(reconciler: Reconciler[Observed], key: Key, clock: Clock) -> datetime | None:
+async def reconcile(reconciler: Reconciler[Observed], key: Key, clock: Clock) -> datetime | None:
     """One reconcile of the key; returns when to look again. Raises ExceptionGroup."""
     observed = await reconciler.observe(key)
     plan = reconciler.plan(observed, clock.now())
