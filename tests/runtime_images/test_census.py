@@ -38,10 +38,10 @@ async def test_images_are_counted_at_the_start_and_again_in_each_period(stand: S
     numbers, clock = Numbers(), VirtualClock()
     await stand.runtime.pull(ImageSpec(image=tag))
     async with tasks.started(numbers.census(stand.runtime, clock).run()):
-        await numbers.become("lading_images", {"runtime_handler": ""}, 1)
+        await numbers.become("lading_runtime_images", {"runtime_handler": ""}, 1)
         await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
         await clock.advance(PERIOD_SECONDS)
-        await numbers.become("lading_images", {"runtime_handler": "arm"}, 1)
+        await numbers.become("lading_runtime_images", {"runtime_handler": "arm"}, 1)
 
 
 async def test_a_runtime_that_does_not_answer_is_counted_and_asked_again(tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ async def test_a_runtime_that_does_not_answer_is_counted_and_asked_again(tmp_pat
         tasks.started(numbers.census(CriClient(channel), clock).run()),
     ):
         for count in (1, 2):
-            await numbers.become("lading_image_looks_failed_total", {}, count)
+            await numbers.become("lading_runtime_images_list_failures_total", {}, count)
             await clock.advance(PERIOD_SECONDS)

@@ -174,7 +174,7 @@ async def test_the_metric_counts_images_by_handler(crowd: Crowd) -> None:
     registry = prometheus_client.CollectorRegistry()
     await replace(crowd.collector, metrics=ImageMetrics(registry)).collect()
     counts = {
-        handler: registry.get_sample_value("lading_images", {"runtime_handler": handler})
+        handler: registry.get_sample_value("lading_runtime_images", {"runtime_handler": handler})
         for handler in ("", "arm")
     }
     assert counts == {"": 9, "arm": 1}
@@ -294,7 +294,7 @@ async def test_a_look_that_fails_is_counted_and_the_next_one_comes(crowd: Crowd)
     )
     async with tasks.started(collector.run()):
         async with asyncio.timeout(10):
-            while (registry.get_sample_value("lading_image_looks_failed_total") or 0) < 2:
+            while (registry.get_sample_value("lading_runtime_images_list_failures_total") or 0) < 2:
                 await crowd.clock.advance(PERIOD_SECONDS)
                 await asyncio.sleep(0.01)
 

@@ -28,6 +28,6 @@ class Census:
             try:
                 self.metrics.count(await self.runtime.images())
             except CriError as error:
-                self.metrics.looks_failed.inc()
+                self.metrics.list_failures.inc()
                 log.warning("images not looked at", error=error.message)
             await self.clock.sleep(PERIOD_SECONDS)

@@ -37,7 +37,7 @@ class Collector:
             try:
                 await self.collect()
             except (CriError, OSError) as error:
-                self.metrics.looks_failed.inc()
+                self.metrics.list_failures.inc()
                 log.warning("images not looked at", error=str(error))
             await self.clock.sleep(PERIOD_SECONDS)
 

@@ -11,13 +11,13 @@ from lading.ports.cri import Image
 class ImageMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.images = Gauge(
-            "lading_images",
+            "lading_runtime_images",
             "Images on this node by runtime handler; the default handler's name is empty.",
             ("runtime_handler",),
             registry=registry,
         )
-        self.looks_failed = Counter(
-            "lading_image_looks_failed",
+        self.list_failures = Counter(
+            "lading_runtime_images_list_failures",
             "Looks at the images in which the runtime did not answer.",
             registry=registry,
         )

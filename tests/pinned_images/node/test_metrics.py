@@ -64,17 +64,17 @@ async def pulled(*names: str) -> CollectorRegistry:
 
 async def test_pulls_that_end_well_are_counted_with_their_bytes_and_seconds() -> None:
     registry = await pulled("a", "b")
-    assert registry.get_sample_value("lading_image_pulls_total") == 2
-    assert registry.get_sample_value("lading_image_pull_bytes_total") == 2000
-    assert registry.get_sample_value("lading_image_pull_seconds_sum") == 2 * PULL_SECONDS
+    assert registry.get_sample_value("lading_pinned_images_pulls_total") == 2
+    assert registry.get_sample_value("lading_pinned_images_pull_bytes_total") == 2000
+    assert registry.get_sample_value("lading_pinned_images_pull_seconds_sum") == 2 * PULL_SECONDS
 
 
 async def test_failures_are_counted_by_reason_and_bring_no_bytes() -> None:
     registry = await pulled("a", "broken")
     failures = {"reason": "Unauthorized"}
-    assert registry.get_sample_value("lading_image_pull_failures_total", failures) == 1
-    assert registry.get_sample_value("lading_image_pulls_total") == 1
-    assert registry.get_sample_value("lading_image_pull_bytes_total") == 1000
+    assert registry.get_sample_value("lading_pinned_images_pull_failures_total", failures) == 1
+    assert registry.get_sample_value("lading_pinned_images_pulls_total") == 1
+    assert registry.get_sample_value("lading_pinned_images_pull_bytes_total") == 1000
 
 
 def test_what_is_missing_and_what_is_pinned_are_counted_once_over_all_sets() -> None:
@@ -83,5 +83,5 @@ def test_what_is_missing_and_what_is_pinned_are_counted_once_over_all_sets() -> 
     held = (*pinned("a", by="s"), *pinned("b", by="s+t", effective=False))
     seen = observed("a", "b", pins=held)
     PinMetrics(registry).count(Desired(node_name="node-1", sets=sets), seen)
-    assert registry.get_sample_value("lading_images_missing") == 1
-    assert registry.get_sample_value("lading_images_pinned") == 1
+    assert registry.get_sample_value("lading_pinned_images_missing") == 1
+    assert registry.get_sample_value("lading_pinned_images_pinned") == 1

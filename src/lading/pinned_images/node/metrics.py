@@ -14,32 +14,32 @@ PULL_SECONDS_BUCKETS = (0.2, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 class PinMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.pulls = Counter(
-            "lading_image_pulls", "Images that were pulled for a set.", registry=registry
+            "lading_pinned_images_pulls", "Images that were pulled for a set.", registry=registry
         )
         self.pull_failures = Counter(
-            "lading_image_pull_failures",
+            "lading_pinned_images_pull_failures",
             "Pulls that failed, by the reason that the status gives too.",
             ("reason",),
             registry=registry,
         )
         self.pull_bytes = Counter(
-            "lading_image_pull_bytes",
+            "lading_pinned_images_pull_bytes",
             "Compressed bytes of pulled layers that were not here when their pull began.",
             registry=registry,
         )
         self.pull_seconds = Histogram(
-            "lading_image_pull_seconds",
+            "lading_pinned_images_pull_seconds",
             "How long a pull took that ended well.",
             registry=registry,
             buckets=PULL_SECONDS_BUCKETS,
         )
         self.missing = Gauge(
-            "lading_images_missing",
+            "lading_pinned_images_missing",
             "Images that sets want on this node and that are not here.",
             registry=registry,
         )
         self.pinned = Gauge(
-            "lading_images_pinned",
+            "lading_pinned_images_pinned",
             "Images whose pin of ours the runtime confirms.",
             registry=registry,
         )
