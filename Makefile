@@ -49,7 +49,7 @@ format: setup ## format and fix what can be fixed
 	@$(BIN)/ruff check --fix .
 
 generate: setup ## write the files that are generated from the code
-	@$(BIN)/python -m lading.api.manifests deploy/crds
+	@$(BIN)/python -m lading.wiring.generate .
 	@$(BIN)/python -m lading.wire.generate
 
 bench: setup ## the measured comparisons, as ratios

@@ -17,6 +17,7 @@ from lading.servers.registry import server as registry_server
 from lading.standalone import api_server, node
 from lading.standalone.api_server import ApiServer
 from lading.standalone.node import LINUX_AMD64, NodeDescription
+from lading.wiring.features import DEFINITIONS
 from lading.wiring.runtimes import open_runtime
 from tests.e2e import door, private_registry, programs
 from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest
@@ -57,7 +58,7 @@ async def opened(
         enter = stack.enter_async_context
         api = await enter(api_server.serve(folder / "api", clock, port=0))
         kube = KubeClient(api.exchange)
-        await installation.install(kube, clock)
+        await installation.install(kube, clock, DEFINITIONS)
         registry_url = await enter(registry_server.serve(folder / "registry"))
         front = await enter(door.before(registry_url.removeprefix("http://")))
         registry = await enter(registry_client.connect(clock))

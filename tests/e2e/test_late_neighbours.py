@@ -17,6 +17,7 @@ from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.standalone import api_server, node
 from lading.standalone.node import LINUX_AMD64, NodeDescription
+from lading.wiring.features import DEFINITIONS
 from tests.e2e import door, programs, waiting
 from tests.e2e.door import Door
 from tests.e2e.programs import Program
@@ -66,7 +67,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     clock = SystemClock()
     async with api_server.serve(tmp_path / "api", clock, port=0) as api:
         kube = KubeClient(api.exchange)
-        await installation.install(kube, clock)
+        await installation.install(kube, clock, DEFINITIONS)
         await node.register(kube, NodeDescription(name=NODE), clock)
         async with door.before(api.url.removeprefix("https://")) as front:
             await front.shut()

@@ -8,7 +8,6 @@ from structlog.testing import capture_logs
 
 from lading.adapters.clock import VirtualClock, settle
 from lading.adapters.kube import errors
-from lading.installation import check
 from lading.loop import dependencies, tasks
 from lading.loop.dependencies import DependencyWaiter
 from lading.ports import cri, kube
@@ -65,7 +64,7 @@ async def test_trouble_that_may_pass_is_waited_out(
         kube.Forbidden("not you"),
         kube.KubeError("an answer that cannot be read"),
         errors.Untrusted("not its certificate"),
-        check.NotInstalled("the cluster does not know our kinds"),
+        kube.Invalid("the request is wrong"),
         cri.Unsupported("no such service"),
     ],
     ids=lambda trouble: type(trouble).__name__,

@@ -2,6 +2,9 @@
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 
@@ -13,7 +16,9 @@ from lading.kernel.objects import Key
 from lading.loop import controller, tasks
 from lading.loop.controller import Controller
 from lading.loop.election import Elector, LeadershipLost
+from lading.loop.feature import Work
 from lading.loop.informer import Informers
+from lading.loop.managed_part import FoundKinds, ManagedPart
 from lading.loop.manager import Manager
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
@@ -26,6 +31,12 @@ def reconciled() -> list[str]:
     return []
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    manager: Manager
+    worker: Controller
+
+
 @pytest.fixture
 async def runtime(
     informers: Informers,
@@ -34,8 +45,8 @@ async def runtime(
     rng: random.Random,
     metrics: Metrics,
     reconciled: list[str],
-) -> Manager:
-    config_maps = informers.of(CONFIG_MAPS)
+) -> Running:
+    own = informers.scoped()
 
     async def reconcile(key: Key) -> None:
         reconciled.append(f"began {key.name}")
@@ -47,7 +58,22 @@ async def runtime(
             assert lease.spec.holder_identity == "lading-0", "work outlived the lease"
 
     worker = Controller(name="test", reconcile=reconcile, clock=clock, rng=rng, metrics=metrics)
-    worker.watch(config_maps, controller.own_key)
+
+    @asynccontextmanager
+    async def open_work(served: object) -> AsyncIterator[Work]:
+        worker.watch(own.of(CONFIG_MAPS), controller.own_key)
+        yield Work(controllers=(worker,))
+
+    part = ManagedPart(
+        name="test",
+        is_on=True,
+        kinds=(),
+        informers=own,
+        open_work=open_work,
+        check=lambda kinds: found_nothing(),
+        clock=clock,
+        rng=rng,
+    )
     client = KubeClient(link)
     recorder = EventRecorder(
         kube=client,
@@ -66,16 +92,21 @@ async def runtime(
         name="controller",
         identity="lading-0",
     )
-    return Manager(informers=informers, controllers=(worker,), support=(recorder,), elector=elector)
+    manager = Manager(informers=informers, parts=(part,), support=(recorder,), elector=elector)
+    return Running(manager, worker)
+
+
+async def found_nothing() -> FoundKinds:
+    return FoundKinds(served={}, missing=())
 
 
 async def test_work_begins_when_the_caches_are_complete(
-    runtime: Manager, link: Link, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
+    runtime: Running, link: Link, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
 ) -> None:
     await build.create(kube, "a")
     link.is_silent = True
-    async with tasks.started(runtime.run()):
-        runtime.controllers[0].wake(build.key("a"))  # type: ignore[attr-defined]
+    async with tasks.started(runtime.manager.run()):
+        runtime.worker.wake(build.key("a"))
         await clock.advance(60)
         assert reconciled == []
         link.is_silent = False
@@ -84,10 +115,10 @@ async def test_work_begins_when_the_caches_are_complete(
 
 
 async def test_a_clean_shutdown_cancels_releases_and_leaves_no_task(
-    runtime: Manager, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
+    runtime: Running, clock: VirtualClock, kube: KubeClient, reconciled: list[str]
 ) -> None:
     await build.create(kube, "a")
-    running = asyncio.create_task(runtime.run())
+    running = asyncio.create_task(runtime.manager.run())
     await clock.advance(1)
     assert reconciled == ["began a"]
     running.cancel()
@@ -100,9 +131,9 @@ async def test_a_clean_shutdown_cancels_releases_and_leaves_no_task(
 
 
 async def test_shutdown_is_bounded_when_the_api_server_hangs(
-    runtime: Manager, link: Link, clock: VirtualClock
+    runtime: Running, link: Link, clock: VirtualClock
 ) -> None:
-    running = asyncio.create_task(runtime.run())
+    running = asyncio.create_task(runtime.manager.run())
     await clock.advance(1)
     link.hangs = True
     running.cancel()
@@ -111,9 +142,9 @@ async def test_shutdown_is_bounded_when_the_api_server_hangs(
 
 
 async def test_a_lost_lease_ends_the_process(
-    runtime: Manager, link: Link, clock: VirtualClock
+    runtime: Running, link: Link, clock: VirtualClock
 ) -> None:
-    running = asyncio.create_task(runtime.run())
+    running = asyncio.create_task(runtime.manager.run())
     await clock.advance(1)
     link.is_down = True
     await clock.advance(30)

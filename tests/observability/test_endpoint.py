@@ -52,7 +52,7 @@ async def test_a_page_shows_what_is_so_at_the_moment() -> None:
         port=0,
         registry=prometheus_client.CollectorRegistry(),
         waiting_for=tuple,
-        pages={"/state": lambda: state},
+        pages=lambda: {"/state": lambda: state},
     ) as url:
         assert await get(f"{url}/state") == (200, '{"pulls":1}')
         state["pulls"] = 2
@@ -66,7 +66,7 @@ async def test_a_page_may_come_while_the_endpoint_is_served() -> None:
         port=0,
         registry=prometheus_client.CollectorRegistry(),
         waiting_for=tuple,
-        pages=pages,
+        pages=lambda: pages,
     ) as url:
         assert (await get(f"{url}/state"))[0] == 404
         pages["/state"] = lambda: {"pulls": 1}
@@ -95,7 +95,7 @@ async def test_an_unknown_path_is_told_which_ones_there_are() -> None:
         port=0,
         registry=prometheus_client.CollectorRegistry(),
         waiting_for=tuple,
-        pages={"/state": dict},
+        pages=lambda: {"/state": dict},
     ) as url:
         there_are = "there are /metrics, /healthz, /readyz, /state\n"
         assert await get(f"{url}/elsewhere") == (404, there_are)

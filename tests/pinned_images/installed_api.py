@@ -12,13 +12,14 @@ from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
+from lading.wiring.features import DEFINITIONS
 
 
 @pytest.fixture
 async def api() -> AsyncIterator[KubeClient]:
     core = Core(MemoryStorage(), SystemClock(), tokens={"token": ADMIN})
     client = KubeClient(Authorized(core, "token"))
-    await installation.install(client, SystemClock())
+    await installation.install(client, SystemClock(), DEFINITIONS)
     yield client
     await core.close()
 

@@ -26,9 +26,9 @@ from lading.api.machineconfiguration.machine_config_node import (
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
-from lading.kernel import conditions, feature_gates
+from lading.kernel import conditions
 from lading.kernel.conditions import Condition
-from lading.loop.manager import Runnable
+from lading.loop.feature import Runnable
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports import kube
@@ -41,6 +41,7 @@ from lading.standalone import node as nodes
 from lading.standalone.api_server import Authorized
 from lading.standalone.node import NodeDescription
 from lading.wiring import agent, controller
+from lading.wiring.features import DEFINITIONS, parse_gates
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import Registry, Runtime
 
@@ -197,7 +198,7 @@ async def opened(folder: Path, runtimes: dict[str, Runtime]) -> AsyncIterator[Wh
     direct = Authorized(core, "token")
     line = Line(direct)
     admin = KubeClient(direct)
-    await installation.install(admin, CLOCK)
+    await installation.install(admin, CLOCK, DEFINITIONS)
     for name in runtimes:
         await nodes.register(admin, NodeDescription(name=name), CLOCK)
     async with contextlib.AsyncExitStack() as stack:
@@ -214,7 +215,7 @@ def _controllers(kube: KubeClient) -> Runnable:
         clock=CLOCK,
         metrics=Metrics(CollectorRegistry()),
         rng=CHANCE,
-        gates=feature_gates.parse(""),
+        gates=parse_gates(""),
     )
 
 
@@ -232,15 +233,15 @@ async def _running(parts: Runnable) -> AsyncIterator[None]:
 async def agent_running(
     folder: Path, name: str, runtime: Runtime, line: Line
 ) -> AsyncIterator[None]:
-    opened_agent = agent.open_agent(
+    made = await agent.open_agent(
         whole_nodes.parts(folder, runtime, Registry()),
         node_name=name,
         kube=KubeClient(line),
         clock=CLOCK,
         metrics=Metrics(CollectorRegistry()),
-        gates=feature_gates.parse(""),
-        settings=Settings(resync_period=ROUND),
+        gates=parse_gates(""),
+        settings=(Settings(resync_period=ROUND),),
         rng=CHANCE,
     )
-    async with opened_agent as made, _running(made):
+    async with _running(made):
         yield

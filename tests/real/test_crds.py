@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from lading.api import catalogue
 from lading.api.definitions import Definition
+from lading.wiring.features import DEFINITIONS
 from tests.real.bed.api_server import ApiServer
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 PUBLISHED_SECONDS_MAX = 90.0
 DIGEST = "sha256:" + "a" * 64
-KINDS = pytest.mark.parametrize(
-    "definition", catalogue.DEFINITIONS, ids=[one.kind for one in catalogue.DEFINITIONS]
-)
+KINDS = pytest.mark.parametrize("definition", DEFINITIONS, ids=[one.kind for one in DEFINITIONS])
 
 
 @pytest.fixture(scope="module")

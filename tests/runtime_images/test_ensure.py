@@ -4,13 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from lading.kernel import feature_gates
-from lading.kernel.feature_gates import Gate
 from lading.ports.cri import Cri, ImageSpec, UnknownHandler
 from lading.runtime_images import detection, ensure, gate, state
 from lading.runtime_images.ensure import Delivery, Ensured, Node, PullPolicy, Wanted
 from lading.runtime_images.errors import NeverPulled, NoImageForGuest
 from lading.runtime_images.gate import WithoutHandlers
+from lading.wiring.features import parse_gates
 from tests.runtime_images.conftest import GUESTS, Stand
 
 TWO_PLATFORMS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
@@ -143,7 +142,7 @@ async def test_without_a_declared_guest_the_hosts_image_is_had_and_that_is_said(
 
 async def test_with_the_gate_off_no_handler_goes_in_or_out(stand: Stand) -> None:
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
-    runtime = gate.gated(stand.runtime, feature_gates.parse(""))
+    runtime = gate.gated(stand.runtime, parse_gates(""))
     await runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
     assert [image.runtime_handler for image in await stand.runtime.images()] == [""]
     await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
@@ -151,5 +150,5 @@ async def test_with_the_gate_off_no_handler_goes_in_or_out(stand: Stand) -> None
 
 
 def test_with_the_gate_on_the_runtime_is_seen_as_it_is(stand: Stand) -> None:
-    gates = feature_gates.parse(f"{Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API}=true")
+    gates = parse_gates("RuntimeClassInImageCriApi=true")
     assert gate.gated(stand.runtime, gates) is stand.runtime

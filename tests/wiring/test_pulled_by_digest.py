@@ -8,25 +8,27 @@ from prometheus_client import CollectorRegistry
 from lading.adapters.clock import SystemClock
 from lading.adapters.disk import MachineDisk
 from lading.adapters.kubelet import FixedLimits
+from lading.adapters.state_directory import LocalStateDirectory
 from lading.adapters.state_file import LocalStateFile
-from lading.kernel import feature_gates, platforms, references
+from lading.kernel import platforms, references
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.types import ImageKey
 from lading.ports.cri import ImageSpec
 from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import NodeParts, NodeRuntime
 from lading.runtime_images import lookup, resolve, state
 from lading.runtime_images.gate import WithoutHandlers
 from lading.wiring import agent
-from lading.wiring.agent import NodeParts
+from lading.wiring.features import parse_gates
 from lading.wiring.pulled_by_digest import PulledByDigest
 from lading.wiring.registries import open_registries
-from lading.wiring.runtimes import NodeRuntime, open_runtime
+from lading.wiring.runtimes import open_runtime
 from tests.runtime_images.conftest import GUESTS, Stand, stand
 
 __all__ = ["stand"]
 
 LAYERS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
-GATES = feature_gates.parse("RuntimeClassInImageCriApi=true")
+GATES = parse_gates("RuntimeClassInImageCriApi=true")
 ARM = platforms.parse("linux/arm64")
 
 
@@ -46,7 +48,7 @@ async def test_an_image_of_a_class_is_found_after_the_agent_pulled_it(stand: Sta
             disk=MachineDisk(),
             kubelet=FixedLimits(KubeletLimits()),
             platform_of=GUESTS.__getitem__,
-            state_dir=stand.folder,
+            state=LocalStateDirectory(stand.folder),
         )
         ended = asyncio.Event()
         metrics = PinMetrics(CollectorRegistry())

@@ -1,9 +1,8 @@
 """`lading agent`: keeps the images of one node; `--cleanup` takes back what it pinned there."""
 
 import random
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,19 +12,16 @@ from lading.adapters.clock import SystemClock
 from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
+from lading.cli.feature_gates import feature_gates_option
 from lading.cli.process import Process, process_options
 from lading.kernel import durations
-from lading.kernel.feature_gates import Gate
+from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node.types import Settings
-from lading.runtime_images import gate
-from lading.runtime_images.census import Census
-from lading.runtime_images.metrics import ImageMetrics
 from lading.wiring import agent, host
 from lading.wiring.host import Host
 from lading.wiring.registries import CredentialSettings
 from lading.wiring.runtimes import open_runtime
 
-PROGRESS_PATH = "/pinned-images"
 DEFAULTS = Settings()
 
 
@@ -34,7 +30,7 @@ class _Options:
     node_name: str
     host: Host
     settings: Settings
-    gates: Mapping[Gate, bool]
+    gates: Gates
 
 
 @click.command(name="agent")
@@ -89,7 +85,7 @@ class _Options:
     show_default=True,
     help="How often the runtime is looked at when nothing changes in the cluster.",
 )
-@options.feature_gates_option("PinnedImages=false unpins everything that is ours.")
+@feature_gates_option()
 @click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")
 @credential_options
 @connection.target_options
@@ -103,7 +99,7 @@ def command(
     max_parallel_image_pulls: int,
     expansion_factor: float,
     resync_period: timedelta,
-    gates: Mapping[Gate, bool],
+    gates: Gates,
     cleanup: bool,
     credentials: CredentialSettings,
     target: Target,
@@ -141,25 +137,18 @@ async def _run(wanted: _Options, target: Target, process: Process) -> None:
             "the container runtime",
             lambda: enter(host.open_host(wanted.host, clock, connection=found)),
         )
-        made = await enter(
-            agent.open_agent(
-                parts,
-                node_name=wanted.node_name,
-                kube=kube,
-                clock=clock,
-                metrics=process.metrics,
-                gates=wanted.gates,
-                settings=wanted.settings,
-                rng=random.SystemRandom(),
-            )
-        )
-        census = Census(
-            runtime=gate.gated(parts.runtime.cri, wanted.gates),
+        manager = await agent.open_agent(
+            parts,
+            node_name=wanted.node_name,
+            kube=kube,
             clock=clock,
-            metrics=ImageMetrics(process.metrics.registry),
+            metrics=process.metrics,
+            gates=wanted.gates,
+            namespace=target.default_namespace,
+            settings=(wanted.settings,),
+            rng=random.SystemRandom(),
         )
-        runtime = replace(made, support=(*made.support, census))
-        await process.run(runtime, pages={PROGRESS_PATH: made.reconciler.progress})
+        await process.run(manager)
 
 
 async def _cleanup(place: Host) -> None:

@@ -3,30 +3,30 @@
 import random
 import socket
 import uuid
-from collections.abc import Mapping
 
 import click
 
 from lading.adapters.clock import SystemClock
-from lading.cli import connection, options, running
+from lading.cli import connection, running
 from lading.cli.connection import Target
+from lading.cli.feature_gates import feature_gates_option
 from lading.cli.process import Process, process_options
-from lading.kernel.feature_gates import Gate
+from lading.kernel.feature_gates import Gates
 from lading.loop.election import Elector
 from lading.ports.kube import Kube
 from lading.wiring import controller
 
 
 @click.command(name="controller")
-@options.feature_gates_option("PinnedImages=false takes every set back from its pools.")
+@feature_gates_option()
 @connection.target_options
 @process_options
-def command(target: Target, process: Process, gates: Mapping[Gate, bool]) -> None:
+def command(target: Target, process: Process, gates: Gates) -> None:
     """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
     running.run(process.serve(lambda: _run(target, process, gates)))
 
 
-async def _run(target: Target, process: Process, gates: Mapping[Gate, bool]) -> None:
+async def _run(target: Target, process: Process, gates: Gates) -> None:
     clock, rng = SystemClock(), random.SystemRandom()
     async with process.open_kube(target.found()) as kube:
         runtime = controller.controllers(
@@ -35,6 +35,8 @@ async def _run(target: Target, process: Process, gates: Mapping[Gate, bool]) -> 
             metrics=process.metrics,
             rng=rng,
             gates=gates,
+            namespace=target.default_namespace,
+            instance=socket.gethostname(),
             elector=_elector(kube, target.default_namespace, process, rng),
         )
         await process.run(runtime)

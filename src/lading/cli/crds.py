@@ -2,11 +2,12 @@
 
 import click
 
-from lading.api import catalogue, manifests
+from lading.api import manifests
+from lading.wiring.features import DEFINITIONS
 
 
 @click.command(name="crds")
 def command() -> None:
     """Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`."""
-    documents = [manifests.as_yaml(definition) for definition in catalogue.DEFINITIONS]
+    documents = [manifests.as_yaml(definition) for definition in DEFINITIONS]
     click.echo("---\n".join(documents), nl=False)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import click
 
-from lading.kernel import feature_gates
 from lading.kernel.errors import Malformed
 
 T = TypeVar("T")
@@ -38,18 +37,6 @@ def choice_option(*names: str, default: Choice, choices: Iterable[Choice], help:
         default=default.value,
         show_default=True,
         callback=lambda _context, _option, value: type(default)(value),
-        help=help,
-    )
-
-
-def feature_gates_option(help: str) -> Decorator:  # noqa: A002
-    return click.option(
-        "--feature-gates",
-        "gates",
-        envvar="LADING_FEATURE_GATES",
-        metavar="NAME=BOOL,...",
-        callback=meaning(feature_gates.parse),
-        default="",
         help=help,
     )
 

@@ -17,14 +17,14 @@ from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
 from lading.cli import options
-from lading.installation import check
 from lading.loop import tasks
 from lading.loop.dependencies import DependencyWaiter
 from lading.loop.manager import Manager
 from lading.observability import endpoint, logs, requests
-from lading.observability.endpoint import NO_PAGES, Pages
+from lading.observability.endpoint import Pages
 from lading.observability.logs import LogFormat
 from lading.observability.metrics import Metrics
+from lading.ports.http import Request
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +38,8 @@ class Process:
         self._metrics_host = metrics_host
         self._metrics_port = metrics_port
         self._waiting_for = self.dependencies.waiting_for
-        self._pages: dict[str, Callable[[], Any]] = {}
+        self._waiting_features: Callable[[], tuple[str, ...]] = tuple
+        self._pages: Callable[[], Pages] = dict
 
     async def serve(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Does the work until a signal asks us to end; then everything stops in its order."""
@@ -47,23 +48,23 @@ class Process:
 
     @asynccontextmanager
     async def open_kube(self, connection: Connection) -> AsyncIterator[KubeClient]:
-        """A client of a cluster that answers and knows our kinds."""
+        """A client of a cluster that answers and accepts our credentials."""
         async with connect.connect(
             connection,
             SystemClock(),
             on_warning=lambda text: log.warning("API server", warning=text),
             measured=lambda exchange: requests.measured(exchange, self.metrics),
         ) as kube:
-            notes = await self.dependencies.wait_for("the API server", lambda: check.require(kube))
-            for note in notes:
-                log.warning("foreign kind", note=note)
+            version = Request(method="GET", path="/version")
+            await self.dependencies.wait_for("the API server", lambda: kube.send(version))
             yield kube
 
-    async def run(self, runtime: Manager, *, pages: Pages = NO_PAGES) -> None:
+    async def run(self, manager: Manager) -> None:
         """From now on ready means that its caches are complete."""
-        self._waiting_for = runtime.informers.unsynced
-        self._pages.update(pages)
-        await runtime.run()
+        self._waiting_for = manager.unsynced
+        self._waiting_features = manager.waiting
+        self._pages = manager.pages
+        await manager.run()
 
     async def _serve(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         async with endpoint.serve(
@@ -71,7 +72,8 @@ class Process:
             port=self._metrics_port,
             registry=self.metrics.registry,
             waiting_for=lambda: self._waiting_for(),
-            pages=self._pages,
+            waiting_features=lambda: self._waiting_features(),
+            pages=lambda: self._pages(),
         ) as url:
             log.info("serving", url=url)
             await work()

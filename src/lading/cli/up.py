@@ -3,14 +3,14 @@
 import shlex
 import shutil
 import sysconfig
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from lading.adapters.clock import SystemClock
 from lading.cli import connection, options, process, running
-from lading.kernel.feature_gates import Gate
+from lading.cli.feature_gates import feature_gates_option
+from lading.kernel.feature_gates import Gates
 from lading.observability import logs
 from lading.standalone import cluster, first_set
 from lading.standalone.cluster import Options, StandaloneCluster
@@ -41,7 +41,7 @@ from lading.wiring import runtime_handlers
     default=0,
     help="0 takes that of the last start, or a free one.",
 )
-@options.feature_gates_option("For instance RuntimeClassInImageCriApi=true.")
+@feature_gates_option()
 @options.log_level_option(default="warning")
 def command(
     data: Path,
@@ -49,7 +49,7 @@ def command(
     runtime_config: Path | None,
     api_port: int,
     registry_port: int,
-    gates: Mapping[Gate, bool],
+    gates: Gates,
     log_level: str,
 ) -> None:
     """Run an API server, a registry, nodes and the controllers until Ctrl-C."""

@@ -16,7 +16,6 @@ import click
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
-from lading.api import catalogue
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.core import NAMESPACES
 from lading.api.node import RUNTIME_CLASSES
@@ -28,6 +27,7 @@ from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
+from lading.wiring.features import DEFINITIONS
 
 _DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
 _TOKEN = "in-memory"  # the server is in this process and has no socket
@@ -85,7 +85,7 @@ async def problems(sources: list[Source]) -> AsyncIterator[Problem]:
 async def _server() -> AsyncIterator[KubeClient]:
     core = Core(MemoryStorage(), SystemClock(), tokens={_TOKEN: ADMIN})
     client = KubeClient(Authorized(core, _TOKEN))
-    for definition in catalogue.DEFINITIONS:
+    for definition in DEFINITIONS:
         await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition.manifest())
     try:
         yield client

@@ -1,7 +1,9 @@
 """Reads what is installed, applies what the plan says, and waits until it is served."""
 
-from lading.api import catalogue
+from collections.abc import Sequence
+
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.definitions import Definition
 from lading.installation import check
 from lading.installation.plan import ApplyDefinition, plan
 from lading.kernel.planning import Plan
@@ -17,9 +19,9 @@ class NotEstablished(Exception):
     """The API server took a definition but does not serve it."""
 
 
-async def install(api: Kube, clock: Clock) -> Plan:
-    """Installs every kind of ours; returns the plan, whose notes name the kinds of others."""
-    found = plan(catalogue.DEFINITIONS, await check.installed(api))
+async def install(api: Kube, clock: Clock, definitions: Sequence[Definition]) -> Plan:
+    """Installs the kinds; returns the plan, whose notes name those that belong to others."""
+    found = plan(definitions, await check.installed(api, definitions))
     for action in found.actions:
         assert isinstance(action, ApplyDefinition)
         await api.apply(
@@ -28,7 +30,7 @@ async def install(api: Kube, clock: Clock) -> Plan:
             field_manager=FIELD_MANAGER,
             force=True,
         )
-    for definition in catalogue.DEFINITIONS:
+    for definition in definitions:
         await _wait_until_served(api, clock, definition.name)
     return found
 

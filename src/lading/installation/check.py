@@ -1,41 +1,72 @@
-"""Whether the kinds that Lading works on are in the cluster, and whose. Installs nothing."""
+"""Which of the kinds that a feature reads are served, and which belong to others. Installs nothing.
 
-from lading.api import catalogue
+A kind is served when it can be listed. Where that is forbidden it counts as served: the informer
+reports the missing right.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
+from lading.api.definitions import Definition
 from lading.installation import plan
+from lading.kernel.objects import Resource
+from lading.loop.feature import Kind
+from lading.loop.managed_part import FoundKinds
 from lading.ports import kube
-from lading.ports.kube import Kube
+from lading.ports.kube import Kube, Selection
 
 
-class NotInstalled(Exception):
-    """A kind is not there, or not in the version that we need."""
+async def find(api: Kube, kinds: Iterable[Kind]) -> FoundKinds:
+    served: dict[Kind, Resource[Any]] = {}
+    missing: list[str] = []
+    for kind in kinds:
+        resource = await _served(api, kind)
+        if resource is None:
+            missing.append(await _described(api, kind))
+        else:
+            served[kind] = resource
+    return FoundKinds(served=served, missing=tuple(missing))
 
 
-async def require(api: Kube) -> tuple[str, ...]:
-    """Returns what is to be said about kinds of others; raises when one cannot be worked with."""
-    existing = await installed(api)
-    missing = [one.name for one in catalogue.DEFINITIONS if one.name not in existing]
-    if missing:
-        raise NotInstalled(
-            f"the cluster does not know {', '.join(missing)}; install them with "
-            "`lading crds | kubectl apply --server-side -f -`"
-        )
-    unusable = [
-        plan.foreign(one, existing[one.name])
-        for one in catalogue.DEFINITIONS
-        if one.versions[-1] not in plan.served(existing[one.name])
-    ]
-    if unusable:
-        raise NotInstalled("; ".join(unusable))
-    return plan.plan(catalogue.DEFINITIONS, existing).notes
+async def foreign(api: Kube, definitions: Iterable[Definition]) -> tuple[str, ...]:
+    """A sentence for each of our kinds whose definition belongs to another owner."""
+    existing = await installed(api, definitions)
+    return plan.plan(definitions, existing).notes
 
 
-async def installed(api: Kube) -> dict[str, CustomResourceDefinition]:
-    """The definitions of our kinds that the cluster has, whoever put them there."""
-    existing: dict[str, CustomResourceDefinition] = {}
-    for definition in catalogue.DEFINITIONS:
+async def installed(
+    api: Kube, definitions: Iterable[Definition]
+) -> dict[str, CustomResourceDefinition]:
+    """The definitions of our kinds that the cluster has, and that may be read."""
+    found = {one.name: await _definition(api, one.name) for one in definitions}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+async def _served(api: Kube, kind: Kind) -> Resource[Any] | None:
+    selection = Selection(namespace=next(iter(kind.namespaces), ""))
+    for resource in kind.candidates():
         try:
-            existing[definition.name] = await api.get(CUSTOM_RESOURCE_DEFINITIONS, definition.name)
+            await api.page(resource, selection, limit=1)
         except kube.NotFound:
             continue
-    return existing
+        except kube.Forbidden:
+            return resource
+        return resource
+    return None
+
+
+async def _described(api: Kube, kind: Kind) -> str:
+    needed = f"{kind.name} {' or '.join(kind.versions)}"
+    definition = await _definition(api, kind.name)
+    if definition is None:
+        return needed
+    offered = ", ".join(sorted(plan.served(definition))) or "no version"
+    return f"{needed} ({offered} is served)"
+
+
+async def _definition(api: Kube, name: str) -> CustomResourceDefinition | None:
+    try:
+        return await api.get(CUSTOM_RESOURCE_DEFINITIONS, name)
+    except (kube.NotFound, kube.Forbidden):
+        return None

@@ -1,4 +1,4 @@
-"""Which definitions to install. One that somebody else owns is never replaced."""
+"""Which definitions to install. One that another owner installed is never replaced."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ApplyDefinition:
 def plan(
     definitions: Iterable[Definition], existing: Mapping[str, CustomResourceDefinition]
 ) -> Plan:
-    """Applies ours; `notes` say which kinds belong to somebody else and what that means."""
+    """Applies ours; `notes` say which kinds belong to another owner and what that means."""
     actions: list[ApplyDefinition] = []
     notes: list[str] = []
     for definition in definitions:
@@ -45,7 +45,7 @@ def served(found: CustomResourceDefinition) -> frozenset[str]:
 
 def foreign(definition: Definition, found: CustomResourceDefinition) -> str:
     wanted = definition.versions[-1]
-    kept = f"{definition.name} belongs to somebody else and is left as it is"
+    kept = f"{definition.name} belongs to another owner and is left as it is"
     if wanted in served(found):
         return kept
     offered = ", ".join(sorted(served(found))) or "none"

@@ -1,38 +1,42 @@
-"""Feature gates as Kubernetes writes them: `Name=true,Other=false`, over the defaults."""
+"""Feature gates as Kubernetes writes them: `Name=true,Other=false`, over the defaults.
 
-from collections.abc import Mapping
-from enum import StrEnum
+Each feature declares its gate as a value; which gates there are is for the caller to say.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from lading.kernel.errors import Malformed
 
-
-class Gate(StrEnum):
-    PINNED_IMAGES = "PinnedImages"
-    RUNTIME_CLASS_IN_IMAGE_CRI_API = "RuntimeClassInImageCriApi"
-
-
-DEFAULTS: Mapping[Gate, bool] = {
-    Gate.PINNED_IMAGES: True,
-    Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API: False,  # alpha upstream, and off
-}
 _TRUTHS = {"true": True, "false": False}
 
 
-def parse(text: str) -> dict[Gate, bool]:
-    """Every gate with its value; the empty text gives the defaults."""
-    gates = dict(DEFAULTS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    name: str
+    default: bool
+    off: str
+    """What the feature does while its gate is off, as one clause for help and docs."""
+
+
+Gates = Mapping[Gate, bool]
+
+
+def defaults(known: Iterable[Gate]) -> dict[Gate, bool]:
+    return {gate: gate.default for gate in known}
+
+
+def parse(text: str, known: Iterable[Gate]) -> dict[Gate, bool]:
+    """Every known gate with its value; the empty text gives the defaults."""
+    gates = defaults(known)
+    by_name = {gate.name: gate for gate in gates}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, _, value = entry.partition("=")
-        gates[_gate(name)] = _truth(entry, value)
+        if name not in by_name:
+            reason = f"expected one of {', '.join(by_name)}"
+            raise Malformed(what="feature gate", text=name, reason=reason)
+        gates[by_name[name]] = _truth(entry, value)
     return gates
-
-
-def _gate(name: str) -> Gate:
-    try:
-        return Gate(name)
-    except ValueError:
-        known = ", ".join(Gate)
-        raise Malformed(what="feature gate", text=name, reason=f"expected one of {known}") from None
 
 
 def _truth(entry: str, value: str) -> bool:

@@ -6,6 +6,7 @@ None stands for "did not exist" and "exists no more"; they must return at once.
 """
 
 import asyncio
+import copy
 import random
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
@@ -72,7 +73,7 @@ class Informer(Generic[T]):
 
 
 class Informers:
-    """One informer per resource and selection, however many ask for it."""
+    """One informer per resource and selection, however many ask for it, and whenever they do."""
 
     def __init__(self, *, kube: Kube, clock: Clock, rng: random.Random, metrics: Metrics) -> None:
         self._kube = kube
@@ -80,33 +81,37 @@ class Informers:
         self._rng = rng
         self._metrics = metrics
         self._informers: dict[tuple[Resource[Any], Selection], Informer[Any]] = {}
-        self._running = False
+        self._new: asyncio.Queue[Informer[Any]] = asyncio.Queue()
+        self._asked_for: dict[Informer[Any], None] = {}
+
+    def scoped(self) -> "Informers":
+        """The same informers for one of several users, who waits only for what it asks for."""
+        one = copy.copy(self)
+        one._asked_for = {}  # noqa: SLF001 - a copy of ourselves
+        return one
 
     def of(self, resource: Resource[T], selection: Selection = EVERYTHING) -> Informer[T]:
         informer = self._informers.get((resource, selection))
         if informer is None:
-            assert not self._running, f"an informer of {resource.plural} was asked for too late"
             informer = self._informers[resource, selection] = Informer(resource, selection)
+            self._new.put_nowait(informer)
             self._metrics.watch_informer(resource, lambda: self._count(resource))
+        self._asked_for[informer] = None
         return informer
 
     def unsynced(self) -> tuple[str, ...]:
         """The resources whose cache is not complete yet; empty means ready."""
-        return tuple(
-            informer.resource.plural
-            for informer in self._informers.values()
-            if not informer.synced.is_set()
-        )
+        return tuple(one.resource.plural for one in self._asked_for if not one.synced.is_set())
 
     async def wait_synced(self) -> None:
-        for informer in self._informers.values():
+        for informer in self._asked_for:
             await informer.synced.wait()
 
     async def run(self) -> None:
-        """Keeps every informer up to date, until cancelled."""
-        self._running = True
+        """Keeps every informer up to date, also those that are asked for later, until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for informer in self._informers.values():
+            while True:
+                informer = await self._new.get()
                 group.create_task(self._reflector(informer).run())
 
     def _reflector(self, informer: Informer[T]) -> Reflector[T]:

@@ -1,41 +1,52 @@
-"""Starts what a long-running command consists of, in order, and stops it in the reverse order.
+"""Runs the parts of features in one process, and stops them in the reverse order.
 
-First the informers and what supports the work; when the caches are complete, and where there is
-an election when it is won, the controllers. On cancellation the controllers stop first, then the
-lease is released, then the rest stops. Nothing that was started outlives `run`.
+First the informers and what supports the work; when every part either has complete caches or
+waits for its kinds, and where there is an election when it is won, the controllers. A part that
+waits keeps no other from working. On cancellation the controllers stop first, then the lease is
+released, then the rest stops. Nothing that was started outlives `run`.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from lading.loop.election import Elector
+from lading.loop.feature import Runnable
 from lading.loop.informer import Informers
-
-
-class Runnable(Protocol):
-    """Works until it is cancelled: a controller, a recorder, an actuator."""
-
-    async def run(self) -> None: ...
+from lading.loop.managed_part import ManagedPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manager:
     informers: Informers
-    controllers: tuple[Runnable, ...]
-    """Run only while leading, if there is an elector."""
+    parts: tuple[ManagedPart, ...]
     support: tuple[Runnable, ...] = ()
     elector: Elector | None = None
+
+    def unsynced(self) -> tuple[str, ...]:
+        """What keeps the process from being ready: caches that are not complete yet."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.unsynced()))
+
+    def waiting(self) -> tuple[str, ...]:
+        """The features that wait for kinds, each with what is missing."""
+        waiting = (part for part in self.parts if part.missing)
+        return tuple(f"{part.name}: {'; '.join(part.missing)}" for part in waiting)
+
+    def pages(self) -> dict[str, Callable[[], Any]]:
+        """Path -> what is shown there as JSON, of the parts that are open."""
+        return {path: page for part in self.parts for path, page in part.pages().items()}
 
     async def run(self) -> None:
         """Until cancelled. Raises ExceptionGroup, of LeadershipLost among others."""
         async with asyncio.TaskGroup() as group:
-            for one in (self.informers, *self.support):
+            for one in (self.informers, *self.support, *self.parts):
                 group.create_task(one.run())
-            await self.informers.wait_synced()
-            await (self.elector.lead(self._work) if self.elector else self._work())
+            for part in self.parts:
+                await part.settled.wait()
+            await (self.elector.lead(self._control) if self.elector else self._control())
 
-    async def _work(self) -> None:
+    async def _control(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for controller in self.controllers:
-                group.create_task(controller.run())
+            for part in self.parts:
+                group.create_task(part.control())

@@ -1,8 +1,9 @@
 """/metrics, /healthz and /readyz of a long-running command, on their own port.
 
 Healthy means: the event loop answers. Ready means: nothing is left that the command waits for,
-which usually are caches that are not complete yet. A command may add pages of JSON about what it
-does at the moment. Nothing here changes anything.
+which usually are caches that are not complete yet. A feature that waits for its kinds is listed
+and keeps nothing from being ready. A command may add pages of JSON about what it does at the
+moment. Nothing here changes anything.
 """
 
 import asyncio
@@ -22,8 +23,7 @@ from prometheus_client import CollectorRegistry, exposition
 SHUTDOWN_SECONDS_MAX = 1.0  # a scrape that is still being answered
 
 Pages = Mapping[str, Callable[[], Any]]
-"""Path -> what is shown there as JSON; asked anew for every request, so pages may come later."""
-NO_PAGES: Pages = {}
+"""Path -> what is shown there as JSON."""
 
 Answers = Mapping[str, Callable[[], Response]]
 
@@ -35,10 +35,18 @@ async def serve(
     port: int,
     registry: CollectorRegistry,
     waiting_for: Callable[[], tuple[str, ...]],
-    pages: Pages = NO_PAGES,
+    waiting_features: Callable[[], tuple[str, ...]] = tuple,
+    pages: Callable[[], Pages] = dict,
 ) -> AsyncIterator[str]:
-    """Serves while the block runs and yields the URL; port 0 takes any that is free."""
-    server = Server(_by_path(lambda: answers(registry, waiting_for, pages)), access_log=None)
+    """Serves while the block runs and yields the URL; port 0 takes any that is free.
+
+    All three are asked anew for every request.
+    """
+
+    def find() -> Answers:
+        return answers(registry, waiting_for(), waiting_features(), pages())
+
+    server = Server(_by_path(find), access_log=None)
     listener = await asyncio.get_running_loop().create_server(server, host, port)
     try:
         bound_port = listener.sockets[0].getsockname()[1]
@@ -50,7 +58,10 @@ async def serve(
 
 
 def answers(
-    registry: CollectorRegistry, waiting_for: Callable[[], tuple[str, ...]], pages: Pages
+    registry: CollectorRegistry,
+    waiting_for: tuple[str, ...],
+    waiting_features: tuple[str, ...],
+    pages: Pages,
 ) -> Answers:
     def metrics() -> Response:
         return Response(
@@ -62,10 +73,10 @@ def answers(
         return Response(text="ok\n")
 
     def ready() -> Response:
-        missing = waiting_for()
-        if missing:
-            return Response(status=503, text=f"waiting for {', '.join(missing)}\n")
-        return Response(text="ok\n")
+        if waiting_for:
+            return Response(status=503, text=f"waiting for {', '.join(waiting_for)}\n")
+        lines = (f"feature waits: {one}\n" for one in waiting_features)
+        return Response(text="".join(("ok\n", *lines)))
 
     shown = {path: _json_page(content) for path, content in pages.items()}
     return {"/metrics": metrics, "/healthz": healthy, "/readyz": ready, **shown}

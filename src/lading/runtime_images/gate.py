@@ -4,10 +4,9 @@ With the gate off the runtime is seen through `WithoutHandlers`, and everything 
 as if handlers did not exist.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from lading.kernel.feature_gates import Gate
+from lading.kernel.feature_gates import Gates
 from lading.ports.cri import (
     Container,
     Cri,
@@ -19,14 +18,15 @@ from lading.ports.cri import (
     RuntimeVersion,
 )
 from lading.ports.registry import Credential
+from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API
 
 
-def gated(runtime: Cri, gates: Mapping[Gate, bool]) -> Cri:
+def gated(runtime: Cri, gates: Gates) -> Cri:
     return runtime if is_on(gates) else WithoutHandlers(runtime)
 
 
-def is_on(gates: Mapping[Gate, bool]) -> bool:
-    return gates[Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API]
+def is_on(gates: Gates) -> bool:
+    return gates[RUNTIME_CLASS_IN_IMAGE_CRI_API]
 
 
 class WithoutHandlers:

@@ -11,8 +11,15 @@ from enum import StrEnum
 
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
+from lading.kernel.feature_gates import Gate
 from lading.ports.cri import Container, Image, ImageSpec
 from lading.ports.disk import Space
+
+RUNTIME_CLASS_IN_IMAGE_CRI_API = Gate(
+    name="RuntimeClassInImageCriApi",
+    default=False,  # alpha upstream, and off
+    off="no runtime handler is sent to the container runtime or shown",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -5,7 +5,7 @@ Everything it knows is in its data folder: started again there, it goes on where
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,8 @@ from prometheus_client import CollectorRegistry
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES
 from lading.installation import apply as installation
-from lading.kernel.feature_gates import DEFAULTS, Gate
+from lading.kernel import feature_gates
+from lading.kernel.feature_gates import Gates
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
@@ -27,6 +28,7 @@ from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
 from lading.wiring import controller
+from lading.wiring.features import DEFINITIONS, GATES
 from lading.wiring.registries import Registries, open_registries
 
 
@@ -36,7 +38,7 @@ class Options:
     nodes: tuple[NodeDescription, ...]
     api_port: int = 0
     registry_port: int = 0
-    gates: Mapping[Gate, bool] = field(default_factory=lambda: dict(DEFAULTS))
+    gates: Gates = field(default_factory=lambda: feature_gates.defaults(GATES))
     settings: Settings = field(default_factory=Settings)
 
 
@@ -66,9 +68,7 @@ class StandaloneCluster:
         parts = {"controllers": self.controllers}
         parts.update({one.description.name: one.agent for one in self.nodes})
         return tuple(
-            f"{name}: {resource}"
-            for name, part in parts.items()
-            for resource in part.informers.unsynced()
+            f"{name}: {resource}" for name, part in parts.items() for resource in part.unsynced()
         )
 
 
@@ -82,7 +82,7 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
             api_server.serve(options.data, clock, port=options.api_port, kubelets=kubelets)
         )
         kube = KubeClient(api.exchange)
-        await installation.install(kube, clock)
+        await installation.install(kube, clock, DEFINITIONS)
         await _forget_other_nodes(options, kube)
         registry_url = await stack.enter_async_context(
             registry.serve(options.data, port=options.registry_port)

@@ -10,7 +10,7 @@ import msgspec
 
 from lading.ports.http import Request, Response
 from lading.ports.kubelet import KubeletLimits
-from lading.wiring.agent import NodeParts
+from lading.ports.node import NodeParts
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,17 @@
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import lading
 from lading.adapters.disk import LimitedDisk
 from lading.adapters.kubelet import FixedLimits
+from lading.adapters.state_directory import LocalStateDirectory
 from lading.api.core import NODES
 from lading.kernel import conditions
-from lading.kernel.feature_gates import Gate
+from lading.kernel.feature_gates import Gates
 from lading.kernel.platforms import Platform
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
@@ -20,16 +21,13 @@ from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.ports.kubelet import KubeletLimits
-from lading.runtime_images import gate
-from lading.runtime_images.controller import Collector
-from lading.runtime_images.metrics import ImageMetrics
+from lading.ports.node import NodeParts, NodeRuntime
 from lading.runtime_images.types import Policy
 from lading.servers.cri import server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wiring import agent
-from lading.wiring.agent import NodeParts
 from lading.wiring.registries import Registries
-from lading.wiring.runtimes import NodeRuntime, open_runtime
+from lading.wiring.runtimes import open_runtime
 
 FIELD_MANAGER = "lading-standalone"
 LINUX_AMD64 = Platform(os="linux", architecture="amd64")
@@ -64,10 +62,10 @@ async def open_node(
     clock: Clock,
     registries: Registries,
     metrics: Metrics,
-    gates: Mapping[Gate, bool],
+    gates: Gates,
     settings: Settings,
 ) -> AsyncIterator[EmbeddedNode]:
-    """Agent and image collection are put together but not running; whoever opens it runs it."""
+    """The agent is put together but not running; the caller runs it."""
     embedded = EmbeddedRuntime(
         root=folder / "images",
         registry=registries.client,
@@ -81,25 +79,23 @@ async def open_node(
         open_runtime(endpoint, clock, state_dir=folder) as runtime,
     ):
         parts = _parts(description, runtime, registries, folder)
-        async with agent.open_agent(
-            parts,
-            node_name=description.name,
-            kube=kube,
-            clock=clock,
-            metrics=metrics,
-            gates=gates,
-            settings=settings,
-            rng=random.Random(description.name),  # noqa: S311 - jitter, not a secret
-        ) as made:
-            await register(kube, description, clock)
-            collector = _collector(parts, clock, gates, metrics)
-            yield EmbeddedNode(
-                description=description,
-                endpoint=endpoint,
-                runtime=runtime,
-                parts=parts,
-                agent=replace(made, support=(*made.support, collector)),
-            )
+        await register(kube, description, clock)
+        yield EmbeddedNode(
+            description=description,
+            endpoint=endpoint,
+            runtime=runtime,
+            parts=parts,
+            agent=await agent.open_agent(
+                parts,
+                node_name=description.name,
+                kube=kube,
+                clock=clock,
+                metrics=metrics,
+                gates=gates,
+                settings=(settings, Policy()),  # no kubelet collects images here
+                rng=random.Random(description.name),  # noqa: S311 - jitter, not a secret
+            ),
+        )
 
 
 def _parts(
@@ -112,21 +108,7 @@ def _parts(
         disk=LimitedDisk(runtime.cri, capacity_bytes=description.capacity_bytes),
         kubelet=FixedLimits(KubeletLimits()),
         platform_of=_platform_of(description),
-        state_dir=folder,
-    )
-
-
-def _collector(
-    parts: NodeParts, clock: Clock, gates: Mapping[Gate, bool], metrics: Metrics
-) -> Collector:
-    """What the kubelet does on a real node."""
-    return Collector(
-        runtime=gate.gated(parts.runtime.cri, gates),
-        disk=parts.disk,
-        document=parts.image_state,
-        clock=clock,
-        policy=Policy(),
-        metrics=ImageMetrics(metrics.registry),
+        state=LocalStateDirectory(folder),
     )
 
 

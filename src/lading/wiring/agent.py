@@ -1,111 +1,32 @@
-"""The agent of one node, put together: informers, pull engine, resolver, controller."""
+"""The process `lading agent`: the parts of all features on one node."""
 
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 
-from lading.adapters.journal import FileJournal
-from lading.adapters.state_file import LocalStateFile
-from lading.kernel.feature_gates import Gate
+from lading.api.core import NODES
+from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key
-from lading.kernel.platforms import Platform
-from lading.loop.controller import Controller
-from lading.loop.debounce import debounced
+from lading.loop.feature import AgentContext
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
-from lading.pinned_images.node import controller as node_controller
-from lading.pinned_images.node.controller import Caches, NodeReconciler
+from lading.pinned_images.node import tools as pinned_images
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.pulls import Credentials, PullEngine
-from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
-from lading.ports.disk import Disk
 from lading.ports.kube import Kube
-from lading.ports.kubelet import Kubelet
-from lading.ports.registry import Registry
-from lading.ports.state_file import StateFile
+from lading.ports.node import NodeParts
 from lading.runtime_images import detection, gate
+from lading.wiring.features import FEATURES
+from lading.wiring.manager import Subject, manager_of
 from lading.wiring.pulled_by_digest import PulledByDigest
-from lading.wiring.runtimes import NodeRuntime
 
 COMPONENT = "lading-agent"
-# Many small pulls end close together; one look at the runtime serves them all. A free place for
-# a pull waits no longer than that, which is about what starting a process would cost.
-CHANGES_SETTLE_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeParts:
-    """What one node consists of, whether it is this machine or an embedded one."""
-
-    runtime: NodeRuntime
-    registry: Registry
-    credentials: Credentials
-    disk: Disk
-    kubelet: Kubelet
-    platform_of: Callable[[str], Platform]
-    """The platform of a runtime handler's guests; the empty handler is the node itself."""
-    state_dir: Path
-
-    @property
-    def image_state(self) -> StateFile:
-        """What is remembered about images; `lading image` looks there too."""
-        return LocalStateFile(self.state_dir / "images.json")
-
-
-@asynccontextmanager
-async def open_tools(
-    parts: NodeParts,
-    clock: Clock,
-    *,
-    gates: Mapping[Gate, bool],
-    metrics: PinMetrics,
-    changed: Callable[[], None],
-) -> AsyncIterator[NodeTools]:
-    runtime = gate.gated(parts.runtime.cri, gates)
-    async with debounced(clock, CHANGES_SETTLE_SECONDS, changed) as soon:
-        pulls = PullEngine(
-            cri=runtime,
-            credentials=parts.credentials,
-            clock=clock,
-            metrics=metrics,
-            remember=PulledByDigest(parts.image_state, parts.platform_of).remember,
-            changed=soon,
-        )
-        resolver = Resolver(
-            registry=parts.registry,
-            journal=FileJournal(parts.state_dir / "resolutions.jsonl"),
-            clock=clock,
-            platform_of=parts.platform_of,
-            changed=soon,
-        )
-        try:
-            yield NodeTools(
-                cri=runtime,
-                pins=parts.runtime.pins,
-                pulls=pulls,
-                resolver=resolver,
-                disk=parts.disk,
-                kubelet=parts.kubelet,
-                handlers_honoured=gate.is_on(gates) and await detection.honours_handlers(runtime),
-            )
-        finally:
-            await pulls.close()
-            await resolver.close()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent(Manager):
-    reconciler: NodeReconciler
-
-
-@asynccontextmanager
 async def open_agent(
     parts: NodeParts,
     *,
@@ -113,53 +34,68 @@ async def open_agent(
     kube: Kube,
     clock: Clock,
     metrics: Metrics,
-    gates: Mapping[Gate, bool],
-    settings: Settings,
+    gates: Gates,
     rng: random.Random,
-) -> AsyncIterator[Agent]:
-    key = Key("", node_name)
-    informers = Informers(kube=kube, clock=clock, rng=rng, metrics=metrics)
-    caches = Caches.of(informers, node_name)
-    recorder = EventRecorder(
+    namespace: str = "default",
+    settings: tuple[object, ...] = (),
+) -> Manager:
+    node = gated(parts, gates)
+    context = AgentContext(
         kube=kube,
         clock=clock,
         rng=rng,
-        metrics=metrics,
-        controller=COMPONENT,
-        instance=node_name,
-    )
-    pin_metrics = PinMetrics(metrics.registry)
-    async with open_tools(
-        parts,
-        clock,
-        gates=gates,
-        metrics=pin_metrics,
-        changed=lambda: controller.wake(key),
-    ) as tools:
-        reconciler = NodeReconciler(
-            node_name=node_name,
+        informers=Informers(kube=kube, clock=clock, rng=rng, metrics=metrics),
+        recorder=EventRecorder(
             kube=kube,
-            clock=clock,
-            caches=caches,
-            tools=tools,
-            recorder=recorder,
-            metrics=pin_metrics,
-            settings=settings,
-            by_runtime_class=gate.is_on(gates),
-            is_on=gates[Gate.PINNED_IMAGES],
-        )
-        controller = Controller(
-            name="pinned-images-node",
-            reconcile=reconciler.reconcile,
             clock=clock,
             rng=rng,
             metrics=metrics,
-            workers=1,
-        )
-        node_controller.watch(controller, caches, node_name)
-        yield Agent(
-            informers=informers,
-            controllers=(controller,),
-            support=(recorder,),
-            reconciler=reconciler,
-        )
+            controller=COMPONENT,
+            instance=node_name,
+        ),
+        metrics=metrics,
+        gates=gates,
+        namespace=namespace,
+        settings=settings,
+        node_name=node_name,
+        node=node,
+        handlers_honoured=await handlers_honoured(node, gates),
+        remember_pull=PulledByDigest(node.image_state, node.platform_of).remember,
+    )
+    return manager_of(
+        ((feature, part) for feature in FEATURES for part in feature.agent),
+        context,
+        subject=Subject(NODES, Key("", node_name)),
+    )
+
+
+def gated(parts: NodeParts, gates: Gates) -> NodeParts:
+    """The node with its runtime as the feature gates let us see it."""
+    runtime = replace(parts.runtime, cri=gate.gated(parts.runtime.cri, gates))
+    return replace(parts, runtime=runtime)
+
+
+async def handlers_honoured(node: NodeParts, gates: Gates) -> bool:
+    return gate.is_on(gates) and await detection.honours_handlers(node.runtime.cri)
+
+
+@asynccontextmanager
+async def open_tools(
+    parts: NodeParts,
+    clock: Clock,
+    *,
+    gates: Gates,
+    metrics: PinMetrics,
+    changed: Callable[[], None],
+) -> AsyncIterator[NodeTools]:
+    """What an agent works with, for a command that runs without one."""
+    node = gated(parts, gates)
+    async with pinned_images.open_tools(
+        node,
+        clock,
+        handlers_honoured=await handlers_honoured(node, gates),
+        remember=PulledByDigest(node.image_state, node.platform_of).remember,
+        metrics=metrics,
+        changed=changed,
+    ) as tools:
+        yield tools

@@ -1,19 +1,22 @@
-"""The cluster's controllers, put together over one set of informers."""
+"""The process `lading controller`: the cluster's parts of all features."""
 
 import random
-from collections.abc import Mapping
 
-from lading.kernel.feature_gates import Gate
-from lading.loop.controller import Controller
+from lading.api.coordination import LEASES
+from lading.kernel.feature_gates import Gates
+from lading.kernel.objects import Key
 from lading.loop.election import Elector
+from lading.loop.feature import Context
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager
+from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
-from lading.pinned_images.cluster import controller as cluster_controller
-from lading.pinned_images.cluster.controller import PLANNERS, Caches, ClusterReconciler
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
+from lading.wiring.features import FEATURES
+from lading.wiring.manager import Subject, manager_of
 
+COMPONENT = "lading-controller"
 LEASE_NAME = "lading-controller"
 
 
@@ -23,27 +26,34 @@ def controllers(
     clock: Clock,
     metrics: Metrics,
     rng: random.Random,
-    gates: Mapping[Gate, bool],
+    gates: Gates,
+    namespace: str = "default",
+    instance: str = COMPONENT,
+    settings: tuple[object, ...] = (),
     elector: Elector | None = None,
 ) -> Manager:
-    informers = Informers(kube=kube, clock=clock, rng=rng, metrics=metrics)
-    caches = Caches.of(informers)
-    made = {}
-    for name, planner in PLANNERS.items():
-        reconciler = ClusterReconciler(
-            planner=planner,
+    """`instance` is the name of this replica, for its events."""
+    context = Context(
+        kube=kube,
+        clock=clock,
+        rng=rng,
+        informers=Informers(kube=kube, clock=clock, rng=rng, metrics=metrics),
+        recorder=EventRecorder(
             kube=kube,
-            clock=clock,
-            caches=caches,
-            is_on=gates[Gate.PINNED_IMAGES],
-        )
-        reconcile = reconciler.reconcile
-        made[name] = Controller(
-            name=name,
-            reconcile=elector.guarded(reconcile) if elector else reconcile,
             clock=clock,
             rng=rng,
             metrics=metrics,
-        )
-    cluster_controller.watch(made, caches)
-    return Manager(informers=informers, controllers=tuple(made.values()), elector=elector)
+            controller=COMPONENT,
+            instance=instance,
+        ),
+        metrics=metrics,
+        gates=gates,
+        namespace=namespace,
+        settings=settings,
+        elector=elector,
+    )
+    return manager_of(
+        ((feature, part) for feature in FEATURES for part in feature.controller),
+        context,
+        subject=Subject(LEASES, Key(namespace, LEASE_NAME)) if elector else None,
+    )

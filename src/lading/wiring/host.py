@@ -12,11 +12,12 @@ from lading.adapters.disk import MachineDisk
 from lading.adapters.kube.connection import Connection
 from lading.adapters.kube.credentials import Credentials
 from lading.adapters.kubelet import FixedLimits, LoopbackKubelet
+from lading.adapters.state_directory import LocalStateDirectory
 from lading.kernel.platforms import Platform, normalised
 from lading.ports.clock import Clock
 from lading.ports.kubelet import Kubelet, KubeletLimits
+from lading.ports.node import NodeParts
 from lading.wiring import runtime_handlers
-from lading.wiring.agent import NodeParts
 from lading.wiring.registries import AUTH_FILES_ONLY, CredentialSettings, open_registries
 from lading.wiring.runtimes import open_runtime
 
@@ -65,7 +66,7 @@ async def open_host(
             disk=MachineDisk(host.root),
             kubelet=kubelet,
             platform_of=_platform_of(host.root),
-            state_dir=host.state_dir,
+            state=LocalStateDirectory(host.state_dir),
         )
 
 

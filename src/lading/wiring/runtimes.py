@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from lading.adapters.cri import crio_reload
@@ -11,18 +10,13 @@ from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.pins_containerd import ContainerdPins
 from lading.adapters.cri.pins_crio import CrioPins
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, Pins
+from lading.ports.cri import Pins
+from lading.ports.node import NodeRuntime
 from lading.wire import calls
 
 CRIO = "cri-o"
 CRIO_MAIN_FILE = Path("etc/crio/crio.conf")
 CRIO_DROP_IN_FOLDER = Path("etc/crio/crio.conf.d")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRuntime:
-    cri: Cri
-    pins: Pins
 
 
 @asynccontextmanager

@@ -13,7 +13,6 @@ from prometheus_client import CollectorRegistry
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
-from lading.kernel.feature_gates import DEFAULTS
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.loop import pipeline, tasks
@@ -32,7 +31,9 @@ from lading.pinned_images.node.types import (
     Written,
 )
 from lading.ports.clock import Clock
-from lading.wiring.agent import NodeParts, open_tools
+from lading.ports.node import NodeParts
+from lading.wiring.agent import open_tools
+from lading.wiring.features import parse_gates
 from lading.wiring.pins_of_sets import PinsOfSets
 
 RESOLVE_POLL_SECONDS = 0.05
@@ -51,7 +52,11 @@ def desired_of(node_name: str, sets: Sequence[PinnedImageSet], now: datetime) ->
 async def preview(parts: NodeParts, desired: Desired, clock: Clock) -> Preview:
     """What the node would do; resolves sizes, and pulls and pins nothing."""
     async with open_tools(
-        parts, clock, gates=DEFAULTS, metrics=_unread_metrics(), changed=lambda: None
+        parts,
+        clock,
+        gates=parse_gates(""),
+        metrics=_unread_metrics(),
+        changed=lambda: None,
     ) as tools:
         while True:
             observed = await observe.observe(
@@ -82,7 +87,7 @@ async def synchronize(
     async with open_tools(
         replace(parts, runtime=runtime),
         clock,
-        gates=DEFAULTS,
+        gates=parse_gates(""),
         metrics=_unread_metrics(),
         changed=changed.set,
     ) as tools:

@@ -24,6 +24,7 @@ from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
+from lading.wiring.features import DEFINITIONS
 
 RECONCILES = 4
 WORKERS = "machineconfigpools/worker"
@@ -65,7 +66,7 @@ async def network() -> AsyncIterator[Network]:
 async def caches(network: Network) -> Caches:
     """They show what was there before the first look, and nothing of what is written."""
     api = KubeClient(network)
-    await installation.install(api, SystemClock())
+    await installation.install(api, SystemClock(), DEFINITIONS)
     made = Caches(
         nodes=Informer(NODES),
         pools=Informer(MACHINE_CONFIG_POOLS),

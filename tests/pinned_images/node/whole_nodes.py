@@ -12,8 +12,9 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.kubelet import FixedLimits
+from lading.adapters.state_directory import LocalStateDirectory
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
-from lading.kernel import feature_gates, manifests
+from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.planning import Plan
 from lading.kernel.platforms import Platform
@@ -28,9 +29,10 @@ from lading.ports import registry as registries
 from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
+from lading.ports.node import NodeParts, NodeRuntime
 from lading.ports.registry import Credential, Manifest
-from lading.wiring.agent import NodeParts, open_tools
-from lading.wiring.runtimes import NodeRuntime
+from lading.wiring.agent import open_tools
+from lading.wiring.features import parse_gates
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 SHARED_LAYERS = 6
@@ -195,7 +197,7 @@ def parts(folder: Path, runtime: Runtime, registry: Registry) -> NodeParts:
         disk=LargeDisk(),
         kubelet=FixedLimits(KubeletLimits()),
         platform_of=lambda handler: Platform(os="linux", architecture="amd64"),
-        state_dir=folder,
+        state=LocalStateDirectory(folder),
     )
 
 
@@ -208,7 +210,7 @@ async def opened(
     async with open_tools(
         parts(folder, runtime, registry),
         clock,
-        gates=feature_gates.parse(gates),
+        gates=parse_gates(gates),
         metrics=PinMetrics(CollectorRegistry()),
         changed=lambda: None,
     ) as tools:

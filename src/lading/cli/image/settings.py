@@ -1,7 +1,7 @@
 """The options that every image command has, as one value, and what they open."""
 
 import functools
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +9,16 @@ from typing import Any
 
 import click
 
-from lading.cli import options
+from lading.cli.feature_gates import feature_gates_option
 from lading.cli.image import endpoints
 from lading.cli.image.endpoints import Endpoints
 from lading.cli.image.runtime_classes import RuntimeClasses
-from lading.kernel.feature_gates import Gate
+from lading.kernel.feature_gates import Gates
 from lading.kernel.platforms import Platform
 from lading.ports.cri import Cri
 from lading.ports.state_file import StateFile
 from lading.runtime_images import gate
+from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API
 from lading.wiring import image_commands as wiring
 from lading.wiring import runtime_handlers
 
@@ -27,7 +28,7 @@ _DEFAULT_STATE = "/var/lib/lading/images.json"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     endpoints: Endpoints
-    gates: Mapping[Gate, bool]
+    gates: Gates
     state_file: Path
     guest_files: tuple[Path, ...]
     """The runtime's own configuration last, because it wins."""
@@ -62,7 +63,7 @@ class Settings:
         if not runtime:
             return ""
         if not gate.is_on(self.gates):
-            name = Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API
+            name = RUNTIME_CLASS_IN_IMAGE_CRI_API.name
             raise click.UsageError(
                 f"--runtime needs the feature gate {name}, which is off;"
                 f" add --feature-gates {name}=true"
@@ -78,7 +79,7 @@ _OPTIONS = (
     click.option("--config", "-c", envvar="CRI_CONFIG_FILE", default="/etc/crictl.yaml",
                  type=click.Path(path_type=Path), show_default=True,
                  help="crictl's configuration file."),
-    options.feature_gates_option("For instance RuntimeClassInImageCriApi=true."),
+    feature_gates_option(),
     click.option("--state", envvar="LADING_IMAGE_STATE", default=_DEFAULT_STATE,
                  type=click.Path(path_type=Path), show_default=True,
                  help="What is remembered about images."),
@@ -102,7 +103,7 @@ def with_settings(function: Callable[..., None]) -> Callable[..., None]:
         runtime_endpoint: str,
         image_endpoint: str,
         config: Path,
-        gates: Mapping[Gate, bool],
+        gates: Gates,
         state: Path,
         runtime_config: Path,
         guest_platforms: Path,

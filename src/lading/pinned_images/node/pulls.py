@@ -7,7 +7,6 @@ ledger and is seen as present in the runtime; a failed one stays with its fault.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from lading.observability import redaction
 from lading.pinned_images.node.metrics import PinMetrics
@@ -15,7 +14,7 @@ from lading.pinned_images.node.types import Fault, FaultKind, ImageKey, Pull
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
-from lading.ports.registry import Credential
+from lading.ports.node import Credentials
 
 _KINDS: Mapping[type[cri.CriError], FaultKind] = {
     cri.NoSpace: FaultKind.NO_SPACE,
@@ -26,11 +25,6 @@ _KINDS: Mapping[type[cri.CriError], FaultKind] = {
     cri.InvalidReference: FaultKind.NOT_FOUND,
     cri.ContentRejected: FaultKind.REJECTED,
 }
-
-
-class Credentials(Protocol):
-    async def credential(self, image: str) -> Credential | None:
-        """The credential that belongs to the image's registry and path; None is anonymous."""
 
 
 class PullEngine:

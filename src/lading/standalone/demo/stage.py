@@ -11,7 +11,6 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.kernel import conditions, references
 from lading.kernel.conditions import Truth
-from lading.kernel.feature_gates import DEFAULTS, Gate
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import Settings
@@ -22,6 +21,7 @@ from lading.standalone.cluster import Options, StandaloneCluster
 from lading.standalone.demo.story import DemoFailed, Story
 from lading.standalone.node import EmbeddedNode, NodeDescription
 from lading.standalone.sample_images import SampleImage
+from lading.wiring.features import parse_gates
 
 WAIT_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.1
@@ -45,7 +45,7 @@ def options(data: Path) -> Options:
     return Options(
         data=data,
         nodes=NODES,
-        gates={**DEFAULTS, Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API: True},
+        gates=parse_gates("RuntimeClassInImageCriApi=true"),
         settings=Settings(
             resync_period=timedelta(seconds=1),
             read_back_after=timedelta(milliseconds=200),

@@ -1,0 +1,33 @@
+"""rbac.authorization.k8s.io: the rights that a process needs, as values.
+
+A feature declares them; the Roles and bindings in `deploy/` are generated from them.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+NAMESPACE = "lading-system"
+"""Where Lading is installed, and so the own namespace of each of its processes."""
+READ = ("get", "list", "watch")
+
+
+class Process(StrEnum):
+    CONTROLLER = "controller"
+    AGENT = "agent"
+    PRUNE = "prune"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    group: str
+    resources: tuple[str, ...]
+    """Plural names, with the subresource if there is one: `nodes/configz`."""
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """Only objects of these names; RBAC cannot restrict `create` and `list` by name."""
+    namespaces: tuple[str, ...] = ()
+    """Only in these namespaces; none means the whole cluster."""
+    overlay: str = ""
+    """The optional overlay that grants it; without one it is always granted."""
+    why: str = ""
+    """What a reader of the Role cannot guess."""

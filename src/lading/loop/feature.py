@@ -1,0 +1,169 @@
+"""What a feature is, as a value: its gate, its kinds, its rights, and what it runs in a process.
+
+Wiring iterates over such values and knows no feature by name; CRDs, RBAC and the tables of the
+documentation are generated from them. A part of a feature is opened when all kinds that it reads
+are served, and gets everything that it needs in one context.
+"""
+
+import random
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from lading.api.definitions import Definition
+from lading.api.rbac import READ, Process, Right
+from lading.kernel.feature_gates import Gate, Gates
+from lading.kernel.objects import Resource
+from lading.loop.controller import WORKERS, Controller, Reconcile
+from lading.loop.election import Elector
+from lading.loop.informer import Informers
+from lading.loop.recorder import EventRecorder
+from lading.observability.metrics import Metrics
+from lading.ports.clock import Clock
+from lading.ports.cri import ImageSpec
+from lading.ports.kube import Kube
+from lading.ports.node import NodeParts
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind that a part reads. It needs one of the versions; the first one served is used."""
+
+    resource: Resource[Any]
+    other_versions: tuple[str, ...] = ()
+    """Versions that will do where that of the resource is not served."""
+    namespaces: tuple[str, ...] = ()
+    """Where it is read; none means the whole cluster."""
+
+    @property
+    def name(self) -> str:
+        """As a CustomResourceDefinition is named: `plural.group`."""
+        return f"{self.resource.plural}.{self.resource.group}".rstrip(".")
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        return (self.resource.version, *self.other_versions)
+
+    def candidates(self) -> Iterator[Resource[Any]]:
+        """The resource in each version, the preferred one first."""
+        return (replace(self.resource, version=version) for version in self.versions)
+
+
+class Runnable(Protocol):
+    """Works until it is cancelled: a controller, a recorder, an actuator."""
+
+    async def run(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a part runs."""
+
+    controllers: tuple[Runnable, ...] = ()
+    """Run only while leading, where there is an election."""
+    support: tuple[Runnable, ...] = ()
+    """Run always."""
+    pages: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    """Path -> what is shown there as JSON, beside /metrics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything that a part gets from its process."""
+
+    kube: Kube
+    clock: Clock
+    rng: random.Random
+    informers: Informers
+    recorder: EventRecorder
+    metrics: Metrics
+    gates: Gates
+    namespace: str
+    """Where the process runs."""
+    settings: tuple[object, ...] = ()
+    """Settings of the process, of any feature: each finds its own by type."""
+    elector: Elector | None = None
+    served: Mapping[Kind, Resource[Any]] = field(default_factory=dict)
+    """The resource in the version that is served, for each kind that the part reads."""
+
+    def setting(self, type_: type[S]) -> S | None:
+        return next((one for one in self.settings if isinstance(one, type_)), None)
+
+    def controller(self, *, name: str, reconcile: Reconcile, workers: int = WORKERS) -> Controller:
+        """A controller that works only while this process leads."""
+        return Controller(
+            name=name,
+            reconcile=self.elector.guarded(reconcile) if self.elector else reconcile,
+            clock=self.clock,
+            rng=self.rng,
+            metrics=self.metrics,
+            workers=workers,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentContext(Context):
+    """What a part gets on a node in addition."""
+
+    node_name: str
+    node: NodeParts
+    """With the runtime as the feature gates let us see it."""
+    handlers_honoured: bool
+    """Whether the runtime keeps images apart by runtime handler."""
+    remember_pull: Callable[[Any, ImageSpec], Awaitable[None]]
+    """Is told of every image that was pulled for a runtime handler, and how it was named."""
+
+
+C = TypeVar("C", bound=Context)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Generic[C]):
+    """What a feature does in one process."""
+
+    open: Callable[[C], AbstractAsyncContextManager[Work]]
+    """Called when all kinds are served; what it imports is loaded only then."""
+    reads: tuple[Kind, ...] = ()
+    """It waits for these, and may get, list and watch them."""
+    rights: tuple[Right, ...] = ()
+    """Whatever it may do besides."""
+
+    def all_rights(self) -> Iterator[Right]:
+        for kind in self.reads:
+            yield Right(
+                group=kind.resource.group,
+                resources=(kind.resource.plural,),
+                verbs=READ,
+                namespaces=kind.namespaces,
+            )
+        yield from self.rights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    name: str
+    gate: Gate
+    summary: str
+    """What it does, in one sentence."""
+    owns: tuple[Definition, ...] = ()
+    """The kinds that it brings along. One that another feature owns too is installed once."""
+    controller: tuple[Part[Context], ...] = ()
+    agent: tuple[Part[AgentContext], ...] = ()
+    prune: tuple[Right, ...] = ()
+    """Rights of the prune job, which runs to its end and has no controllers."""
+
+    def rights(self, process: Process) -> tuple[Right, ...]:
+        match process:
+            case Process.CONTROLLER:
+                return _rights_of(self.controller)
+            case Process.AGENT:
+                return _rights_of(self.agent)
+            case Process.PRUNE:
+                return self.prune
+
+
+def _rights_of(parts: Iterable[Part[Any]]) -> tuple[Right, ...]:
+    return tuple(right for part in parts for right in part.all_rights())

@@ -1,0 +1,135 @@
+"""One part of a feature in a running process: it waits for its kinds, is opened, and works.
+
+What is missing is logged once per change and reported once, by the process that leads. A part
+whose feature is off does not wait: without its kinds there is nothing to undo.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from lading.kernel.objects import Resource
+from lading.loop.backoff import Backoff
+from lading.loop.feature import Kind, Work
+from lading.loop.informer import Informers
+from lading.ports import kube
+from lading.ports.clock import Clock
+
+RECHECK = Backoff(seconds_min=1, seconds_max=20)  # with its jitter at most 30 s
+
+log = structlog.get_logger(__name__)
+
+Served = Mapping[Kind, Resource[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundKinds:
+    served: Served
+    missing: tuple[str, ...]
+    """What is not served in a version that will do, one sentence each."""
+
+
+Check = Callable[[Iterable[Kind]], Awaitable[FoundKinds]]
+Report = Callable[[str, tuple[str, ...]], Awaitable[None]]
+"""Is told the name of a feature that waits, and what is missing."""
+
+
+async def _report_nothing(name: str, missing: tuple[str, ...]) -> None:
+    pass
+
+
+class ManagedPart:
+    def __init__(
+        self,
+        *,
+        name: str,
+        is_on: bool,
+        kinds: tuple[Kind, ...],
+        informers: Informers,
+        open_work: Callable[[Served], AbstractAsyncContextManager[Work]],
+        check: Check,
+        clock: Clock,
+        rng: random.Random,
+        report: Report = _report_nothing,
+    ) -> None:
+        self.name = name
+        self.missing: tuple[str, ...] = ()
+        """What it waits for."""
+        self.settled = asyncio.Event()
+        """Set when it is known to wait, or its caches are complete."""
+        self._is_on = is_on
+        self._kinds = kinds
+        self._informers = informers
+        self._open_work = open_work
+        self._check = check
+        self._clock = clock
+        self._rng = rng
+        self._report = report
+        self._work: Work | None = None
+        self._synced = asyncio.Event()
+
+    def unsynced(self) -> tuple[str, ...]:
+        """What keeps the process from being ready."""
+        return () if self.settled.is_set() else self._informers.unsynced() or (self.name,)
+
+    def pages(self) -> Mapping[str, Callable[[], Any]]:
+        return self._work.pages if self._work else {}
+
+    async def run(self) -> None:
+        """Everything but the controllers, until cancelled."""
+        served = await self._kinds_served()
+        if served is None:
+            return
+        async with self._open_work(served) as work, asyncio.TaskGroup() as group:
+            self._work = work
+            for one in work.support:
+                group.create_task(one.run())
+            await self._informers.wait_synced()
+            self._synced.set()
+            self.settled.set()
+            await asyncio.Event().wait()
+
+    async def control(self) -> None:
+        """The controllers, from when the caches are complete until cancelled."""
+        if self.missing:
+            await self._report(self.name, self.missing)
+        await self._synced.wait()
+        assert self._work is not None
+        async with asyncio.TaskGroup() as group:
+            for one in self._work.controllers:
+                group.create_task(one.run())
+
+    async def _kinds_served(self) -> Served | None:
+        """All of them, in the end; None where the feature is off and some are missing."""
+        served: dict[Kind, Resource[Any]] = {}
+        failures = 0
+        while len(served) < len(self._kinds):
+            try:
+                found = await self._check(kind for kind in self._kinds if kind not in served)
+            except kube.Transient as error:
+                log.info("kinds not checked", feature=self.name, error=str(error))
+            else:
+                served.update(found.served)
+                self._note(found.missing)
+                if found.missing and not self._is_on:
+                    return None
+            if len(served) < len(self._kinds):
+                failures += 1
+                delay = RECHECK.delay_seconds(failures=failures, rng=self._rng)
+                await self._clock.sleep(delay)
+        return served
+
+    def _note(self, missing: tuple[str, ...]) -> None:
+        if missing and not self._is_on:
+            log.info("feature is off and not started", feature=self.name, missing=missing)
+            self.settled.set()
+        elif missing != self.missing:
+            event = "feature waits for kinds" if missing else "feature has its kinds"
+            log.warning(event, feature=self.name, missing=missing)
+            self.missing = missing
+            self.settled.set()

@@ -1,0 +1,143 @@
+"""Pinned images as a feature: its gate, its kinds, its rights, and what it runs.
+
+The cluster's part gives sets to pools and counts nodes; the node's part pulls and pins. Each part
+imports its code when it is opened, so that no process loads the other's.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from lading.api.core import NODES
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.machine_config_node import (
+    MACHINE_CONFIG_NODE,
+    MACHINE_CONFIG_NODES,
+)
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOL,
+    MACHINE_CONFIG_POOLS,
+)
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET, PINNED_IMAGE_SETS
+from lading.api.node import RUNTIME_CLASSES
+from lading.api.rbac import Right
+from lading.kernel.feature_gates import Gate
+from lading.kernel.objects import Key
+from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
+from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API
+
+PINNED_IMAGES = Gate(
+    name="PinnedImages",
+    default=True,
+    off="the controller takes every set back from its pools, and agents unpin what is theirs",
+)
+PROGRESS_PATH = "/pinned-images"
+
+_NODES = Kind(resource=NODES)
+_SETS = Kind(resource=PINNED_IMAGE_SETS)
+_POOLS = Kind(resource=MACHINE_CONFIG_POOLS)
+_MACHINE_CONFIG_NODES = Kind(resource=MACHINE_CONFIG_NODES)
+_RUNTIME_CLASSES = Kind(resource=RUNTIME_CLASSES)
+
+
+@asynccontextmanager
+async def _open_cluster(context: Context) -> AsyncIterator[Work]:
+    from lading.pinned_images.cluster import controller as cluster
+
+    caches = cluster.Caches.of(context.informers)
+    controllers = {}
+    for name, planner in cluster.PLANNERS.items():
+        reconciler = cluster.ClusterReconciler(
+            planner=planner,
+            kube=context.kube,
+            clock=context.clock,
+            caches=caches,
+            is_on=context.gates[PINNED_IMAGES],
+        )
+        controllers[name] = context.controller(name=name, reconcile=reconciler.reconcile)
+    cluster.watch(controllers, caches)
+    yield Work(controllers=tuple(controllers.values()))
+
+
+@asynccontextmanager
+async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
+    from lading.pinned_images.node import controller as node
+    from lading.pinned_images.node.metrics import PinMetrics
+    from lading.pinned_images.node.tools import open_tools
+    from lading.pinned_images.node.types import Settings
+
+    key = Key("", context.node_name)
+    caches = node.Caches.of(context.informers, context.node_name)
+    metrics = PinMetrics(context.metrics.registry)
+    async with open_tools(
+        context.node,
+        context.clock,
+        handlers_honoured=context.handlers_honoured,
+        remember=context.remember_pull,
+        metrics=metrics,
+        changed=lambda: controller.wake(key),
+    ) as tools:
+        reconciler = node.NodeReconciler(
+            node_name=context.node_name,
+            kube=context.kube,
+            clock=context.clock,
+            caches=caches,
+            tools=tools,
+            recorder=context.recorder,
+            metrics=metrics,
+            settings=context.setting(Settings) or Settings(),
+            by_runtime_class=context.gates[RUNTIME_CLASS_IN_IMAGE_CRI_API],
+            is_on=context.gates[PINNED_IMAGES],
+        )
+        controller = context.controller(
+            name="pinned-images-node", reconcile=reconciler.reconcile, workers=1
+        )
+        node.watch(controller, caches, context.node_name)
+        yield Work(controllers=(controller,), pages={PROGRESS_PATH: reconciler.progress})
+
+
+FEATURE = Feature(
+    name="pinned-images",
+    gate=PINNED_IMAGES,
+    summary="Pulls the images of PinnedImageSets to the nodes of their pools and pins them there.",
+    owns=(PINNED_IMAGE_SET, MACHINE_CONFIG_POOL, MACHINE_CONFIG_NODE),
+    controller=(
+        Part(
+            open=_open_cluster,
+            reads=(_NODES, _SETS, _POOLS, _MACHINE_CONFIG_NODES),
+            rights=(
+                Right(
+                    group=group.NAME,
+                    resources=("machineconfigpools", "machineconfignodes"),
+                    verbs=("create", "patch"),
+                    why="Server-side apply creates what is not there, so it needs both verbs.",
+                ),
+                Right(
+                    group=group.NAME,
+                    resources=("pinnedimagesets/status", "machineconfigpools/status"),
+                    verbs=("patch",),
+                ),
+            ),
+        ),
+    ),
+    agent=(
+        Part(
+            open=_open_node,
+            reads=(_NODES, _SETS, _POOLS, _MACHINE_CONFIG_NODES, _RUNTIME_CLASSES),
+            rights=(
+                Right(
+                    group="",
+                    resources=("nodes/configz",),
+                    verbs=("get",),
+                    why="The limits of the kubelet. nodes/proxy would allow running commands in "
+                    "every pod.",
+                ),
+                Right(
+                    group=group.NAME,
+                    resources=("machineconfignodes/status",),
+                    verbs=("patch",),
+                    why="Only that of its own node: see agent-policy.yaml.",
+                ),
+            ),
+        ),
+    ),
+)

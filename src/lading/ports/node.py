@@ -1,0 +1,51 @@
+"""One node as features see it: container runtime, registries, disk, kubelet and state directory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from lading.kernel.platforms import Platform
+from lading.ports.cri import Cri, Pins
+from lading.ports.disk import Disk
+from lading.ports.journal import Journal
+from lading.ports.kubelet import Kubelet
+from lading.ports.registry import Credential, Registry
+from lading.ports.state_file import StateFile
+
+
+class Credentials(Protocol):
+    async def credential(self, image: str) -> Credential | None:
+        """The credential that belongs to the image's registry and path; None is anonymous."""
+
+
+class StateDirectory(Protocol):
+    """What must survive a restart, by file name."""
+
+    def file(self, name: str) -> StateFile: ...
+
+    def journal(self, name: str) -> Journal: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRuntime:
+    cri: Cri
+    pins: Pins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParts:
+    """What one node consists of, whether it is this machine or an embedded one."""
+
+    runtime: NodeRuntime
+    registry: Registry
+    credentials: Credentials
+    disk: Disk
+    kubelet: Kubelet
+    platform_of: Callable[[str], Platform]
+    """The platform of a runtime handler's guests; the empty handler is the node itself."""
+    state: StateDirectory
+
+    @property
+    def image_state(self) -> StateFile:
+        """What is remembered about images; `lading image` reads it too."""
+        return self.state.file("images.json")

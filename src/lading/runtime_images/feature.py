@@ -1,0 +1,42 @@
+"""Images by runtime class as a feature: its gate, and what it runs on a node.
+
+It needs no kinds: the pair of image and runtime handler is an affair of one node. Beside a kubelet
+the images are only counted; where no kubelet runs, the process gives a policy for collecting them.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from lading.loop.feature import AgentContext, Feature, Part, Work
+from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API, Policy
+
+
+@asynccontextmanager
+async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
+    from lading.runtime_images.census import Census
+    from lading.runtime_images.controller import Collector
+    from lading.runtime_images.metrics import ImageMetrics
+
+    metrics = ImageMetrics(context.metrics.registry)
+    runtime = context.node.runtime.cri
+    policy = context.setting(Policy)
+    if policy is None:
+        yield Work(support=(Census(runtime=runtime, clock=context.clock, metrics=metrics),))
+        return
+    collector = Collector(
+        runtime=runtime,
+        disk=context.node.disk,
+        document=context.node.image_state,
+        clock=context.clock,
+        policy=policy,
+        metrics=metrics,
+    )
+    yield Work(support=(collector,))
+
+
+FEATURE = Feature(
+    name="runtime-images",
+    gate=RUNTIME_CLASS_IN_IMAGE_CRI_API,
+    summary="Tells images on a node apart by the runtime class that they were pulled for.",
+    agent=(Part(open=_open_node),),
+)

@@ -1,0 +1,24 @@
+"""Every feature, and what follows from them all. A new feature is one more line here."""
+
+from lading.api.definitions import Definition
+from lading.kernel import feature_gates
+from lading.kernel.feature_gates import Gate
+from lading.loop.feature import Feature
+from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
+from lading.runtime_images.feature import FEATURE as RUNTIME_IMAGES
+
+FEATURES: tuple[Feature, ...] = (
+    PINNED_IMAGES,
+    RUNTIME_IMAGES,
+)
+
+GATES: tuple[Gate, ...] = tuple(dict.fromkeys(feature.gate for feature in FEATURES))
+DEFINITIONS: tuple[Definition, ...] = tuple(
+    {one.name: one for feature in FEATURES for one in feature.owns}.values()
+)
+"""Every kind that Lading owns and may install on a plain Kubernetes."""
+
+
+def parse_gates(text: str) -> dict[Gate, bool]:
+    """Every gate with its value; the empty text gives the defaults."""
+    return feature_gates.parse(text, GATES)

@@ -1,0 +1,85 @@
+"""Puts the parts of all features together to what one process runs. It knows none by name."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import structlog
+
+from lading.installation import check
+from lading.kernel.objects import Key, Resource
+from lading.loop import event_series
+from lading.loop.event_series import Severity
+from lading.loop.feature import C, Feature, Part, Work
+from lading.loop.managed_part import ManagedPart, Served
+from lading.loop.manager import Manager
+from lading.ports import kube
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The object that stands for a process, which events about the process itself regard."""
+
+    resource: Resource[Any]
+    key: Key
+
+
+def manager_of(
+    parts: Iterable[tuple[Feature, Part[C]]], context: C, *, subject: Subject | None
+) -> Manager:
+    return Manager(
+        informers=context.informers,
+        parts=tuple(_managed(feature, part, context, subject) for feature, part in parts),
+        support=(context.recorder,),
+        elector=context.elector,
+    )
+
+
+def _managed(feature: Feature, part: Part[C], context: C, subject: Subject | None) -> ManagedPart:
+    own = replace(context, informers=context.informers.scoped())
+    return ManagedPart(
+        name=feature.name,
+        is_on=context.gates[feature.gate],
+        kinds=part.reads,
+        informers=own.informers,
+        open_work=partial(_open, feature, part, own),
+        check=partial(check.find, context.kube),
+        clock=context.clock,
+        rng=context.rng,
+        report=partial(_report_waiting, context, subject),
+    )
+
+
+@asynccontextmanager
+async def _open(feature: Feature, part: Part[C], context: C, served: Served) -> AsyncIterator[Work]:
+    for note in await check.foreign(context.kube, feature.owns):
+        log.warning("foreign kind", feature=feature.name, note=note)
+    async with part.open(replace(context, served=served)) as work:
+        yield work
+
+
+async def _report_waiting(
+    context: C, subject: Subject | None, feature: str, missing: tuple[str, ...]
+) -> None:
+    """One event on the object that stands for the process; without such an object only the log."""
+    if subject is None:
+        return
+    try:
+        found = await context.kube.get(
+            subject.resource, subject.key.name, namespace=subject.key.namespace
+        )
+    except kube.KubeError as error:
+        log.warning("event was not recorded", about=str(subject.key), error=str(error))
+        return
+    context.recorder.record(
+        event_series.reference(subject.resource, found),
+        reason="WaitingForKinds",
+        action="StartFeature",
+        note=f"Feature {feature} waits for {', '.join(missing)}. Install the missing kinds, for "
+        "instance with `lading crds | kubectl apply --server-side -f -`.",
+        severity=Severity.WARNING,
+    )
