@@ -1,4 +1,4 @@
-"""Keeps the rooms apart: what may be imported from where, and what a plan may not touch.
+"""Keeps the layers: what may be imported from where, who constructs adapters, what is pure.
 
 Reads syntax trees only; nothing is imported or run.
 """
@@ -26,6 +26,13 @@ IMPURE_MODULES = {
     "secrets", "socket", "structlog", "subprocess", "tempfile", "threading", "time",
     "lading.adapters", "lading.loop", "lading.observability", "lading.servers",
 }  # fmt: skip
+CONSTRUCTED = ("lading.adapters", "lading.servers")
+PLAIN_FUNCTIONS = {
+    "lading.adapters.files",
+    "lading.adapters.kube.discovery",
+    "lading.adapters.kube.requests",
+}
+"""Modules of adapters that construct none: any package may call their functions."""
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 
@@ -45,47 +52,84 @@ def imported(path: pathlib.Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            assert node.level == 0, "imports are absolute, so that a reader sees the room"
+            assert node.level == 0, "imports are absolute, so that a reader sees the package"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def is_pure(path: pathlib.Path) -> bool:
-    """By its room, by its name, or because it says so itself."""
-    if own_room(path) == "kernel":
+    """By its package, by its name, or because it says so itself."""
+    if own_package(path) == "kernel":
         return True
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     says_so = docstring.partition("\n")[0].endswith(" Pure.")
-    return own_room(path) in FEATURES and (path.name in PURE_FILES or says_so)
+    return own_package(path) in FEATURES and (path.name in PURE_FILES or says_so)
 
 
-def room(module: str) -> str | None:
+def package_of(module: str) -> str | None:
     parts = module.split(".")
     return parts[1] if parts[0] == "lading" and len(parts) > 1 else None
 
 
 def layer(name: str) -> int:
-    return next(index for index, rooms in enumerate(LAYERS) if name in rooms)
+    return next(index for index, packages in enumerate(LAYERS) if name in packages)
 
 
-def own_room(path: pathlib.Path) -> str | None:
+def own_package(path: pathlib.Path) -> str | None:
     parts = path.relative_to(SOURCE).parts
     return parts[0].removesuffix(".py") if parts[0] != "__init__.py" else None
 
 
 @pytest.mark.parametrize("path", modules(), ids=module_id)
 def test_imports_go_one_way(path: pathlib.Path) -> None:
-    here = own_room(path)
+    here = own_package(path)
     for name in imported(path):
-        there = room(name)
+        there = package_of(name)
         if here is None or there is None or there == here or there.startswith("__"):
             continue
         assert layer(there) <= layer(here), f"{module_id(path)} imports {name} from above"
         if here in FEATURES and there in FEATURES:
             assert ".types" in name, f"{module_id(path)} may import only types of {there}"
+        if here in ("loop", "observability"):
+            assert there not in FEATURES, f"{module_id(path)} knows the feature {there}"
         if here == "servers":
             assert there not in FEATURES | {"adapters", "loop"}, f"a server imports {name}"
         if here == "adapters":
             assert there not in FEATURES | {"servers", "loop"}, f"an adapter imports {name}"
+
+
+def names_of_adapters(tree: ast.Module) -> dict[str, str]:
+    """What a module calls the things that it imports from adapters and servers."""
+    return {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(CONSTRUCTED)
+        for alias in node.names
+    }
+
+
+def is_plain(name: str) -> bool:
+    return any(name == plain or name.startswith(f"{plain}.") for plain in PLAIN_FUNCTIONS)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [one for one in modules() if own_package(one) not in ("wiring", "adapters", "servers")],
+    ids=module_id,
+)
+def test_adapters_and_servers_are_constructed_in_wiring_only(path: pathlib.Path) -> None:
+    """Elsewhere their names are types and errors: they may stand there, but not be called."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = names_of_adapters(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert not any(one.name.startswith(CONSTRUCTED) for one in node.names)
+        if not isinstance(node, ast.Call):
+            continue
+        called: ast.expr = node.func
+        while isinstance(called, ast.Attribute):
+            called = called.value
+        name = names.get(called.id, "") if isinstance(called, ast.Name) else ""
+        assert not name or is_plain(name), f"{module_id(path)}:{node.lineno} calls {name}"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from lading.adapters.clock import SystemClock
 from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
@@ -18,6 +17,7 @@ from lading.kernel import durations
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node.types import Settings
 from lading.wiring import agent, host
+from lading.wiring.clock import system_clock
 from lading.wiring.host import Host
 from lading.wiring.registries import CredentialSettings
 from lading.wiring.runtimes import open_runtime
@@ -129,7 +129,7 @@ def command(
 
 
 async def _run(wanted: _Options, target: Target, process: Process) -> None:
-    clock, found = SystemClock(), target.found()
+    clock, found = system_clock(), target.found()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         kube = await enter(process.open_kube(found))
@@ -155,7 +155,7 @@ async def _cleanup(place: Host) -> None:
     """Needs the runtime only: it works when the cluster is gone."""
     async with open_runtime(
         place.runtime_endpoint,
-        SystemClock(),
+        system_clock(),
         state_dir=place.state_dir,
         host_root=place.root,
     ) as runtime:

@@ -14,14 +14,14 @@ from typing import Any
 
 import click
 
-from lading.adapters.clock import SystemClock
-from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, NothingConfigured
+from lading.wiring import clusters
+from lading.wiring.clock import system_clock
 
 
 def default_data() -> Path:
-    """Whoever has no home, as some users of pods, has the folder of services."""
+    """A user without a home, as in some pods, has the folder of services."""
     home = Path(os.path.expanduser("~"))
     data = home / ".local/share" if home.is_absolute() else Path("/var/lib")
     return Path(os.environ.get("XDG_DATA_HOME") or data) / "lading"
@@ -39,7 +39,7 @@ class Target:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[KubeClient]:
         found = self.found()
-        async with connect.connect(found, SystemClock(), on_warning=_warn) as client:
+        async with clusters.open_client(found, system_clock(), on_warning=_warn) as client:
             yield client
 
     @property
@@ -48,7 +48,7 @@ class Target:
 
     def found(self) -> Connection:
         try:
-            return connect.find(
+            return clusters.find(
                 os.environ, file=self.kubeconfig, context=self.context, namespace=self.namespace
             )
         except NothingConfigured:
@@ -56,7 +56,7 @@ class Target:
             asked_for_another = self.context or os.environ.get("KUBECONFIG")
             if asked_for_another or not standalone.exists():
                 raise
-            return connect.find(os.environ, file=standalone, namespace=self.namespace)
+            return clusters.find(os.environ, file=standalone, namespace=self.namespace)
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:

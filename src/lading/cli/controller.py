@@ -6,15 +6,13 @@ import uuid
 
 import click
 
-from lading.adapters.clock import SystemClock
 from lading.cli import connection, running
 from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.process import Process, process_options
 from lading.kernel.feature_gates import Gates
-from lading.loop.election import Elector
-from lading.ports.kube import Kube
 from lading.wiring import controller
+from lading.wiring.clock import system_clock
 
 
 @click.command(name="controller")
@@ -27,7 +25,7 @@ def command(target: Target, process: Process, gates: Gates) -> None:
 
 
 async def _run(target: Target, process: Process, gates: Gates) -> None:
-    clock, rng = SystemClock(), random.SystemRandom()
+    clock, rng = system_clock(), random.SystemRandom()
     async with process.open_kube(target.found()) as kube:
         runtime = controller.controllers(
             kube=kube,
@@ -37,18 +35,13 @@ async def _run(target: Target, process: Process, gates: Gates) -> None:
             gates=gates,
             namespace=target.default_namespace,
             instance=socket.gethostname(),
-            elector=_elector(kube, target.default_namespace, process, rng),
+            elector=controller.elector(
+                kube=kube,
+                clock=clock,
+                metrics=process.metrics,
+                rng=rng,
+                namespace=target.default_namespace,
+                identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+            ),
         )
         await process.run(runtime)
-
-
-def _elector(kube: Kube, namespace: str, process: Process, rng: random.Random) -> Elector:
-    return Elector(
-        kube=kube,
-        clock=SystemClock(),
-        rng=rng,
-        metrics=process.metrics,
-        namespace=namespace,
-        name=controller.LEASE_NAME,
-        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
-    )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from lading.adapters.clock import SystemClock
 from lading.cli import options, running
 from lading.observability import logs
 from lading.standalone.demo import play
+from lading.wiring.clock import system_clock
 
 
 @click.command(name="demo")
@@ -24,5 +24,5 @@ def command(log_level: str) -> None:
 async def _demo(folder: Path) -> None:
     click.echo("Lading demo: a cluster of three nodes in this process")
     began = time.monotonic()
-    checks = await play.play(folder, SystemClock(), click.echo)
+    checks = await play.play(folder, system_clock(), click.echo)
     click.echo(f"\nAll {checks} checks passed in {time.monotonic() - began:.1f} s.")

@@ -12,19 +12,18 @@ import click
 import structlog
 from prometheus_client import CollectorRegistry
 
-from lading.adapters.clock import SystemClock
-from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
 from lading.cli import options
 from lading.loop import tasks
 from lading.loop.dependencies import DependencyWaiter
 from lading.loop.manager import Manager
-from lading.observability import endpoint, logs, requests
+from lading.observability import endpoint, logs
 from lading.observability.endpoint import Pages
 from lading.observability.logs import LogFormat
 from lading.observability.metrics import Metrics
-from lading.ports.http import Request
+from lading.wiring import clusters
+from lading.wiring.clock import system_clock
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +33,7 @@ class Process:
 
     def __init__(self, *, metrics_host: str, metrics_port: int, metrics: Metrics) -> None:
         self.metrics = metrics
-        self.dependencies = DependencyWaiter(SystemClock(), random.SystemRandom())
+        self.dependencies = DependencyWaiter(system_clock(), random.SystemRandom())
         self._metrics_host = metrics_host
         self._metrics_port = metrics_port
         self._waiting_for = self.dependencies.waiting_for
@@ -49,14 +48,15 @@ class Process:
     @asynccontextmanager
     async def open_kube(self, connection: Connection) -> AsyncIterator[KubeClient]:
         """A client of a cluster that answers and accepts our credentials."""
-        async with connect.connect(
+        async with clusters.open_client(
             connection,
-            SystemClock(),
+            system_clock(),
             on_warning=lambda text: log.warning("API server", warning=text),
-            measured=lambda exchange: requests.measured(exchange, self.metrics),
+            metrics=self.metrics,
         ) as kube:
-            version = Request(method="GET", path="/version")
-            await self.dependencies.wait_for("the API server", lambda: kube.send(version))
+            await self.dependencies.wait_for(
+                "the API server", lambda: clusters.require_credentials(kube)
+            )
             yield kube
 
     async def run(self, manager: Manager) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from lading.adapters.clock import SystemClock
 from lading.cli import connection, options, process, running
 from lading.cli.feature_gates import feature_gates_option
 from lading.kernel.feature_gates import Gates
@@ -16,6 +15,7 @@ from lading.standalone import cluster, first_set
 from lading.standalone.cluster import Options, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from lading.wiring import runtime_handlers
+from lading.wiring.clock import system_clock
 
 
 @click.command(name="up")
@@ -69,7 +69,7 @@ def command(
 
 async def _up(wanted: Options) -> None:
     first = wanted.data / "first-set.yaml"
-    async with cluster.open_cluster(wanted, SystemClock()) as made:
+    async with cluster.open_cluster(wanted, system_clock()) as made:
         await first_set.write(made, first)
         await process.until_signalled(_run(made, first))
         click.echo("Stopping; `lading up` goes on from here.")

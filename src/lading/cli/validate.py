@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 
-from lading.adapters.clock import SystemClock
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
@@ -23,10 +22,9 @@ from lading.cli import documents, options, running
 from lading.cli.documents import Source
 from lading.kernel.objects import Resource
 from lading.ports import kube
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
-from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
+from lading.wiring import clusters, embedded
+from lading.wiring.clock import system_clock
 from lading.wiring.features import DEFINITIONS
 
 _DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
@@ -83,14 +81,11 @@ async def problems(sources: list[Source]) -> AsyncIterator[Problem]:
 
 @asynccontextmanager
 async def _server() -> AsyncIterator[KubeClient]:
-    core = Core(MemoryStorage(), SystemClock(), tokens={_TOKEN: ADMIN})
-    client = KubeClient(Authorized(core, _TOKEN))
-    for definition in DEFINITIONS:
-        await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition.manifest())
-    try:
+    async with embedded.open_api_in_memory(system_clock(), admin_token=_TOKEN) as api:
+        client = clusters.client_of(Authorized(api, _TOKEN))
+        for definition in DEFINITIONS:
+            await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition.manifest())
         yield client
-    finally:
-        await core.close()
 
 
 async def _problems_of(client: KubeClient, source: Source) -> list[Problem]:

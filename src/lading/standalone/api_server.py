@@ -11,11 +11,8 @@ import yaml
 from lading.adapters import files
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
-from lading.servers.kube import certificates, http
-from lading.servers.kube.authentication import ADMIN
-from lading.servers.kube.core import Core
 from lading.servers.kube.node_proxy import NO_KUBELETS, Kubelets
-from lading.servers.kube.storage import sqlite
+from lading.wiring import embedded
 
 TOKEN_BYTES = 32
 
@@ -25,7 +22,7 @@ class ApiServer:
     url: str
     kubeconfig: Path
     exchange: Exchange
-    """The way in for whoever lives in this process, as administrator."""
+    """For a client in this process, as administrator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +42,13 @@ async def serve(
     data: Path, clock: Clock, *, port: int, kubelets: Kubelets = NO_KUBELETS
 ) -> AsyncIterator[ApiServer]:
     token = _token(data / "admin-token")
-    pki = certificates.ensure(data / "pki")
-    with contextlib.closing(sqlite.open(data / "api.sqlite")) as storage:
-        core = Core(storage, clock, tokens={token: ADMIN}, kubelets=kubelets)
-        try:
-            async with http.serve(core, port=port, tls=pki) as url:
-                kubeconfig = data / "kubeconfig"
-                _write_private(kubeconfig, _kubeconfig(url, pki.authority, token))
-                exchange = Authorized(core, token)
-                yield ApiServer(url=url, kubeconfig=kubeconfig, exchange=exchange)
-        finally:
-            await core.close()
+    async with embedded.open_api(
+        data, clock, admin_token=token, port=port, kubelets=kubelets
+    ) as api:
+        kubeconfig = data / "kubeconfig"
+        _write_private(kubeconfig, _kubeconfig(api.url, api.authority, token))
+        exchange = Authorized(api.exchange, token)
+        yield ApiServer(url=api.url, kubeconfig=kubeconfig, exchange=exchange)
 
 
 def _token(path: Path) -> str:
@@ -86,5 +79,5 @@ def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Readable by nobody else, from the first moment on."""
+    """Readable by its owner only, from the first moment on."""
     files.write_atomically(path, text.encode(), mode=0o600)

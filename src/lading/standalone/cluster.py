@@ -27,7 +27,7 @@ from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
-from lading.wiring import controller
+from lading.wiring import clusters, controller
 from lading.wiring.features import DEFINITIONS, GATES
 from lading.wiring.registries import Registries, open_registries
 
@@ -81,7 +81,7 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
         api = await stack.enter_async_context(
             api_server.serve(options.data, clock, port=options.api_port, kubelets=kubelets)
         )
-        kube = KubeClient(api.exchange)
+        kube = clusters.client_of(api.exchange)
         await installation.install(kube, clock, DEFINITIONS)
         await _forget_other_nodes(options, kube)
         registry_url = await stack.enter_async_context(

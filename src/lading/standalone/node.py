@@ -1,16 +1,13 @@
 """An embedded node: a container runtime of its own on a socket, a Node object, and an agent."""
 
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import lading
-from lading.adapters.disk import LimitedDisk
-from lading.adapters.kubelet import FixedLimits
-from lading.adapters.state_directory import LocalStateDirectory
 from lading.api.core import NODES
 from lading.kernel import conditions
 from lading.kernel.feature_gates import Gates
@@ -20,14 +17,10 @@ from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
-from lading.ports.kubelet import KubeletLimits
 from lading.ports.node import NodeParts, NodeRuntime
 from lading.runtime_images.types import Policy
-from lading.servers.cri import server
-from lading.servers.cri.core import EmbeddedRuntime
-from lading.wiring import agent
+from lading.wiring import agent, embedded
 from lading.wiring.registries import Registries
-from lading.wiring.runtimes import open_runtime
 
 FIELD_MANAGER = "lading-standalone"
 LINUX_AMD64 = Platform(os="linux", architecture="amd64")
@@ -39,7 +32,7 @@ class NodeDescription:
     labels: Mapping[str, str] = field(default_factory=dict)
     platform: Platform = LINUX_AMD64
     guests: Mapping[str, Platform | None] = field(default_factory=dict)
-    """Manager handlers and the platforms of their guests."""
+    """Runtime handlers and the platforms of their guests."""
     capacity_bytes: int = 10 * 1024**3
     """How much its runtime may store, so that no node depends on how full this machine is."""
 
@@ -48,9 +41,12 @@ class NodeDescription:
 class EmbeddedNode:
     description: NodeDescription
     endpoint: str
-    runtime: NodeRuntime
     parts: NodeParts
     agent: Manager
+
+    @property
+    def runtime(self) -> NodeRuntime:
+        return self.parts.runtime
 
 
 @asynccontextmanager
@@ -66,27 +62,21 @@ async def open_node(
     settings: Settings,
 ) -> AsyncIterator[EmbeddedNode]:
     """The agent is put together but not running; the caller runs it."""
-    embedded = EmbeddedRuntime(
-        root=folder / "images",
-        registry=registries.client,
-        clock=clock,
+    async with embedded.open_host(
+        folder,
+        clock,
+        registries=registries,
         platform=description.platform,
         guests=description.guests,
         capacity_bytes=description.capacity_bytes,
-    )
-    async with (
-        server.serve(embedded, folder / "runtime.sock") as endpoint,
-        open_runtime(endpoint, clock, state_dir=folder) as runtime,
-    ):
-        parts = _parts(description, runtime, registries, folder)
+    ) as host:
         await register(kube, description, clock)
         yield EmbeddedNode(
             description=description,
-            endpoint=endpoint,
-            runtime=runtime,
-            parts=parts,
+            endpoint=host.endpoint,
+            parts=host.parts,
             agent=await agent.open_agent(
-                parts,
+                host.parts,
                 node_name=description.name,
                 kube=kube,
                 clock=clock,
@@ -96,24 +86,6 @@ async def open_node(
                 rng=random.Random(description.name),  # noqa: S311 - jitter, not a secret
             ),
         )
-
-
-def _parts(
-    description: NodeDescription, runtime: NodeRuntime, registries: Registries, folder: Path
-) -> NodeParts:
-    return NodeParts(
-        runtime=runtime,
-        registry=registries.client,
-        credentials=registries.credentials,
-        disk=LimitedDisk(runtime.cri, capacity_bytes=description.capacity_bytes),
-        kubelet=FixedLimits(KubeletLimits()),
-        platform_of=_platform_of(description),
-        state=LocalStateDirectory(folder),
-    )
-
-
-def _platform_of(description: NodeDescription) -> Callable[[str], Platform]:
-    return lambda handler: description.guests.get(handler) or description.platform
 
 
 async def register(kube: Kube, description: NodeDescription, clock: Clock) -> None:

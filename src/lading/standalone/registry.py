@@ -11,7 +11,7 @@ from pathlib import Path
 import structlog
 
 from lading.adapters.files import write_atomically
-from lading.servers.registry import server
+from lading.wiring import embedded
 
 log = structlog.get_logger(__name__)
 
@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 async def serve(data: Path, *, port: int) -> AsyncIterator[str]:
     """Port 0 is that of the last start, or a free one. Gives the address."""
     note = data / "registry-port"
-    async with server.serve(data / "registry", port=port or _last_port(note)) as url:
+    async with embedded.open_registry(data / "registry", port=port or _last_port(note)) as url:
         write_atomically(note, url.rpartition(":")[2].encode())
         yield url
 

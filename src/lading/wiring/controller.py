@@ -57,3 +57,24 @@ def controllers(
         context,
         subject=Subject(LEASES, Key(namespace, LEASE_NAME)) if elector else None,
     )
+
+
+def elector(
+    *,
+    kube: Kube,
+    clock: Clock,
+    metrics: Metrics,
+    rng: random.Random,
+    namespace: str,
+    identity: str,
+) -> Elector:
+    """One of the replicas leads; the identity must be unique per process."""
+    return Elector(
+        kube=kube,
+        clock=clock,
+        rng=rng,
+        metrics=metrics,
+        namespace=namespace,
+        name=LEASE_NAME,
+        identity=identity,
+    )

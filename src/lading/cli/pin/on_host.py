@@ -9,18 +9,18 @@ from collections.abc import Sequence
 
 import click
 
-from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.cli.pin import sets
 from lading.cli.status_line import StatusLine
 from lading.kernel import conditions
 from lading.pinned_images.node import report
 from lading.wiring import host, without_cluster
+from lading.wiring.clock import system_clock
 from lading.wiring.host import Host
 
 
 async def synchronize(files: Sequence[str], endpoint: str) -> None:
-    clock = SystemClock()
+    clock = system_clock()
     display = _Display()
     wanted = await sets.sets_in(files)
     place = Host(runtime_endpoint=endpoint, state_dir=sets.HOST_STATE_FOLDER)

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import connection, options, output, running
 from lading.cli.connection import Target
@@ -18,6 +17,7 @@ from lading.kernel.objects import Key
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import ImageKey
 from lading.wiring import cluster_preview, host, without_cluster
+from lading.wiring.clock import system_clock
 from lading.wiring.host import Host
 
 NAMED_NODES_MAX = 5
@@ -109,14 +109,14 @@ async def _of_cluster(
         return await cluster_preview.previews(
             client,
             wanted,
-            SystemClock(),
+            system_clock(),
             journal=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
             pull_secrets=secrets,
         )
 
 
 async def _of_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) -> Sequence[Preview]:
-    clock = SystemClock()
+    clock = system_clock()
     previews = []
     for endpoint in endpoints:
         place = Host(runtime_endpoint=endpoint, state_dir=sets.HOST_STATE_FOLDER)
