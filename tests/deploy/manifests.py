@@ -37,16 +37,5 @@ def kustomization(folder: str) -> Document:
     return document
 
 
-def rules_of(kind: str, name: str) -> list[Document]:
-    """The RBAC rules of a role."""
-    (found,) = (
-        document
-        for document in base()
-        if document["kind"] == kind and document["metadata"]["name"] == name
-    )
-    rules: list[Document] = found["rules"]
-    return rules
-
-
 def _read(file: Path) -> list[Document]:
     return list(yaml.safe_load_all(file.read_text(encoding="utf-8")))

@@ -120,17 +120,56 @@ def test_no_role_reads_secrets_reaches_into_pods_or_says_everything(role: Docume
         assert "*" not in words
 
 
+def writes(component: str) -> set[tuple[str, str, str, str]]:
+    """(namespace, resource, verb, name) of everything but reading; "" is all of them."""
+    return {
+        (role["metadata"].get("namespace", ""), resource, verb, name)
+        for role in roles()
+        if role["metadata"]["name"] == f"lading-{component}"
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in set(rule["verbs"]) - {"get", "list", "watch"}
+        for name in rule.get("resourceNames", ("",))
+    }
+
+
 def test_an_agent_writes_only_its_status_and_events() -> None:
-    reading = {"get", "list", "watch"}
-    cluster, events = (
-        manifests.rules_of(kind, name)
-        for kind, name in (("ClusterRole", "lading-agent"), ("Role", "lading-agent-events"))
-    )
-    writing = [rule for rule in (*cluster, *events) if not set(rule["verbs"]) <= reading]
-    assert [(rule["resources"], rule["verbs"]) for rule in writing] == [
-        (["machineconfignodes/status"], ["patch"]),
-        (["events"], ["create", "patch"]),
-    ]
+    assert writes("agent") == {
+        ("", "machineconfignodes/status", "patch", ""),
+        ("default", "events", "create", ""),
+        ("default", "events", "patch", ""),
+    }
+
+
+def test_the_controller_writes_only_pools_nodes_statuses_its_lease_and_events() -> None:
+    events = {
+        (namespace, "events", verb, "")
+        for namespace in ("default", manifests.NAMESPACE)
+        for verb in ("create", "patch")
+    }
+    assert writes("controller") == events | {
+        ("", "machineconfigpools", "create", ""),
+        ("", "machineconfigpools", "patch", ""),
+        ("", "machineconfigpools/status", "patch", ""),
+        ("", "machineconfignodes", "create", ""),
+        ("", "machineconfignodes", "patch", ""),
+        ("", "pinnedimagesets/status", "patch", ""),
+        (manifests.NAMESPACE, "leases", "create", ""),
+        (manifests.NAMESPACE, "leases", "patch", "lading-controller"),
+    }
+
+
+def test_every_role_is_bound_to_the_account_it_is_named_after() -> None:
+    bindings = [one for one in manifests.base() if one["kind"].endswith("Binding")]
+    bound = [one for one in bindings if "roleRef" in one]
+    assert [one["metadata"] for one in bound] == [one["metadata"] for one in roles()]
+    for binding in bound:
+        assert binding["roleRef"]["name"] == binding["metadata"]["name"]
+        (account,) = binding["subjects"]
+        assert (account["name"], account["namespace"]) == (
+            binding["metadata"]["name"],
+            manifests.NAMESPACE,
+        )
 
 
 @pytest.mark.parametrize("folder", ["", "base", *manifests.OVERLAYS])

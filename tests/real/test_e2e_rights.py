@@ -95,6 +95,8 @@ def is_allowed(server: api_server.ApiServer, component: str, question: str) -> b
         ("agent", "create events.events.k8s.io default"),
         ("controller", f"create machineconfigpools.{group.NAME}"),
         ("controller", "create leases.coordination.k8s.io lading-system"),
+        ("controller", "create events.events.k8s.io lading-system"),
+        ("controller", "create events.events.k8s.io default"),
     ],
 )
 def test_each_may_do_its_work(installation: Installation, component: str, question: str) -> None:
@@ -115,6 +117,7 @@ def test_each_may_do_its_work(installation: Installation, component: str, questi
         ("controller", f"patch pinnedimagesets.{group.NAME}"),
         ("controller", "get secrets lading-system"),
         ("controller", "get leases.coordination.k8s.io kube-system"),
+        ("controller", "create events.events.k8s.io kube-system"),
         ("controller", "update customresourcedefinitions.apiextensions.k8s.io"),
     ],
 )

@@ -6,7 +6,7 @@ from lading.api.coordination import LEASES
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key
 from lading.loop.election import Elector
-from lading.loop.feature import Context
+from lading.loop.feature import Context, Feature
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager
 from lading.loop.recorder import EventRecorder
@@ -31,6 +31,7 @@ def controllers(
     instance: str = COMPONENT,
     settings: tuple[object, ...] = (),
     elector: Elector | None = None,
+    features: tuple[Feature, ...] = FEATURES,
 ) -> Manager:
     """`instance` is the name of this replica, for its events."""
     context = Context(
@@ -53,7 +54,7 @@ def controllers(
         elector=elector,
     )
     return manager_of(
-        ((feature, part) for feature in FEATURES for part in feature.controller),
+        ((feature, part) for feature in features for part in feature.controller),
         context,
         subject=Subject(LEASES, Key(namespace, LEASE_NAME)) if elector else None,
     )

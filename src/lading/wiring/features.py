@@ -1,5 +1,7 @@
 """Every feature, and what follows from them all. A new feature is one more line here."""
 
+from collections.abc import Iterable
+
 from lading.api.definitions import Definition
 from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
@@ -12,10 +14,14 @@ FEATURES: tuple[Feature, ...] = (
     RUNTIME_IMAGES,
 )
 
-GATES: tuple[Gate, ...] = tuple(dict.fromkeys(feature.gate for feature in FEATURES))
-DEFINITIONS: tuple[Definition, ...] = tuple(
-    {one.name: one for feature in FEATURES for one in feature.owns}.values()
-)
+
+def definitions_of(features: Iterable[Feature]) -> tuple[Definition, ...]:
+    """Every kind that one of them owns, once."""
+    return tuple({one.name: one for feature in features for one in feature.owns}.values())
+
+
+GATES: tuple[Gate, ...] = tuple(feature.gate for feature in FEATURES)
+DEFINITIONS: tuple[Definition, ...] = definitions_of(FEATURES)
 """Every kind that Lading owns and may install on a plain Kubernetes."""
 
 

@@ -1,4 +1,4 @@
-"""Writes the files that follow from the features: `python -m lading.wiring.generate`.
+"""Writes the files that follow from the features: `python -m lading.wiring.generate REPOSITORY`.
 
 `files` is what they must contain; a test compares it with what is there.
 """
@@ -7,16 +7,44 @@ import sys
 from pathlib import Path
 
 from lading.api import manifests
-from lading.wiring.features import DEFINITIONS
+from lading.api.definitions import Definition
+from lading.loop.feature import Feature
+from lading.wiring import generate_docs, generate_rbac
+from lading.wiring.features import FEATURES, definitions_of
+
+_KUSTOMIZATION = """\
+# Generated from the features by `make generate`; do not edit.
+# Everything, for nodes whose runtime is containerd: kubectl apply --server-side -k deploy
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+{definitions}  - containerd
+"""
 
 
-def files() -> dict[Path, str]:
+_PAGE = Path("docs/features.md")
+
+
+def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Path, str]:
     """The content of each generated file, by its path in the repository."""
-    return {Path("deploy/crds", f"{one.name}.yaml"): manifests.as_yaml(one) for one in DEFINITIONS}
+    definitions = definitions_of(features)
+    page = (repository / _PAGE).read_text(encoding="utf-8")
+    return {
+        **{Path("deploy", _file(one)): manifests.as_yaml(one) for one in definitions},
+        Path("deploy/kustomization.yaml"): _KUSTOMIZATION.format(
+            definitions="".join(sorted(f"  - {_file(one)}\n" for one in definitions))
+        ),
+        **generate_rbac.files(features),
+        _PAGE: generate_docs.with_tables(page, features),
+    }
+
+
+def _file(definition: Definition) -> str:
+    return f"crds/{definition.name}.yaml"
 
 
 def write(repository: Path) -> None:
-    for path, content in files().items():
+    for path, content in files(repository).items():
         file = repository / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")

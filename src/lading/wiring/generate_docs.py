@@ -1,0 +1,70 @@
+"""The tables of docs/features.md: gates, kinds and rights of the features.
+
+Each stands between two comments of the page; what is written around them stays.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from lading.api.rbac import NAMESPACE, Process, Right
+from lading.loop.feature import Feature, Kind
+from lading.wiring.rights import rights_of
+
+
+def with_tables(page: str, features: Iterable[Feature]) -> str:
+    """The page with its tables up to date."""
+    features = tuple(features)
+    tables = {"gates": _gates(features), "kinds": _kinds(features), "rights": _rights(features)}
+    for name, rows in tables.items():
+        table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        begin, end = f"<!-- begin {name}: `make generate` writes it -->\n", f"<!-- end {name} -->"
+        between = re.compile(f"(?<={re.escape(begin)}).*?(?={re.escape(end)})", re.DOTALL)
+        assert between.search(page), f"the page has no place for the table of {name}"
+        page = between.sub(lambda _: table, page)  # noqa: B023 - called at once
+    return page
+
+
+def _head(*columns: str) -> Iterator[tuple[str, ...]]:
+    yield columns
+    yield ("---",) * len(columns)
+
+
+def _gates(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
+    yield from _head("gate", "default", "feature", "while the gate is off")
+    for one in features:
+        default = "on" if one.gate.default else "off"
+        yield f"`{one.gate.name}`", default, f"{one.name}: {one.summary}", one.gate.off
+
+
+def _kinds(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
+    yield from _head("kind", "versions", "belongs to", "read by")
+    ours = {one.name for feature in features for one in feature.owns}
+    readers: dict[Kind, list[str]] = {}
+    for feature in features:
+        for process, parts in (("controller", feature.controller), ("agent", feature.agent)):
+            for kind in dict.fromkeys(kind for part in parts for kind in part.reads):
+                readers.setdefault(kind, []).append(f"{feature.name} ({process})")
+    for kind, names in readers.items():
+        owner = "Lading" if kind.name in ours else _owner(kind)
+        yield f"`{kind.name}`", " or ".join(kind.versions), owner, ", ".join(names)
+
+
+def _owner(kind: Kind) -> str:
+    group = kind.resource.group
+    return "Kubernetes" if "." not in group or group.endswith(".k8s.io") else "others"
+
+
+def _rights(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
+    yield from _head("process", "API group", "resources", "verbs", "where")
+    for process in Process:
+        for right in rights_of(process, features):
+            resources = ", ".join(right.resources)
+            yield process, right.group or "core", resources, ", ".join(right.verbs), _where(right)
+
+
+def _where(right: Right) -> str:
+    places = (f"namespace `{one}`" for one in right.namespaces)
+    where = " and ".join(places).replace(f"namespace `{NAMESPACE}`", "its own namespace")
+    named = f", only {', '.join(f'`{name}`' for name in right.names)}" if right.names else ""
+    optional = f", with the overlay `{right.overlay}`" if right.overlay else ""
+    return f"{where or 'cluster'}{named}{optional}"

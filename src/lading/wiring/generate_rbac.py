@@ -1,0 +1,109 @@
+"""The rights of the processes as manifests: ServiceAccounts, Roles and their bindings.
+
+Rights of an optional overlay become a kustomize component of their own.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+from lading.api.rbac import NAMESPACE, Process, Right
+from lading.loop.feature import Feature
+from lading.wiring.rights import rights_of
+
+HEADER = "# Generated from the features by `make generate`; do not edit.\n"
+_LINE_CHARACTERS_MAX = 100
+_ACCOUNT = """\
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {name}
+  namespace: {namespace}
+"""
+_ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {kind}
+metadata:
+  name: {name}{namespace}
+rules:
+{rules}---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {kind}Binding
+metadata:
+  name: {name}{namespace}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {kind}
+  name: {name}
+subjects:
+  - kind: ServiceAccount
+    name: {account}
+    namespace: {own_namespace}
+"""
+_COMPONENT = """\
+apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Component
+resources:
+  - rbac.yaml
+"""
+
+
+def files(features: tuple[Feature, ...]) -> dict[Path, str]:
+    """The content of each file, by its path in the repository."""
+    rights = {process: rights_of(process, features) for process in Process}
+    made = {Path("deploy/base/rbac.yaml"): _file(_base(rights))}
+    overlays = {right.overlay for granted in rights.values() for right in granted}
+    for overlay in sorted(overlays - {""}):
+        folder = Path("deploy/optional", overlay)
+        made[folder / "rbac.yaml"] = _file(_overlay(overlay, rights))
+        made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
+    return made
+
+
+def _file(documents: Iterable[str]) -> str:
+    return HEADER + "---\n".join(documents)
+
+
+def _base(rights: dict[Process, tuple[Right, ...]]) -> Iterator[str]:
+    for process, granted in rights.items():
+        if granted:
+            account = f"lading-{process}"
+            yield _ACCOUNT.format(name=account, namespace=NAMESPACE)
+            yield from _roles(account, account, (one for one in granted if not one.overlay))
+
+
+def _overlay(overlay: str, rights: dict[Process, tuple[Right, ...]]) -> Iterator[str]:
+    for process, granted in rights.items():
+        account = f"lading-{process}"
+        own = (one for one in granted if one.overlay == overlay)
+        yield from _roles(f"{account}-{overlay}", account, own)
+
+
+def _roles(name: str, account: str, rights: Iterable[Right]) -> Iterator[str]:
+    """A ClusterRole for the whole cluster and a Role for each namespace, with their bindings."""
+    scoped = [(where, right) for right in rights for where in right.namespaces or ("",)]
+    by_namespace = sorted(scoped, key=lambda one: one[0])
+    for where, granted in groupby(by_namespace, key=lambda one: one[0]):
+        yield _ROLE.format(
+            kind="Role" if where else "ClusterRole",
+            name=name,
+            namespace=f"\n  namespace: {where}" if where else "",
+            rules="".join(_rule(right) for _, right in granted),
+            account=account,
+            own_namespace=NAMESPACE,
+        )
+
+
+def _rule(right: Right) -> str:
+    comment = f"  # {right.why}\n" if right.why else ""
+    group = right.group or '""'
+    names = _list("resourceNames", right.names) if right.names else ""
+    lists = _list("resources", right.resources) + names + _list("verbs", right.verbs)
+    return f"{comment}  - apiGroups: [{group}]\n{lists}"
+
+
+def _list(name: str, items: tuple[str, ...]) -> str:
+    line = f"    {name}: [{', '.join(items)}]\n"
+    if len(line) <= _LINE_CHARACTERS_MAX:
+        return line
+    return f"    {name}:\n" + "".join(f"      - {item}\n" for item in items)

@@ -1,0 +1,223 @@
+"""A part of a feature whose kinds are missing: it waits, reports it, and starts when they come."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from lading.adapters.clock import VirtualClock
+from lading.api.core import CONFIG_MAPS, NODES
+from lading.kernel.objects import Resource
+from lading.loop import tasks
+from lading.loop.feature import Kind, Work
+from lading.loop.informer import Informers
+from lading.loop.managed_part import FoundKinds, ManagedPart, Served
+from lading.loop.manager import Manager
+from lading.ports import kube
+
+MAPS, OTHERS = Kind(resource=CONFIG_MAPS), Kind(resource=NODES)
+HOUR = 3600.0
+RECHECK_SECONDS_MAX = 30.0
+
+
+@dataclass
+class Cluster:
+    """Serves some kinds, and knows what it was asked."""
+
+    served: set[Kind] = field(default_factory=set)
+    is_away: bool = False
+    asked: list[tuple[Kind, ...]] = field(default_factory=list)
+
+    async def find(self, kinds: Iterable[Kind]) -> FoundKinds:
+        kinds = tuple(kinds)
+        self.asked.append(kinds)
+        if self.is_away:
+            raise kube.Unavailable("connection refused")
+        served: dict[Kind, Resource[Any]] = {
+            kind: kind.resource for kind in kinds if kind in self.served
+        }
+        missing = tuple(kind.name for kind in kinds if kind not in self.served)
+        return FoundKinds(served=served, missing=missing)
+
+
+@dataclass
+class Worker:
+    """What a part runs: it knows that it runs, and on what."""
+
+    served: Served = field(default_factory=dict)
+    is_running: bool = False
+
+    async def run(self) -> None:
+        self.is_running = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.is_running = False
+
+    @asynccontextmanager
+    async def open(self, served: Served) -> AsyncIterator[Work]:
+        self.served = served
+        yield Work(controllers=(self,), pages={"/worker": lambda: "page"})
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@dataclass
+class Parts:
+    """Makes parts that report to it."""
+
+    cluster: Cluster
+    informers: Informers
+    clock: VirtualClock
+    rng: random.Random
+    reported: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def part(self, name: str, *kinds: Kind, worker: Worker, is_on: bool = True) -> ManagedPart:
+        return ManagedPart(
+            name=name,
+            is_on=is_on,
+            kinds=kinds,
+            informers=self.informers.scoped(),
+            open_work=worker.open,
+            check=self.cluster.find,
+            clock=self.clock,
+            rng=self.rng,
+            report=self._report,
+        )
+
+    def manager(self, *parts: ManagedPart) -> Manager:
+        return Manager(informers=self.informers, parts=parts)
+
+    async def _report(self, name: str, missing: tuple[str, ...]) -> None:
+        self.reported.append((name, missing))
+
+
+@pytest.fixture
+async def parts(
+    cluster: Cluster, informers: Informers, clock: VirtualClock, rng: random.Random
+) -> Parts:
+    return Parts(cluster=cluster, informers=informers, clock=clock, rng=rng)
+
+
+async def test_a_part_whose_kinds_are_served_starts_with_their_versions(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    cluster.served = {MAPS}
+    worker = Worker()
+    manager = parts.manager(parts.part("maps", MAPS, worker=worker))
+    assert manager.unsynced() == ("maps",)
+    assert manager.pages() == {}
+    async with tasks.started(manager.run()):
+        await clock.advance(1)
+        assert worker.is_running
+        assert worker.served == {MAPS: CONFIG_MAPS}
+        assert manager.unsynced() == manager.waiting() == ()
+        assert manager.pages().keys() == {"/worker"}
+        await clock.advance(HOUR)
+    assert cluster.asked == [(MAPS,)], "asked again although nothing was missing"
+    assert parts.reported == []
+
+
+async def test_a_part_that_waits_keeps_no_other_from_working(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    cluster.served = {MAPS}
+    waiting, working, simple = Worker(), Worker(), Worker()
+    manager = parts.manager(
+        parts.part("others", MAPS, OTHERS, worker=waiting),
+        parts.part("maps", MAPS, worker=working),
+        parts.part("simple", worker=simple),
+    )
+    async with tasks.started(manager.run()):
+        await clock.advance(HOUR)
+        assert (waiting.is_running, working.is_running, simple.is_running) == (False, True, True)
+        assert manager.unsynced() == (), "the process must be ready"
+        assert manager.waiting() == ("others: nodes",)
+        assert parts.reported == [("others", ("nodes",))], "one report per part that waits"
+
+
+async def test_a_part_starts_without_a_restart_when_its_last_kind_comes(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    worker = Worker()
+    manager = parts.manager(parts.part("both", MAPS, OTHERS, worker=worker))
+    with capture_logs() as logs:
+        async with tasks.started(manager.run()):
+            await clock.advance(HOUR)
+            cluster.served = {MAPS}
+            await clock.advance(RECHECK_SECONDS_MAX)
+            assert not worker.is_running
+            assert manager.waiting() == ("both: nodes",)
+            cluster.served = {MAPS, OTHERS}
+            await clock.advance(RECHECK_SECONDS_MAX)
+            assert worker.is_running
+            assert worker.served == {MAPS: CONFIG_MAPS, OTHERS: NODES}
+            assert manager.waiting() == ()
+            count = len(cluster.asked)
+            await clock.advance(HOUR)
+    assert len(cluster.asked) == count, "asked again although nothing was missing"
+    assert (OTHERS,) in cluster.asked, "what was found need not be asked for again"
+    assert [(one["event"], one["missing"]) for one in logs] == [
+        ("feature waits for kinds", ("configmaps", "nodes")),
+        ("feature waits for kinds", ("nodes",)),
+        ("feature has its kinds", ()),
+    ]
+    assert len(parts.reported) == 1
+
+
+async def test_a_missing_kind_is_asked_for_ever_more_slowly(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    manager = parts.manager(parts.part("maps", MAPS, worker=Worker()))
+    async with tasks.started(manager.run()):
+        await clock.advance(60)
+        begin = len(cluster.asked)
+        assert begin <= 8
+        await clock.advance(HOUR)
+        assert HOUR / RECHECK_SECONDS_MAX <= len(cluster.asked) - begin <= HOUR / 20
+
+
+async def test_an_api_server_that_is_away_is_asked_again(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    cluster.is_away = True
+    cluster.served = {MAPS}
+    worker = Worker()
+    manager = parts.manager(parts.part("maps", MAPS, worker=worker))
+    async with tasks.started(manager.run()):
+        await clock.advance(HOUR)
+        assert manager.unsynced() == ("maps",), "what is served is not known yet"
+        cluster.is_away = False
+        await clock.advance(RECHECK_SECONDS_MAX)
+        assert worker.is_running
+
+
+async def test_a_feature_that_is_off_does_not_wait(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    worker = Worker()
+    manager = parts.manager(parts.part("maps", MAPS, worker=worker, is_on=False))
+    async with tasks.started(manager.run()):
+        await clock.advance(HOUR)
+        assert not worker.is_running
+        assert manager.unsynced() == manager.waiting() == ()
+    assert (len(cluster.asked), parts.reported) == (1, [])
+
+
+async def test_a_feature_that_is_off_still_cleans_up_where_its_kinds_are_served(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    cluster.served = {MAPS}
+    worker = Worker()
+    manager = parts.manager(parts.part("maps", MAPS, worker=worker, is_on=False))
+    async with tasks.started(manager.run()):
+        await clock.advance(1)
+        assert worker.is_running

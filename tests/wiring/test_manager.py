@@ -1,0 +1,225 @@
+"""Processes on the embedded API server that has the kinds of some features only."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.coordination import LEASES
+from lading.api.core import NODES
+from lading.api.definitions import Definition
+from lading.api.events import EVENTS, Event
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
+from lading.installation import apply as installation
+from lading.kernel.feature_gates import Gate
+from lading.kernel.objects import Object
+from lading.loop import event_series, tasks
+from lading.loop.feature import Context, Feature, Kind, Part, Work
+from lading.loop.manager import Manager
+from lading.observability.metrics import Metrics
+from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
+from lading.servers.kube.authentication import ADMIN
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage.memory import MemoryStorage
+from lading.standalone import node as nodes
+from lading.standalone.api_server import Authorized
+from lading.standalone.node import NodeDescription
+from lading.wiring import agent, controller
+from lading.wiring.features import DEFINITIONS, parse_gates
+from tests.e2e import waiting
+from tests.pinned_images.node import whole_nodes
+
+CLOCK = SystemClock()
+CHANCE = random.Random(1)
+NODE = "node-1"
+REASON = "WaitingForKinds"
+
+
+class Widget(Object, frozen=True, kw_only=True):
+    pass
+
+
+WIDGET = Definition(
+    group="example.com",
+    versions=("v1",),
+    kind="Widget",
+    plural="widgets",
+    short_names=(),
+    namespaced=False,
+    type=Widget,
+    columns=(),
+)
+WIDGETS = WIDGET.resource()
+GATE = Gate(name="Widgets", default=True, off="nothing happens")
+
+
+@contextlib.asynccontextmanager
+async def open_widgets(context: Context) -> AsyncIterator[Work]:
+    """Records an event about each widget that there is."""
+    widgets = context.informers.of(WIDGETS)
+
+    async def reconcile(key: Any) -> None:
+        found = widgets.get(key)
+        if found is not None:
+            reference = event_series.reference(WIDGETS, found)
+            context.recorder.record(reference, reason="Seen", action="Watch", note="a widget")
+
+    one = context.controller(name="widgets", reconcile=reconcile)
+    one.watch(widgets, lambda old, new: (new.key,) if new else ())
+    yield Work(controllers=(one,))
+
+
+OTHER = Feature(
+    name="widgets",
+    gate=GATE,
+    summary="An example.",
+    owns=(WIDGET,),
+    controller=(Part(open=open_widgets, reads=(Kind(resource=WIDGETS),)),),
+)
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[KubeClient]:
+    core = Core(MemoryStorage(), CLOCK, tokens={"token": ADMIN})
+    client = KubeClient(Authorized(core, "token"))
+    await nodes.register(client, NodeDescription(name=NODE), CLOCK)
+    yield client
+    await core.close()
+
+
+def controllers(api: KubeClient, *features: Feature) -> Manager:
+    metrics = Metrics(CollectorRegistry())
+    return controller.controllers(
+        kube=api,
+        clock=CLOCK,
+        metrics=metrics,
+        rng=CHANCE,
+        gates={**parse_gates(""), GATE: True},
+        namespace="default",
+        elector=controller.elector(
+            kube=api,
+            clock=CLOCK,
+            metrics=metrics,
+            rng=CHANCE,
+            namespace="default",
+            identity="replica-1",
+        ),
+        features=features,
+    )
+
+
+async def events(api: KubeClient, reason: str) -> list[Event]:
+    return [one async for one in api.each(EVENTS) if one.reason == reason]
+
+
+async def has_event(api: KubeClient, reason: str) -> bool:
+    return bool(await events(api, reason))
+
+
+async def exists(api: KubeClient, resource: Any) -> bool:
+    return bool((await api.page(resource)).items)
+
+
+async def make_widget(api: KubeClient) -> None:
+    body = {"apiVersion": WIDGETS.api_version, "kind": WIDGETS.kind, "metadata": {"name": "one"}}
+    await api.create(WIDGETS, body)
+
+
+async def test_with_the_kinds_of_one_feature_that_feature_runs(api: KubeClient) -> None:
+    await installation.install(api, CLOCK, PINNED_IMAGES.owns)
+    manager = controllers(api, OTHER, PINNED_IMAGES)
+    async with tasks.started(manager.run()):
+        await waiting.until(lambda: exists(api, MACHINE_CONFIG_POOLS), "the pools are made")
+        await waiting.until(lambda: exists(api, MACHINE_CONFIG_NODES), "the node is described")
+        assert manager.unsynced() == ()
+        assert manager.waiting() == ("widgets: widgets.example.com v1",)
+
+
+async def test_the_other_feature_starts_when_its_kinds_come(api: KubeClient) -> None:
+    await installation.install(api, CLOCK, OTHER.owns)
+    manager = controllers(api, OTHER, PINNED_IMAGES)
+    with capture_logs() as logs:
+        async with tasks.started(manager.run()):
+            await make_widget(api)
+            await waiting.until(lambda: has_event(api, "Seen"), "the widget is seen")
+            await waiting.until(lambda: has_event(api, REASON), "it is reported")
+            assert [one.split(":")[0] for one in manager.waiting()] == ["pinned-images"]
+            await installation.install(api, CLOCK, PINNED_IMAGES.owns)
+            await waiting.until(lambda: exists(api, MACHINE_CONFIG_POOLS), "the pools are made")
+            assert manager.waiting() == ()
+    waits = [one for one in logs if one["event"] == "feature waits for kinds"]
+    assert len(waits) <= 3, "the log reports each change once"
+
+
+async def test_one_event_on_the_lease_names_the_missing_kinds(api: KubeClient) -> None:
+    manager = controllers(api, PINNED_IMAGES)
+    async with tasks.started(manager.run()):
+        await waiting.until(lambda: has_event(api, REASON), "it is reported")
+        await asyncio.sleep(3)  # long enough to check the kinds again
+        (event,) = await events(api, REASON)
+    lease = await api.get(LEASES, controller.LEASE_NAME, namespace="default")
+    assert (event.regarding.kind, event.regarding.uid) == ("Lease", lease.metadata.uid)
+    assert event.reporting_controller == "lading-controller"
+    assert event.series is None
+    assert PINNED_IMAGE_SET.name in event.note
+    assert "lading crds" in event.note
+
+
+async def test_an_agent_without_kinds_counts_images_and_reports_on_its_node(
+    api: KubeClient, tmp_path: Path
+) -> None:
+    metrics = Metrics(CollectorRegistry())
+    runtime = whole_nodes.Runtime(names={"registry.example/app:1"})
+    manager = await agent.open_agent(
+        whole_nodes.parts(tmp_path, runtime, whole_nodes.Registry()),
+        node_name=NODE,
+        kube=api,
+        clock=CLOCK,
+        metrics=metrics,
+        gates=parse_gates(""),
+        rng=CHANCE,
+    )
+
+    async def has_counted() -> bool:
+        return (
+            metrics.registry.get_sample_value("lading_runtime_images", {"runtime_handler": ""})
+            == 1.0
+        )
+
+    async def shows_progress() -> bool:
+        page = manager.pages().get("/pinned-images", lambda: None)
+        return page() is not None
+
+    async with tasks.started(manager.run()):
+        await waiting.until(has_counted, "images are counted")
+        await waiting.until(lambda: has_event(api, REASON), "it is reported")
+        (event,) = await events(api, REASON)
+        node = await api.get(NODES, NODE)
+        assert (event.regarding.kind, event.regarding.uid) == ("Node", node.metadata.uid)
+        assert manager.unsynced() == ()
+        await installation.install(api, CLOCK, DEFINITIONS)
+        await waiting.until(shows_progress, "the node is looked at")
+
+
+async def test_a_kind_of_another_owner_is_used_and_noted_once(api: KubeClient) -> None:
+    manifest = WIDGET.manifest()
+    del manifest["metadata"]["labels"]
+    await api.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
+    await make_widget(api)
+    manager = controllers(api, OTHER)
+    with capture_logs() as logs:
+        async with tasks.started(manager.run()):
+            await waiting.until(lambda: has_event(api, "Seen"), "the widget is seen")
+    notes = [one["note"] for one in logs if one["event"] == "foreign kind"]
+    assert notes == ["widgets.example.com belongs to another owner and is left as it is"]
