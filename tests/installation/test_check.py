@@ -11,6 +11,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET, P
 from lading.installation import apply, check
 from lading.loop.feature import Kind
 from lading.loop.managed_part import FoundKinds
+from lading.ports.http import Request, Response
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage import memory
@@ -86,3 +87,14 @@ async def test_nothing_is_noted_where_everything_is_ours() -> None:
     async with api_server() as kube:
         await install(kube)
         assert await check.foreign(kube, DEFINITIONS) == ()
+
+
+async def test_a_kind_that_may_not_be_listed_counts_as_served() -> None:
+    """The informer reports the missing right; waiting would not bring it."""
+
+    async def refuse(request: Request) -> Response:
+        return Response(status=403)
+
+    found = await check.find(KubeClient(refuse), (SETS,))
+    assert found == FoundKinds(served={SETS: PINNED_IMAGE_SETS}, missing=())
+    assert await check.foreign(KubeClient(refuse), DEFINITIONS) == ()

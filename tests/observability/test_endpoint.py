@@ -34,6 +34,21 @@ async def test_ready_means_that_nothing_is_waited_for() -> None:
         await get(f"{url}/healthz")
 
 
+async def test_a_feature_that_waits_is_listed_and_the_command_is_ready() -> None:
+    waiting = ["pinned-images: pinnedimagesets v1", "widgets: widgets v2"]
+    async with endpoint.serve(
+        host="127.0.0.1",
+        port=0,
+        registry=prometheus_client.CollectorRegistry(),
+        waiting_for=tuple,
+        waiting_features=lambda: tuple(waiting),
+    ) as url:
+        lines = "".join(f"feature waits: {one}\n" for one in waiting)
+        assert await get(f"{url}/readyz") == (200, f"ok\n{lines}")
+        waiting.clear()
+        assert await get(f"{url}/readyz") == (200, "ok\n")
+
+
 async def test_metrics_are_those_of_the_registry_that_was_handed_in() -> None:
     metrics = Metrics(prometheus_client.CollectorRegistry())
     metrics.reconciles.labels("pools", "success").inc()
