@@ -19,6 +19,7 @@ from lading.loop.informer import Informers
 from lading.loop.managed_part import FoundKinds, ManagedPart, Served
 from lading.loop.manager import Manager
 from lading.ports import kube
+from tests.loop.faults import Link
 
 MAPS, OTHERS = Kind(resource=CONFIG_MAPS), Kind(resource=NODES)
 HOUR = 3600.0
@@ -49,6 +50,8 @@ class Cluster:
 class Worker:
     """What a part runs: it knows that it runs, and on what."""
 
+    watches: Resource[Any] | None = None
+    informers: Informers | None = None
     served: Served = field(default_factory=dict)
     is_running: bool = False
 
@@ -62,6 +65,8 @@ class Worker:
     @asynccontextmanager
     async def open(self, served: Served) -> AsyncIterator[Work]:
         self.served = served
+        if self.watches and self.informers:
+            self.informers.of(self.watches)
         yield Work(controllers=(self,), pages={"/worker": lambda: "page"})
 
 
@@ -81,11 +86,12 @@ class Parts:
     reported: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def part(self, name: str, *kinds: Kind, worker: Worker, is_on: bool = True) -> ManagedPart:
+        worker.informers = self.informers.scoped()
         return ManagedPart(
             name=name,
             is_on=is_on,
             kinds=kinds,
-            informers=self.informers.scoped(),
+            informers=worker.informers,
             open_work=worker.open,
             check=self.cluster.find,
             clock=self.clock,
@@ -165,7 +171,7 @@ async def test_a_part_starts_without_a_restart_when_its_last_kind_comes(
             await clock.advance(HOUR)
     assert len(cluster.asked) == count, "asked again although nothing was missing"
     assert (OTHERS,) in cluster.asked, "what was found need not be asked for again"
-    assert [(one["event"], one["missing"]) for one in logs] == [
+    assert [(one["event"], one.get("missing", ())) for one in logs] == [
         ("feature waits for kinds", ("configmaps", "nodes")),
         ("feature waits for kinds", ("nodes",)),
         ("feature has its kinds", ()),
@@ -221,3 +227,19 @@ async def test_a_feature_that_is_off_still_cleans_up_where_its_kinds_are_served(
     async with tasks.started(manager.run()):
         await clock.advance(1)
         assert worker.is_running
+
+
+async def test_caches_that_are_never_complete_hold_up_their_own_part_only(
+    parts: Parts, link: Link, clock: VirtualClock
+) -> None:
+    link.is_down = True
+    stuck, working = Worker(watches=CONFIG_MAPS), Worker()
+    manager = parts.manager(parts.part("stuck", worker=stuck), parts.part("simple", worker=working))
+    async with tasks.started(manager.run()):
+        await clock.advance(HOUR)
+        assert (stuck.is_running, working.is_running) == (False, True)
+        assert manager.unsynced() == ("configmaps",)
+        link.is_down = False
+        await clock.advance(HOUR)
+        assert stuck.is_running
+        assert manager.unsynced() == ()

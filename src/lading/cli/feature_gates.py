@@ -1,4 +1,4 @@
-"""The option --feature-gates, whose gates, defaults and help come from the features."""
+"""The option --feature-gates. Its gates, defaults and help come from the features."""
 
 import click
 

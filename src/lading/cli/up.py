@@ -24,7 +24,7 @@ from lading.wiring.clock import system_clock
     type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
     default=connection.DEFAULT_DATA,
     show_default=True,
-    help="Where everything is kept; started again there, it goes on.",
+    help="Where everything is kept; a later start continues from it.",
 )
 @click.option(
     "--nodes", type=click.IntRange(1, 100), default=3, show_default=True, help="How many there are."
@@ -72,11 +72,11 @@ async def _up(wanted: Options) -> None:
     async with cluster.open_cluster(wanted, system_clock()) as made:
         await first_set.write(made, first)
         await process.until_signalled(_run(made, first))
-        click.echo("Stopping; `lading up` goes on from here.")
+        click.echo("Stopping; `lading up` continues from here.")
 
 
 async def _run(made: StandaloneCluster, first: Path) -> None:
-    """Whoever has read the welcome may press Ctrl-C: it is printed when that is heeded."""
+    """The welcome is printed when Ctrl-C already works: a reader may press it at once."""
     click.echo(_welcome(made, first))
     await made.run()
 
@@ -102,7 +102,7 @@ Ctrl-C stops it; everything is kept."""
 
 
 def _way_to_the_command() -> str:
-    """Whoever came by `make up` has the command in a virtual environment only."""
+    """After `make up` the command is in a virtual environment only."""
     if shutil.which("lading"):
         return ""
     return f"  export PATH={shlex.quote(sysconfig.get_path('scripts'))}:$PATH\n"

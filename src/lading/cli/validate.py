@@ -50,7 +50,7 @@ class Problem:
 def command(files: tuple[str, ...]) -> None:
     """Check the objects in files with the same rules as the API server, offline.
 
-    Definitions among them are learnt first, so that objects of other kinds can be checked too.
+    Definitions among them are created first, so that objects of other kinds can be checked too.
     """
     running.run(_validate(documents.read(files)))
 
@@ -104,9 +104,9 @@ async def _create(client: KubeClient, resource: Resource[Any], content: dict[str
     """A definition is really created, anything else only tried."""
     namespace = _text_at(content, "metadata", "namespace") or "default"
     namespace = namespace if resource.namespaced else ""
-    for neighbour, body in _taken_for_granted(content, namespace):
+    for needed, body in _taken_for_granted(content, namespace):
         with contextlib.suppress(kube.KubeError):
-            await client.create(neighbour, body)
+            await client.create(needed, body)
     await client.create(
         resource,
         content,
@@ -119,7 +119,7 @@ async def _create(client: KubeClient, resource: Resource[Any], content: dict[str
 def _taken_for_granted(
     content: dict[str, Any], namespace: str
 ) -> Iterator[tuple[Resource[Any], dict[str, Any]]]:
-    """What the cluster must have for the object, and which nobody can know offline."""
+    """What the cluster must have for the object, and what is unknown offline."""
     if namespace:
         yield NAMESPACES, {"metadata": {"name": namespace}}
     if runtime_class := _text_at(content, "spec", "runtimeClassName"):

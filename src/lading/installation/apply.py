@@ -20,7 +20,7 @@ class NotEstablished(Exception):
 
 
 async def install(api: Kube, clock: Clock, definitions: Sequence[Definition]) -> Plan:
-    """Installs the kinds; returns the plan, whose notes name those that belong to others."""
+    """Installs the kinds; the notes of the plan name those that belong to others."""
     found = plan(definitions, await check.installed(api, definitions))
     for action in found.actions:
         assert isinstance(action, ApplyDefinition)

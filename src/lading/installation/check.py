@@ -16,6 +16,8 @@ from lading.loop.managed_part import FoundKinds
 from lading.ports import kube
 from lading.ports.kube import Kube, Selection
 
+_NO_OBJECT = "metadata.name=-"  # a whole fleet asks at once, so no object is sent along
+
 
 async def find(api: Kube, kinds: Iterable[Kind]) -> FoundKinds:
     served: dict[Kind, Resource[Any]] = {}
@@ -30,7 +32,7 @@ async def find(api: Kube, kinds: Iterable[Kind]) -> FoundKinds:
 
 
 async def foreign(api: Kube, definitions: Iterable[Definition]) -> tuple[str, ...]:
-    """A sentence for each of our kinds whose definition belongs to another owner."""
+    """A sentence for each of our kinds that another owner installed."""
     existing = await installed(api, definitions)
     return plan.plan(definitions, existing).notes
 
@@ -44,10 +46,11 @@ async def installed(
 
 
 async def _served(api: Kube, kind: Kind) -> Resource[Any] | None:
-    selection = Selection(namespace=next(iter(kind.namespaces), ""))
+    namespace = next(iter(kind.namespaces), "")
+    selection = Selection(namespace=namespace, field_selector=_NO_OBJECT)
     for resource in kind.candidates():
         try:
-            await api.page(resource, selection, limit=1)
+            await api.page(resource, selection)
         except kube.NotFound:
             continue
         except kube.Forbidden:

@@ -114,7 +114,7 @@ class AgentContext(Context):
     handlers_honoured: bool
     """Whether the runtime keeps images apart by runtime handler."""
     remember_pull: Callable[[Any, ImageSpec], Awaitable[None]]
-    """Is told of every image that was pulled for a runtime handler, and how it was named."""
+    """Keeps in the state directory what was pulled for a runtime handler, and by which name."""
 
 
 C = TypeVar("C", bound=Context)

@@ -1,7 +1,7 @@
 """One part of a feature in a running process: it waits for its kinds, is opened, and works.
 
-What is missing is logged once per change and reported once, by the process that leads. A part
-whose feature is off does not wait: without its kinds there is nothing to undo.
+What is missing is logged once per change and reported once, by the process that leads. A part of
+a feature that is off does not wait: without its kinds there is nothing to undo.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class FoundKinds:
 
 Check = Callable[[Iterable[Kind]], Awaitable[FoundKinds]]
 Report = Callable[[str, tuple[str, ...]], Awaitable[None]]
-"""Is told the name of a feature that waits, and what is missing."""
+"""Reports a feature that waits, by its name and what is missing."""
 
 
 async def _report_nothing(name: str, missing: tuple[str, ...]) -> None:
@@ -60,8 +60,6 @@ class ManagedPart:
         self.name = name
         self.missing: tuple[str, ...] = ()
         """What it waits for."""
-        self.settled = asyncio.Event()
-        """Set when it is known to wait, or its caches are complete."""
         self._is_on = is_on
         self._kinds = kinds
         self._informers = informers
@@ -71,11 +69,13 @@ class ManagedPart:
         self._rng = rng
         self._report = report
         self._work: Work | None = None
+        self._settled = asyncio.Event()
+        """Set when it is known to wait, or its caches are complete."""
         self._synced = asyncio.Event()
 
     def unsynced(self) -> tuple[str, ...]:
         """What keeps the process from being ready."""
-        return () if self.settled.is_set() else self._informers.unsynced() or (self.name,)
+        return () if self._settled.is_set() else self._informers.unsynced() or (self.name,)
 
     def pages(self) -> Mapping[str, Callable[[], Any]]:
         return self._work.pages if self._work else {}
@@ -91,11 +91,12 @@ class ManagedPart:
                 group.create_task(one.run())
             await self._informers.wait_synced()
             self._synced.set()
-            self.settled.set()
+            self._settled.set()
             await asyncio.Event().wait()
 
     async def control(self) -> None:
         """The controllers, from when the caches are complete until cancelled."""
+        await self._settled.wait()
         if self.missing:
             await self._report(self.name, self.missing)
         await self._synced.wait()
@@ -127,9 +128,11 @@ class ManagedPart:
     def _note(self, missing: tuple[str, ...]) -> None:
         if missing and not self._is_on:
             log.info("feature is off and not started", feature=self.name, missing=missing)
-            self.settled.set()
+            self._settled.set()
         elif missing != self.missing:
-            event = "feature waits for kinds" if missing else "feature has its kinds"
-            log.warning(event, feature=self.name, missing=missing)
+            if missing:
+                log.warning("feature waits for kinds", feature=self.name, missing=missing)
+            else:
+                log.info("feature has its kinds", feature=self.name)
             self.missing = missing
-            self.settled.set()
+            self._settled.set()

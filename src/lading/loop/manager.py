@@ -1,8 +1,8 @@
 """Runs the parts of features in one process, and stops them in the reverse order.
 
-First the informers and what supports the work; when every part either has complete caches or
-waits for its kinds, and where there is an election when it is won, the controllers. A part that
-waits keeps no other from working. On cancellation the controllers stop first, then the lease is
+Informers and what supports the work run from the start. The controllers of a part run when its
+caches are complete and, where there is an election, while this process leads. A part that waits
+keeps no other from working. On cancellation the controllers stop first, then the lease is
 released, then the rest stops. Nothing that was started outlives `run`.
 """
 
@@ -42,8 +42,6 @@ class Manager:
         async with asyncio.TaskGroup() as group:
             for one in (self.informers, *self.support, *self.parts):
                 group.create_task(one.run())
-            for part in self.parts:
-                await part.settled.wait()
             await (self.elector.lead(self._control) if self.elector else self._control())
 
     async def _control(self) -> None:

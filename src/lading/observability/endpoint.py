@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import prometheus_client
 
-# Not from `aiohttp.web`, whose applications and files would be 1.3 MB of every agent.
+# Not from `aiohttp.web`: its applications and files would be 1.3 MB of every agent.
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response
 from aiohttp.web_server import Server

@@ -1,7 +1,7 @@
 """The metrics that every process has, in one registry that is handed in; features add theirs.
 
 Nothing here is global: two worlds in one process (tests, the simulator) count for themselves.
-Names and labels are user-visible; whoever changes one changes the documentation.
+Names and labels are user-visible: a change of one is a change of the documentation.
 """
 
 from collections.abc import Callable
@@ -73,7 +73,7 @@ class Metrics:
         )
 
     def watch_queue(self, controller: str, depth: Callable[[], float]) -> None:
-        """Reads the depth when somebody asks, so that the queue itself pays nothing."""
+        """Reads the depth when it is asked for, so that it costs the queue nothing."""
         self.queue_depth.labels(controller).set_function(depth)
 
     def watch_informer(self, resource: Resource[Any], count: Callable[[], float]) -> None:

@@ -1,1 +1,1 @@
-"""The composition root: the only room that constructs adapters and hands them to features."""
+"""The composition root: the only package that constructs adapters and servers."""

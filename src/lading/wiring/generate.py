@@ -14,7 +14,7 @@ from lading.wiring.features import FEATURES, definitions_of
 
 _KUSTOMIZATION = """\
 # Generated from the features by `make generate`; do not edit.
-# Everything, for nodes whose runtime is containerd: kubectl apply --server-side -k deploy
+# Everything, for nodes with containerd: kubectl apply --server-side -k deploy
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:

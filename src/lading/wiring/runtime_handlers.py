@@ -37,7 +37,7 @@ def class_names(files: Iterable[Path]) -> dict[str, tuple[str, ...]]:
 
 
 def handlers(file: Path) -> dict[str, Platform | None]:
-    """Every handler of a runtime; None for one whose guests share the host's platform."""
+    """Every handler of a runtime; None where guests share the host's platform."""
     return _read(file, guests.handlers)
 
 
