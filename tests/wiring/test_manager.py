@@ -29,6 +29,8 @@ from lading.loop.feature import Context, Feature, Kind, Part, Work
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
+from lading.ports import kube
+from lading.ports.http import Request, Response
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
@@ -223,3 +225,19 @@ async def test_a_kind_of_another_owner_is_used_and_noted_once(api: KubeClient) -
             await waiting.until(lambda: has_event(api, "Seen"), "the widget is seen")
     notes = [one["note"] for one in logs if one["event"] == "foreign kind"]
     assert notes == ["widgets.example.com belongs to another owner and is left as it is"]
+
+
+async def test_an_api_server_that_is_away_while_owners_are_read_ends_nothing(
+    api: KubeClient,
+) -> None:
+    await installation.install(api, CLOCK, OTHER.owns)
+    await make_widget(api)
+
+    async def away_for_definitions(request: Request) -> Response:
+        if CUSTOM_RESOURCE_DEFINITIONS.plural in request.path:
+            raise kube.Unavailable("connection refused")
+        return await api._exchange(request)
+
+    manager = controllers(KubeClient(away_for_definitions), OTHER)
+    async with tasks.started(manager.run()):
+        await waiting.until(lambda: has_event(api, "Seen"), "the widget is seen")

@@ -12,7 +12,7 @@ from lading.installation import check
 from lading.kernel.objects import Key, Resource
 from lading.loop import event_series
 from lading.loop.event_series import Severity
-from lading.loop.feature import C, Feature, Part, Work
+from lading.loop.feature import C, Context, Feature, Part, Work
 from lading.loop.managed_part import ManagedPart, Served
 from lading.loop.manager import Manager
 from lading.ports import kube
@@ -56,10 +56,20 @@ def _managed(feature: Feature, part: Part[C], context: C, subject: Subject | Non
 
 @asynccontextmanager
 async def _open(feature: Feature, part: Part[C], context: C, served: Served) -> AsyncIterator[Work]:
-    for note in await check.foreign(context.kube, feature.owns):
-        log.warning("foreign kind", feature=feature.name, note=note)
+    await _note_foreign(feature, context)
     async with part.open(replace(context, served=served)) as work:
         yield work
+
+
+async def _note_foreign(feature: Feature, context: Context) -> None:
+    """A note is not worth ending the process when the API server is away at this moment."""
+    try:
+        notes = await check.foreign(context.kube, feature.owns)
+    except kube.Transient as error:
+        log.warning("owners of kinds are unknown", feature=feature.name, error=str(error))
+        return
+    for note in notes:
+        log.warning("foreign kind", feature=feature.name, note=note)
 
 
 async def _report_waiting(
