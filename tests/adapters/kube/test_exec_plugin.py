@@ -172,7 +172,7 @@ async def test_a_plugin_that_fails_is_quoted() -> None:
     plugin = ExecPlugin(
         where="config", api_version=V1, command=sys.executable, arguments=("-c", code)
     )
-    with pytest.raises(errors.CredentialsFailed, match="exit code 1 and said 'log in first'"):
+    with pytest.raises(errors.CredentialsFailed, match="ended with exit code 1: 'log in first'"):
         await get_times(1, "http://127.0.0.1:1", plugin, HurryingClock())
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from lading.adapters import programs
 from lading.adapters.clock import VirtualClock
-from lading.adapters.registry import credential_providers, endpoints, programs
+from lading.adapters.programs import Program, ProgramFailed
+from lading.adapters.registry import credential_providers, endpoints
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.credential_helpers import HelperSource
 from lading.adapters.registry.credential_providers import ProviderConfig, ProviderSource
-from lading.adapters.registry.programs import Program, ProgramFailed
 from lading.ports.registry import Credential
 
 APP = endpoints.endpoint_at("example.test", "team/app")

@@ -5,7 +5,6 @@ shell is involved; what it prints on stderr is shown when it fails, what it prin
 """
 
 import asyncio
-import os
 import sys
 from datetime import datetime
 
@@ -13,11 +12,12 @@ import msgspec
 
 from lading.adapters.kube.connection import ExecCredentialStatus, ExecPlugin
 from lading.adapters.kube.errors import CredentialsFailed
+from lading.adapters.programs import Program, ProgramFailed
 from lading.kernel import errors as kernel_errors
 from lading.kernel.objects import Model
 from lading.ports.clock import Clock
 
-PLUGIN_SECONDS_MAX = 60
+PLUGIN_SECONDS_MAX = 60.0
 """A browser log-in takes its time; a plugin that hangs must still not hang us for ever."""
 
 
@@ -55,34 +55,15 @@ async def _run(plugin: ExecPlugin) -> ExecCredentialStatus:
     interactive = plugin.interactive_mode != "Never" and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not interactive:
         raise _failure(plugin, "it needs a terminal (interactiveMode: Always) and there is none")
+    program = Program(
+        command=(plugin.command, *plugin.arguments),
+        environment=_environment(plugin, interactive),
+        interactive=interactive,
+    )
     try:
-        process = await asyncio.create_subprocess_exec(
-            plugin.command,
-            *plugin.arguments,
-            stdin=None if interactive else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=_environment(plugin, interactive),
-        )
-    except OSError as error:
-        raise _failure(plugin, f"it cannot be started: {error.strerror}") from error
-    return _read(plugin, await _finished(plugin, process))
-
-
-async def _finished(plugin: ExecPlugin, process: asyncio.subprocess.Process) -> bytes:
-    try:
-        async with asyncio.timeout(PLUGIN_SECONDS_MAX):
-            stdout, stderr = await process.communicate()
-    except TimeoutError as error:
-        raise _failure(plugin, f"it did not end within {PLUGIN_SECONDS_MAX} s") from error
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode != 0:
-        said = kernel_errors.shown(stderr.decode(errors="replace").strip())
-        raise _failure(plugin, f"it ended with exit code {process.returncode} and said {said}")
-    return stdout
+        return _read(plugin, await program.run(seconds_max=PLUGIN_SECONDS_MAX))
+    except ProgramFailed as error:
+        raise _failure(plugin, f"it {error.reason}") from error
 
 
 def _environment(plugin: ExecPlugin, interactive: bool) -> dict[str, str]:
@@ -91,7 +72,7 @@ def _environment(plugin: ExecPlugin, interactive: bool) -> dict[str, str]:
         spec["cluster"] = dict(plugin.cluster)
     information = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
     encoded = msgspec.json.encode(information).decode()
-    return {**os.environ, **plugin.environment, "KUBERNETES_EXEC_INFO": encoded}
+    return {**plugin.environment, "KUBERNETES_EXEC_INFO": encoded}
 
 
 def _read(plugin: ExecPlugin, stdout: bytes) -> ExecCredentialStatus:

@@ -12,12 +12,11 @@ import aiohttp
 
 from lading.adapters.registry import downloads
 from lading.adapters.registry.authorization import Authorization
-from lading.adapters.registry.conversation import Conversation
-from lading.adapters.registry.credentials import Anonymous, CredentialSource, Given
+from lading.adapters.registry.credentials import Anonymous, CredentialSource, ExplicitCredential
 from lading.adapters.registry.downloads import Download
+from lading.adapters.registry.endpoint_client import EndpointClient
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing, Use
 from lading.adapters.registry.limits import Limits
-from lading.adapters.registry.reads import Reads
 from lading.adapters.registry.retries import Retries
 from lading.adapters.registry.transport import Transport
 from lading.adapters.registry.uploads import Uploads
@@ -72,24 +71,25 @@ class RegistryClient:
         self._transport = transport
         self._routing = routing
         self._retries = retries
-        self._conversation = Conversation(transport, Authorization(credentials, transport))
-        self._reads = Reads(self._conversation)
-        self._uploads = Uploads(self._conversation, retries)
+        self._endpoint_client = EndpointClient(transport, Authorization(credentials, transport))
+        self._uploads = Uploads(self._endpoint_client, retries)
 
     def with_credential(self, credential: Credential) -> "RegistryClient":
-        return RegistryClient(self._transport, self._routing, Given(credential), self._retries)
+        return RegistryClient(
+            self._transport, self._routing, ExplicitCredential(credential), self._retries
+        )
 
     async def manifest(self, reference: Reference) -> Manifest:
         endpoints = self._endpoints(reference, _use_of(reference))
         return await self._retries.first(
-            endpoints, lambda endpoint: self._reads.manifest(endpoint, reference)
+            endpoints, lambda endpoint: self._endpoint_client.manifest(endpoint, reference)
         )
 
     async def head(self, reference: Reference) -> Descriptor | None:
         endpoints = self._endpoints(reference, _use_of(reference))
         try:
             return await self._retries.first(
-                endpoints, lambda endpoint: self._reads.head(endpoint, reference)
+                endpoints, lambda endpoint: self._endpoint_client.head(endpoint, reference)
             )
         except registry.NotFound:
             return None
@@ -101,13 +101,13 @@ class RegistryClient:
         return downloads.pieces(
             Download(descriptor, offset=offset, what=what),
             endpoints=self._endpoints(repository, Use.PULL),
-            conversation=self._conversation,
+            client=self._endpoint_client,
             retries=self._retries,
         )
 
     async def tags(self, repository: Reference) -> tuple[str, ...]:
         endpoints = self._endpoints(repository, Use.RESOLVE)
-        return await self._retries.first(endpoints, self._reads.tags)
+        return await self._retries.first(endpoints, self._endpoint_client.tags)
 
     async def push_blob(
         self, repository: Reference, descriptor: Descriptor, content: AsyncIterable[bytes]

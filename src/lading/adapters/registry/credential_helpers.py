@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+from lading.adapters.programs import Program, ProgramFailed
 from lading.adapters.registry import auth_files, endpoints, image_patterns
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.endpoints import Endpoint
-from lading.adapters.registry.programs import Program, ProgramFailed
 from lading.kernel.errors import UNREADABLE
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential
@@ -30,7 +30,7 @@ class _Answer(msgspec.Struct, rename="pascal"):
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedAnswer:
     credentials: tuple[Credential, ...]
     until: float
 
@@ -42,7 +42,7 @@ class HelperSource:
         self._file = file
         self._clock = clock
         self._report = report
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept: dict[tuple[str, str], _CachedAnswer] = {}
         self._turn = asyncio.Lock()
 
     async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
@@ -53,7 +53,7 @@ class HelperSource:
             kept = self._kept.get(key)
             if kept is None or kept.until <= self._clock.monotonic():
                 credentials = await self._ask(helper=key[0], server=key[1])
-                kept = _Kept(credentials, self._clock.monotonic() + KEPT_SECONDS)
+                kept = _CachedAnswer(credentials, self._clock.monotonic() + KEPT_SECONDS)
                 self._kept[key] = kept
             return kept.credentials
 

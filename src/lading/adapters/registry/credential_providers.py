@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 
+from lading.adapters.programs import Program, ProgramFailed
 from lading.adapters.registry import image_patterns
 from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import Endpoint
-from lading.adapters.registry.programs import Program, ProgramFailed
 from lading.kernel import durations
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.ports.clock import Clock
@@ -128,7 +128,7 @@ def _provider(entry: object, folder: Path) -> Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedAnswer:
     credential_by_pattern: Mapping[str, Credential] = field(repr=False)
     until: float
 
@@ -140,7 +140,7 @@ class ProviderSource:
         self._provider = provider
         self._clock = clock
         self._report = report
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _CachedAnswer] = OrderedDict()
         self._turn = asyncio.Lock()
 
     async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
@@ -206,7 +206,7 @@ class ProviderSource:
                 f" {', '.join(key_by_type)}; the answer is used once"
             )
             return
-        self._kept[key] = _Kept(found, self._clock.monotonic() + kept_for.total_seconds())
+        self._kept[key] = _CachedAnswer(found, self._clock.monotonic() + kept_for.total_seconds())
         self._kept.move_to_end(key)
         while len(self._kept) > KEPT_ANSWERS_MAX:
             self._kept.popitem(last=False)

@@ -29,7 +29,7 @@ class Anonymous:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ExplicitCredential:
     """A credential that came with the request: for the registry that was named, not its mirrors."""
 
     credential: Credential

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import aiohttp
 
-from lading.adapters.registry.conversation import Conversation, Question
+from lading.adapters.registry.endpoint_client import EndpointClient, EndpointRequest
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.retries import Retries
 from lading.kernel.manifests import Descriptor
@@ -60,7 +60,7 @@ async def pieces(
     download: Download,
     *,
     endpoints: Sequence[Endpoint],
-    conversation: Conversation,
+    client: EndpointClient,
     retries: Retries,
 ) -> AsyncGenerator[bytes, None]:
     """The bytes from the download's position to the end, over as many connections as it takes."""
@@ -72,11 +72,11 @@ async def pieces(
         began_at = download.position
         try:
             async with (
-                conversation.transport.downloads[endpoints[-1].host],
+                client.transport.downloads[endpoints[-1].host],
                 await retries.first(
-                    endpoints, lambda endpoint: _opened(conversation, endpoint, download)
+                    endpoints, lambda endpoint: _opened(client, endpoint, download)
                 ) as response,
-                contextlib.aclosing(_rest(conversation, response, download)) as rest,
+                contextlib.aclosing(_rest(client, response, download)) as rest,
             ):
                 async for piece in rest:
                     download.take(piece)
@@ -97,24 +97,24 @@ async def pieces(
 
 
 async def _opened(
-    conversation: Conversation, endpoint: Endpoint, download: Download
+    client: EndpointClient, endpoint: Endpoint, download: Download
 ) -> aiohttp.ClientResponse:
     headers = {"Range": f"bytes={download.position}-"} if download.position else {}
     path = f"blobs/{download.descriptor.digest}"
-    return await conversation.ask(
-        endpoint, Question(method="GET", path=path, what=download.what, headers=headers)
+    return await client.send(
+        endpoint, EndpointRequest(method="GET", path=path, what=download.what, headers=headers)
     )
 
 
 async def _rest(
-    conversation: Conversation, response: aiohttp.ClientResponse, download: Download
+    client: EndpointClient, response: aiohttp.ClientResponse, download: Download
 ) -> AsyncGenerator[bytes, None]:
     """What is still missing; a registry without ranges sends all, and the known part is dropped."""
     known = 0 if response.status == _PARTIAL else download.position
     if response.status == _PARTIAL:
         _check_range(response, download)
     async with contextlib.aclosing(
-        conversation.transport.pieces(response, what=download.what)
+        client.transport.pieces(response, what=download.what)
     ) as arriving:
         async for piece in arriving:
             dropped = min(known, len(piece))

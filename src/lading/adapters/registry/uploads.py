@@ -10,7 +10,7 @@ import aiohttp
 import yarl
 
 from lading.adapters.registry import transport
-from lading.adapters.registry.conversation import PUSH, Conversation, Question
+from lading.adapters.registry.endpoint_client import PUSH, EndpointClient, EndpointRequest
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.retries import Retries
 from lading.kernel.digests import Digest
@@ -20,8 +20,8 @@ from lading.ports.registry import Manifest
 
 
 class Uploads:
-    def __init__(self, conversation: Conversation, retries: Retries) -> None:
-        self._conversation = conversation
+    def __init__(self, client: EndpointClient, retries: Retries) -> None:
+        self._client = client
         self._retries = retries
 
     async def blob(
@@ -31,9 +31,9 @@ class Uploads:
         if await self._exists(endpoint, descriptor.digest, what):
             return
         location = await self._retries.first([endpoint], lambda each: self._begin(each, what))
-        response = await self._conversation.ask(
+        response = await self._client.send(
             endpoint,
-            Question(
+            EndpointRequest(
                 method="PUT",
                 path=location,
                 what=what,
@@ -52,9 +52,9 @@ class Uploads:
         what = f"push of manifest {endpoint.image} {reference}"
 
         async def put(each: Endpoint) -> aiohttp.ClientResponse:
-            return await self._conversation.ask(
+            return await self._client.send(
                 each,
-                Question(
+                EndpointRequest(
                     method="PUT",
                     path=f"manifests/{reference}",
                     what=what,
@@ -74,8 +74,8 @@ class Uploads:
         async def head(each: Endpoint) -> bool:
             path = f"blobs/{digest}"
             try:
-                question = Question(method="HEAD", path=path, what=what)
-                response = await self._conversation.ask(each, question)
+                request = EndpointRequest(method="HEAD", path=path, what=what)
+                response = await self._client.send(each, request)
             except registry.NotFound:
                 return False
             response.release()
@@ -84,8 +84,8 @@ class Uploads:
         return await self._retries.first([endpoint], head)
 
     async def _begin(self, endpoint: Endpoint, what: str) -> yarl.URL:
-        response = await self._conversation.ask(
-            endpoint, Question(method="POST", path="blobs/uploads/", what=what, actions=PUSH)
+        response = await self._client.send(
+            endpoint, EndpointRequest(method="POST", path="blobs/uploads/", what=what, actions=PUSH)
         )
         response.release()
         return _location(response, what)

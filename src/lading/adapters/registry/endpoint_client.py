@@ -1,14 +1,22 @@
-"""Asks one endpoint for a manifest, what a tag names, or the tags, and checks the answer."""
+"""One endpoint of a registry: sends it authenticated requests, and checks what it answers.
+
+Refusals become errors. Manifests, tags and descriptors are verified here; blobs are streamed by
+`downloads`, and pushed by `uploads`.
+"""
 
 import re
+from collections.abc import AsyncIterable, Mapping
+from dataclasses import dataclass, field
 
 import aiohttp
 import msgspec
 import yarl
 
+from lading.adapters.registry import answers
 from lading.adapters.registry import limits as bounds
-from lading.adapters.registry.conversation import Conversation, Question
+from lading.adapters.registry.authorization import Authorization
 from lading.adapters.registry.endpoints import Endpoint
+from lading.adapters.registry.transport import Call, Transport
 from lading.kernel import digests, manifests
 from lading.kernel.digests import Digest
 from lading.kernel.errors import UNREADABLE, Malformed
@@ -17,6 +25,8 @@ from lading.kernel.references import Reference
 from lading.ports import registry
 from lading.ports.registry import Manifest
 
+PULL = "pull"
+PUSH = "pull,push"
 _ACCEPT = {"Accept": ", ".join(manifests.KNOWN_TYPES)}
 _NEXT_PAGE = re.compile(r'<([^<>]{1,4096})>\s*;\s*rel="?next"?')
 
@@ -25,20 +35,70 @@ class _TagList(msgspec.Struct):
     tags: list[str] | None = None
 
 
-class Reads:
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointRequest:
+    """What to ask an endpoint; `path` is below the repository, or a URL that the registry gave."""
+
+    method: str
+    path: str | yarl.URL
+    what: str
+    actions: str = PULL
+    query: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | AsyncIterable[bytes] | None = None
+
+
+class EndpointClient:
+    def __init__(self, transport: Transport, authorization: Authorization) -> None:
+        self.transport = transport
+        self._authorization = authorization
+        self._plain_http_urls: set[str] = set()
+
+    async def send(self, endpoint: Endpoint, request: EndpointRequest) -> aiohttp.ClientResponse:
+        """A successful answer; whoever takes it releases it."""
+        if not endpoint.may_be_plain_http:
+            return await self._send(endpoint, request)
+        if endpoint.url in self._plain_http_urls:
+            return await self._send(endpoint.over_plain_http(), request)
+        try:
+            return await self._send(endpoint, request)
+        except registry.Unavailable as error:
+            if error.status:
+                raise
+        response = await self._send(endpoint.over_plain_http(), request)
+        self._plain_http_urls.add(endpoint.url)
+        return response
+
+    async def _send(self, endpoint: Endpoint, request: EndpointRequest) -> aiohttp.ClientResponse:
+        scopes = frozenset({f"repository:{endpoint.repository}:{request.actions}"})
+        sent = 0
+
+        async def send(authorization: str) -> aiohttp.ClientResponse:
+            nonlocal sent
+            if sent and not isinstance(request.body, bytes | None):
+                message = f"{request.what}: refused when the content was sent; begin again"
+                raise registry.Unavailable(message)
+            sent += 1
+            return await self.transport.send(_call(endpoint, request, authorization))
+
+        response = await self._authorization.send(endpoint, scopes, send)
+        if response.ok:
+            return response
+        async with response:
+            refusal = await self.transport.read_error(response, what=request.what)
+            now = self.transport.clock.now()
+            raise answers.error_from(response, refusal, what=request.what, now=now)
 
     async def manifest(self, endpoint: Endpoint, reference: Reference) -> Manifest:
         what = f"manifest {reference}"
-        response = await self._conversation.ask(
+        response = await self.send(
             endpoint,
-            Question(
+            EndpointRequest(
                 method="GET", path=f"manifests/{_wanted(reference)}", what=what, headers=_ACCEPT
             ),
         )
         async with response:
-            content = await self._conversation.transport.read(
+            content = await self.transport.read(
                 response, bytes_max=manifests.MANIFEST_BYTES_MAX, what=what
             )
         digest = _verified(content, reference, response, what)
@@ -49,9 +109,9 @@ class Reads:
         return Manifest(media_type=media_type, digest=digest, content=content)
 
     async def head(self, endpoint: Endpoint, reference: Reference) -> Descriptor:
-        response = await self._conversation.ask(
+        response = await self.send(
             endpoint,
-            Question(
+            EndpointRequest(
                 method="HEAD",
                 path=f"manifests/{_wanted(reference)}",
                 what=f"manifest {reference}",
@@ -75,11 +135,11 @@ class Reads:
         found: list[str] = []
         query: tuple[tuple[str, str], ...] = (("n", str(bounds.TAGS_PAGE_NAMES)),)
         while True:
-            response = await self._conversation.ask(
-                endpoint, Question(method="GET", path="tags/list", what=what, query=query)
+            response = await self.send(
+                endpoint, EndpointRequest(method="GET", path="tags/list", what=what, query=query)
             )
             async with response:
-                body = await self._conversation.transport.read(
+                body = await self.transport.read(
                     response, bytes_max=bounds.TAGS_PAGE_BYTES_MAX, what=what
                 )
             page = _tag_list(body, what)
@@ -87,10 +147,37 @@ class Reads:
             following = _next_query(response.headers.get("Link", ""))
             if following is None or not page:
                 return tuple(found)
-            if len(found) > self._conversation.transport.limits.tags_max:
-                message = f"{what}: more than {self._conversation.transport.limits.tags_max} tags"
+            if len(found) > self.transport.limits.tags_max:
+                message = f"{what}: more than {self.transport.limits.tags_max} tags"
                 raise registry.TooLarge(message)
             query = following
+
+
+def _call(endpoint: Endpoint, request: EndpointRequest, authorization: str) -> Call:
+    """The request; what is secret is left out when the registry sent us to another origin."""
+    url, is_ours = _url(endpoint, request.path)
+    if query := (*endpoint.query, *request.query):
+        url = url.extend_query(query)
+    headers = dict(request.headers)
+    if is_ours:
+        headers |= endpoint.headers
+        if authorization:
+            headers["Authorization"] = authorization
+    return Call(
+        method=request.method,
+        url=url,
+        what=request.what,
+        headers=headers,
+        body=request.body,
+        tls=endpoint.tls if is_ours else True,
+    )
+
+
+def _url(endpoint: Endpoint, path: str | yarl.URL) -> tuple[yarl.URL, bool]:
+    """The URL, and whether it is of the endpoint's own origin."""
+    if isinstance(path, str):
+        return yarl.URL(endpoint.resource(path), encoded=True), True
+    return path, path.origin() == yarl.URL(endpoint.url).origin()
 
 
 def _wanted(reference: Reference) -> str:
