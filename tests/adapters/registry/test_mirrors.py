@@ -189,6 +189,6 @@ async def test_a_password_is_not_sent_unencrypted_to_the_realm_of_an_encrypted_r
             place = endpoint_at(encrypted.host, "app", insecure=True)
             table = Table({encrypted.host: SECRET})
             async with through(place, table=table) as client:
-                with pytest.raises(registry.MalformedAnswer, match="unencrypted"):
+                with pytest.raises(registry.MalformedAnswer, match="not encrypted"):
                     await client.manifest(APP)
         assert realm.received == []

@@ -5,7 +5,6 @@ never over a weaker transport than the endpoint's own. A refusal after success a
 for a fresh credential, once.
 """
 
-import ssl
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 import aiohttp
 import yarl
 
-from lading.adapters.registry import challenges, tokens
+from lading.adapters.registry import challenges, locations, tokens
 from lading.adapters.registry.challenges import Challenge, Scheme
 from lading.adapters.registry.credentials import CredentialSource
 from lading.adapters.registry.endpoints import Endpoint
@@ -57,12 +56,12 @@ class Authorization:
         key = (endpoint.url, scopes)
         known = await self._known(key, endpoint)
         response = await send(known)
-        if response.status != _UNAUTHORIZED:
+        if not _is_refused(response, endpoint):
             return response
         challenge = _challenge(response, endpoint, scopes)
         async for header in self._headers(challenge, endpoint, refused=known):
             response = await send(header.value)
-            if response.status != _UNAUTHORIZED:
+            if not _is_refused(response, endpoint):
                 self._remember(key, header)
                 return response
             response.release()
@@ -127,10 +126,7 @@ class Authorization:
             expires_at = _NEVER
         else:
             token = await self._tokens.get(
-                challenge,
-                credential,
-                refused=refused.removeprefix(_BEARER),
-                tls=_realm_tls(challenge, endpoint),
+                challenge, credential, endpoint, refused=refused.removeprefix(_BEARER)
             )
             value, expires_at = _BEARER + token.value, token.expires_at
         return _Header(
@@ -144,6 +140,23 @@ class Authorization:
             self._accepted.popitem(last=False)
 
 
+def _is_refused(response: aiohttp.ClientResponse, endpoint: Endpoint) -> bool:
+    """Whether the endpoint asks for a credential.
+
+    Only the endpoint itself may ask: a realm that a redirect's target names would get the password.
+    """
+    if response.status != _UNAUTHORIZED:
+        return False
+    if response.url.origin() == yarl.URL(endpoint.url).origin():
+        return True
+    response.release()
+    message = (
+        f"{endpoint.image}: {endpoint.host} refers to {response.url.host}, which asks for"
+        f" credentials (401). Credentials of {endpoint.host} are not sent to other hosts."
+    )
+    raise registry.Unauthorized(message, status=_UNAUTHORIZED)
+
+
 def _challenge(
     response: aiohttp.ClientResponse, endpoint: Endpoint, scopes: frozenset[str]
 ) -> Challenge:
@@ -154,33 +167,11 @@ def _challenge(
         message = f"{endpoint.image}: {endpoint.host} refuses and does not say what it wants"
         raise registry.Unauthorized(message, status=_UNAUTHORIZED)
     if found.scheme is Scheme.BEARER:
-        _check_realm(found.realm, endpoint)
+        what = f"{endpoint.image}: token realm"
+        locations.realm(yarl.URL(endpoint.url), found.realm, what=what)
     return replace(found, scopes=found.scopes | scopes)
 
 
 def _none_accepted(endpoint: Endpoint, reason: str = "") -> registry.Unauthorized:
     message = f"{endpoint.image}: {endpoint.host} accepts none of our credentials for it{reason}"
     return registry.Unauthorized(message, status=_UNAUTHORIZED)
-
-
-def _realm_tls(challenge: Challenge, endpoint: Endpoint) -> ssl.SSLContext | bool:
-    """What is known about the registry's certificate says nothing about another host's."""
-    same_host = yarl.URL(challenge.realm).host == yarl.URL(endpoint.url).host
-    return endpoint.tls if same_host else True
-
-
-def _check_realm(realm: str, endpoint: Endpoint) -> None:
-    """A registry that is reached over TLS must not make us show a password in the clear."""
-    try:
-        url = yarl.URL(realm)
-        usable = bool(url.host) and url.scheme in ("http", "https")
-    except ValueError:
-        usable = False
-    if not usable:
-        message = f"{endpoint.image}: {endpoint.host} names no usable token realm: {realm[:120]!r}"
-        raise registry.MalformedAnswer(message)
-    if url.scheme == "http" and not endpoint.url.startswith("http:"):
-        message = (
-            f"{endpoint.image}: the token realm {realm[:120]!r} would send secrets unencrypted"
-        )
-        raise registry.MalformedAnswer(message)

@@ -17,8 +17,9 @@ from lading.adapters.registry.downloads import Download
 from lading.adapters.registry.endpoint_client import EndpointClient
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing, Use
 from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.locations import RemoteResolver
 from lading.adapters.registry.retries import Retries
-from lading.adapters.registry.transport import Transport
+from lading.adapters.registry.transport import Sessions, Transport
 from lading.adapters.registry.uploads import Uploads
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
@@ -38,26 +39,33 @@ async def connect(
     jitter: Callable[[], float] = random.random,
 ) -> AsyncIterator["RegistryClient"]:
     """A client until the context ends; `environment` may name proxies, as `os.environ` does."""
-    connector = aiohttp.TCPConnector(
-        limit=limits.connections_max, limit_per_host=limits.connections_per_host_max
-    )
-    timeout = aiohttp.ClientTimeout(
-        total=None, sock_connect=limits.connect_seconds_max, sock_read=limits.stall_seconds_max
-    )
-    async with aiohttp.ClientSession(
-        connector=connector,
-        timeout=timeout,
-        auto_decompress=False,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        # Compressed for the way, a body would have other bytes than its digest and size speak of.
-        headers={"User-Agent": "lading", "Accept-Encoding": "identity"},
-    ) as session:
+    async with _session(limits) as any_address, _session(limits, RemoteResolver()) as remote_only:
+        sessions = Sessions(any_address=any_address, remote_only=remote_only)
         yield RegistryClient(
-            Transport(session, clock, limits, environment),
+            Transport(sessions, clock, limits, environment),
             routing,
             credentials,
             Retries(clock, limits, jitter),
         )
+
+
+def _session(
+    limits: Limits, resolver: aiohttp.abc.AbstractResolver | None = None
+) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=limits.connections_max,
+            limit_per_host=limits.connections_per_host_max,
+            resolver=resolver,
+        ),
+        timeout=aiohttp.ClientTimeout(
+            total=None, sock_connect=limits.connect_seconds_max, sock_read=limits.stall_seconds_max
+        ),
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # Compressed for the way, a body would have other bytes than its digest and size speak of.
+        headers={"User-Agent": "lading", "Accept-Encoding": "identity"},
+    )
 
 
 class RegistryClient:

@@ -12,7 +12,7 @@ import aiohttp
 import msgspec
 import yarl
 
-from lading.adapters.registry import answers
+from lading.adapters.registry import answers, locations
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.authorization import Authorization
 from lading.adapters.registry.endpoints import Endpoint
@@ -170,6 +170,7 @@ def _call(endpoint: Endpoint, request: EndpointRequest, authorization: str) -> C
         headers=headers,
         body=request.body,
         tls=endpoint.tls if is_ours else True,
+        remote_only=locations.is_remote_only(yarl.URL(endpoint.url), url),
     )
 
 

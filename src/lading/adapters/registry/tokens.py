@@ -6,17 +6,17 @@ One token per (realm, service, scopes, credential). Callers who need the same on
 import asyncio
 import base64
 import re
-import ssl
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
 import msgspec
 import yarl
 
-from lading.adapters.registry import answers
+from lading.adapters.registry import answers, locations
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.challenges import Challenge
+from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.transport import Call, Transport
 from lading.kernel.errors import UNREADABLE
 from lading.ports import registry
@@ -58,9 +58,9 @@ class Tokens:
         self,
         challenge: Challenge,
         credential: Credential | None,
+        endpoint: Endpoint,
         *,
         refused: str,
-        tls: ssl.SSLContext | bool,
     ) -> Token:
         """A token that is still good, and not the one that was just refused."""
         key = (challenge.realm, challenge.service, challenge.scopes, credential)
@@ -68,7 +68,7 @@ class Tokens:
         async with turn:
             held = self._tokens.get(key)
             if held is None or held.value == refused or self._is_over(held):
-                held = await self._fetch(challenge, credential, tls)
+                held = await self._fetch(challenge, credential, endpoint)
                 self._keep(key, held)
             return held
 
@@ -82,9 +82,9 @@ class Tokens:
             self._tokens.popitem(last=False)
 
     async def _fetch(
-        self, challenge: Challenge, credential: Credential | None, tls: ssl.SSLContext | bool
+        self, challenge: Challenge, credential: Credential | None, endpoint: Endpoint
     ) -> Token:
-        call = _call(challenge, credential, tls)
+        call = _call(challenge, credential, endpoint)
         response = await self._transport.send(call)
         async with response:
             if not response.ok:
@@ -110,10 +110,18 @@ class Tokens:
         return Token(value=value, expires_at=self._transport.clock.monotonic() + lifetime)
 
 
-def _call(challenge: Challenge, credential: Credential | None, tls: ssl.SSLContext | bool) -> Call:
+def _call(challenge: Challenge, credential: Credential | None, endpoint: Endpoint) -> Call:
     """By POST for an identity token, else by GET with the password, or with nothing at all."""
     realm = yarl.URL(challenge.realm)
-    what = f"token from {realm.host}"
+    registry_url = yarl.URL(endpoint.url)
+    call = Call(
+        method="GET",
+        url=realm,
+        what=f"token from {realm.host}",
+        # What is known about the registry's certificate says nothing about another host's.
+        tls=endpoint.tls if realm.host == registry_url.host else True,
+        remote_only=locations.is_remote_only(registry_url, realm),
+    )
     scopes = sorted(challenge.scopes)
     if credential is not None and credential.identity_token:
         form = [
@@ -125,11 +133,11 @@ def _call(challenge: Challenge, credential: Credential | None, tls: ssl.SSLConte
         ]
         body = str(yarl.URL.build(query=form).raw_query_string).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        return Call(method="POST", url=realm, what=what, headers=headers, body=body, tls=tls)
+        return replace(call, method="POST", headers=headers, body=body)
     query = [("service", challenge.service), *(("scope", scope) for scope in scopes)]
     headers = {} if credential is None else {"Authorization": basic(credential)}
     url = realm.extend_query([pair for pair in query if pair[1]])
-    return Call(method="GET", url=url, what=what, headers=headers, tls=tls)
+    return replace(call, url=url, headers=headers)
 
 
 def _refused(error: RegistryError) -> RegistryError:

@@ -16,6 +16,7 @@ import yarl
 
 from lading.adapters import connecting, proxies
 from lading.adapters.registry import limits as bounds
+from lading.adapters.registry import locations
 from lading.adapters.registry.limits import Limits
 from lading.ports import registry
 from lading.ports.clock import Clock
@@ -35,12 +36,21 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | AsyncIterable[bytes] | None = None
     tls: ssl.SSLContext | bool = True
+    remote_only: bool = False
+    """Another machine named the URL: a name in it must not resolve to an address of this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions:
+    any_address: aiohttp.ClientSession
+    remote_only: aiohttp.ClientSession
+    """Its connections are its own, to addresses that its resolver checked."""
 
 
 class Transport:
     def __init__(
         self,
-        session: aiohttp.ClientSession,
+        sessions: Sessions,
         clock: Clock,
         limits: Limits,
         environment: Mapping[str, str],
@@ -51,7 +61,7 @@ class Transport:
             lambda: asyncio.Semaphore(limits.downloads_per_host_max)
         )
         """By host; whoever waits here waits for our own downloads, not for an answer."""
-        self._session = session
+        self._sessions = sessions
         self._environment = environment
 
     async def send(self, call: Call) -> aiohttp.ClientResponse:
@@ -108,15 +118,19 @@ class Transport:
 
     async def _exchange(self, call: Call) -> aiohttp.ClientResponse:
         seconds_max = self.limits.answer_seconds_max
+        proxy = proxies.proxy_for(str(call.url), self._environment)
+        # A proxy resolves the name itself, and may well be on this machine.
+        remote_only = call.remote_only and proxy is None
+        session = self._sessions.remote_only if remote_only else self._sessions.any_address
         try:
             async with asyncio.timeout(seconds_max) as deadline:
-                return await self._session.request(
+                return await session.request(
                     call.method,
                     call.url,
                     headers=call.headers,
                     data=_extending(call.body, deadline, seconds_max),
                     ssl=call.tls,
-                    proxy=proxies.proxy_for(str(call.url), self._environment),
+                    proxy=proxy,
                     allow_redirects=False,
                 )
         except TimeoutError as error:
@@ -127,6 +141,8 @@ class Transport:
             message = f"{call.what}: cannot trust {call.url.host}: {reason}; name its authority"
             raise registry.Untrusted(message) from error
         except (aiohttp.ClientConnectionError, OSError) as error:
+            if isinstance(error.__cause__, locations.LocalAddress):
+                raise registry.MalformedAnswer(f"{call.what}: {error.__cause__}") from error
             where = f"{call.url.host}:{call.url.port}"
             message = f"{call.what}: cannot talk to {where}: {connecting.reason(error)}"
             raise registry.Unavailable(message) from error
@@ -169,25 +185,14 @@ def _redirected(call: Call, response: aiohttp.ClientResponse) -> Call:
     response.release()
     if call.method not in ("GET", "HEAD"):
         raise registry.MalformedAnswer(f"{call.what}: a {call.method} was redirected")
-    target = joined(call.url, location, what=call.what)
+    target = locations.target(call.url, location, what=call.what)
     if target.origin() == call.url.origin():
         return replace(call, url=target)
     headers = {key: value for key, value in call.headers.items() if key in _HARMLESS_HEADERS}
     # Another host has its own certificate: what we know about the first says nothing about it.
     tls = call.tls if target.host == call.url.host else True
-    return replace(call, url=target, headers=headers, tls=tls)
-
-
-def joined(base: yarl.URL, location: str, *, what: str) -> yarl.URL:
-    """The absolute URL that a Location header means."""
-    try:
-        target = base.join(yarl.URL(location, encoded=True))
-        acceptable = bool(location) and target.scheme in ("http", "https") and bool(target.host)
-    except ValueError:
-        acceptable = False
-    if not acceptable:
-        raise registry.MalformedAnswer(f"{what}: {location[:120]!r} is no location to go to")
-    return target
+    remote_only = call.remote_only or locations.is_remote_only(call.url, target)
+    return replace(call, url=target, headers=headers, tls=tls, remote_only=remote_only)
 
 
 def _too_large(what: str, bytes_max: int) -> registry.TooLarge:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterable
 import aiohttp
 import yarl
 
-from lading.adapters.registry import transport
+from lading.adapters.registry import locations
 from lading.adapters.registry.endpoint_client import PUSH, EndpointClient, EndpointRequest
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.registry.retries import Retries
@@ -92,4 +92,4 @@ class Uploads:
 
 
 def _location(response: aiohttp.ClientResponse, what: str) -> yarl.URL:
-    return transport.joined(response.url, response.headers.get("Location", ""), what=what)
+    return locations.target(response.url, response.headers.get("Location", ""), what=what)

@@ -1,0 +1,102 @@
+"""Where a registry may send us: redirects, upload locations, token realms.
+
+A URL that another party names never weakens the transport (https to http), and never leads from
+another machine to this one or to its link (loopback, link-local: metadata services live there).
+Names are checked when they are resolved, so that the address checked is the address connected to.
+"""
+
+import ipaddress
+import socket
+
+import aiohttp.abc
+import yarl
+from aiohttp.abc import ResolveResult
+from aiohttp.resolver import DefaultResolver
+
+from lading.ports import registry
+
+SHOWN_CHARACTERS_MAX = 120
+
+
+class LocalAddress(OSError):
+    """A name that only has loopback or link-local addresses."""
+
+
+def target(base: yarl.URL, location: str, *, what: str) -> yarl.URL:
+    """The absolute URL of a Location header that `base` answered with."""
+    try:
+        found = base.join(yarl.URL(location, encoded=True)) if location else yarl.URL()
+    except ValueError:
+        found = yarl.URL()
+    return checked(base, found, location, what=what)
+
+
+def realm(base: yarl.URL, text: str, *, what: str) -> yarl.URL:
+    """The URL of a token realm that `base` named; it must be whole."""
+    try:
+        found = yarl.URL(text)
+    except ValueError:
+        found = yarl.URL()
+    return checked(base, found, text, what=what)
+
+
+def checked(base: yarl.URL, found: yarl.URL, text: str, *, what: str) -> yarl.URL:
+    if found.scheme not in ("http", "https") or not found.host:
+        raise registry.MalformedAnswer(f"{what}: {_shown(text)} is not an http or https URL")
+    if base.scheme == "https" and found.scheme == "http":
+        message = f"{what}: {base.host} refers to {_shown(text)}, which is not encrypted"
+        raise registry.MalformedAnswer(message)
+    if is_local(found.host) and not is_local(base.host or ""):
+        message = f"{what}: {base.host} refers to {_shown(text)}, an address of this machine"
+        raise registry.MalformedAnswer(message)
+    return found
+
+
+def is_remote_only(base: yarl.URL, found: yarl.URL) -> bool:
+    """Whether a name that `base` named must not resolve to an address of this machine.
+
+    Its own name may: a registry of this machine can have any name.
+    """
+    return found.host != base.host and not is_local(base.host or "")
+
+
+def is_local(host: str) -> bool:
+    """Whether the host is this machine or its link, as far as its name tells."""
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return _is_local_address(host)
+    except ValueError:
+        return False
+
+
+def _is_local_address(text: str) -> bool:
+    address = ipaddress.ip_address(text.strip("[]"))
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return address.is_loopback or address.is_link_local or address.is_unspecified
+
+
+class RemoteResolver(aiohttp.abc.AbstractResolver):
+    """Resolves names of other machines only."""
+
+    def __init__(self, resolver: aiohttp.abc.AbstractResolver | None = None) -> None:
+        self._resolver = resolver or DefaultResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = await self._resolver.resolve(host, port, family)
+        remote = [each for each in found if not _is_local_address(each["host"])]
+        if not remote:
+            raise LocalAddress(f"{host} is an address of this machine")
+        return remote
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+def _shown(url: str) -> str:
+    """Without the query: a signed URL is a secret."""
+    return repr(url.partition("?")[0][:SHOWN_CHARACTERS_MAX])
