@@ -20,3 +20,12 @@ def test_enumerations_and_tuples_are_words_and_lists(
 ) -> None:
     value = {"state": SetState.PINNED, "sizes": (1, 2)}
     assert read(output.document(value, form)) == {"state": "Pinned", "sizes": [1, 2]}
+
+
+def test_a_cell_of_a_table_cannot_write_to_the_terminal() -> None:
+    text = output.table(["IMAGE", "NOTE"], [["app", "\x1b[2J\nfake\r"], ["b", "https://a/?sig=x"]])
+    assert text.splitlines() == [
+        "IMAGE   NOTE",
+        r"app     \x1b[2J\nfake\r",
+        "b       https://a/?[redacted]",
+    ]

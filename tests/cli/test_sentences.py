@@ -3,9 +3,11 @@
 import errno
 
 import pytest
+from click.testing import CliRunner
 
 from lading.adapters.kube.connection import NothingConfigured
 from lading.cli import sentences
+from lading.cli.main import lading_command
 from lading.kernel.errors import Malformed
 from lading.ports import cri, kube
 
@@ -45,3 +47,8 @@ def test_an_error_for_people_is_a_sentence(error: Exception, sentence: str) -> N
 )
 def test_a_bug_and_a_closed_pipe_are_not(error: Exception) -> None:
     assert sentences.sentence(error) is None
+
+
+def test_an_error_cannot_write_to_the_terminal() -> None:
+    result = CliRunner().invoke(lading_command, ["get", "nodes", "--kubeconfig", "\x1b[2Jx"])
+    assert result.output == "Error: \\x1b[2Jx: there is no such kubeconfig file\n"

@@ -49,3 +49,12 @@ def test_a_plan_gives_its_actions_by_lane_in_order() -> None:
 def test_the_earliest_instant_ignores_what_is_absent() -> None:
     assert planning.earliest(None, LATER, NOON) == NOON
     assert planning.earliest(None) is None
+
+
+def test_the_message_of_a_condition_is_bounded() -> None:
+    message = "\x1b[2J" + "x " * 100_000 + "https://cdn.example.com/?verify=hunter2"
+    new = Condition(type="Degraded", status=Truth.TRUE, reason="Because", message=message)
+    [kept] = conditions.with_condition((), new, now=NOON)
+    assert len(kept.message) <= 4096
+    assert "\x1b" not in kept.message
+    assert "hunter2" not in kept.message

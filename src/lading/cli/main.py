@@ -34,11 +34,13 @@ class _Lading(LazyGroup):
         except Exception as error:
             # Imported only now, to keep every other start quick.
             from lading.cli import sentences
+            from lading.kernel import texts
 
             sentence = sentences.sentence(error)
             if sentence is None:
                 raise
-            raise click.ClickException(sentence) from error
+            shown = texts.bounded_text(sentence, keep_lines=True)
+            raise click.ClickException(shown) from error
 
 
 @click.group(

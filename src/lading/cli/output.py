@@ -9,6 +9,7 @@ import msgspec
 
 from lading.cli import options
 from lading.cli.options import Decorator
+from lading.kernel import texts
 
 _GAP = 3  # spaces between columns, as in crictl and kubectl
 _BAR_CELLS = 12
@@ -37,7 +38,8 @@ def document(value: Any, output: Format) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [tuple(headers), *map(tuple, rows)]
+    """A cell may hold what a stranger wrote, such as a label of an image: it cannot leave it."""
+    lines = [tuple(headers), *(tuple(map(texts.bounded_text, row)) for row in rows)]
     widths = [max(map(len, column)) + _GAP for column in zip(*lines, strict=True)]
     return "".join(_line(line, widths) for line in lines)
 

@@ -1,6 +1,7 @@
 """Status conditions and the pure setter that keeps their promises.
 
-`lastTransitionTime` moves only when `status` changes; `observedGeneration` is always set.
+`lastTransitionTime` moves only when `status` changes; `observedGeneration` is always set. A message
+may quote a stranger, so it is bounded.
 """
 
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from typing import Annotated
 
 import msgspec
 
+from lading.kernel import texts
 from lading.kernel.fields import Field
 from lading.kernel.objects import Model
 
@@ -58,7 +60,9 @@ def with_condition(
     old = by_type.get(new.type)
     kept_time = old.last_transition_time if old and old.status is new.status else ""
     by_type[new.type] = msgspec.structs.replace(
-        new, last_transition_time=kept_time or timestamp(now)
+        new,
+        message=texts.bounded_text(new.message),
+        last_transition_time=kept_time or timestamp(now),
     )
     return tuple(by_type[name] for name in sorted(by_type))
 

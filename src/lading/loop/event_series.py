@@ -61,13 +61,6 @@ def reference(resource: Resource[Any], one: Object) -> ObjectReference:
     )
 
 
-def shortened(note: str) -> str:
-    """The note within the API's limit, cut between characters."""
-    if len(note.encode()) <= NOTE_BYTES_MAX:
-        return note
-    return note.encode()[: NOTE_BYTES_MAX - len("…".encode())].decode(errors="ignore") + "…"
-
-
 def event_name(record: EventRecord, series: Series) -> str:
     """The same series always has the same name, so that a repeated create is harmless."""
     fact = f"{record!r} {series.first_at.isoformat()}"

@@ -12,10 +12,10 @@ from datetime import timedelta
 import structlog
 
 from lading.api.events import EVENTS, ObjectReference
+from lading.kernel import texts
 from lading.loop import event_series
 from lading.loop.event_series import EventRecord, Series, Severity
 from lading.loop.queue import WorkQueue
-from lading.observability import redaction
 from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -64,7 +64,7 @@ class EventRecorder:
             severity=severity,
             reason=reason,
             action=action,
-            note=event_series.shortened(redaction.redact_text(note)),
+            note=texts.bounded_text(note, bytes_max=event_series.NOTE_BYTES_MAX),
         )
         series = self._series.get(record)
         if series is None or self._clock.now() - series.last_at > SERIES_IDLE_MAX:

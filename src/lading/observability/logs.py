@@ -1,7 +1,7 @@
 """Structured logs on standard error: JSON for machines, lines for people.
 
-Records of the standard library (aiohttp, asyncio) come out in the same form. Whatever looks like
-a secret is taken out on the way.
+Records of the standard library (aiohttp, asyncio) come out in the same form. Each value is bounded,
+and what looks like a secret is left out.
 """
 
 import logging
@@ -36,7 +36,7 @@ def configure(
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        redact,
+        bounded,
     ]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -65,7 +65,7 @@ def _renderer(format: LogFormat, *, colours: bool) -> structlog.typing.Processor
 
 
 def _takes_colours(target: TextIO) -> bool:
-    """A terminal that can show them, of a person who did not ask for none (no-color.org)."""
+    """Whether the target is a terminal that shows them, and NO_COLOR is not set."""
     declined = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return target.isatty() and not declined
 
@@ -74,8 +74,8 @@ def to_json(event: Any, **_: Any) -> str:
     return msgspec.json.encode(event, enc_hook=str).decode()
 
 
-def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
+def bounded(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> dict[str, Any]:
     return {
-        name: value if name.startswith("_") else redaction.redact_field(name, value)
+        name: value if name.startswith("_") else redaction.bounded_field(name, value)
         for name, value in event.items()
     }

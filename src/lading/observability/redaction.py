@@ -1,54 +1,46 @@
-"""Keeps secrets out of whatever a person may read: log lines and events.
+"""Makes the values of a log line fit to show: no secrets, nothing large, nothing unprintable.
 
-By name (a field called `password`) and by form (a bearer token, a URL with a password in it). It
-is the second line of defence: the first is not to hand secrets to a log at all.
+By the name of a field (`password`), and by what `texts.bounded_text` recognises in a text.
 """
 
-import re
+from collections.abc import Mapping
 from typing import Any
 
-REDACTED = "[redacted]"
+from lading.kernel import texts
+from lading.kernel.texts import REDACTED
+
 DEPTH_MAX = 8  # deeper values are not shown at all
-_SECRET_NAME = re.compile(
-    r"passw|secret|token|authorization|credential|private_?key|api_?key|cookie|dockerconfig",
-    re.IGNORECASE,
-)
-# What is repeated before a sign that decides is bounded: hostile text must not take long.
-_SECRET_FORMS = (
-    re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
-    re.compile(r"(?P<kept>://)[^\s/@]+@"),
-    re.compile(
-        r"(?P<kept>(?:password|token|secret|signature|credential)[\w-]{0,64}\"?[=:]\s?\"?)"
-        r"[^\s&\"',;]+",
-        re.IGNORECASE,
-    ),
-    re.compile(r"(?P<kept>[?&]sig=)[^\s&\"']+", re.IGNORECASE),  # how Azure signs a URL
-    re.compile(r"(?P<kept>\b)eyJ[\w-]{8,4096}\.[\w-]+\.[\w-]*"),  # a JSON web token
-)
+ITEMS_MAX = 100
+_LINES = frozenset({"exception", "stack"})  # what structlog makes of exc_info and stack_info
 
 
-def redact_text(text: str) -> str:
-    for form in _SECRET_FORMS:
-        text = form.sub(rf"\g<kept>{REDACTED}", text)
-    return text
-
-
-def redact_value(value: Any, *, depth: int = 0) -> Any:
-    """The value, as deep as it goes, without what looks like a secret."""
+def bounded_value(value: Any, *, depth: int = 0) -> Any:
+    """The value, as deep as it is shown; any other object is shown as its text."""
     if depth > DEPTH_MAX:
         return REDACTED
     match value:
-        case str():
-            return redact_text(value)
-        case dict():
-            return {key: redact_field(key, inner, depth=depth + 1) for key, inner in value.items()}
-        case list() | tuple():
-            return [redact_value(inner, depth=depth + 1) for inner in value]
-        case _:
+        case None | bool() | int() | float():
             return value
+        case str():
+            return texts.bounded_text(value)
+        case Mapping():
+            first = list(value.items())[:ITEMS_MAX]
+            shown = {
+                texts.bounded_text(str(key)): bounded_field(key, inner, depth=depth + 1)
+                for key, inner in first
+            }
+            return shown if len(value) <= ITEMS_MAX else shown | {"…": f"{len(value)} fields"}
+        case list() | tuple():
+            items = [bounded_value(inner, depth=depth + 1) for inner in value[:ITEMS_MAX]]
+            return items if len(value) <= ITEMS_MAX else [*items, f"… ({len(value)} items)"]
+        case _:
+            return texts.bounded_text(str(value))
 
 
-def redact_field(name: object, value: Any, *, depth: int = 0) -> Any:
-    if isinstance(name, str) and _SECRET_NAME.search(name) and value not in (None, "", False):
+def bounded_field(name: object, value: Any, *, depth: int = 0) -> Any:
+    is_secret = isinstance(name, str) and texts.SECRET_NAME.search(name)
+    if is_secret and value not in (None, "", False):
         return REDACTED
-    return redact_value(value, depth=depth)
+    if name in _LINES and isinstance(value, str):
+        return texts.bounded_text(value, bytes_max=texts.LINES_BYTES_MAX, keep_lines=True)
+    return bounded_value(value, depth=depth)

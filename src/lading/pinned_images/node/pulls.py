@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
-from lading.observability import redaction
+from lading.kernel import texts
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.types import Fault, FaultKind, ImageKey, Pull
 from lading.ports import cri
@@ -106,8 +106,7 @@ class PullEngine:
     def _fail(self, key: ImageKey, *, kind: FaultKind, message: str) -> None:
         """A runtime repeats the URL that it asked for, and a registry may have signed that."""
         self._metrics.failed(kind)
-        said = redaction.redact_text(message)
-        fault = Fault(kind=kind, message=said, at=self._clock.now())
+        fault = Fault(kind=kind, message=texts.bounded_text(message), at=self._clock.now())
         self._ledger[key] = replace(self._ledger[key], running=False, fault=fault)
 
 

@@ -13,7 +13,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
-from lading.kernel import conditions, planning, quantities
+from lading.kernel import conditions, planning, quantities, texts
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import (
@@ -28,7 +28,7 @@ from lading.pinned_images.node.types import (
 
 PROGRESSING = "PinnedImageSetsProgressing"
 DEGRADED = "PinnedImageSetsDegraded"
-ERROR_CHARACTERS_MAX = 1024
+ERROR_BYTES_MAX = 1024
 
 
 def status_to_write(
@@ -114,7 +114,10 @@ def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImage
     if entry.current_generation == generation:  # something was lost, or it is a namesake
         entry = msgspec.structs.replace(entry, current_generation=0)
     if verdict.state is SetState.FAILED:
-        errors = [trouble.message[:ERROR_CHARACTERS_MAX] for trouble in verdict.troubles]
+        errors = [
+            texts.bounded_text(trouble.message, bytes_max=ERROR_BYTES_MAX)
+            for trouble in verdict.troubles
+        ]
         entry = msgspec.structs.replace(
             entry,
             last_failed_generation=generation,
@@ -188,9 +191,7 @@ def _severity(reason: Reason) -> int:
 
 
 def _condition(type_: str, status: Truth, reason: Reason, message: str) -> Condition:
-    return Condition(
-        type=type_, status=status, reason=reason, message=message[: ERROR_CHARACTERS_MAX * 4]
-    )
+    return Condition(type=type_, status=status, reason=reason, message=message)
 
 
 def _state(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
