@@ -121,6 +121,8 @@ class Credential:
     """An OAuth2 refresh token that is exchanged for access tokens."""
     registry_token: str = field(default="", repr=False)
     """A bearer token that is sent as it is."""
+    server_address: str = ""
+    """The one server that may see it, as `https://registry.example.com`; empty for no limit."""
 
 
 class Registry(Protocol):

@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
@@ -11,7 +11,7 @@ import structlog
 from lading.adapters.registry import client, node_credentials, registries_conf
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
-from lading.adapters.registry.endpoints import DirectRouting, Routing
+from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
 from lading.ports.clock import Clock
@@ -98,18 +98,29 @@ def routing_of(host_root: Path) -> Routing:
 class ImageCredentials:
     """The machine's credentials as far as the runtime may have them with a pull.
 
-    Those of a mirror are the runtime's own business: sent along, they would reach the registry.
+    Each is limited to the registry itself. Those of a mirror are the runtime's own business: CRI-O
+    would show them to the registry.
     """
 
     source: CredentialSource
     routing: Routing
 
     async def credential(self, image: str) -> Credential | None:
-        endpoints = self.routing.endpoints(references.parse(image))
-        for endpoint in (one for one in endpoints if not one.is_mirror):
+        for endpoint in self._endpoints(image):
             for found in await self.source.find(endpoint):
-                return found
+                return replace(found, server_address=endpoint.server_address)
         return None
+
+    def limited(self, credential: Credential, image: str) -> Credential:
+        """A credential that a person gave for the image, for its registry alone."""
+        return replace(credential, server_address=self._endpoints(image)[0].server_address)
+
+    def _endpoints(self, image: str) -> tuple[Endpoint, ...]:
+        """Those of the registry itself, which the configuration may have replaced by mirrors."""
+        reference = references.parse(image)
+        configured = self.routing.endpoints(reference)
+        own = tuple(endpoint for endpoint in configured if not endpoint.is_mirror)
+        return own or DirectRouting().endpoints(reference)
 
 
 def _report(problem: str) -> None:

@@ -142,14 +142,14 @@ async def test_the_credential_of_a_pull_reaches_the_registry(
 ) -> None:
     registry.add_image("r.io/a:1")
     credential = Credential(
-        username="user", password="secret", identity_token="identity", registry_token="token"
+        username="user",
+        password="secret",
+        identity_token="identity",
+        registry_token="token",
+        server_address="https://r.io",
     )
     await cri_client.pull(ImageSpec(image="r.io/a:1"), credential)
-    assert registry.credentials == [
-        Credential(
-            username="user", password="secret", identity_token="identity", registry_token="token"
-        )
-    ]
+    assert registry.credentials == [credential]
     assert "secret" not in repr(credential)
 
 

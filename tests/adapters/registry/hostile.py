@@ -24,6 +24,7 @@ class Received:
     method: str
     path: str
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 Answering = Callable[[Received, asyncio.StreamWriter], Awaitable[None]]
@@ -36,7 +37,13 @@ class Hostile:
 
 
 @contextlib.asynccontextmanager
-async def served(answering: Answering, tls: ssl.SSLContext | None = None) -> AsyncIterator[Hostile]:
+async def served(
+    answering: Answering,
+    tls: ssl.SSLContext | None = None,
+    *,
+    address: str = "127.0.0.1",
+    port: int = 0,
+) -> AsyncIterator[Hostile]:
     hostile = Hostile()
     talks: list[asyncio.Task[None]] = []
 
@@ -53,8 +60,8 @@ async def served(answering: Answering, tls: ssl.SSLContext | None = None) -> Asy
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talks.append(asyncio.create_task(talk(reader, writer)))
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
-    hostile.host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(accept, address, port, ssl=tls)
+    hostile.host = f"{address}:{server.sockets[0].getsockname()[1]}"
     try:
         yield hostile
     finally:
@@ -68,9 +75,9 @@ async def _read(reader: asyncio.StreamReader) -> Received:
     head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     method, path, _ = head[0].split(" ")
     lines = (line.partition(": ") for line in head[1:] if line)
-    return Received(
-        method=method, path=path, headers={key.lower(): value for key, _, value in lines}
-    )
+    headers = {key.lower(): value for key, _, value in lines}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Received(method=method, path=path, headers=headers, body=body)
 
 
 def head(status: str, *lines: str) -> bytes:

@@ -182,4 +182,4 @@ def test_a_credential_does_not_show_its_secrets() -> None:
     secret = Credential(
         username="carol", password="one", identity_token="two", registry_token="three"
     )
-    assert repr(secret) == "Credential(username='carol')"
+    assert repr(secret) == "Credential(username='carol', server_address='')"

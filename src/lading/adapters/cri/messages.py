@@ -43,6 +43,8 @@ def pull_request(spec: cri.ImageSpec, credential: Credential | None) -> cri_pb2.
         request.auth.password = credential.password
         request.auth.identity_token = credential.identity_token
         request.auth.registry_token = credential.registry_token
+        # Without it containerd shows the password to every mirror that asks for one.
+        request.auth.server_address = credential.server_address
     if spec.runtime_handler:
         # containerd looks at the handler only when there is a sandbox.
         request.sandbox_config.annotations[_HANDLER_ANNOTATION] = spec.runtime_handler

@@ -30,12 +30,16 @@ class Anonymous:
 
 @dataclass(frozen=True, slots=True)
 class ExplicitCredential:
-    """A credential that came with the request: for the registry that was named, not its mirrors."""
+    """A credential that came with the request: for the server that it names, else no mirror."""
 
     credential: Credential
 
     async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
-        return () if endpoint.is_mirror else (self.credential,)
+        if self.credential.server_address:
+            is_meant = _host(self.credential.server_address) == _host(endpoint.server_address)
+        else:
+            is_meant = not endpoint.is_mirror
+        return (self.credential,) if is_meant else ()
 
     def forget(self, endpoint: Endpoint) -> bool:
         return False
@@ -75,3 +79,8 @@ class Chain:
     def forget(self, endpoint: Endpoint) -> bool:
         forgotten = [source.forget(endpoint) for source in self.sources]
         return any(forgotten)
+
+
+def _host(server_address: str) -> str:
+    """Runtimes compare the host and its port, and not the scheme."""
+    return server_address.rpartition("://")[2].partition("/")[0]

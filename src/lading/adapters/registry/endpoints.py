@@ -50,6 +50,12 @@ class Endpoint:
         """The name that credentials are looked up by."""
         return f"{self.host}/{self.repository}"
 
+    @cached_property
+    def server_address(self) -> str:
+        """Scheme, host and port as they are written, which is how runtimes compare them."""
+        scheme, _, rest = self.url.partition("://")
+        return f"{scheme}://{rest.partition('/')[0]}"
+
     def over_plain_http(self) -> "Endpoint":
         url = f"http://{self.url.removeprefix('https://')}"
         return replace(self, url=url, may_be_plain_http=False)

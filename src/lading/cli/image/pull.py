@@ -55,11 +55,10 @@ async def _pull(
         settings.runtime() as runtime,
         open_registries(wiring.clock(), settings=credentials) as registries,
     ):
+        found = registries.credentials
+        credential = found.limited(given, named) if given else await found.credential(named)
         wanted = Wanted(
-            image=image,
-            runtime_handler=handler,
-            pull_policy=policy,
-            credential=given or await registries.credentials.credential(named),
+            image=image, runtime_handler=handler, pull_policy=policy, credential=credential
         )
         node = Node(
             runtime=runtime,

@@ -52,6 +52,7 @@ def credential_data(message: cri_pb2.AuthConfig) -> Credential:
         password=password,
         identity_token=message.identity_token,
         registry_token=message.registry_token,
+        server_address=message.server_address,
     )
 
 

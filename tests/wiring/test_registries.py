@@ -1,0 +1,68 @@
+"""Which credential a runtime gets with a pull, and for which server."""
+
+from pathlib import Path
+
+import pytest
+
+from lading.adapters.registry.credentials import Table
+from lading.adapters.registry.endpoints import DirectRouting, Routing
+from lading.adapters.registry.hosts_toml import HostsFolders
+from lading.ports.registry import Credential
+from lading.wiring.registries import ImageCredentials
+
+CAROL = Credential(username="carol", password="x")
+DIRECT = DirectRouting(plain_http_hosts=frozenset({"plain.example.com:5000"}))
+MIRROR_FIRST = """
+server = "https://registry.example.com"
+[host."https://mirror.example.com"]
+"""
+ONLY_ELSEWHERE = 'server = "https://elsewhere.example.com"'
+
+
+@pytest.mark.parametrize(
+    ("image", "server_address"),
+    [
+        ("registry.example.com/app:v1", "https://registry.example.com"),
+        ("registry.example.com:443/app:v1", "https://registry.example.com:443"),
+        ("plain.example.com:5000/app:v1", "http://plain.example.com:5000"),
+        ("127.0.0.1:5000/app:v1", "http://127.0.0.1:5000"),
+        ("docker.io/library/app:v1", "https://registry-1.docker.io"),
+    ],
+)
+async def test_a_credential_is_for_the_server_that_the_runtime_asks(
+    image: str, server_address: str
+) -> None:
+    host = image.partition("/")[0]
+    subject = ImageCredentials(source=Table({host: CAROL}), routing=DIRECT)
+    found = await subject.credential(image)
+    assert found is not None
+    assert found.password == CAROL.password
+    assert found.server_address == server_address
+    assert subject.limited(CAROL, image) == found
+
+
+@pytest.mark.parametrize("configuration", [MIRROR_FIRST, ONLY_ELSEWHERE])
+async def test_the_credential_of_a_mirror_is_not_handed_over(
+    configuration: str, tmp_path: Path
+) -> None:
+    routing = mirrored(tmp_path, configuration)
+    others = {"mirror.example.com": CAROL, "elsewhere.example.com": CAROL}
+    subject = ImageCredentials(source=Table(others), routing=routing)
+    assert await subject.credential("registry.example.com/app:v1") is None
+
+
+@pytest.mark.parametrize("configuration", [MIRROR_FIRST, ONLY_ELSEWHERE])
+async def test_a_credential_is_for_the_registry_whatever_mirrors_there_are(
+    configuration: str, tmp_path: Path
+) -> None:
+    routing = mirrored(tmp_path, configuration)
+    subject = ImageCredentials(source=Table({"registry.example.com": CAROL}), routing=routing)
+    found = await subject.credential("registry.example.com/app:v1")
+    assert found is not None
+    assert found.server_address == "https://registry.example.com"
+
+
+def mirrored(folder: Path, configuration: str) -> Routing:
+    (folder / "registry.example.com").mkdir()
+    (folder / "registry.example.com" / "hosts.toml").write_text(configuration)
+    return HostsFolders((folder,), pytest.fail)
