@@ -59,6 +59,21 @@ async def test_a_json_patch_runs_its_operations_in_order(api: Api, namespace: st
     assert patched["metadata"]["annotations"] == {"a/b": "2"}
 
 
+async def test_a_json_patch_is_laxer_than_its_rfc(api: Api, namespace: str) -> None:
+    await api.client.create(WIDGETS, widget(order=["a", "b", "c"]), namespace=namespace)
+    operations = [
+        {"op": "replace", "path": "/spec/word", "value": "added"},
+        {"op": "test", "path": "/spec/absent", "value": None},
+        {"op": "remove", "path": "/spec/order/-2"},
+        {"op": "add", "path": "/spec/order/-1", "value": "last"},
+        {"op": "replace", "path": "/spec/order/-3", "value": "first"},
+    ]
+    patched = await api.client.patch(
+        WIDGETS, "one", operations, namespace=namespace, patch_type=PatchType.JSON
+    )
+    assert patched["spec"] == {"size": 1, "order": ["first", "c", "last"], "word": "added"}
+
+
 async def test_a_strategic_patch_merges_lists_by_their_keys(api: Api, namespace: str) -> None:
     await api.client.create(DAEMON_SETS, daemon_set(), namespace=namespace)
     containers = [

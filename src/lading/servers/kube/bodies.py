@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from lading.servers.kube import nesting, status, yaml_bodies
+from lading.servers.kube import json_values, status, yaml_bodies
 from lading.servers.kube.protobuf import decode as protobuf
 from lading.servers.kube.protobuf import wire
 from lading.servers.kube.resources import Resource
@@ -113,7 +113,7 @@ def yaml_value(body: bytes) -> Any:
 
 
 def _not_too_deep(found: Any) -> Any:
-    if nesting.is_too_deep(found):
+    if json_values.is_too_deep(found):
         raise Unreadable(_TOO_DEEP)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from lading.servers.kube import nesting
+from lading.servers.kube import json_values
 
 UNFOLDED_BYTES_MAX = 3 * 1024 * 1024
 """As much as a body may have: what is written without aliases is never refused."""
@@ -37,7 +37,7 @@ def value(body: bytes) -> Any:
 
 def _unfolded_bytes(node: yaml.Node, known: dict[int, int], level: int = 0) -> int:
     """How much a node stands for; one that contains itself is nested without end."""
-    if level > nesting.LEVELS_MAX:
+    if level > json_values.LEVELS_MAX:
         raise yaml.YAMLError("exceeded max depth")
     if id(node) not in known:
         below = (_unfolded_bytes(child, known, level + 1) for child in _children(node))

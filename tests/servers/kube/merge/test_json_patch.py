@@ -30,7 +30,13 @@ def operation(op: str, path: str, **more: Any) -> dict[str, Any]:
         (operation("remove", "/list/0"), {"list": [2, 3]}),
         (operation("replace", "/list/0", value=7), {"list": [7, 2, 3]}),
         (operation("replace", "/data/new", value=7), {"data": {"a/b": "1", "x": "y", "new": 7}}),
+        (operation("add", "/list/-1", value=9), {"list": [1, 2, 3, 9]}),
+        (operation("add", "/list/-4", value=9), {"list": [9, 1, 2, 3]}),
+        (operation("remove", "/list/-1"), {"list": [1, 2]}),
+        (operation("replace", "/list/-1", value=7), {"list": [1, 2, 7]}),
         (operation("copy", "/z", **{"from": "/list"}), {"z": [1, 2, 3]}),
+        (operation("copy", "/z", **{"from": "/data/nope"}), {"z": None}),
+        (operation("test", "/data/nope", value=None), {}),
         (operation("test", "/data/x", value="y"), {}),
     ],
 )
@@ -55,11 +61,22 @@ def test_a_value_moves() -> None:
         (operation("test", "/list/0", value=True), 422),
         (operation("add", "/list/9", value=1), 422),
         (operation("add", "/list/x", value=1), 422),
+        (operation("add", "/list/-5", value=1), 422),
+        (operation("remove", "/list/-4"), 422),
+        (operation("remove", "/data/#x"), 422),
+        (operation("test", "/data/#x", value="x"), 422),
+        (operation("test", "/data/~x", value="x"), 422),
+        (operation("remove", "/list/#1"), 422),
+        (operation("remove", "/list/#1x"), 422),
+        (operation("remove", "/list/1_0"), 422),
+        (operation("move", "/list/0", **{"from": "/list/3"}), 422),
+        (operation("move", "/data/x/y", **{"from": "/data/x"}), 422),
         (operation("add", "/list/99999999999", value=1), 422),
         (operation("frob", "/data"), 422),
         (operation("add", "data", value=1), 422),
         (operation("add", "/data/x"), 422),
         (operation("replace", "", value=3), 422),
+        (operation("replace", "", value='{"a": 1}'), 422),
         ("not an operation", 400),
     ],
 )
@@ -67,6 +84,11 @@ def test_an_operation_that_does_not_fit_is_refused(change: Any, code: int) -> No
     with pytest.raises(PatchError) as refusal:
         patched(change)
     assert refusal.value.code == code
+
+
+def test_a_refusal_names_the_operation_and_the_path() -> None:
+    with pytest.raises(PatchError, match=r'remove "/data/nope" does not apply: can\'t remove'):
+        patched(operation("remove", "/data/nope"))
 
 
 def test_a_failing_operation_leaves_the_document_as_it_was() -> None:

@@ -1,21 +1,57 @@
 """JSON patch (RFC 6902): a list of operations, all of them or none.
 
-The given document is never changed: the operations work on a copy of it.
+python-jsonpath applies the operations. kube-apiserver departs from the RFC, and so does this
+layer: `replace` adds a member that is absent, `copy` and `test` read one as null, and a negative
+index counts from the end. The limits are kube-apiserver's too. The given document is never
+changed: the operations work on a copy of it.
 """
 
 import copy
+import re
 from typing import Any
 
 import msgspec
+from jsonpath import JSONPointer
+from jsonpath.exceptions import JSONPatchError, JSONPointerError, JSONPointerKeyError
+from jsonpath.patch import OpAdd, OpRemove, OpReplace
 
-from lading.servers.kube import nesting
-from lading.servers.kube.merge import errors, pointer
+from lading.servers.kube import json_values
+from lading.servers.kube.merge import errors
 from lading.servers.kube.merge.errors import PatchError
 from lading.servers.kube.schema.nodes import Document
 
-OPERATIONS_MAX = 10_000  # the API server's own limit
+OPERATIONS_MAX = 10_000
 COPIED_BYTES_MAX = 3 * 1024 * 1024
-"""Of all operations together, as the API server has it: what copies itself doubles every time."""
+"""Of all operations together: a document that copies itself doubles every time."""
+_INDEX = re.compile("-?[0-9]{1,6}")
+
+
+class _Pointer(JSONPointer):
+    """A strict pointer: without the library's selectors of keys (`#`, `~`) and loose numbers."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, unicode_escape=False)
+
+    def _index(self, key: str) -> int | None:
+        return int(key) if _INDEX.fullmatch(key) else None
+
+    def _getitem(self, obj: Any, key: str) -> Any:
+        if isinstance(obj, dict) and key in obj:
+            return obj[key]
+        index = self._index(key) if isinstance(obj, list) else None
+        if index is None or not -len(obj) <= index < len(obj):
+            raise JSONPointerKeyError("nothing is there")
+        return obj[index]
+
+    def of_new_item(self, parent: Any) -> "_Pointer":
+        """A negative index counts from the end of the list that has the new item."""
+        index = self._index(self.parts[-1]) if isinstance(parent, list) else None
+        if index is None or index >= 0:
+            return self
+        position = index + len(parent) + 1
+        if position < 0:
+            raise JSONPatchError("index out of range")
+        return _Pointer(self._encode([*self.parts[:-1], position]))
 
 
 def apply(document: Document, operations: Any) -> Document:
@@ -28,141 +64,83 @@ def apply(document: Document, operations: Any) -> Document:
             f"got {len(operations)}"
         )
     try:
-        patched = _operated(copy.deepcopy(document), operations)
+        patched = _after(copy.deepcopy(document), operations)
     except RecursionError:
         raise _too_deep() from None
-    if not isinstance(patched, dict):
-        raise errors.does_not_fit("a JSON patch must leave an object")
-    if nesting.is_too_deep(patched):
+    if json_values.is_too_deep(patched):
         raise _too_deep()
     return patched
 
 
-def _operated(document: Any, operations: list[Document]) -> Any:
+def _too_deep() -> PatchError:
+    return errors.does_not_fit(f"it nests deeper than {json_values.LEVELS_MAX} levels")
+
+
+def _after(document: Document, operations: list[Document]) -> Document:
     copied_bytes = 0
     for operation in operations:
-        if operation.get("op") == "copy":
-            copied_bytes += _copied_bytes(document, operation)
-        if copied_bytes > COPIED_BYTES_MAX:
-            raise errors.does_not_fit(f"its copies are larger than {COPIED_BYTES_MAX} bytes")
-        document = _operate(document, operation)
+        try:
+            if operation.get("op") == "copy":
+                copied = _read_or_null(document, _pointer(operation, "from"))
+                copied_bytes += len(msgspec.json.encode(copied))
+            if copied_bytes > COPIED_BYTES_MAX:
+                raise errors.does_not_fit(f"its copies are larger than {COPIED_BYTES_MAX} bytes")
+            document = _after_one(document, operation)
+        except (JSONPatchError, JSONPointerError) as error:
+            place = f'{operation.get("op")} "{operation.get("path")}"'
+            raise errors.does_not_fit(f"{place} does not apply: {error}") from None
+        if not isinstance(document, dict):
+            raise errors.does_not_fit("a JSON patch must leave an object")
     return document
 
 
-def _copied_bytes(document: Any, operation: Document) -> int:
-    copied = _get_or_null(document, _text(operation, "from"), "copy")
-    return len(msgspec.json.encode(copied))
-
-
-def _too_deep() -> PatchError:
-    return errors.does_not_fit(f"it nests deeper than {nesting.LEVELS_MAX} levels")
-
-
-def _operate(document: Any, operation: Document) -> Any:
-    path = _text(operation, "path")
+def _after_one(document: Document, operation: Document) -> Any:
+    path = _pointer(operation, "path")
     match operation.get("op"):
         case "add":
-            return _add(document, path, _value(operation), operation="add")
+            return _add(document, path, _value(operation))
         case "remove":
-            return _remove(document, path, operation="remove")
+            return OpRemove(path).apply(document)
         case "replace":
-            return _replace(document, path, _value(operation))
+            parent, _ = path.resolve_parent(document)
+            replace = OpAdd if isinstance(parent, dict) else OpReplace
+            return replace(path, _value(operation)).apply(document)
         case "move":
-            origin = _text(operation, "from")
-            moved = _get(document, origin, operation="move")
-            remaining = _remove(document, origin, operation="move")
-            return _add(remaining, path, moved, operation="move")
+            origin = _pointer(operation, "from")
+            moved = origin.resolve(document)
+            return _add(OpRemove(origin).apply(document), path, moved)
         case "copy":
-            copied = copy.deepcopy(_get_or_null(document, _text(operation, "from"), "copy"))
-            return _add(document, path, copied, operation="copy")
+            copied = _read_or_null(document, _pointer(operation, "from"))
+            return _add(document, path, copy.deepcopy(copied))
         case "test":
-            return _test(document, path, operation.get("value"))
+            if json_values.are_equal(_read_or_null(document, path), operation.get("value")):
+                return document
+            raise JSONPatchError("the value is another one")
         case other:
-            raise errors.does_not_fit(f'unknown operation "{other}"')
+            raise JSONPatchError(f'"{other}" is no operation of a JSON patch')
 
 
-def _get(document: Any, path: str, *, operation: str) -> Any:
-    steps = pointer.tokens(path)
-    if not steps:
-        return document
-    place = pointer.parent(document, steps, operation=operation, path=path)
-    return pointer.get(place, steps[-1], operation=operation, path=path)
+def _add(document: Any, path: _Pointer, value: Any) -> Any:
+    parent, _ = path.resolve_parent(document)
+    return OpAdd(path.of_new_item(parent), value).apply(document)
 
 
-def _get_or_null(document: Any, path: str, operation: str) -> Any:
+def _read_or_null(document: Any, path: _Pointer) -> Any:
     """As the API server reads: a key that its object lacks is null, a missing parent an error."""
-    steps = pointer.tokens(path)
-    if not steps:
-        return document
-    place = pointer.parent(document, steps, operation=operation, path=path)
-    if isinstance(place, dict):
-        return place.get(steps[-1])
-    return pointer.get(place, steps[-1], operation=operation, path=path)
+    parent, _ = path.resolve_parent(document)
+    if isinstance(parent, dict):
+        return parent.get(path.parts[-1])
+    return path.resolve(document)
 
 
-def _add(document: Any, path: str, value: Any, *, operation: str) -> Any:
-    steps = pointer.tokens(path)
-    if not steps:
-        return value
-    place = pointer.parent(document, steps, operation=operation, path=path)
-    if isinstance(place, dict):
-        place[steps[-1]] = value
-    elif steps[-1] == "-":
-        place.append(value)
-    else:
-        place.insert(pointer.index(place, steps[-1], path=path, end=len(place)), value)
-    return document
-
-
-def _remove(document: Any, path: str, *, operation: str) -> Any:
-    steps = pointer.tokens(path)
-    if not steps:
-        raise errors.does_not_fit(f"{operation} does not apply to the whole document")
-    place = pointer.parent(document, steps, operation=operation, path=path)
-    if isinstance(place, list):
-        del place[pointer.index(place, steps[-1], path=path, end=len(place) - 1)]
-    elif steps[-1] in place:
-        del place[steps[-1]]
-    else:
-        raise pointer.missing(operation, path)
-    return document
-
-
-def _replace(document: Any, path: str, value: Any) -> Any:
-    steps = pointer.tokens(path)
-    if not steps:
-        return value
-    place = pointer.parent(document, steps, operation="replace", path=path)
-    if isinstance(place, dict):
-        place[steps[-1]] = value
-    else:
-        place[pointer.index(place, steps[-1], path=path, end=len(place) - 1)] = value
-    return document
-
-
-def _test(document: Any, path: str, wanted: Any) -> Any:
-    if not same(_get_or_null(document, path, "test"), wanted):
-        raise errors.does_not_fit(f'the value at "{path}" is not the one tested for')
-    return document
-
-
-def same(left: Any, right: Any) -> bool:
-    """Equal as JSON: unlike Python, true is not 1."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
-
-
-def _text(operation: Document, member: str) -> str:
+def _pointer(operation: Document, member: str) -> _Pointer:
     value = operation.get(member)
     if not isinstance(value, str):
-        raise errors.does_not_fit(f'operation {operation.get("op")} needs "{member}", a string')
-    return value
+        raise JSONPatchError(f'it needs "{member}", a string')
+    return _Pointer(value)
 
 
 def _value(operation: Document) -> Any:
     if "value" not in operation:
-        raise errors.does_not_fit(f'operation {operation.get("op")} needs "value"')
+        raise JSONPatchError('it needs "value"')
     return copy.deepcopy(operation["value"])

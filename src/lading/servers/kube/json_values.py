@@ -1,0 +1,41 @@
+"""JSON values as Python holds them: how deep they are, and whether two are equal.
+
+Documents from clients, and objects after a patch, are measured before they are used.
+"""
+
+from typing import Any
+
+LEVELS_MAX = 200
+"""Deeper than any API object, and no deeper than recursion can walk."""
+
+
+def is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(LEVELS_MAX):
+        level = [inner for outer in level for inner in _containers(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _containers(value: Any) -> list[Any]:
+    match value:
+        case dict():
+            return [inner for inner in value.values() if isinstance(inner, dict | list)]
+        case list():
+            return [inner for inner in value if isinstance(inner, dict | list)]
+        case _:
+            return []
+
+
+def are_equal(left: Any, right: Any) -> bool:
+    """Equal as JSON: unlike Python, true is not 1."""
+    if left != right:
+        return False
+    match left:
+        case dict():
+            return all(are_equal(value, right[key]) for key, value in left.items())
+        case list():
+            return all(map(are_equal, left, right))
+        case _:
+            return isinstance(left, bool) == isinstance(right, bool)
