@@ -19,8 +19,42 @@ STRICT = {
         "x-kubernetes-validations": [{"rule": "self < 10", "message": "too large"}],
     },
     "other": {"type": "integer"},
+    "moving": {
+        "type": "integer",
+        "x-kubernetes-validations": [{"rule": "self > oldSelf", "message": "does not grow"}],
+    },
+    "parts": {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        "items": {
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"type": "string"}, "size": {"type": "integer", "maximum": 5}},
+        },
+    },
+    "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
 }
-LOOSE = {"word": {"type": "string"}, "number": {"type": "integer"}, "other": {"type": "integer"}}
+LOOSE = {
+    "word": {"type": "string"},
+    "number": {"type": "integer"},
+    "other": {"type": "integer"},
+    "moving": {"type": "integer"},
+    "parts": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "size": {"type": "integer"}},
+        },
+    },
+    "tags": {"type": "array", "items": {"type": "string"}},
+}
+BEFORE = {
+    "word": "long word",
+    "number": 50,
+    "parts": [{"name": "a", "size": 9}, {"name": "b", "size": 1}],
+    "tags": ["x", "x"],
+}
 
 
 def with_properties(body: Document, properties: dict[str, Any]) -> list[Document]:
@@ -40,7 +74,7 @@ async def tightened(api: Api) -> AsyncIterator[Resource[Document]]:
     await api.client.create(DEFINITIONS, body)
     try:
         await served(api, kind)
-        await api.client.create(kind, gadget(kind, "one", word="long word", number=50))
+        await api.client.create(kind, gadget(kind, "one", **BEFORE))
         versions = with_properties(body, STRICT)
         await api.client.patch(DEFINITIONS, name, {"spec": {"versions": versions}})
         await eventually(lambda: is_strict(api, kind))
@@ -69,17 +103,49 @@ async def is_strict(api: Api, kind: Resource[Document]) -> bool:
 async def test_what_was_there_before_may_stay(api: Api) -> None:
     async with tightened(api) as kind:
         patched = await api.client.patch(kind, "one", {"spec": {"other": 1}})
-        assert patched["spec"] == {"word": "long word", "number": 50, "other": 1}
+        assert patched["spec"] == {**BEFORE, "other": 1}
+
+
+async def test_an_item_of_a_map_list_may_stay_at_another_place(api: Api) -> None:
+    parts = [{"name": "c", "size": 2}, {"name": "a", "size": 9}]
+    async with tightened(api) as kind:
+        patched = await api.client.patch(kind, "one", {"spec": {"parts": parts}})
+        assert patched["spec"]["parts"] == parts
+
+
+async def test_a_list_that_had_duplicates_may_have_others(api: Api) -> None:
+    async with tightened(api) as kind:
+        patched = await api.client.patch(kind, "one", {"spec": {"tags": ["y", "y"]}})
+        assert patched["spec"]["tags"] == ["y", "y"]
 
 
 @pytest.mark.parametrize(
-    ("change", "field"), [({"word": "also long"}, "spec.word"), ({"number": 60}, "spec.number")]
+    ("change", "field"),
+    [
+        ({"word": "also long"}, "spec.word"),
+        ({"number": 60}, "spec.number"),
+        ({"parts": [{"name": "a", "size": 1}, {"name": "b", "size": 9}]}, "spec.parts[1].size"),
+    ],
 )
 async def test_what_is_changed_must_be_right(api: Api, change: dict[str, Any], field: str) -> None:
     async with tightened(api) as kind:
         with pytest.raises(kube.Invalid) as caught:
             await api.client.patch(kind, "one", {"spec": change})
         assert field in [cause.field for cause in caught.value.causes]
+
+
+async def test_a_rule_about_the_change_holds_for_what_stays(api: Api) -> None:
+    async with tightened(api) as kind:
+        await api.client.patch(kind, "one", {"spec": {"moving": 1}})
+        with pytest.raises(kube.Invalid, match="does not grow"):
+            await api.client.patch(kind, "one", {"spec": {"other": 1}})
+
+
+async def test_a_boolean_is_never_the_number_that_was_there(api: Api) -> None:
+    async with tightened(api) as kind:
+        await api.client.patch(kind, "one", {"spec": {"other": 1}})
+        with pytest.raises(kube.Invalid, match="must be of type integer"):
+            await api.client.patch(kind, "one", {"spec": {"other": True}})
 
 
 async def test_what_is_new_must_be_right(api: Api) -> None:

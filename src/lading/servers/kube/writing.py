@@ -13,9 +13,9 @@ from lading.servers.kube import (
     builtins,
     definitions,
     deleting,
+    json_values,
     metadata,
     namespaces,
-    ratcheting,
     runtime_classes,
     status,
 )
@@ -108,7 +108,7 @@ def update(
     admitting.check(state, call, dry_run=options.dry_run, old=old, new=new)
     new = definitions.with_status(state, resource, new)
     new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-    if options.dry_run or new == old:
+    if options.dry_run or json_values.are_equal(new, old):
         return new
     if deleting.is_finished(new):
         return deleting.finish(state, resource, new)
@@ -179,9 +179,8 @@ def _validate(
     resource: Resource, document: Document, old: Document | None, changed: Sequence[Cause] = ()
 ) -> None:
     """Raises when the object is not what its kind asks; `changed` is what may not have been."""
-    shape = structural.validate(resource.schema, document)
     wrong = [*builtin_rules.problems(resource, document, old), *changed]
-    wrong += _by_schema(resource, shape, document, old)
+    wrong += _by_schema(resource, document, old)
     if not wrong:
         wrong += definitions.problems(resource, document, old)
     if wrong:
@@ -189,18 +188,12 @@ def _validate(
         raise status.invalid(group=resource.group, kind=resource.kind, name=name, found=wrong)
 
 
-def _by_schema(
-    resource: Resource, shape: list[Cause], document: Document, old: Document | None
-) -> list[Cause]:
-    before = old if resource.custom else None
-    if before is not None:
-        shape = ratcheting.new_problems(shape, document, before)
+def _by_schema(resource: Resource, document: Document, old: Document | None) -> list[Cause]:
+    """A custom resource may keep what was valid under an earlier schema (ratcheting)."""
+    shape = structural.validate(resource.schema, document, old if resource.custom else None)
     if any(cause.reason in _BLOCKING for cause in shape):
         return [*shape, _RULES_NOT_CHECKED] if rule_tree.of(resource.schema) else shape
-    broken = rules.violations(resource.schema, document, old)
-    if before is not None:
-        broken = ratcheting.new_problems(broken, document, before)
-    return shape + broken
+    return shape + rules.violations(resource.schema, document, old)
 
 
 def _stored(state: State, resource: Resource, document: Document) -> Document:

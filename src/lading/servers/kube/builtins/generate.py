@@ -1,14 +1,10 @@
-"""Writes `structures.json` from a real kube-apiserver: what each built-in kind is, as data.
-
-Run by hand when the Kubernetes version moves:
-
-    python -m lading.servers.kube.builtins.generate --server URL --token TOKEN --ca FILE
+"""Makes `structures.json` from a real kube-apiserver: what each built-in kind is, as data.
 
 It reads the OpenAPI v3 documents and discovery, keeps types, list types, merge keys and real
-defaults, and leaves out the prose and the defaults that only spell Go's zero values.
+defaults, and leaves out the prose and the defaults that only spell Go's zero values. `make
+generate` calls it when a kube-apiserver is installed.
 """
 
-import argparse
 import json
 import pathlib
 import ssl
@@ -49,14 +45,10 @@ _ROOTS = (
 Get = Callable[[str, str], Any]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--server", required=True)
-    parser.add_argument("--token", required=True)
-    parser.add_argument("--ca", required=True)
-    arguments = parser.parse_args()
-    structures = read(_getter(arguments.server, arguments.token, arguments.ca))
-    STRUCTURES.write_text(json.dumps(structures, sort_keys=True, separators=(",", ":")) + "\n")
+def text(*, server: str, token: str, ca_file: pathlib.Path) -> str:
+    """The content of `structures.json`."""
+    structures = read(_getter(server, token, ca_file))
+    return json.dumps(structures, sort_keys=True, separators=(",", ":")) + "\n"
 
 
 def read(get: Get) -> dict[str, Any]:
@@ -74,8 +66,8 @@ def read(get: Get) -> dict[str, Any]:
     }
 
 
-def _getter(server: str, token: str, authority: str) -> Get:
-    context = ssl.create_default_context(cafile=authority)
+def _getter(server: str, token: str, ca_file: pathlib.Path) -> Get:
+    context = ssl.create_default_context(cafile=ca_file)
 
     def get(path: str, accept: str) -> Any:
         headers = {"Authorization": f"Bearer {token}", "Accept": accept}
@@ -165,7 +157,3 @@ def _without_prose(schema: dict[str, Any]) -> dict[str, Any]:
         if isinstance(kept.get(key), dict):
             kept[key] = _without_prose(kept[key])
     return kept
-
-
-if __name__ == "__main__":
-    main()

@@ -1,16 +1,13 @@
-"""Writes `messages.json`: the numbers and types of the fields of the built-in kinds.
+"""Makes `messages.json`: the numbers and types of the fields of the built-in kinds.
 
-Run by hand when the Kubernetes version moves, with the directories of the Go modules
-k8s.io/api and k8s.io/apimachinery, whose .proto files it reads:
-
-    python -m lading.servers.kube.protobuf.generate API_DIRECTORY APIMACHINERY_DIRECTORY
+It reads the .proto files and Go types in the directories of the Go modules k8s.io/api and
+k8s.io/apimachinery. `make generate` calls it when these modules are installed.
 """
 
-import argparse
 import json
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lading.servers.kube import builtins
 
@@ -32,13 +29,11 @@ DELETE_OPTIONS = "k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 Message = dict[str, list[str]]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("directories", nargs="+", type=pathlib.Path)
-    directories = parser.parse_args().directories
+def text(directories: Iterable[pathlib.Path]) -> str:
+    """The content of `messages.json`."""
     known = {name: fields for each in directories for name, fields in _messages(each)}
     kept = dict(sorted(_reachable(known).items()))
-    MESSAGES.write_text(json.dumps(kept, indent=0, sort_keys=True) + "\n")
+    return json.dumps(kept, indent=0, sort_keys=True) + "\n"
 
 
 def _messages(directory: pathlib.Path) -> Iterator[tuple[str, Message]]:
@@ -89,7 +84,3 @@ def _reachable(known: dict[str, Message]) -> dict[str, Message]:
 def message_of(definition: str) -> str:
     """`io.k8s.api.core.v1.Pod` is the message `k8s.io.api.core.v1.Pod`."""
     return definition.replace("io.k8s.", "k8s.io.", 1)
-
-
-if __name__ == "__main__":
-    main()

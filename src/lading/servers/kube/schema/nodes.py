@@ -1,7 +1,7 @@
 """Reading a structural schema: one node is a plain OpenAPI v3 dictionary with x-kubernetes keys.
 
 These functions answer what a node says about its children and its identity, for the walkers
-that prune, default, validate, merge and apply. They never look at a document.
+that prune, default, validate, merge and apply.
 """
 
 from typing import Any
@@ -75,3 +75,15 @@ def item_key(schema: Schema, item: Any) -> tuple[Any, ...] | None:
     return tuple(
         item.get(key, defaults.get(key, EMPTY).get("default")) for key in list_keys(schema)
     )
+
+
+def items_by_key(schema: Schema, items: Any) -> dict[str, Any]:
+    """The items of a list by `item_label`; empty for a list whose items have no identity."""
+    if not isinstance(items, list) or list_type(schema) != "map":
+        return {}
+    return {item_label(schema, item): item for item in items}
+
+
+def item_label(schema: Schema, item: Any) -> str:
+    """The identity of an item as a key for dictionaries: its parts may be lists and objects."""
+    return repr(item_key(schema, item))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from lading.servers.kube import json_values
 from lading.servers.kube.schema import causes, nodes, rule_tree
 from lading.servers.kube.schema.causes import Cause, Reason
 from lading.servers.kube.schema.cel import values
@@ -37,7 +38,7 @@ class _Place:
     path: str
 
     def is_unchanged(self) -> bool:
-        return self.old is not _ABSENT and bool(self.value == self.old)
+        return self.old is not _ABSENT and json_values.are_equal(self.value, self.old)
 
 
 def _check(tree: RuleTree, place: _Place) -> Iterator[Cause]:
@@ -65,13 +66,10 @@ def _check_fields(tree: RuleTree, place: _Place) -> Iterator[Cause]:
 
 
 def _check_items(below: RuleTree, schema: Schema, place: _Place) -> Iterator[Cause]:
-    old: dict[str, Any] = {}
-    if isinstance(place.old, list) and nodes.list_type(schema) == "map":
-        old = {repr(nodes.item_key(schema, item)): item for item in place.old}
+    before = nodes.items_by_key(schema, place.old)
     for index, item in enumerate(place.value):
-        before = old.get(repr(nodes.item_key(schema, item)), _ABSENT) if old else _ABSENT
-        path = f"{place.path}[{index}]"
-        yield from _check(below, _Place(value=item, old=before, path=path))
+        old = before.get(nodes.item_label(schema, item), _ABSENT) if before else _ABSENT
+        yield from _check(below, _Place(value=item, old=old, path=f"{place.path}[{index}]"))
 
 
 def _check_rules(tree: RuleTree, place: _Place) -> Iterator[Cause]:

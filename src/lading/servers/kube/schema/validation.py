@@ -8,6 +8,7 @@ through (ratcheting), as the API server does. CEL rules are in `rules`, identity
 from collections.abc import Iterator
 from typing import Any
 
+from lading.servers.kube import json_values
 from lading.servers.kube.schema import alternatives, causes, formats, nodes, patterns, uniqueness
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document, Schema
@@ -24,12 +25,15 @@ def validate(schema: Schema, document: Document, old: Document | None = None) ->
     found = list(check(schema, document, "", _ABSENT if old is None else old))
     if nodes.is_builtin(schema):
         return found  # built-in kinds may repeat list items where their own checks allow it
-    return found + list(uniqueness.duplicates(schema, document, ""))
+    repeated = list(uniqueness.duplicates(schema, document, ""))
+    if repeated and old is not None and list(uniqueness.duplicates(schema, old, "")):
+        return found  # kube-apiserver's ratcheting of lists asks for the whole object only
+    return found + repeated
 
 
 def check(schema: Schema, value: Any, path: str, old: Any = _ABSENT) -> Iterator[Cause]:
     """What is wrong with one value and everything below it."""
-    if old is not _ABSENT and value == old and type(value) is type(old):
+    if old is not _ABSENT and json_values.are_equal(value, old):
         return
     if type(value) is not _USUAL_TYPES.get(schema.get("type", "")):
         yield from _type(schema, value, path)
@@ -142,19 +146,10 @@ def _list(schema: Schema, value: list[Any], path: str, old: Any) -> Iterator[Cau
     if schema.get("uniqueItems") and uniqueness.has_repeats(value):
         yield causes.invalid(path, "", f"{path} in body shouldn't contain duplicates")
     if "items" in schema:
-        before = old_items(schema, old)
+        before = nodes.items_by_key(schema, old)
         for index, item in enumerate(value):
-            key = nodes.item_key(schema, item) if before else None
-            yield from check(
-                schema["items"], item, f"{path}[{index}]", before.get(repr(key), _ABSENT)
-            )
-
-
-def old_items(schema: Schema, old: Any) -> dict[str, Any]:
-    """The items of the old list by identity; only lists of type map have one."""
-    if not isinstance(old, list) or nodes.list_type(schema) != "map":
-        return {}
-    return {repr(nodes.item_key(schema, item)): item for item in old}
+            old_item = before.get(nodes.item_label(schema, item), _ABSENT) if before else _ABSENT
+            yield from check(schema["items"], item, f"{path}[{index}]", old_item)
 
 
 def _object(schema: Schema, value: Document, path: str, old: Any) -> Iterator[Cause]:
