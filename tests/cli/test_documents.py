@@ -66,6 +66,7 @@ def test_anchors_and_merge_keys_work(tmp_path: Path) -> None:
         (f"{HEAD}metadata: a\n", ":3: metadata: expected fields"),
         (f"{HEAD}metadata:\n  name: 3\n", ':4: metadata.name: expected text; .*"3"'),
         ("{" * 5000, "this is not YAML|too deeply nested"),
+        ("- " * 1_000_000, "exceeded max depth"),
         ("? [a, b]\n: c\n", "single word"),
     ],
 )

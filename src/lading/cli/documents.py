@@ -13,6 +13,8 @@ from typing import Any
 import click
 import yaml
 
+from lading.kernel import yaml_text
+
 FILE_BYTES_MAX = 32 * 1024 * 1024
 VALUES_MAX = 1_000_000  # aliases count each time: a bomb of them ends here
 DEPTH_MAX = 200
@@ -74,6 +76,7 @@ def _objects(file: str) -> list[Source]:
     """The objects of a file; items of a List one by one."""
     text = _text(file)
     try:
+        yaml_text.check_depth(text)
         nodes = [node for node in yaml.compose_all(text, Loader=yaml.CSafeLoader) if node]
         return [source for node in nodes for source in _sources(file, node)]
     except yaml.MarkedYAMLError as error:

@@ -85,8 +85,10 @@ def load(files: Sequence[Path]) -> Kubeconfig:
 def _read(file: Path) -> dict[str, Any]:
     import yaml  # a megabyte that a pod, which has no such file, does without
 
+    from lading.kernel import yaml_text
+
     try:
-        document = yaml.load(file.read_bytes(), Loader=yaml.CSafeLoader)
+        document = yaml_text.value(file.read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{file}: cannot be read: {error.strerror}") from error
     except yaml.YAMLError as error:

@@ -5,7 +5,6 @@ file and the field; values are never shown, since most of them are secret.
 """
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +73,15 @@ class Entry:
             raise self.error(field, "must be a mapping")
         return Entry(file=self.file, where=f"{self.where}.{field}", fields=value)
 
+    def parts(self, field: str) -> "list[Entry]":
+        values = self.fields.get(field) or []
+        if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+            raise self.error(field, "must be a list of mappings")
+        return [
+            Entry(file=self.file, where=f"{self.where}.{field}[{index}]", fields=value)
+            for index, value in enumerate(values)
+        ]
+
     def path(self, field: str) -> Path | None:
         """Relative to the folder of the kubeconfig that names it."""
         text = self.text(field)
@@ -90,7 +98,7 @@ class Entry:
     def _pem_of_data(self, field: str, data: str) -> str:
         try:
             text = base64.b64decode(data, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError) as error:
+        except ValueError as error:  # neither base64 nor UTF-8
             raise self.error(field, "must be PEM text in base64") from error
         if _PEM_BEGIN not in text:
             raise self.error(field, "must be PEM text in base64")
@@ -99,7 +107,7 @@ class Entry:
     def _pem_of_file(self, field: str, path: Path) -> str:
         try:
             text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise self.error(field, f"names {path}, which cannot be read: {error}") from error
         if _PEM_BEGIN not in text:
             raise self.error(field, f"names {path}, which is not PEM text")
@@ -221,18 +229,18 @@ def _interactive_mode(entry: Entry, api_version: str) -> str:
 
 
 def _environment(entry: Entry) -> dict[str, str]:
-    environment = {}
-    for index, item in enumerate(entry.fields.get("env") or []):
-        if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-            raise entry.error(f"env[{index}]", "must have a name and a value")
-        environment[item["name"]] = str(item.get("value") or "")
-    return environment
+    return {item.required_text("name"): item.text("value") for item in entry.parts("env")}
 
 
 def _cluster_information(cluster: Entry, trust: Trust) -> dict[str, Any]:
-    extensions = cluster.fields.get("extensions") or []
+    extensions = cluster.parts("extensions")
     config = next(
-        (item.get("extension") for item in extensions if item.get("name") == EXEC_EXTENSION), None
+        (
+            item.fields.get("extension")
+            for item in extensions
+            if item.text("name") == EXEC_EXTENSION
+        ),
+        None,
     )
     information = {
         "server": cluster.text("server"),

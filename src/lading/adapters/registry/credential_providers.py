@@ -85,11 +85,13 @@ def parse(content: bytes, *, name: str, folder: Path) -> ProviderConfig:
     """The usable providers of a configuration; their programs lie in `folder`."""
     import yaml  # a megabyte that an agent without such a configuration does without
 
+    from lading.kernel import yaml_text
+
     try:
-        document: Any = yaml.load(content, Loader=yaml.CSafeLoader)
+        document: Any = yaml_text.value(content)
         entries = document["providers"]
         is_ours = str(document["apiVersion"]).startswith(CONFIG_API_GROUP)
-    except (yaml.YAMLError, LookupError, TypeError, RecursionError):
+    except (yaml.YAMLError, LookupError, TypeError):
         is_ours, entries = False, []
     if not is_ours or not isinstance(entries, list):
         expected = f"expected a CredentialProviderConfig of {CONFIG_API_GROUP}v1"

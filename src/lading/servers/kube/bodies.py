@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from lading.servers.kube import json_values, status, yaml_bodies
+from lading.kernel import json_values, yaml_text
+from lading.servers.kube import status
 from lading.servers.kube.protobuf import decode as protobuf
 from lading.servers.kube.protobuf import wire
 from lading.servers.kube.resources import Resource
@@ -99,23 +100,16 @@ def json_value(body: bytes) -> Any:
         raise Unreadable(text) from None
     except RecursionError:
         raise Unreadable(_TOO_DEEP) from None
-    return _not_too_deep(found)
+    if json_values.is_too_deep(found):
+        raise Unreadable(_TOO_DEEP)
+    return found
 
 
 def yaml_value(body: bytes) -> Any:
     try:
-        found = yaml_bodies.value(body)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        return yaml_text.value(body)
+    except yaml.YAMLError as error:
         raise Unreadable(f"error converting YAML to JSON: {error}") from None
-    except RecursionError:
-        raise Unreadable(_TOO_DEEP) from None
-    return _not_too_deep(found)
-
-
-def _not_too_deep(found: Any) -> Any:
-    if json_values.is_too_deep(found):
-        raise Unreadable(_TOO_DEEP)
-    return found
 
 
 def _of_another_kind(

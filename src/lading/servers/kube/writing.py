@@ -7,13 +7,13 @@ Nothing waits between reading the old object and storing the new one, so a write
 from collections.abc import Sequence
 from typing import Any
 
+from lading.kernel import json_values
 from lading.servers.kube import (
     admitting,
     builtin_rules,
     builtins,
     definitions,
     deleting,
-    json_values,
     metadata,
     namespaces,
     runtime_classes,

@@ -15,7 +15,7 @@ from jsonpath import JSONPointer
 from jsonpath.exceptions import JSONPatchError, JSONPointerError, JSONPointerKeyError
 from jsonpath.patch import OpAdd, OpRemove, OpReplace
 
-from lading.servers.kube import json_values
+from lading.kernel import json_values
 from lading.servers.kube.merge import errors
 from lading.servers.kube.merge.errors import PatchError
 from lading.servers.kube.schema.nodes import Document

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lading.servers.kube import json_values
+from lading.kernel import json_values
 from lading.servers.kube.schema import causes, nodes, rule_tree
 from lading.servers.kube.schema.causes import Cause, Reason
 from lading.servers.kube.schema.cel import values

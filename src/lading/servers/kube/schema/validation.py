@@ -8,7 +8,7 @@ through (ratcheting), as the API server does. CEL rules are in `rules`, identity
 from collections.abc import Iterator
 from typing import Any
 
-from lading.servers.kube import json_values
+from lading.kernel import json_values
 from lading.servers.kube.schema import alternatives, causes, formats, nodes, patterns, uniqueness
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document, Schema
