@@ -2,33 +2,53 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 ONLY ?=
+SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test check format real real-setup real-up bench lock generate clean
+.PHONY: help setup demo up test fuzz check format real real-setup real-up bench lock generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 setup: $(STAMP) ## make the virtual environment with every locked dependency
 
-$(STAMP): requirements/dev.txt pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Lading needs Python 3.11 or later; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Creating the virtual environment $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUNTIME): requirements/runtime.txt | $(BIN)/python
+	@echo "Installing the $$(grep -c == $<) packages of $< ..."
+	@$(PIP) --require-hashes -r $<
 	@touch $@
 
-demo: setup ## run the whole system on this machine, check what it does, and end by itself
-	@$(BIN)/lading demo
+$(STAMP): requirements/dev.txt pyproject.toml $(RUNTIME)
+	@echo "Installing the packages that only the tests need, of $< ..."
+	@$(PIP) --require-hashes -r $<
+	@echo "Installing lading ..."
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
 
-up: setup ## run a standalone cluster until Ctrl-C
-	@$(BIN)/lading up
+demo: $(RUNTIME) ## run the whole system on this machine, check what it does, and end by itself
+	@PYTHONPATH=src $(BIN)/python -m lading.cli demo
+
+up: $(RUNTIME) ## run a standalone cluster until Ctrl-C
+	@PYTHONPATH=src $(BIN)/python -m lading.cli up
 
 test: setup ## every test that needs only Python and this repository
 	@$(BIN)/pytest -q --numprocesses auto --dist worksteal --cov --cov-report=term
+
+fuzz: setup ## draw new inputs for the property tests (SEED=... draws the same again, ONLY=PATH selects)
+	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \
+	  again="make fuzz SEED=$$seed$(if $(ONLY), ONLY=$(ONLY))"; echo "$$again"; \
+	  $(BIN)/pytest -q -m hypothesis -p no:randomly --numprocesses auto --dist worksteal \
+	    --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(or $(ONLY),tests) \
+	  || { echo "Draw the same inputs again: $$again"; exit 1; }
 
 check: setup ## formatting, lint, types
 	@$(BIN)/ruff format --check .
@@ -48,9 +68,10 @@ format: setup ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-generate: setup ## write the files that are generated from the code
+generate: setup ## write the files that are generated; those of built-in kinds need `make real-setup ONLY=kube`
 	@$(BIN)/python -m lading.wiring.generate .
 	@$(BIN)/python -m lading.wire.generate
+	@$(BIN)/python -m tests.real.generate
 
 bench: setup ## the measured comparisons, as ratios
 	@$(BIN)/python -m bench
