@@ -91,6 +91,10 @@ class Object(Model, frozen=True, kw_only=True):
         return Key(self.metadata.namespace, self.metadata.name)
 
 
+class PartialObjectMetadata(Object, frozen=True, kw_only=True):
+    """The metadata of an object of any kind, without the rest of the object."""
+
+
 class Key(NamedTuple):
     """What a work queue holds: the namespace ("" when cluster-scoped) and the name."""
 
@@ -118,6 +122,17 @@ class Resource(Generic[T]):
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    def metadata_only(self) -> "Resource[PartialObjectMetadata]":
+        """The same objects, of which the API server sends only the metadata."""
+        return Resource(
+            group=self.group,
+            version=self.version,
+            kind=self.kind,
+            plural=self.plural,
+            namespaced=self.namespaced,
+            type=PartialObjectMetadata,
+        )
 
     def path(self, *, namespace: str = "", name: str = "", subresource: str = "") -> str:
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

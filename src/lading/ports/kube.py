@@ -138,7 +138,10 @@ EVERYTHING = Selection()
 
 
 class Kube(Protocol):
-    """Reads are typed; writes are plain dictionaries, because a typed struct is never PUT."""
+    """Reads are typed; writes are plain dictionaries, because a typed struct is never PUT.
+
+    `get`, `page` and `watch` of `resource.metadata_only()` ask for PartialObjectMetadata.
+    """
 
     async def get(self, resource: Resource[T], name: str, *, namespace: str = "") -> T: ...
 

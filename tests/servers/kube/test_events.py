@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from lading.servers.kube import authentication, event_expiry
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
-from tests.servers.kube.cluster import TOKEN, Cluster, Document
+from tests.servers.kube.cluster import TOKEN, Cluster, Document, decoded
 
 CORE = "/api/v1/namespaces/default/events"
 GROUP = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -57,6 +57,23 @@ async def test_an_event_of_the_newer_form_is_listed_in_the_core() -> None:
     await cluster.create(GROUP, newer)
     (found,) = (await cluster.read(CORE))["items"]
     assert (found["message"], found["reportingComponent"]) == ("it went on", "lading.dev/test")
+
+
+async def test_an_event_is_answered_with_the_fields_that_are_not_set() -> None:
+    cluster = Cluster()
+    await cluster.create(CORE, event("a"))
+    (core,) = (await cluster.read(CORE))["items"]
+    assert (core["firstTimestamp"], core["lastTimestamp"], core["source"]) == (None, None, {})
+    (newer,) = (await cluster.read(GROUP))["items"]
+    assert (newer["deprecatedLastTimestamp"], newer["eventTime"]) == (None, None)
+
+
+async def test_an_event_that_is_sent_back_as_it_was_read_does_not_change() -> None:
+    cluster = Cluster()
+    await cluster.create(CORE, event("a"))
+    found = await cluster.read(f"{CORE}/a")
+    response = await cluster.call("PUT", f"{CORE}/a", found)
+    assert decoded(response) == found
 
 
 async def test_an_event_goes_an_hour_after_it_was_written() -> None:

@@ -48,7 +48,8 @@ class KubeClient:
         self, resource: Resource[T], name: str, *, namespace: str = "", subresource: str = ""
     ) -> T:
         path = requests.object_path(resource, name, namespace=namespace, subresource=subresource)
-        return await self._decoded(resource, Request(method="GET", path=path))
+        request = Request(method="GET", path=path, headers=requests.accept(resource))
+        return await self._decoded(resource, request)
 
     async def page(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lading.adapters.kube import retry
-from lading.kernel.objects import Resource
+from lading.kernel.objects import PartialObjectMetadata, Resource
 from lading.ports import kube
 from lading.ports.http import Request
 from lading.ports.kube import Selection
@@ -35,6 +35,13 @@ def collection_path(resource: Resource[Any], namespace: str) -> str:
     return resource.path(namespace=namespace)
 
 
+def accept(resource: Resource[Any], form: str = "PartialObjectMetadata") -> Mapping[str, str]:
+    """Asks for metadata where the resource is one of metadata; otherwise for whole objects."""
+    if resource.type is not PartialObjectMetadata:
+        return {}
+    return {"accept": f"application/json;as={form};g=meta.k8s.io;v=v1,application/json"}
+
+
 def page(
     resource: Resource[Any], selection: Selection, *, limit: int, continue_token: str
 ) -> Request:
@@ -43,6 +50,7 @@ def page(
         method="GET",
         path=collection_path(resource, selection.namespace),
         query=(*selectors(selection), ("limit", str(limit)), *resume),
+        headers=accept(resource, "PartialObjectMetadataList"),
     )
 
 
@@ -66,7 +74,7 @@ def watch(
         query.append(("sendInitialEvents", "true"))
         query.append(("resourceVersionMatch", "NotOlderThan"))
     path = collection_path(resource, selection.namespace)
-    return Request(method="GET", path=path, query=tuple(query))
+    return Request(method="GET", path=path, query=tuple(query), headers=accept(resource))
 
 
 def create(

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from lading.ports.http import Response
-from lading.servers.kube import negotiation, status, tables
+from lading.servers.kube import event_forms, negotiation, status, tables
 from lading.servers.kube.negotiation import Form
 from lading.servers.kube.requests import Call
 from lading.servers.kube.schema import causes
@@ -24,6 +24,7 @@ def one(state: State, call: Call, document: Document, *, code: int = 200) -> Res
 
 
 def shaped(state: State, call: Call, document: Document, *, with_columns: bool = True) -> Document:
+    document = _whole(call, document)
     match negotiation.form(call.headers.get("accept", "")):
         case Form.TABLE:
             version = document["metadata"].get("resourceVersion", "")
@@ -45,6 +46,7 @@ def shaped(state: State, call: Call, document: Document, *, with_columns: bool =
 def many(state: State, call: Call, documents: list[Document], metadata: Document) -> Response:
     """A page of a collection."""
     resource = call.resource
+    documents = [_whole(call, each) for each in documents]
     match negotiation.form(call.headers.get("accept", "")):
         case Form.TABLE:
             return body(call, _table(state, call, documents, metadata))
@@ -58,6 +60,11 @@ def many(state: State, call: Call, documents: list[Document], metadata: Document
             listed = {"kind": resource.list_kind, "apiVersion": resource.api_version}
             items = documents if resource.custom else [_untyped(each) for each in documents]
             return body(call, {**listed, "metadata": metadata, "items": items})
+
+
+def _whole(call: Call, document: Document) -> Document:
+    is_event = call.resource.storage_name == event_forms.STORAGE_NAME
+    return event_forms.answered(document) if is_event else document
 
 
 def body(call: Call, document: Document, *, code: int = 200) -> Response:

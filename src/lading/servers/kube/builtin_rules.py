@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lading.servers.kube import event_forms
 from lading.servers.kube.builtins import checks, daemon_sets, defaults, metadata, pod_admission
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema.causes import Cause
@@ -27,6 +28,8 @@ def admitted(resource: Resource, document: Document) -> Document:
 def filled(resource: Resource, document: Document) -> Document:
     if resource.custom:
         return document
+    if resource.storage_name == event_forms.STORAGE_NAME:
+        document = event_forms.kept(document)
     return defaults.fill(resource.group, resource.kind, document)
 
 

@@ -12,6 +12,12 @@ from lading.servers.kube.schema.nodes import Document
 NOTE_BYTES_MAX = 1024
 SERIES_COUNT_MIN = 2
 _TEXTS_CHARACTERS_MAX = {"reportingInstance": 128, "action": 128, "reason": 128}
+_DEPRECATED = {
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "deprecatedSource": "source",
+}
 _TYPES = ("Normal", "Warning")
 
 
@@ -54,3 +60,6 @@ def _new(document: Document) -> Iterator[Cause]:
     kind = document.get("type") or ""
     if kind not in _TYPES:
         yield causes.invalid("type", "", f"has invalid value: {kind}")
+    for key, field in _DEPRECATED.items():
+        if document.get(key):
+            yield causes.invalid(field, "", "needs to be unset")
