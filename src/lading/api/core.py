@@ -35,7 +35,7 @@ class ConfigMap(Object, frozen=True, kw_only=True):
 
 
 class Secret(Object, frozen=True, kw_only=True):
-    """Values stay base64 text, as on the wire, until somebody needs one."""
+    """Values stay base64 text, as on the wire, until one is needed."""
 
     type: str = ""
     data: dict[str, str] = {}

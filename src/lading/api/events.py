@@ -1,4 +1,4 @@
-"""events.k8s.io: what happened to an object, for the people who look at it."""
+"""events.k8s.io: what happened to an object, for its users."""
 
 from lading.kernel.objects import Model, Object, Resource
 

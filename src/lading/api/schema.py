@@ -2,7 +2,7 @@
 
 A field of a struct is `Annotated[type, Field("what it means", ...)]`; the struct's docstring is its
 description and its `rules` are its CEL rules. Only what Kubernetes calls a structural schema can be
-said here; anything else is refused while the CRD is generated, never at run time.
+expressed here; anything else is refused while the CRD is generated, never at run time.
 """
 
 import inspect
@@ -66,12 +66,12 @@ def _annotated(hint: Any) -> Schema:
 
 
 def _with_field(schema: Schema, field: Field) -> Schema:
-    said = {
+    keywords = {
         keyword: getattr(field, name)
         for name, keyword in _KEYWORDS.items()
         if getattr(field, name) is not None
     }
-    merged = {**schema, "description": field.description, **said}
+    merged = {**schema, "description": field.description, **keywords}
     if field.list_map_keys:
         merged["x-kubernetes-list-map-keys"] = list(field.list_map_keys)
     if field.items:
@@ -82,8 +82,8 @@ def _with_field(schema: Schema, field: Field) -> Schema:
 def _with_rules(schema: Schema, rules: tuple[Rule, ...]) -> Schema:
     if not rules:
         return schema
-    said = [{"rule": rule.rule, "message": rule.message} for rule in rules]
-    return {**schema, "x-kubernetes-validations": said}
+    validations = [{"rule": rule.rule, "message": rule.message} for rule in rules]
+    return {**schema, "x-kubernetes-validations": validations}
 
 
 def _plain(hint: Any) -> Schema:
@@ -100,7 +100,7 @@ def _plain(hint: Any) -> Schema:
         return schema_of(hint)
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return {"type": "string", "enum": [member.value for member in hint]}
-    raise TypeError(f"{hint!r} cannot be said in a structural schema")
+    raise TypeError(f"{hint!r} cannot be expressed in a structural schema")
 
 
 def _union(members: tuple[Any, ...]) -> Schema:
@@ -109,7 +109,7 @@ def _union(members: tuple[Any, ...]) -> Schema:
         return {"x-kubernetes-int-or-string": True}
     if len(present) == 1:
         return _annotated(present[0])
-    raise TypeError(f"a union of {members!r} cannot be said in a structural schema")
+    raise TypeError(f"a union of {members!r} cannot be expressed in a structural schema")
 
 
 def _mapping(value: Any) -> Schema:

@@ -25,7 +25,7 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Header names in lower case."""
     body: bytes | AsyncIterator[bytes] = b""
-    """Whole, or a stream (a watch) that is closed with `aclose` by whoever stops reading."""
+    """Whole, or a stream (a watch) that its reader closes with `aclose`."""
 
 
 class Exchange(Protocol):

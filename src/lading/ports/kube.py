@@ -1,6 +1,6 @@
 """The Kubernetes API as the features see it.
 
-KubeError                 the API server, or the way to it, said no
+KubeError                 the API server refused, or could not be reached
 ├── Transient             worth trying again as it is
 │   ├── Unavailable       5xx, connection refused, time-out
 │   └── TooManyRequests   429
@@ -109,7 +109,7 @@ class PatchType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchEvent(Generic[T]):
-    """One change. A bookmark is only a revision: whoever reads its object reads None."""
+    """One change. A bookmark is only a revision: its object is None."""
 
     type: EventType
     object: T

@@ -100,3 +100,10 @@ class HurryingClock:
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
         self._monotonic += seconds
+
+
+async def name_of_the_client(request: web.BaseRequest) -> web.Response:
+    assert request.transport is not None
+    certificate = request.transport.get_extra_info("peercert") or {}
+    names = dict(pair for relative in certificate.get("subject", ()) for pair in relative)
+    return web.json_response({"metadata": {"name": names.get("commonName", "anonymous")}})

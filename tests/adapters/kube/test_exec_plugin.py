@@ -1,4 +1,4 @@
-"""Credential plugins, as real commands: when they are asked, what they are told, how they fail."""
+"""Credential plugins, as real commands: when they run, what they get, how they fail."""
 
 import asyncio
 import json
@@ -18,7 +18,6 @@ from lading.ports import kube
 from tests.adapters.kube import stand
 from tests.adapters.kube.certificates import Authority
 from tests.adapters.kube.stand import CONFIG_MAPS, HurryingClock
-from tests.adapters.kube.test_network import name_of_the_client
 
 V1 = "client.authentication.k8s.io/v1"
 V1BETA1 = "client.authentication.k8s.io/v1beta1"
@@ -46,7 +45,7 @@ class Script:
         written.write_text(json.dumps(document))
         written.rename(self.output)
 
-    def told(self) -> list[dict[str, Any]]:
+    def inputs(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.runs.read_text().splitlines()]
 
     def plugin(self, **changes: Any) -> ExecPlugin:
@@ -82,14 +81,14 @@ async def test_a_plugin_is_asked_once_while_its_token_lasts(
         await get_times(3, server.url, plugin, HurryingClock())
         assert server.authorizations() == ["Bearer t-1"] * 3
     spec = {"interactive": False, "cluster": {"server": "https://x", "config": {}}}
-    assert script.told() == [{"apiVersion": api_version, "kind": "ExecCredential", "spec": spec}]
+    assert script.inputs() == [{"apiVersion": api_version, "kind": "ExecCredential", "spec": spec}]
 
 
 async def test_a_plugin_is_asked_again_when_its_token_has_expired(script: Script) -> None:
     script.prints(token="t", expirationTimestamp="2026-01-01T00:00:15Z")
     async with stand.running(stand.config_map()) as server:
         await get_times(3, server.url, script.plugin(), HurryingClock())
-    assert len(script.told()) == 2
+    assert len(script.inputs()) == 2
 
 
 async def test_a_plugin_is_asked_again_when_its_token_was_refused(script: Script) -> None:
@@ -117,7 +116,7 @@ async def test_many_refused_requests_ask_the_plugin_once(script: Script) -> None
             client = KubeClient(network)
             gets = (client.get(CONFIG_MAPS, "one", namespace="default") for _ in range(10))
             assert len(await asyncio.gather(*gets)) == 10
-    assert len(script.told()) == 2
+    assert len(script.inputs()) == 2
 
 
 async def test_a_plugin_may_give_a_certificate(script: Script, tmp_path: Path) -> None:
@@ -125,7 +124,7 @@ async def test_a_plugin_may_give_a_certificate(script: Script, tmp_path: Path) -
     issued = authority.issue("from-plugin")
     script.prints(clientCertificateData=issued.certificate_pem, clientKeyData=issued.key_pem)
     context = authority.server_context(tmp_path, "127.0.0.1")
-    async with stand.running(name_of_the_client, tls=context) as server:
+    async with stand.running(stand.name_of_the_client, tls=context) as server:
         trust = Trust(authority_pem=authority.pem)
         name = await get_times(1, server.url, script.plugin(), HurryingClock(), trust)
     assert name == "from-plugin"

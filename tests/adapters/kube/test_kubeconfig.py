@@ -112,7 +112,7 @@ def test_everything_about_a_cluster_is_taken(tmp_path: Path) -> None:
     assert (impersonation.groups, impersonation.extra) == (("dev",), {"a": ("b",)})
 
 
-def test_an_exec_plugin_is_told_about_its_cluster(tmp_path: Path) -> None:
+def test_an_exec_plugin_gets_the_cluster(tmp_path: Path) -> None:
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     plugin = {
         "apiVersion": V1,
@@ -174,7 +174,7 @@ def test_an_exec_plugin_is_told_about_its_cluster(tmp_path: Path) -> None:
         (document(contexts=[{"context": {}}]), "contexts[0] must have a name"),
     ],
 )
-def test_a_mistake_is_told_with_the_file_and_the_field(
+def test_a_mistake_names_the_file_and_the_field(
     tmp_path: Path, content: dict[str, Any], problem: str
 ) -> None:
     file = write(tmp_path / "config", content)
@@ -210,7 +210,7 @@ def test_secrets_stay_out_of_repr(tmp_path: Path) -> None:
     assert "hidden" not in repr(kubeconfig.load([file]).connection())
 
 
-def test_without_any_configuration_the_next_step_is_told(tmp_path: Path) -> None:
+def test_without_any_configuration_the_error_names_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="set KUBECONFIG or name a kubeconfig file"):
         connect.find({"KUBECONFIG": str(tmp_path / "absent")})
     with pytest.raises(ConfigurationError, match="there is no such kubeconfig file"):

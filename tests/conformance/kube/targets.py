@@ -34,7 +34,7 @@ Compact = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One server, seen by an administrator, by nobody in particular and by somebody false."""
+    """One server, seen by an administrator, without a token and with a wrong one."""
 
     name: str
     exchange: Exchange
@@ -69,11 +69,11 @@ async def _network(
     connection: Connection, *, name: str, compact: Compact | None
 ) -> AsyncIterator[Target]:
     clock = SystemClock()
-    nobody = replace(connection, user=User())
+    anonymous = replace(connection, user=User())
     mistaken = replace(connection, user=User(token="not-a-token"))
     async with (
         NetworkExchange(connection, clock) as exchange,
-        NetworkExchange(nobody, clock) as anonymous_exchange,
+        NetworkExchange(anonymous, clock) as anonymous_exchange,
         NetworkExchange(mistaken, clock) as mistaken_exchange,
     ):
         yield Target(

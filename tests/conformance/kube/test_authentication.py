@@ -1,4 +1,4 @@
-"""Nobody reads or writes without a token that the server gave out."""
+"""No client reads or writes without a token that the server knows."""
 
 import msgspec
 import pytest
@@ -34,11 +34,11 @@ async def test_a_wrong_token_is_unauthorized(api: Api, method: str, path: str) -
 
 @pytest.mark.parametrize(("method", "path"), REQUESTS)
 async def test_without_a_token_nothing_is_served(api: Api, method: str, path: str) -> None:
-    """A cluster may know nobody as `system:anonymous`, who is then allowed nothing."""
+    """A cluster may know a client without a token as `system:anonymous`, with no rights."""
     answer = await ask(api.target.anonymous, method, path)
     assert answer.refusal[:2] in ((401, "Unauthorized"), (403, "Forbidden"))
     assert not await exists(api, CONFIG_MAPS, "intruder", "default")
 
 
-async def test_health_is_told_to_everybody(api: Api) -> None:
+async def test_health_needs_no_token(api: Api) -> None:
     assert (await ask(api.target.anonymous, "GET", "/livez")).text == "ok"

@@ -162,7 +162,7 @@ async def test_a_method_that_has_no_meaning_is_not_allowed(
     assert answer.refusal == (405, "MethodNotAllowed", message)
 
 
-async def test_a_content_type_that_nobody_reads_is_refused(api: Api, namespace: str) -> None:
+async def test_an_unknown_content_type_is_refused(api: Api, namespace: str) -> None:
     path = CONFIG_MAPS.path(namespace=namespace)
     answer = await api.call("POST", path, b"a=b", headers={"content-type": "text/csv"})
     code, reason, message = answer.refusal

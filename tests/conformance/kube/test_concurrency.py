@@ -1,4 +1,4 @@
-"""Optimistic concurrency: of two writers who read the same, one is told to read again."""
+"""Optimistic concurrency: of two writers that read the same, one has to read again."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Fields that nobody knows: refused, warned about, or dropped, as the request asks."""
+"""Unknown fields: refused, warned about, or dropped, as the request asks."""
 
 import pytest
 

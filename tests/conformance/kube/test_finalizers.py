@@ -5,7 +5,7 @@ import pytest
 from lading.ports import kube
 from lading.ports.kube import Selection
 from tests.conformance.kube.api import CONFIG_MAPS, Api, Document, config_map, exists
-from tests.conformance.kube.watching import following, told, watching
+from tests.conformance.kube.watching import following, types_and_names, watching
 
 HOLD = "conformance.lading.example/hold"
 OTHER = "conformance.lading.example/other"
@@ -52,7 +52,7 @@ async def test_a_watcher_sees_the_mark_and_then_the_end(api: Api, namespace: str
         await api.client.delete(CONFIG_MAPS, "one", namespace=namespace)
         await keep_only(api, namespace)
         events = await following(stream, 2)
-    assert told(events) == [("MODIFIED", "one"), ("DELETED", "one")]
+    assert types_and_names(events) == [("MODIFIED", "one"), ("DELETED", "one")]
     assert events[0].object["metadata"]["deletionTimestamp"]
 
 

@@ -107,7 +107,7 @@ async def test_grandchildren_go_too(api: Api, namespace: str) -> None:
     await gone(api, CONFIG_MAPS, "child", namespace)
 
 
-async def test_a_dependent_of_nobody_is_collected(api: Api, namespace: str) -> None:
+async def test_a_dependent_without_an_owner_is_collected(api: Api, namespace: str) -> None:
     owner = await api.client.create(WIDGETS, widget("owner"), namespace=namespace)
     await api.client.delete(WIDGETS, "owner", namespace=namespace)
     await dependent(api, namespace, "late", owner)

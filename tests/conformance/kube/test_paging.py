@@ -66,7 +66,7 @@ async def test_all_namespaces_are_listed_together(api: Api, ten: Selection) -> N
 
 
 @pytest.mark.parametrize("token", ["nonsense", "bm9uc2Vuc2U"])
-async def test_a_token_of_nobody_is_refused(api: Api, ten: Selection, token: str) -> None:
+async def test_an_unknown_token_is_refused(api: Api, ten: Selection, token: str) -> None:
     query = {"limit": "2", "continue": token}
     answer = await api.call("GET", WIDGETS.path(namespace=ten.namespace), query=query)
     code, reason, message = answer.refusal

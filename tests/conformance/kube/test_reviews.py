@@ -15,7 +15,7 @@ async def ask(api: Api, path: str, kind: str, **spec: Any) -> Answer:
     return await api.call("POST", f"{path}/{kind.lower()}s", body)
 
 
-async def test_somebody_learns_who_it_is(api: Api) -> None:
+async def test_a_client_can_ask_for_its_user(api: Api) -> None:
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     answer = await api.call("POST", f"{AUTHENTICATION}/selfsubjectreviews", body)
     assert answer.status == 201
@@ -38,7 +38,7 @@ async def test_somebody_learns_who_it_is(api: Api) -> None:
         ),
     ],
 )
-async def test_an_administrator_may_be_somebody_else(
+async def test_an_administrator_may_impersonate_another_user(
     api: Api, headers: dict[str, str], groups: list[str]
 ) -> None:
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

@@ -144,14 +144,14 @@ async def test_a_value_that_the_schema_forbids_is_explained(
     assert not await exists(api, WIDGETS, "one", namespace)
 
 
-async def test_several_faults_are_told_together(api: Api, namespace: str) -> None:
+async def test_several_causes_are_listed_together(api: Api, namespace: str) -> None:
     with pytest.raises(kube.Invalid) as caught:
         await api.client.create(WIDGETS, widget(size=-1, colour="pink"), namespace=namespace)
     assert {cause.field for cause in caught.value.causes} >= {"spec.size", "spec.colour"}
     assert "is invalid: [spec." in caught.value.message
 
 
-async def test_rules_wait_until_the_shape_is_right_and_that_is_told(
+async def test_rules_wait_until_the_shape_is_right_and_the_answer_names_that(
     api: Api, namespace: str
 ) -> None:
     with pytest.raises(kube.Invalid) as caught:

@@ -55,7 +55,7 @@ async def test_two_managers_own_what_each_applied(api: Api, namespace: str) -> N
     assert managers(both) == {"ann": owned("a"), "bob": owned("b")}
 
 
-async def test_a_field_of_somebody_else_is_a_conflict(api: Api, namespace: str) -> None:
+async def test_a_field_of_another_manager_is_a_conflict(api: Api, namespace: str) -> None:
     before = await apply(api, namespace, "ann", a="1", b="1")
     body = in_namespace(config_map(a="2", b="2"), namespace)
     with pytest.raises(kube.Conflict) as caught:

@@ -43,7 +43,7 @@ async def test_an_account_beside_its_binding_needs_no_namespace(api: Api, namesp
         ),
     ],
 )
-async def test_a_binding_to_nobody_is_refused(
+async def test_a_binding_without_a_subject_is_refused(
     api: Api, unique: str, subject: Document, problem: str
 ) -> None:
     with pytest.raises(kube.Invalid) as caught:

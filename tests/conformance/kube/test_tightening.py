@@ -58,7 +58,7 @@ BEFORE = {
 
 
 def with_properties(body: Document, properties: dict[str, Any]) -> list[Document]:
-    """The versions of a definition whose spec has these properties."""
+    """The versions of a definition with these properties of the spec."""
     (version,) = body["spec"]["versions"]
     spec = {"type": "object", "properties": properties}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
@@ -67,7 +67,7 @@ def with_properties(body: Document, properties: dict[str, Any]) -> list[Document
 
 @contextlib.asynccontextmanager
 async def tightened(api: Api) -> AsyncIterator[Resource[Document]]:
-    """A kind whose object `one` was written before its definition became strict."""
+    """A kind with an object `one` that was written before its definition became strict."""
     kind, body = definition()
     name = body["metadata"]["name"]
     body["spec"]["versions"] = with_properties(body, LOOSE)

@@ -15,7 +15,7 @@ from tests.conformance.kube.api import (
     config_map,
     widget,
 )
-from tests.conformance.kube.watching import EVENT_SECONDS_MAX, following, told, watching
+from tests.conformance.kube.watching import EVENT_SECONDS_MAX, following, types_and_names, watching
 
 
 async def revision(api: Api, namespace: str) -> str:
@@ -28,7 +28,7 @@ def labelled(name: str, **labels: str) -> Document:
     return document
 
 
-async def test_changes_are_told_once_and_in_order(api: Api, namespace: str) -> None:
+async def test_changes_come_once_and_in_order(api: Api, namespace: str) -> None:
     start = await revision(api, namespace)
     selection = Selection(namespace=namespace, field_selector="metadata.name=one")
     async with watching(api, CONFIG_MAPS, selection, resource_version=start) as stream:
@@ -38,7 +38,7 @@ async def test_changes_are_told_once_and_in_order(api: Api, namespace: str) -> N
         )
         await api.client.delete(CONFIG_MAPS, "one", namespace=namespace)
         events = await following(stream, 3)
-    assert told(events) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
+    assert types_and_names(events) == [("ADDED", "one"), ("MODIFIED", "one"), ("DELETED", "one")]
     assert [event.object for event in events[:2]] == [created, changed]
     deleted = events[2].object
     assert deleted["data"] == {"a": "2"}
@@ -58,7 +58,7 @@ async def test_a_watch_resumes_where_another_ended(api: Api, namespace: str) -> 
     last = first[-1].resource_version
     async with watching(api, WIDGETS, selection, resource_version=last) as stream:
         rest = await following(stream, 3)
-    assert told(first + rest) == [("ADDED", name) for name in names]
+    assert types_and_names(first + rest) == [("ADDED", name) for name in names]
 
 
 async def test_a_watch_without_a_revision_begins_with_what_is_there(
@@ -66,9 +66,9 @@ async def test_a_watch_without_a_revision_begins_with_what_is_there(
 ) -> None:
     await api.client.create(WIDGETS, widget("old"), namespace=namespace)
     async with watching(api, WIDGETS, Selection(namespace=namespace)) as stream:
-        assert told(await following(stream, 1)) == [("ADDED", "old")]
+        assert types_and_names(await following(stream, 1)) == [("ADDED", "old")]
         await api.client.create(WIDGETS, widget("new"), namespace=namespace)
-        assert told(await following(stream, 1)) == [("ADDED", "new")]
+        assert types_and_names(await following(stream, 1)) == [("ADDED", "new")]
 
 
 async def test_initial_events_end_with_a_bookmark(api: Api, namespace: str) -> None:
@@ -85,7 +85,7 @@ async def test_initial_events_end_with_a_bookmark(api: Api, namespace: str) -> N
         assert names == {(EventType.ADDED, name) for name in ("a", "b", "c")}
         assert int(event.resource_version) > 0
         await api.client.create(WIDGETS, widget("d"), namespace=namespace)
-        assert told(await following(stream, 1)) == [("ADDED", "d")]
+        assert types_and_names(await following(stream, 1)) == [("ADDED", "d")]
 
 
 async def test_an_empty_namespace_still_has_an_end_of_its_initial_events(
@@ -109,7 +109,7 @@ async def test_initial_events_need_bookmarks_and_a_match(api: Api, namespace: st
     )
 
 
-async def test_an_object_that_leaves_the_selection_is_told_as_deleted(
+async def test_an_object_that_leaves_the_selection_is_deleted_for_the_watcher(
     api: Api, namespace: str
 ) -> None:
     start = await revision(api, namespace)
@@ -121,10 +121,10 @@ async def test_an_object_that_leaves_the_selection_is_told_as_deleted(
             patch = {"metadata": {"labels": {"on": value}}}
             await api.client.patch(CONFIG_MAPS, "in", patch, namespace=namespace)
         events = await following(stream, 3)
-    assert told(events) == [("ADDED", "in"), ("DELETED", "in"), ("ADDED", "in")]
+    assert types_and_names(events) == [("ADDED", "in"), ("DELETED", "in"), ("ADDED", "in")]
 
 
-async def test_other_namespaces_and_kinds_are_not_told(api: Api, namespace: str) -> None:
+async def test_other_namespaces_and_kinds_are_not_sent(api: Api, namespace: str) -> None:
     start = await revision(api, namespace)
     async with watching(
         api, PODS, Selection(namespace=namespace), resource_version=start
@@ -132,7 +132,7 @@ async def test_other_namespaces_and_kinds_are_not_told(api: Api, namespace: str)
         await api.client.create(CONFIG_MAPS, config_map(), namespace=namespace)
         pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         await api.client.create(PODS, pod, namespace=namespace)
-        assert told(await following(stream, 1)) == [("ADDED", "p")]
+        assert types_and_names(await following(stream, 1)) == [("ADDED", "p")]
 
 
 @pytest.mark.parametrize("seconds", [1])

@@ -44,5 +44,5 @@ async def following(stream: AsyncGenerator[Event, None], count: int) -> list[Eve
     return found
 
 
-def told(events: list[Event]) -> list[tuple[str, str]]:
+def types_and_names(events: list[Event]) -> list[tuple[str, str]]:
     return [(event.type.value, event.object["metadata"]["name"]) for event in events]

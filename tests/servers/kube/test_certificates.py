@@ -39,3 +39,17 @@ def test_a_key_of_another_certificate_is_made_anew(tmp_path: pathlib.Path) -> No
     found.key.write_bytes((tmp_path / "other" / "server.key").read_bytes())
     certificates.ensure(tmp_path)
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(found.certificate, found.key)
+
+
+def test_a_new_host_gets_a_new_certificate_of_the_same_ca(tmp_path: pathlib.Path) -> None:
+    first = certificates.ensure(tmp_path)
+    authority, serving = first.authority.read_bytes(), first.certificate.read_bytes()
+    certificates.ensure(tmp_path, hosts=("lading.example",))
+    assert first.authority.read_bytes() == authority
+    assert first.certificate.read_bytes() != serving
+
+
+def test_private_keys_are_for_their_owner_only(tmp_path: pathlib.Path) -> None:
+    found = certificates.ensure(tmp_path)
+    for path in (found.key, tmp_path / "ca.key"):
+        assert path.stat().st_mode & 0o077 == 0

@@ -98,7 +98,7 @@ async def test_a_token_that_is_no_text_is_a_wrong_token(cluster: Cluster) -> Non
         writer.close()
 
 
-async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_fault_of_the_server(
+async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_failure_of_the_server(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with http.serve(cluster.core) as url:
@@ -121,24 +121,3 @@ async def test_a_watch_streams_until_the_client_leaves(
     assert (event["type"], event["object"]["metadata"]) == ("ADDED", created["metadata"])
     async with session.get("/livez") as response:
         assert response.status == 200
-
-
-def test_certificates_are_made_once(tmp_path: pathlib.Path) -> None:
-    first = certificates.ensure(tmp_path)
-    before = first.certificate.read_bytes()
-    assert certificates.ensure(tmp_path) == first
-    assert first.certificate.read_bytes() == before
-
-
-def test_a_new_host_gets_a_new_certificate_of_the_same_ca(tmp_path: pathlib.Path) -> None:
-    first = certificates.ensure(tmp_path)
-    authority, serving = first.authority.read_bytes(), first.certificate.read_bytes()
-    certificates.ensure(tmp_path, hosts=("lading.example",))
-    assert first.authority.read_bytes() == authority
-    assert first.certificate.read_bytes() != serving
-
-
-def test_private_keys_are_for_their_owner_only(tmp_path: pathlib.Path) -> None:
-    found = certificates.ensure(tmp_path)
-    for path in (found.key, tmp_path / "ca.key"):
-        assert path.stat().st_mode & 0o077 == 0

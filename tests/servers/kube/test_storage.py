@@ -193,7 +193,7 @@ def test_a_killed_process_loses_no_acknowledged_write(tmp_path: pathlib.Path) ->
     assert set(acknowledged) <= found
 
 
-def test_nobody_else_may_read_the_file(tmp_path: pathlib.Path) -> None:
+def test_only_the_owner_may_read_the_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "api.sqlite"
     sqlite.open(path).close()
     assert path.stat().st_mode & 0o777 == 0o600
@@ -229,7 +229,7 @@ def test_a_change_that_finds_no_room_changes_nothing(tmp_path: pathlib.Path) -> 
     storage.close()
 
 
-async def test_a_client_is_told_that_there_is_no_room(tmp_path: pathlib.Path) -> None:
+async def test_a_write_to_a_full_disk_is_refused(tmp_path: pathlib.Path) -> None:
     cluster = Cluster(sqlite.open(tmp_path / "api.sqlite"))
     large = {**config_map("a"), "data": {"a": "x" * 200_000}}
     with files_no_larger_than(64 * 1024):
@@ -243,7 +243,7 @@ async def test_a_client_is_told_that_there_is_no_room(tmp_path: pathlib.Path) ->
 
 @contextlib.contextmanager
 def files_no_larger_than(size_bytes: int) -> Iterator[None]:
-    """For this process; whoever writes more is told so by the kernel, as on a full disk."""
+    """For this process; a larger write is refused by the kernel, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
     try:

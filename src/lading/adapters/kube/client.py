@@ -27,7 +27,7 @@ _SUCCESS_CODE_MAX = 299
 
 
 def ignore_warning(_warning: str) -> None:
-    """Warnings of the server (deprecated versions, unknown fields) are nobody's by default."""
+    """Warnings of the server (deprecated versions, unknown fields) are dropped by default."""
 
 
 class KubeClient:

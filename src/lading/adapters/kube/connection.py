@@ -15,7 +15,7 @@ class ConfigurationError(Exception):
 
 
 class NothingConfigured(ConfigurationError):
-    """Nobody has said where an API server is: there is no kubeconfig, and this is not a pod."""
+    """No API server is configured: there is no kubeconfig, and this is not a pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The headers and the certificate that prove who we are, fresh for every request.
 
-A token file is read again now and then, because somebody rotates it; a plugin decides by itself
+A token file is read again now and then, because it is rotated; a plugin decides by itself
 how long its credential is good. What the server refused is forgotten, and asked for anew.
 """
 

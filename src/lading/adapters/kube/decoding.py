@@ -1,7 +1,7 @@
 """From the bytes of an answer straight into the type of a resource: objects, pages, events.
 
-Each type has its decoders made once. One object that cannot be read fails its whole page: whoever
-plans on a list must not take it for absent. A built-in object inside a list carries neither
+Each type has its decoders made once. One object that cannot be read fails its whole page: a plan
+on a list must not take it for absent. A built-in object inside a list carries neither
 `apiVersion` nor `kind`; plain dictionaries get them back, because they are shown whole.
 """
 

@@ -1,7 +1,7 @@
 """Finds what a person means by `pinnedimagesets`, `pis`, `PinnedImageSet` or `jobs.batch`.
 
 The server's aggregated discovery (Kubernetes 1.30 and later) is read once; resources come back
-untyped, for whoever shows or applies any kind. Subresources are left out.
+untyped, for commands that show or apply any kind. Subresources are left out.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Translates what an API server answers into the error tree of `ports.kube`, once.
 
 Both forms are read here: a response that is not a success, and an ERROR event of a watch. What
-the server said is kept word for word; only an answer that is no `Status` gets words of ours.
+the server wrote is kept word for word; only an answer that is no `Status` gets words of ours.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ class Undecodable(KubeError):
 
 
 class Untrusted(kube.Transient):
-    """The server could not prove who it is; only somebody who mends that makes it go away."""
+    """The certificate of the server is not trusted, until someone fixes it or the kubeconfig."""
 
 
 class CredentialsFailed(kube.Transient):
@@ -71,8 +71,8 @@ def of_response(*, what: str, code: int, body: bytes) -> KubeError:
     with contextlib.suppress(*kernel_errors.UNREADABLE):
         status = _status_decoder.decode(body)
     if status.kind != "Status" or not status.message:
-        said = kernel_errors.shown(body.decode(errors="replace").strip())
-        status = Status(message=f"{what}: the server answered {code} with {said}")
+        shown = kernel_errors.shown(body.decode(errors="replace").strip())
+        status = Status(message=f"{what}: the server answered {code} with {shown}")
     return _of_status(status, code)
 
 

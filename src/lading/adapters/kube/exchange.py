@@ -29,11 +29,11 @@ from lading.ports.http import Request, Response
 CONNECTIONS_MAX = 64
 CONNECT_SECONDS_MAX = 10.0
 REQUEST_SECONDS_MAX = 70.0
-"""An API server gives up on a request after 60 s and says so; we wait for it to say it."""
+"""An API server ends a request after 60 s with an error; we wait for that answer."""
 WATCH_IDLE_SECONDS_MAX = 150.0
 """An API server sends a bookmark about once a minute."""
 LARGE_BODY_BYTES = 1024 * 1024
-"""aiohttp wants more than this written piece by piece, so that the event loop goes on."""
+"""aiohttp wants more than this written piece by piece, so that the event loop is not held up."""
 USER_AGENT = f"lading/{lading.__version__} ({platform.system().lower()}/{platform.machine()})"
 _UNAUTHORIZED = 401
 _OK = 200
@@ -157,10 +157,13 @@ def _translated(request: Request, server: str) -> Iterator[None]:
     try:
         yield
     except aiohttp.ClientConnectorCertificateError as error:
-        reason = f"the certificate of the server is not trusted: {error.certificate_error}"
+        reason = f"the server certificate is not trusted: {error.certificate_error}"
         raise errors.Untrusted(f"{what}: {reason}") from error
     except aiohttp.ClientConnectorError as error:
-        raise retry.NotReached(f"{what}: {connecting.reason(error)}") from error
+        reason = connecting.reason(error)
+        address = f"{error.host}:{error.port}"
+        message = f"Cannot connect to {address}: {reason[:1].lower()}{reason[1:]}"
+        raise retry.NotReached(message) from error
     except TimeoutError as error:
         raise kube.Unavailable(f"{what}: the server did not answer in time") from error
     except (aiohttp.ClientError, OSError) as error:

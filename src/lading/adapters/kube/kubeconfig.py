@@ -59,7 +59,7 @@ class Kubeconfig:
 
 
 def paths(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The files that are read when nobody names one: KUBECONFIG, else the one in the home."""
+    """The files that are read when none is named: KUBECONFIG, else the one in the home."""
     listed = environment.get("KUBECONFIG", "")
     named = dict.fromkeys(name for name in listed.split(os.pathsep) if name)
     return tuple(Path(name) for name in named) or (Path(os.path.expanduser(DEFAULT_PATH)),)

@@ -1,4 +1,4 @@
-"""What kubelets tell through the API server: their image file system and their limits.
+"""What kubelets report through the API server: their image file system and their limits.
 
 Goes over `nodes/proxy`, which only an administrator has; agents never use it.
 """

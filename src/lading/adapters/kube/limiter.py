@@ -1,7 +1,7 @@
 """A request rate limit in front of an exchange: a token bucket on the clock port.
 
 Requests wait for their turn in order. The server has limits of its own (priority and fairness);
-this one keeps a fault of ours from becoming everybody's.
+this one keeps a bug of ours from slowing down every other client.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ class TokenBucket:
 
     def __init__(self, clock: Clock, *, per_second: float, burst: int) -> None:
         assert per_second > 0, "a bucket that is never filled blocks for ever"
-        assert burst >= 1, "a bucket without room grants nothing"
+        assert burst >= 1, "a bucket that holds no token grants nothing"
         self._clock = clock
         self._per_second = per_second
         self._burst = burst

@@ -1,7 +1,7 @@
 """Tries a request again when that is safe, a bounded number of times, as long as the server asks.
 
 Safe means: the request can be repeated without a second effect (a read, a server-side apply), or
-the server said that it did not act (429; 503 with Retry-After), or it was never reached.
+the server answered that it did not act (429; 503 with Retry-After), or it was never reached.
 Everything else goes back to the caller, who looks at the world before writing again.
 """
 

@@ -1,6 +1,6 @@
 """TLS contexts from certificates that are held in memory, made once per certificate.
 
-Python reads a key only from a file, so a key is written to a file that nobody else can read and
+Python reads a key only from a file, so a key is written to a file that only we can read and
 that is gone as soon as it has been loaded.
 """
 

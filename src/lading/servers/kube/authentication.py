@@ -1,7 +1,7 @@
-"""Who asks: bearer tokens, known by their digests.
+"""The user of a request: bearer tokens, known by their digests.
 
-Every request needs a token, except those that only tell whether the server lives and which
-version it is. Whoever is known may do everything: RBAC objects are stored, and not enforced.
+Every request needs a token, except those for the health and the
+version of the server. A known user may do everything: RBAC objects are stored, and not enforced.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ class Authenticator:
     """Knows tokens by digest, so that finding one takes the same time whatever it shares."""
 
     def __init__(self, tokens: Mapping[str, User]) -> None:
-        assert all(token.strip() for token in tokens), "everybody has the empty token"
+        assert all(token.strip() for token in tokens), "every client has the empty token"
         self._users = {_digest(token): user for token, user in tokens.items()}
 
     def user(self, path: str, headers: Mapping[str, str]) -> User:
-        """Returns who asks, or raises the 401."""
+        """Returns the user, or raises the 401."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         known = self._users.get(_digest(token.strip())) if scheme.lower() == "bearer" else None
         if known is not None:

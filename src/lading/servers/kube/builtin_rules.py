@@ -21,7 +21,7 @@ def begun(resource: Resource, document: Document) -> Document:
 
 
 def admitted(resource: Resource, document: Document) -> Document:
-    """A new object with what it gets beside what was sent, and which therefore nobody owns."""
+    """A new object with fields that were not sent, and therefore have no field manager."""
     return pod_admission.admitted(document) if resource.storage_name == _PODS else document
 
 
@@ -43,7 +43,7 @@ def carried(resource: Resource, old: Document, new: Document) -> Document:
 
 
 def counted(resource: Resource, old: Document, new: Document) -> Document:
-    """A changed object with what the server changes because of it, and which nobody owns."""
+    """A changed object with what the server changes because of it, without a field manager."""
     return daemon_sets.counted(old, new) if resource.storage_name == _DAEMON_SETS else new
 
 
@@ -55,7 +55,7 @@ def _with_finalizers(old: Document, new: Document) -> Document:
 
 
 def _labelled(namespace: Document) -> Document:
-    """A namespace can be selected by its name, whatever anybody does to its labels."""
+    """A namespace can always be selected by its name: no client removes this label."""
     metadata = namespace["metadata"]
     labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
     return {**namespace, "metadata": {**metadata, "labels": labels}}

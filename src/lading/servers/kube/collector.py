@@ -2,7 +2,7 @@
 a definition.
 
 It wakes only when a change asks for it, works in small steps, and begins with what is stored, so
-a server that was killed goes on where it was. How an owner is deleted is read from the
+a server that was killed continues where it was. How an owner is deleted is read from the
 finalizers that `deleting` has set.
 """
 
@@ -44,7 +44,7 @@ class Collector:
         self.start()
 
     def start(self) -> None:
-        """Begins to work if there is something to do and nobody does it yet."""
+        """Begins to work if there is something to do and no task does it yet."""
         if not self._due or (self._task is not None and not self._task.done()):
             return
         try:
@@ -67,12 +67,12 @@ class Collector:
 
     def _notice(self, record: Record) -> None:
         found = ownership.summary(record)
-        self._ownership.learn(record.key, found)
+        self._ownership.add(record.key, found)
         if found.metadata.owner_references or found.metadata.deletion_timestamp:
             self._due[record.key] = None
 
     def _forget(self, record: Record) -> None:
-        """Whoever waited for this object to go, or hung on it, is looked at again."""
+        """Objects that waited for this one to go, or depend on it, are looked at again."""
         found = ownership.summary(record)
         self._due.pop(record.key, None)
         waiting = [self._ownership.key_of_uid(each.uid) for each in found.metadata.owner_references]

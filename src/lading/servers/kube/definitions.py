@@ -1,6 +1,6 @@
 """CustomResourceDefinitions: which resources they make the server serve, and their status.
 
-A definition is established in the same write that stores it, when nobody else of its group has
+A definition is established in the same write that stores it, when no other of its group has
 taken its names. Removing its objects when it goes is the collector's work.
 """
 
@@ -134,8 +134,8 @@ def _schema(declared: Document, *, preserves: bool) -> Document:
 def _deprecation(spec: Document, version: Document) -> str:
     if not version.get("deprecated"):
         return ""
-    if told := version.get("deprecationWarning"):
-        return str(told)
+    if warning := version.get("deprecationWarning"):
+        return str(warning)
     group, kind, rank = spec["group"], spec["names"]["kind"], version_rank(version["name"])
     better = [
         each["name"]

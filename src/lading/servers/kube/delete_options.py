@@ -1,6 +1,6 @@
 """The options of a deletion, which stand in its body or in its query.
 
-A deletion that cannot be read as it was meant is refused: nothing is deleted on a guess.
+Delete options that cannot be read are refused: nothing is deleted on a guess.
 """
 
 from typing import Any

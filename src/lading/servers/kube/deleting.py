@@ -40,7 +40,7 @@ def delete(
 
 
 def is_finished(document: Document) -> bool:
-    """Marked for deletion, and nobody holds it any more."""
+    """Marked for deletion, and without finalizers."""
     metadata = document["metadata"]
     held = metadata.get("finalizers") or _namespace_finalizers(document)
     return "deletionTimestamp" in metadata and not held

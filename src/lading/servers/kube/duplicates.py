@@ -8,7 +8,7 @@ import yaml
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object whose fields are all kept, in order."""
+    """An object with all its fields, repeated ones too, in order."""
 
 
 def in_json(body: bytes) -> list[str]:

@@ -54,7 +54,7 @@ def _handler(core: Exchange):  # type: ignore[no-untyped-def]
         try:
             read = await _request(request)
         except ConnectionError:
-            return web.Response(status=400)  # the client went away; nobody reads this
+            return web.Response(status=400)  # the client went away; the answer is not read
         response = await core(read)
         if isinstance(response.body, bytes):
             return web.Response(

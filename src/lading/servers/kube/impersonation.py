@@ -1,6 +1,6 @@
-"""For whom a request is made: `kubectl --as` and `--as-group`.
+"""The user that a request is made for: `kubectl --as` and `--as-group`.
 
-Whoever is known may act for anybody, so this gives no rights and takes none: it is what admission
+Every known user may act for any other, so this gives no rights and takes none: it is what admission
 policies and reviews see of the user.
 """
 
@@ -18,7 +18,7 @@ _ACCOUNT = "system:serviceaccount:"
 
 
 def user(asking: User, headers: Mapping[str, str]) -> User:
-    """The user that the headers name, or else whoever asks."""
+    """The user that the headers name, or else the one of the token."""
     name = headers.get(_USER, "")
     extra = {key: value for key, value in headers.items() if key.startswith(_EXTRA)}
     if not name and (extra or _GROUP in headers or _UID in headers):
@@ -37,7 +37,7 @@ def user(asking: User, headers: Mapping[str, str]) -> User:
 
 
 def _groups(name: str, asked: tuple[str, ...]) -> tuple[str, ...]:
-    """What was asked for, or what an account has, and the group of everybody who is known."""
+    """What was asked for, or what an account has, and the group of all known users."""
     if name == ANONYMOUS.name:
         return asked or ANONYMOUS.groups
     if not asked and name.startswith(_ACCOUNT):

@@ -21,7 +21,7 @@ _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSe
 def check_place(call: Call, document: Document) -> None:
     """The body may not contradict the namespace and name of the path, nor leave out the name.
 
-    Whoever sends no name knows nothing of the object, and would empty it.
+    A client that sends no name has not read the object, and would empty it.
     """
     metadata = document["metadata"]
     target = call.target

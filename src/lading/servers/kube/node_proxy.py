@@ -1,6 +1,6 @@
-"""`nodes/NAME/proxy/PATH`: hands a request on to whoever plays the kubelet of that node.
+"""`nodes/NAME/proxy/PATH`: hands a request on to the stand-in for the kubelet of that node.
 
-Who may ask is settled before, and what is asked is the kubelet's to understand. A node without a
+Authentication comes before; the kubelet decides what the path means. A node without a
 kubelet has no such path.
 """
 

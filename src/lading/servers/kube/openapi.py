@@ -73,7 +73,7 @@ def version_2(registry: Registry) -> Document:
 def version_2_protobuf() -> bytes:
     """The head of the older form, without schemas.
 
-    kubectl reads it before it looks at a kind whose definition is not there yet; the fields are
+    kubectl reads it before it looks at a kind that has no definition yet; the fields are
     those of the OpenAPI v2 message: 1 swagger, 2 info (1 title, 2 version), 8 paths.
     """
     info = _text_field(1, "Kubernetes") + _text_field(2, builtins.kubernetes_version())

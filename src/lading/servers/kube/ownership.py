@@ -1,4 +1,4 @@
-"""Who owns whom: an index of the stored objects by uid and of their owner references."""
+"""Owner references: an index of the stored objects by uid and of their owner references."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class Ownership:
         self._owners: dict[Key, tuple[OwnerReference, ...]] = {}
         self._dependents: dict[str, set[Key]] = defaultdict(set)
 
-    def learn(self, key: Key, found: Object) -> None:
+    def add(self, key: Key, found: Object) -> None:
         self._drop_references(key)
         self._keys[found.metadata.uid] = key
         references = found.metadata.owner_references

@@ -27,7 +27,7 @@ class Call:
     body: bytes
     user: User
     warnings: list[str] = field(default_factory=list)
-    """Told to the client beside the answer."""
+    """Sent to the client beside the answer, in Warning headers."""
 
     @property
     def resource(self) -> Resource:

@@ -28,7 +28,7 @@ _WITH_GENERATION = frozenset(
         "validatingadmissionpolicybindings.admissionregistration.k8s.io",
     }
 )
-"""The built-in kinds whose generation counts the changes of their spec, as kube-apiserver has it;
+"""The built-in kinds with a generation that counts the changes of their spec, as in kube-apiserver;
 every custom resource has one."""
 _POD_FIELDS = (
     "spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName spec.hostNetwork "

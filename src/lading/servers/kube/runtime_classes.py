@@ -1,6 +1,6 @@
 """What a new pod gets from the runtime class it names: overhead, and where it may run.
 
-It comes after validation, as all of admission does, and nobody owns what it adds.
+It comes after validation, as all of admission does, and what it adds has no field manager.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the server says when it says no: Kubernetes `Status` objects, as exceptions.
+"""Refusals of the server: Kubernetes `Status` objects, as exceptions.
 
 The reasons, codes, texts and causes are those of kube-apiserver, because people and clients
 know them and act on them.

@@ -1,4 +1,4 @@
-"""Tells watchers that the log of a resource has grown; a quiet log costs nothing."""
+"""Wakes watchers when the log of a resource has grown; a quiet log costs nothing."""
 
 import asyncio
 from collections import defaultdict

@@ -93,7 +93,7 @@ def update(
     *,
     owned: bool = False,
 ) -> Document:
-    """Stores a changed object, unless nothing changed or somebody was faster."""
+    """Stores a changed object, unless nothing changed or another write came first."""
     resource = call.resource
     _check_precondition(resource, old, new)
     new = _merged(call, old, new)

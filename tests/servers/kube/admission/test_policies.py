@@ -43,7 +43,7 @@ def attributes(**more: Any) -> Attributes:
 
 
 def no_parameters(query: ParameterQuery) -> list[Document] | None:
-    raise AssertionError("nobody asked for parameters")
+    raise AssertionError("no parameters were asked for")
 
 
 def message(

@@ -67,7 +67,7 @@ def managers(document: Document) -> list[str]:
     return [each["manager"] for each in document["metadata"].get("managedFields", [])]
 
 
-def test_the_applier_owns_exactly_what_it_said() -> None:
+def test_the_applier_owns_exactly_what_it_applied() -> None:
     live = apply(None, config_map({"a": "1"}, labels={"x": "y"}))
     assert live["metadata"]["managedFields"] == [
         {
@@ -295,7 +295,7 @@ def test_applying_twice_is_applying_once(first: Any, second: Any, third: Any) ->
 
 
 @given(st.lists(st.tuples(st.sampled_from(["one", "two"]), DATA), min_size=1, max_size=5))
-def test_what_the_last_applier_said_is_so_and_every_key_has_an_owner(steps: Any) -> None:
+def test_the_last_apply_wins_and_every_key_has_an_owner(steps: Any) -> None:
     live: Document | None = None
     for manager, data in steps:
         live = apply(live, config_map(data), manager, force=True)

@@ -62,7 +62,7 @@ def test_only_an_image_that_may_move_is_always_pulled(image: str, policy: str) -
     assert pod["spec"]["containers"][0]["imagePullPolicy"] == policy
 
 
-def test_a_daemon_set_rolls_unless_told_otherwise() -> None:
+def test_a_daemon_set_rolls_by_default() -> None:
     template = {"spec": {"containers": [CONTAINER]}}
     rolling = filled("apps", "DaemonSet", spec={"template": template})["spec"]
     assert rolling["updateStrategy"] == {

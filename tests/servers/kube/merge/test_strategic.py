@@ -1,4 +1,4 @@
-"""Strategic merge patch on pods and their like, whose schema says which lists merge."""
+"""Strategic merge patch on built-in kinds: their schema says which lists merge."""
 
 import contextlib
 from typing import Any

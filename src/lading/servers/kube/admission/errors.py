@@ -2,7 +2,7 @@
 
 
 class Misconfigured(Exception):
-    """`where` says which of the two is at fault: the policy or the binding."""
+    """`where` names the one that is wrong: the policy or the binding."""
 
     def __init__(self, message: str, *, where: str = "binding") -> None:
         super().__init__(message)

@@ -34,7 +34,7 @@ class Evaluation:
     """Expressions by name, in the order of the policy: each may use those before it."""
 
     def evaluate(self, expression: str) -> Any:
-        """The value; raises a CelError whose text names the expression."""
+        """The value; raises a CelError that names the expression."""
         try:
             return self._evaluate(expression)
         except DoesNotCompile as error:

@@ -1,6 +1,6 @@
 """metadata.managedFields: which manager owns which paths, read, changed and written back.
 
-A manager is told apart by name, operation, subresource and, for updates, the API version.
+A manager is identified by name, operation, subresource and, for updates, the API version.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class Manager(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owned:
-    """What a manager owns, since when, and in which API version it said so."""
+    """What a manager owns, since when, and in which API version."""
 
     fields: Paths
     api_version: str

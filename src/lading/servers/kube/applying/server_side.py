@@ -1,8 +1,8 @@
 """Server-side apply, and the bookkeeping of owners after every other write.
 
-`apply` merges a configuration into the live object, removes what its manager gave up and nobody
-else owns, and refuses to change what others own unless forced. `after_update` records who
-changed what by create, update and patch. Defaults and validation are the caller's.
+`apply` merges a configuration into the live object, removes what its manager gave up and no
+other owns, and refuses to change what others own unless forced. `after_update` records which
+manager changed what by create, update and patch. Defaults and validation are the caller's.
 """
 
 import json
@@ -52,13 +52,13 @@ def apply(
     )
     base = _without_bookkeeping(live or {})
     known = owners.read(live or {}) or _before_first_apply(schema, live, api_version, now)
-    said = typed.field_set(schema, applied)
-    mine = _owned_by_request(said, subresource)
+    named = typed.field_set(schema, applied)
+    mine = _owned_by_request(named, subresource)
     before = known.pop(who, None)
     merged = typed.merge(schema, base, _visible(applied, subresource))
     if before is not None and not before.fields <= mine:
         everyone = [owned.fields for owned in known.values()]
-        merged = _give_up(schema, merged, last=before.fields, held=said.union(*everyone))
+        merged = _give_up(schema, merged, last=before.fields, held=named.union(*everyone))
     changes = typed.compare(schema, base, merged)
     conflicts = _conflicts(known, frozenset(changes.modified | changes.added))
     if conflicts and not force:
@@ -174,7 +174,7 @@ def _owned_by_request(fields: Paths, subresource: str) -> Paths:
 def _before_first_apply(
     schema: Schema, live: Document | None, api_version: str, now: str
 ) -> Owners:
-    """An object nobody kept books on: one manager owns all of it."""
+    """An object without managed fields: one manager owns all of it."""
     if live is None:
         return {}
     everything = typed.compare(schema, {}, _without_bookkeeping(live)).added
@@ -184,7 +184,7 @@ def _before_first_apply(
 
 
 def _give_up(schema: Schema, merged: Document, *, last: Paths, held: Paths) -> Document:
-    """Removes what the manager owned before and neither it nor anybody else holds now."""
+    """Removes what the manager owned before and no manager owns now."""
     named_last = paths.with_named_fields(schema, last)
     whole = paths.with_named_fields(schema, typed.field_set(schema, merged))
     pruned = typed.remove(schema, merged, named_last)

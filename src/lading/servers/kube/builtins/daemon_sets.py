@@ -1,6 +1,6 @@
 """The annotation in which kube-apiserver counts the templates of a DaemonSet.
 
-It is deprecated, and still written to every one: who compares annotations has to expect it.
+It is deprecated, and still written to every one: clients that compare annotations expect it.
 """
 
 from lading.servers.kube.schema.nodes import Document

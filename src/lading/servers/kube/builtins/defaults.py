@@ -101,7 +101,7 @@ def begin(group: str, kind: str, document: Document) -> Document:
 
 
 def _job_with_selector(job: Document) -> Document:
-    """A job that is not told to choose its pods itself selects them by its uid."""
+    """A job without `manualSelector` selects its pods by its uid."""
     if _part(job, "spec").get("manualSelector"):
         return job
     uid, name = job["metadata"]["uid"], job["metadata"]["name"]
@@ -172,7 +172,7 @@ def _node(node: Document) -> Document:
 
 
 def _with_template(workload: Document) -> Document:
-    """A workload whose `spec.template` is a pod."""
+    """A workload with a pod as `spec.template`."""
     template = _part(_part(workload, "spec"), "template")
     if not template or not isinstance(template.get("spec", {}), dict):
         return workload

@@ -1,6 +1,6 @@
 """What admission gives to a pod: an account, a priority, tolerations, and its class of service.
 
-It comes after validation, and nobody owns these fields, since nobody sent them.
+It comes after validation. These fields have no field manager, since no client sent them.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from lading.servers.kube.schema.nodes import Document
 
 TOLERATION_SECONDS = 300
 """How long a pod stays on a node that is lost, as kube-apiserver has it."""
-_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PRIORITY = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
 _COMPUTE = ("cpu", "memory")
 
@@ -23,25 +23,25 @@ def admitted(pod: Document) -> Document:
 
 
 def tolerating(pod: Document) -> Document:
-    """The pod with what every pod tolerates; whoever takes that off gets it back."""
+    """The pod with what every pod tolerates; an update that removes it gets it back."""
     spec = pod.get("spec") or {}
     given = [*(spec.get("tolerations") or ()), *_missing_tolerations(spec)]
     return {**pod, "spec": {**spec, "tolerations": given}}
 
 
 def _missing_tolerations(spec: Document) -> Iterator[Document]:
-    for trouble in _TROUBLES:
-        if not any(_tolerates(each, trouble) for each in spec.get("tolerations") or ()):
+    for taint in _TAINTS:
+        if not any(_tolerates(each, taint) for each in spec.get("tolerations") or ()):
             yield {
-                "key": trouble,
+                "key": taint,
                 "operator": "Exists",
                 "effect": "NoExecute",
                 "tolerationSeconds": TOLERATION_SECONDS,
             }
 
 
-def _tolerates(toleration: Document, trouble: str) -> bool:
-    in_key = toleration.get("key", "") in ("", trouble)
+def _tolerates(toleration: Document, taint: str) -> bool:
+    in_key = toleration.get("key", "") in ("", taint)
     return in_key and toleration.get("effect", "") in ("", "NoExecute")
 
 

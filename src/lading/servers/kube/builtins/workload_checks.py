@@ -54,11 +54,11 @@ def _changes_of_pod(spec: Document, old: Document) -> Iterator[Cause]:
 
 
 def _changeable(old: Document) -> tuple[str, ...]:
-    """The node is set once, through its binding; a negative time to end is mended once."""
+    """The node is set once, through its binding; a negative grace period is corrected once."""
     is_negative = (old.get("terminationGracePeriodSeconds") or 0) < 0
-    mended = ("terminationGracePeriodSeconds",) if is_negative else ()
+    corrected = ("terminationGracePeriodSeconds",) if is_negative else ()
     bound = () if old.get("nodeName") else ("nodeName",)
-    return (*_CHANGEABLE_IN_POD, *mended, *bound)
+    return (*_CHANGEABLE_IN_POD, *corrected, *bound)
 
 
 def _without_time(toleration: Document) -> Document:

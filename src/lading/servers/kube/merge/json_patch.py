@@ -115,9 +115,9 @@ def _after_one(document: Document, operation: Document) -> Any:
         case "test":
             if json_values.are_equal(_read_or_null(document, path), operation.get("value")):
                 return document
-            raise JSONPatchError("the value is another one")
-        case other:
-            raise JSONPatchError(f'"{other}" is no operation of a JSON patch')
+            raise JSONPatchError("the value differs")
+        case _:
+            raise JSONPatchError("the operation is unknown")
 
 
 def _add(document: Any, path: _Pointer, value: Any) -> Any:

@@ -47,7 +47,7 @@ def _messages(directory: pathlib.Path) -> Iterator[tuple[str, Message]]:
 
 
 def _omitted_zeros(path: pathlib.Path) -> dict[str, set[str]]:
-    """By type, the numbers whose zero the binary form sends and the JSON form leaves out."""
+    """By type, the numbers of which the binary form sends a zero and the JSON form omits it."""
     text = path.read_text() if path.exists() else ""
     return {
         name: {each["name"] for each in _GO_FIELD.finditer(body) if each["type"] in _GO_NUMBERS}

@@ -18,7 +18,7 @@ def problems(schema: Schema, field: str) -> Iterator[Cause]:
 
 
 def _node(schema: Schema, field: str, *, uncorrelated: str) -> Iterator[Cause]:
-    """`uncorrelated` is the list above whose items have no identity over time."""
+    """`uncorrelated` is the list above that has items without an identity over time."""
     seen = rule_tree.resource(schema) if nodes.is_embedded_resource(schema) else schema
     rules = schema.get("x-kubernetes-validations") or ()
     types = type_check.environment(seen) if rules else None

@@ -1,7 +1,7 @@
 """Takes empty lists and maps out of what the API server keeps as structs.
 
 A built-in kind, and the metadata of any kind, cannot tell an empty list or map from one that is
-not there; who sends one will not read it back. An empty object of named fields stays.
+not there; a client that sends one does not read it back. An empty object of named fields stays.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from lading.servers.kube.schema import nodes
 from lading.servers.kube.schema.nodes import Document, Schema
 
 _MEANT_AS_EMPTY = "managedFields"
-"""Whoever sends none of them wants all of them forgotten."""
+"""A client that sends an empty list wants all of them removed."""
 
 
 def dropped(schema: Schema, document: Document) -> Document:

@@ -25,7 +25,7 @@ _SCALA_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-zµ]+)")
 
 
 def has_format(name: str, text: str) -> bool:
-    """Whether the text has the format; True for a format that nobody checks."""
+    """Whether the text has the format; True for a format that is not checked."""
     check = _CHECKS.get(name.replace("-", ""))
     return check is None or check(text)
 

@@ -59,7 +59,7 @@ def dns_1035_label(text: str) -> list[str]:
 
 
 def path_segment(text: str) -> list[str]:
-    """For kinds whose names only have to fit into a URL, such as roles."""
+    """For kinds, such as roles, with names that only have to fit into a URL."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{each}'" for each in "/%" if each in text]

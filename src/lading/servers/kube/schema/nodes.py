@@ -78,7 +78,7 @@ def item_key(schema: Schema, item: Any) -> tuple[Any, ...] | None:
 
 
 def items_by_key(schema: Schema, items: Any) -> dict[str, Any]:
-    """The items of a list by `item_label`; empty for a list whose items have no identity."""
+    """The items of a list by `item_label`; empty when the items of the list have no identity."""
     if not isinstance(items, list) or list_type(schema) != "map":
         return {}
     return {item_label(schema, item): item for item in items}

@@ -44,7 +44,7 @@ def _empty(schema: Schema) -> Any:
 
 
 def refused(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
-    """The nulls for which their fields have neither room nor a default."""
+    """The nulls of fields that are neither nullable nor have a default."""
     match value:
         case None if schema.get("type") and not schema.get("nullable") and "default" not in schema:
             detail = f'{path} in body must be of type {schema["type"]}: "null"'

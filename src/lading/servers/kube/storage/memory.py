@@ -85,7 +85,7 @@ class MemoryStorage:
         self._listeners.append(listener)
 
     def commit(self, change: Change) -> None:
-        """Makes a change visible and tells the listeners."""
+        """Makes a change visible and notifies the listeners."""
         self.load(change)
         if len(self._log) > HISTORY_CHANGES_MAX or self._history_bytes > HISTORY_BYTES_MAX:
             self.compact(self._log[len(self._log) // COMPACTED_DIVISOR].revision)
@@ -93,7 +93,7 @@ class MemoryStorage:
             listener(change)
 
     def load(self, change: Change) -> None:
-        """Makes a change visible; telling nobody."""
+        """Makes a change visible, without notifying."""
         assert change.revision > self.revision, "revisions only grow"
         self.revision = change.revision
         key = change.record.key

@@ -1,4 +1,4 @@
-"""The store on disk: one append-only table whose row id is the revision, in WAL mode.
+"""The store on disk: one append-only table with the row id as revision, in WAL mode.
 
 Reads are answered by the index in memory, which is filled from the table when it is opened. A
 change is visible only after its transaction has been committed. `synchronous=NORMAL` hands every
@@ -95,7 +95,7 @@ class SqliteStorage(MemoryStorage):
 
 def open(path: pathlib.Path) -> SqliteStorage:  # noqa: A001 - read as sqlite.open
     """Opens the file, or makes it; only one process may have it open."""
-    path.touch(mode=0o600)  # it holds Secrets: readable by nobody else, from the first moment on
+    path.touch(mode=0o600)  # it holds Secrets: readable by the owner only, from the start
     connection = sqlite3.connect(path, timeout=0)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")

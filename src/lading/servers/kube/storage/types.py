@@ -1,7 +1,7 @@
 """What the server needs of a store: versions of objects by key, and the log of their changes.
 
 A body is JSON bytes without a resourceVersion: the revision of the change is the version. The
-store knows nothing of Kubernetes; who writes decides what may be written.
+store knows nothing of Kubernetes; the callers decide what may be written.
 """
 
 from collections.abc import Callable, Sequence

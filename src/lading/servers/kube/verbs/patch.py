@@ -68,7 +68,7 @@ def _refuse_another_identity(call: Call, old: Document, patched: Document) -> No
 
 
 def _blamed_on_patch(error: status.ApiError, patched: Document) -> status.ApiError:
-    """What would be a bad request is, after a patch, the patch's fault."""
+    """What would be a bad request is, after a patch, blamed on the patch."""
     _, handled, why = error.status["message"].partition(" cannot be handled as a ")
     if not handled:
         return error
@@ -138,7 +138,7 @@ def _apply(state: State, call: Call, options: WriteOptions) -> Response:
 
 
 def _without_nulls(call: Call, merged: Document) -> Document:
-    """What is applied as null, or empty by whoever filled it before, is null in a custom resource.
+    """A field that is applied as null, or emptied by its manager, is null in a custom resource.
 
     kube-apiserver refuses it there, and reads it as empty in a built-in kind.
     """

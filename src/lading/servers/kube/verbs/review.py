@@ -1,6 +1,6 @@
-"""POST of a review: a question about whoever asks, answered at once and not stored.
+"""POST of a review: a question about the client's user, answered at once and not stored.
 
-Whoever is known may do everything, so a question about rights has one answer.
+Every known user may do everything, so a question about rights has one answer.
 """
 
 from typing import Any

@@ -18,7 +18,7 @@ def update(state: State, call: Call) -> Response:
 
 
 def _check_has_version(call: Call, document: Document) -> None:
-    """A custom resource is never overwritten by somebody who has not seen it."""
+    """A custom resource is never overwritten by a client that has not read it."""
     if call.resource.custom and not document["metadata"].get("resourceVersion"):
         cause = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise status.invalid(

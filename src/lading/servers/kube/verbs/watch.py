@@ -1,7 +1,7 @@
 """GET with watch=true: the changes of a collection, one JSON line each, as they happen.
 
 A watcher is a cursor over the log of its resource: it holds no queue, so a slow one costs
-nothing, and is told 410 when the log it still needs was compacted.
+nothing, and gets a 410 when the log it still needs was compacted.
 """
 
 import asyncio

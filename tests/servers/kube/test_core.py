@@ -1,4 +1,4 @@
-"""What the core says to requests, where the conformance suite does not already ask it."""
+"""Answers of the core to requests that the conformance suite does not send."""
 
 import pytest
 
@@ -48,7 +48,7 @@ async def test_a_path_to_nothing_is_plainly_not_found(path: str) -> None:
         f"{CONFIG_MAPS}/a/b/c",
     ],
 )
-async def test_a_resource_that_is_not_served_is_said_so(path: str) -> None:
+async def test_a_resource_that_is_not_served_is_not_found(path: str) -> None:
     response = await Cluster().call("GET", path)
     assert decoded(response)["message"] == "the server could not find the requested resource"
 
@@ -64,7 +64,7 @@ async def test_uids_come_from_the_source_that_was_given() -> None:
     assert created["metadata"]["uid"].startswith("uid-")
 
 
-async def test_a_fault_of_the_server_is_an_error_and_not_the_end(
+async def test_a_failure_of_the_server_is_an_error_and_not_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cluster = Cluster()
@@ -75,7 +75,7 @@ async def test_a_fault_of_the_server_is_an_error_and_not_the_end(
     assert (await cluster.call("GET", CONFIG_MAPS)).status == 200
 
 
-async def test_a_definition_whose_names_are_taken_is_not_served() -> None:
+async def test_a_definition_with_names_that_are_taken_is_not_served() -> None:
     cluster = Cluster()
     await cluster.create(DEFINITIONS, definition())
     rival = definition(plural="gadgets", kind="Widget")

@@ -137,7 +137,7 @@ async def test_the_time_that_a_deletion_may_take_is_a_number(api: Api, namespace
     ("method", "content_type", "metadata"),
     [("PUT", "application/json", {}), ("PATCH", "application/merge-patch+json", None)],
 )
-async def test_whoever_leaves_out_the_name_changes_nothing(
+async def test_a_body_without_a_name_changes_nothing(
     api: Api, namespace: str, body: Document, method: str, content_type: str, metadata: object
 ) -> None:
     kind = CONFIG_MAPS if body["kind"] == "ConfigMap" else WIDGETS

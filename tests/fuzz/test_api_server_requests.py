@@ -1,4 +1,4 @@
-"""Whatever a client sends, the answer is a refusal or an object; never a fault of the server."""
+"""Any request to the embedded API server is answered or refused; the server never fails."""
 
 import asyncio
 from typing import Any

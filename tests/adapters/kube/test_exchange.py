@@ -25,19 +25,12 @@ async def get_one(connection: Connection, clock: HurryingClock | None = None) ->
         return (await client.get(CONFIG_MAPS, "one", namespace="default")).metadata.name
 
 
-async def name_of_the_client(request: web.BaseRequest) -> web.Response:
-    assert request.transport is not None
-    certificate = request.transport.get_extra_info("peercert") or {}
-    names = dict(pair for relative in certificate.get("subject", ()) for pair in relative)
-    return web.json_response({"metadata": {"name": names.get("commonName", "nobody")}})
-
-
 async def test_a_client_certificate_proves_who_we_are(tmp_path: Path) -> None:
     authority = Authority()
     context = authority.server_context(tmp_path, "127.0.0.1")
-    async with stand.running(name_of_the_client, tls=context) as server:
+    async with stand.running(stand.name_of_the_client, tls=context) as server:
         trust = Trust(authority_pem=authority.pem)
-        assert await get_one(Connection(server=server.url, trust=trust)) == "nobody"
+        assert await get_one(Connection(server=server.url, trust=trust)) == "anonymous"
         user = User(certificate=authority.issue("node-7"))
         assert await get_one(Connection(server=server.url, trust=trust, user=user)) == "node-7"
 
@@ -64,7 +57,7 @@ async def test_a_server_must_prove_who_it_is(
             trust=Trust(authority_pem=known.pem, **trust),  # type: ignore[arg-type]
         )
         if verdict == "untrusted":
-            with pytest.raises(errors.Untrusted, match="certificate of the server is not trusted"):
+            with pytest.raises(errors.Untrusted, match="server certificate is not trusted"):
                 await get_one(connection)
         else:
             assert await get_one(connection) == verdict

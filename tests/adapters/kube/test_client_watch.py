@@ -61,7 +61,7 @@ async def test_events_are_the_same_wherever_the_stream_is_cut() -> None:
         assert await watched(whole[:at], whole[at:]) == expected
 
 
-async def test_a_bookmark_tells_that_the_initial_events_are_over() -> None:
+async def test_a_bookmark_marks_the_end_of_the_initial_events() -> None:
     (event,) = await watched(BOOKMARK + b"\n")
     assert event.initial_events_end
     assert event.resource_version == "9"
@@ -95,7 +95,7 @@ async def test_a_stream_that_ends_inside_an_event_is_not_a_quiet_end() -> None:
         await watched(ADDED, DELETED[:20])
 
 
-async def test_whoever_stops_reading_closes_the_stream() -> None:
+async def test_a_reader_that_stops_closes_the_stream() -> None:
     exchange = Canned(ADDED, DELETED)
     watch = KubeClient(exchange).watch(CONFIG_MAPS, timeout_seconds=60)
     assert (await anext(watch)).type is EventType.ADDED

@@ -1,4 +1,4 @@
-"""Server-side apply by whoever gives something up: the last field of a map, a map, a null."""
+"""Server-side apply that gives something up: the last field of a map, a map, a null."""
 
 from typing import Any
 
@@ -17,7 +17,9 @@ async def test_a_map_goes_with_the_last_of_its_fields(api: Api, namespace: str) 
     assert "managedFields" not in left["metadata"]
 
 
-async def test_a_map_stays_while_somebody_else_has_a_field_in_it(api: Api, namespace: str) -> None:
+async def test_a_map_stays_while_another_manager_has_a_field_in_it(
+    api: Api, namespace: str
+) -> None:
     await apply_widget(api, namespace, "ann", settings={"a": "1"})
     await apply_widget(api, namespace, "bob", settings={"b": "1"})
     left = await apply_widget(api, namespace, "ann")

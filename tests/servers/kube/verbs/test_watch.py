@@ -104,7 +104,7 @@ async def test_a_watch_ends_when_the_server_closes(cluster: Cluster) -> None:
     assert await waiting == b"end"
 
 
-async def test_a_watcher_that_is_left_behind_is_told(cluster: Cluster) -> None:
+async def test_a_watcher_that_is_left_behind_gets_a_410(cluster: Cluster) -> None:
     events = await opened(cluster, resourceVersion=str(cluster.storage.revision))
     await cluster.create(CONFIG_MAPS, config_map("a"))
     await cluster.create(CONFIG_MAPS, config_map("b"))
