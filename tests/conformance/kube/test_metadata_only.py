@@ -44,7 +44,7 @@ async def test_an_object_and_a_page_are_metadata(
     assert isinstance(one, PartialObjectMetadata)
     assert one.kind == "PartialObjectMetadata"
     assert one.metadata.uid == whole["metadata"]["uid"]
-    selection = Selection(namespace=namespace, label_selector="number!=two")
+    selection = Selection(namespace=namespace, label_selector="number,number!=two")
     first = await api.client.page(kind.metadata_only(), selection, limit=1)
     rest = await api.client.page(
         kind.metadata_only(), selection, limit=1, continue_token=first.continue_token
@@ -58,7 +58,12 @@ async def test_nothing_but_metadata_is_sent(
     api: Api, namespace: str, kind: Resource[Document], body: Document
 ) -> None:
     await api.client.create(kind, labelled(body, "one"), namespace=namespace)
-    answer = await api.call("GET", kind.path(namespace=namespace), headers={"accept": LIST})
+    answer = await api.call(
+        "GET",
+        kind.path(namespace=namespace),
+        query={"labelSelector": "number"},
+        headers={"accept": LIST},
+    )
     whole = await api.client.get(kind, "one", namespace=namespace)
     assert answer.body["kind"] == "PartialObjectMetadataList"
     assert answer.body["apiVersion"] == "meta.k8s.io/v1"
@@ -95,6 +100,7 @@ async def test_the_lines_of_a_watch_hold_nothing_else(
         path=kind.path(namespace=namespace),
         query=(
             ("watch", "true"),
+            ("labelSelector", "number"),
             ("allowWatchBookmarks", "true"),
             ("sendInitialEvents", "true"),
             ("resourceVersionMatch", "NotOlderThan"),

@@ -1,5 +1,6 @@
 """The binary form of built-in kinds."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +10,11 @@ CONFIG_MAP = "io.k8s.api.core.v1.ConfigMap"
 
 
 def text_field(number: int, value: bytes) -> bytes:
-    return bytes([number << 3 | 2, len(value)]) + value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
 
 
 def test_a_binary_object_reads_as_its_json() -> None:
@@ -25,6 +30,16 @@ def test_a_binary_object_reads_as_its_json() -> None:
         "data": {"k": "v"},
         "immutable": False,
     }
+
+
+@pytest.mark.parametrize("levels", [300, 5_000])
+def test_json_inside_of_it_may_not_nest_deeper_than_any_other(levels: int) -> None:
+    raw = b'{"a":' * levels + b"1" + b"}" * levels
+    entry = text_field(7, text_field(1, raw))
+    metadata = text_field(1, b"a") + text_field(17, entry)
+    body = decode.MAGIC + text_field(2, text_field(1, metadata))
+    with pytest.raises(wire.Malformed, match="nested deeper|recursion"):
+        decode.document(body, CONFIG_MAP)
 
 
 @given(st.binary(max_size=200))

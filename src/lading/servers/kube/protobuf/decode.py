@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import resources
 from typing import Any
 
+from lading.kernel import json_values
 from lading.servers.kube.protobuf import wire
 from lading.servers.kube.protobuf.wire import Malformed
 
@@ -28,9 +29,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def document(body: bytes, definition: str) -> Document:
     """The object in the body; `definition` is the name of its schema in OpenAPI."""
     try:
-        return _enveloped(body, definition)
-    except (ValueError, OverflowError, struct.error) as error:
+        found = _enveloped(body, definition)
+    except (ValueError, OverflowError, RecursionError, struct.error) as error:
         raise Malformed(str(error)) from error
+    if json_values.is_too_deep(found):  # JSON may stand inside of it
+        raise Malformed(f"the object is nested deeper than {json_values.LEVELS_MAX} levels")
+    return found
 
 
 def _enveloped(body: bytes, definition: str) -> Document:
