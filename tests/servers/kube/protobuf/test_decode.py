@@ -38,7 +38,7 @@ def test_json_inside_of_it_may_not_nest_deeper_than_any_other(levels: int) -> No
     entry = text_field(7, text_field(1, raw))
     metadata = text_field(1, b"a") + text_field(17, entry)
     body = decode.MAGIC + text_field(2, text_field(1, metadata))
-    with pytest.raises(wire.Malformed, match="nested deeper|recursion"):
+    with pytest.raises(wire.Malformed, match=r"nested deeper|recursion"):
         decode.document(body, CONFIG_MAP)
 
 
