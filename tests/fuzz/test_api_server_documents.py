@@ -41,7 +41,7 @@ def documents(schema: dict[str, Any], depth: int = 5) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.group}/{kind.kind}")
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 4)
 @given(st.data())
 def test_any_object_of_a_built_in_kind_is_filled_or_refused(
     kind: builtins.Kind, data: st.DataObject
@@ -61,7 +61,7 @@ def test_any_object_of_a_built_in_kind_is_filled_or_refused(
 
 
 @pytest.mark.parametrize("kind", KINDS[:4], ids=lambda kind: f"{kind.group}/{kind.kind}")
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 4)
 @given(st.data())
 def test_any_object_can_be_applied_or_is_refused(kind: builtins.Kind, data: st.DataObject) -> None:
     drawn = data.draw(documents(kind.schema, 4))
@@ -97,7 +97,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=settings().max_examples * 2)
 @given(SCHEMAS)
 def test_any_schema_is_accepted_or_refused(schema: Any) -> None:
     kind = next(kind for kind in KINDS if kind.kind == "CustomResourceDefinition")

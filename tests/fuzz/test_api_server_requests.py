@@ -124,7 +124,6 @@ def request(method: str, path: str, body: Any, media_type: str, query: dict[str,
 
 
 @pytest.mark.timeout(120)
-@settings(max_examples=150)
 @given(
     path=st.sampled_from(PATHS),
     first=OBJECTS,
@@ -148,7 +147,7 @@ def test_no_object_makes_the_server_fail(
         assert b"see the server's log" not in received.body, (sent, received)  # type: ignore[operator]
 
 
-@settings(max_examples=50)
+@settings(max_examples=settings().max_examples // 2)
 @given(body=st.binary(max_size=60), media_type=st.sampled_from(MEDIA_TYPES))
 def test_no_noise_makes_the_server_fail(body: bytes, media_type: str) -> None:
     requests = [
