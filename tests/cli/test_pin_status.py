@@ -97,9 +97,18 @@ async def test_a_node_that_holds_an_earlier_generation_is_not_done(api: KubeClie
     assert not row.is_settled
 
 
+async def test_a_node_that_holds_another_set_of_the_same_name_is_not_done(api: KubeClient) -> None:
+    await make_set(api)
+    held = {"uid": "of-another", "currentGeneration": 1, "desiredGeneration": 1}
+    row = await row_of(api, held, degraded=False)
+    assert (row.node, row.generation, row.state) == ("n", "1/1", "Waiting")
+
+
 async def test_a_node_that_says_nothing_is_missed(api: KubeClient) -> None:
     await make_set(api, observedGeneration=1, nodeCount=2)
-    await report(api, {"currentGeneration": 1, "desiredGeneration": 1}, degraded=False)
+    uid = (await api.get(PINNED_IMAGE_SETS, "s")).metadata.uid
+    held = {"uid": uid, "currentGeneration": 1, "desiredGeneration": 1}
+    await report(api, held, degraded=False)
     done, missed = await status.read(api)
     assert (done.node, done.state) == ("n", "Pinned")
     assert (missed.node, missed.generation, missed.state) == ("", "-/1", "Waiting")

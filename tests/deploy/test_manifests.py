@@ -133,8 +133,9 @@ def writes(component: str) -> set[tuple[str, str, str, str]]:
     }
 
 
-def test_an_agent_writes_only_its_status_and_events() -> None:
+def test_an_agent_writes_only_its_own_report_and_events() -> None:
     assert writes("agent") == {
+        ("", "machineconfignodes", "patch", ""),
         ("", "machineconfignodes/status", "patch", ""),
         ("default", "events", "create", ""),
         ("default", "events", "patch", ""),

@@ -10,9 +10,8 @@ import pytest
 
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import conditions
-from lading.pinned_images.cluster import report
-from lading.pinned_images.cluster.controller import PLANNERS
-from lading.pinned_images.cluster.types import Reason
+from lading.pinned_images.cluster import controller
+from lading.pinned_images.reasons import ConditionType, Reason
 from tests.e2e import expectations, programs, repeatable, waiting
 from tests.e2e.cluster import ClusterUnderTest
 from tests.e2e.programs import Program
@@ -136,12 +135,12 @@ async def has_looked(program: Program) -> bool:
     """Each of its reconcile pipelines was walked, and nothing waits."""
     walked = [
         await program.counted(f'lading_reconciles_total{{controller="{name}",outcome="success"}}')
-        for name in PLANNERS
+        for name in controller.NAMES
     ]
     return all(walked) and await program.counted("lading_queue_depth{") == 0
 
 
 async def says_gate_is_off(cluster: ClusterUnderTest, name: str) -> bool:
     status = (await cluster.kube.get(PINNED_IMAGE_SETS, name)).status
-    ready = conditions.find(status.conditions, report.READY)
+    ready = conditions.find(status.conditions, ConditionType.READY)
     return ready is not None and ready.reason == Reason.GATE_OFF

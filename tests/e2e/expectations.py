@@ -4,9 +4,8 @@ from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_P
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
-from lading.pinned_images.cluster import report as cluster_report
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import Reason
+from lading.pinned_images.reasons import ConditionType, Reason
 from tests.e2e import waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest, NodeUnderTest
 
@@ -25,12 +24,13 @@ async def entries(cluster: ClusterUnderTest) -> set[str]:
     return {reference.name for reference in pool.spec.pinned_image_sets}
 
 
-async def until_set_is_ready(cluster: ClusterUnderTest, name: str) -> None:
-    async def is_ready() -> bool:
-        status = (await cluster.kube.get(PINNED_IMAGE_SETS, name)).status
-        return conditions.is_true(status.conditions, cluster_report.READY)
+async def set_is_ready(cluster: ClusterUnderTest, name: str) -> bool:
+    status = (await cluster.kube.get(PINNED_IMAGE_SETS, name)).status
+    return conditions.is_true(status.conditions, ConditionType.READY)
 
-    await waiting.until(is_ready, f"set {name} is Ready")
+
+async def until_set_is_ready(cluster: ClusterUnderTest, name: str) -> None:
+    await waiting.until(lambda: set_is_ready(cluster, name), f"set {name} is Ready")
 
 
 async def until_pool_is_done(cluster: ClusterUnderTest) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lading.pinned_images.node.types import Reason
+from lading.pinned_images.reasons import Reason
 from tests.e2e import expectations
 from tests.e2e.cluster import ClusterUnderTest
 

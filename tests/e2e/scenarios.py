@@ -15,7 +15,7 @@ from lading.api.events import EVENTS
 from lading.kernel.conditions import Truth
 from lading.pinned_images.node import report, rules
 from lading.pinned_images.node.progress import Progress
-from lading.pinned_images.node.types import Reason
+from lading.pinned_images.reasons import Reason
 from lading.ports.cri import ImageSpec
 from lading.ports.kube import Selection
 from tests.e2e import expectations, programs, repeatable, waiting
@@ -183,6 +183,24 @@ class PinnedImageScenarios:
             assert degraded.status is Truth.FALSE or took_long
         await cluster.door.open()
         await cluster.until_done("waiting")
+
+    async def test_a_set_made_again_is_not_ready_before_its_new_images_are_there(
+        self, cluster: ClusterUnderTest
+    ) -> None:
+        """As `kubectl replace --force` and `kubectl wait` meet: same name, same generation."""
+        old, new = await cluster.push("again/old"), await cluster.push("again/new")
+        await cluster.make_set("again", old)
+        await expectations.until_set_is_ready(cluster, "again")
+        await cluster.door.shut()
+        await cluster.delete_set("again")
+        await cluster.make_set("again", new)
+        for node in cluster.nodes:
+            await until_a_pull_failed(node)
+        assert not await expectations.set_is_ready(cluster, "again")
+        await cluster.door.open()
+        await expectations.until_set_is_ready(cluster, "again")
+        for node in cluster.nodes:
+            assert new in await node.pinned()
 
     async def test_a_node_whose_gate_is_off_holds_no_pin_of_ours(
         self, cluster: ClusterUnderTest

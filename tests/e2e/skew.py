@@ -9,8 +9,7 @@ from lading.api.core import NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import conditions
-from lading.pinned_images.cluster import report as cluster_report
-from lading.pinned_images.node.types import Reason
+from lading.pinned_images.reasons import ConditionType, Reason
 from lading.ports.cri import ImageSpec
 from tests.e2e import expectations, programs, waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest, NodeUnderTest
@@ -129,15 +128,15 @@ async def write_kubelet_version(
 async def pool_counts(cluster: ClusterUnderTest, reason: Reason) -> bool:
     """The pool sums up the trouble, and is not degraded by it."""
     found = (await cluster.kube.get(MACHINE_CONFIG_POOLS, POOL)).status.conditions
-    summary = conditions.find(found, cluster_report.SETS_DEGRADED)
-    assert not conditions.is_true(found, cluster_report.DEGRADED)
+    summary = conditions.find(found, ConditionType.SETS_DEGRADED)
+    assert not conditions.is_true(found, ConditionType.DEGRADED)
     return summary is not None and f"1 {reason}" in summary.message
 
 
 async def set_names_every_node(cluster: ClusterUnderTest, name: str) -> bool:
     status = (await cluster.kube.get(PINNED_IMAGE_SETS, name)).status
     named = {failure.node for failure in status.failures}
-    ready = conditions.is_true(status.conditions, cluster_report.READY)
+    ready = conditions.is_true(status.conditions, ConditionType.READY)
     return named == {node.name for node in cluster.nodes} and not ready
 
 

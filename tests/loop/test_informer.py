@@ -261,8 +261,8 @@ async def test_metrics_count_objects_relists_and_events(
 
 def test_two_reflectors_do_not_move_in_step() -> None:
     first, second = (
-        [reflector.RETRY.delay_seconds(failures=n, rng=random.Random(seed)) for n in range(1, 9)]
-        for seed in (1, 2)
+        [reflector.RETRY.delay_seconds(failures=n, jitter=rng.random()) for n in range(1, 9)]
+        for rng in (random.Random(1), random.Random(2))
     )
     assert first != second
     assert all(delay <= 60 for delay in first + second)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from lading.adapters.clock import VirtualClock, settle
+from lading.kernel.backoff import Backoff
 from lading.loop import tasks
-from lading.loop.backoff import Backoff
 from lading.loop.delays import STALE_ENTRIES_MIN, Delays
 from lading.loop.queue import WorkQueue
 

@@ -7,8 +7,11 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from lading.observability.metrics import Metrics
+from lading.pinned_images.cluster.fleet import Fleet
+from lading.pinned_images.cluster.metrics import FleetMetrics
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.runtime_images.metrics import ImageMetrics
+from tests.pinned_images.cluster.build import empty_caches
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -18,7 +21,10 @@ def served() -> set[tuple[str, tuple[str, ...], str]]:
     registry = CollectorRegistry()
     holders = (Metrics(registry), PinMetrics(registry), ImageMetrics(registry))
     values = (value for holder in holders for value in vars(holder).values())
-    return {_described(value) for value in values if isinstance(value, MetricWrapperBase)}
+    counted = FleetMetrics(registry, Fleet(empty_caches())).collect()
+    return {_described(value) for value in values if isinstance(value, MetricWrapperBase)} | {
+        (family.name, tuple(family._labelnames), family.type) for family in counted
+    }
 
 
 def _described(metric: MetricWrapperBase) -> tuple[str, tuple[str, ...], str]:

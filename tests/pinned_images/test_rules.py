@@ -7,7 +7,7 @@ import pytest
 
 from lading.kernel.selectors import LabelSelector
 from lading.pinned_images import rules
-from tests.pinned_images.cluster.test_plans import image_set, node, pool
+from tests.pinned_images.cluster.build import image_set, node, pool
 
 IN_WITHOUT_VALUES = {"matchExpressions": [{"key": "a", "operator": "In"}]}
 

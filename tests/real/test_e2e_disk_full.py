@@ -10,7 +10,7 @@ import pytest_asyncio
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.kernel import conditions, references
 from lading.kernel.conditions import Truth
-from lading.pinned_images.node.types import Reason
+from lading.pinned_images.reasons import Reason
 from lading.standalone import sample_images
 from tests.e2e import door, expectations, private_registry, waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest

@@ -26,7 +26,11 @@ def command(target: Target, process: Process, gates: Gates) -> None:
 
 async def _run(target: Target, process: Process, gates: Gates) -> None:
     clock, rng = system_clock(), random.SystemRandom()
-    async with process.open_kube(target.found()) as kube:
+    connection = target.found()
+    async with (
+        process.open_kube(connection) as kube,
+        process.open_lease_kube(connection) as lease_kube,
+    ):
         runtime = controller.controllers(
             kube=kube,
             clock=clock,
@@ -36,7 +40,7 @@ async def _run(target: Target, process: Process, gates: Gates) -> None:
             namespace=target.default_namespace,
             instance=socket.gethostname(),
             elector=controller.elector(
-                kube=kube,
+                kube=lease_kube,
                 clock=clock,
                 metrics=process.metrics,
                 rng=rng,

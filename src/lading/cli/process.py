@@ -59,6 +59,14 @@ class Process:
             )
             yield kube
 
+    @asynccontextmanager
+    async def open_lease_kube(self, connection: Connection) -> AsyncIterator[KubeClient]:
+        """A client with connections of its own and no rate limit: renewing a lease cannot wait."""
+        async with clusters.open_client(
+            connection, system_clock(), metrics=self.metrics, is_rate_limited=False
+        ) as kube:
+            yield kube
+
     async def run(self, manager: Manager) -> None:
         """From now on ready means that its caches are complete."""
         self._waiting_for = manager.unsynced

@@ -1,7 +1,7 @@
 """Turns changes into keys and keys into reconciles, with a bounded number of workers.
 
-A reconcile returns when it wants to be called again. If it raises, its key alone is tried again,
-ever more slowly; nothing that it raises stops a worker. What a reconcile does is not known here.
+A reconcile returns when it wants to be called again. If it raises, its key alone is retried after
+a growing delay; nothing that it raises stops a worker. What a reconcile does is not known here.
 """
 
 import asyncio
@@ -43,11 +43,11 @@ log = structlog.get_logger(__name__)
 class Outcome(StrEnum):
     SUCCESS = "success"
     REPLAN = "replan"
-    """A precondition failed: the world moved, the key is planned again."""
+    """A precondition failed: the object changed, the key is planned again."""
     TRANSIENT = "transient"
-    """Worth trying again as it is."""
+    """Worth a retry as it is."""
     ERROR = "error"
-    """Nobody expected this: it is logged with its trace."""
+    """Unexpected: it is logged with its trace."""
 
 
 class Controller:
@@ -72,22 +72,22 @@ class Controller:
         metrics.watch_queue(name, lambda: len(self._queue))
 
     def watch(
-        self, informer: Informer[T], mapping: Mapping[T], *, settle_seconds: float = 0.0
+        self, informer: Informer[T], mapping: Mapping[T], *, debounce_seconds: float = 0.0
     ) -> None:
         """Reconciles the keys that the mapping finds for each change of the informer.
 
-        With `settle_seconds`, changes that come close together cost one reconcile.
+        With `debounce_seconds`, changes that come close together cost one reconcile.
         """
 
         def enqueue(old: T | None, new: T | None) -> None:
-            for key in mapping(old, new):
-                self._queue.add_after(key, settle_seconds)
+            self.wake(*mapping(old, new), debounce_seconds=debounce_seconds)
 
         informer.add_handler(enqueue)
 
-    def wake(self, key: Key) -> None:
-        """Reconciles the key soon, for a reason that no informer sees (a finished pull)."""
-        self._queue.add(key)
+    def wake(self, *keys: Key, debounce_seconds: float = 0.0) -> None:
+        """Reconciles the keys soon, for a reason that no informer sees (a finished pull)."""
+        for key in keys:
+            self._queue.add_after(key, debounce_seconds)
 
     async def run(self) -> None:
         """Works until cancelled; a reconcile that is under way is cancelled with it."""

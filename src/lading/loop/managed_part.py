@@ -13,8 +13,8 @@ from typing import Any
 
 import structlog
 
+from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Resource
-from lading.loop.backoff import Backoff
 from lading.loop.feature import Kind, Work
 from lading.loop.informer import Informers
 from lading.ports import kube
@@ -121,7 +121,7 @@ class ManagedPart:
                     return None
             if len(served) < len(self._kinds):
                 failures += 1
-                delay = RECHECK.delay_seconds(failures=failures, rng=self._rng)
+                delay = RECHECK.delay_seconds(failures=failures, jitter=self._rng.random())
                 await self._clock.sleep(delay)
         return served
 

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
+from lading.kernel.backoff import Backoff
 from lading.loop import tasks
-from lading.loop.backoff import Backoff
 from lading.loop.delays import Delays
 from lading.ports.clock import Clock
 
@@ -59,7 +59,8 @@ class WorkQueue(Generic[K]):
     def retry(self, key: K) -> int:
         """Adds the key after its own, growing delay; returns the failures in a row."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        self.add_after(key, self._retry.delay_seconds(failures=failures, rng=self._rng))
+        jitter = self._rng.random()
+        self.add_after(key, self._retry.delay_seconds(failures=failures, jitter=jitter))
         return failures
 
     def forget(self, key: K) -> None:

@@ -13,8 +13,8 @@ from typing import Generic, NoReturn, Protocol, TypeVar
 
 import structlog
 
+from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Key, Object, Resource
-from lading.loop.backoff import Backoff
 from lading.loop.tasks import Deadline
 from lading.observability import metrics as measures
 from lading.ports import kube
@@ -99,7 +99,7 @@ class Reflector(Generic[T]):
             self._initial_events_served = False
 
     async def _back_off(self) -> None:
-        delay = RETRY.delay_seconds(failures=self._failures, rng=self._rng)
+        delay = RETRY.delay_seconds(failures=self._failures, jitter=self._rng.random())
         await self._clock.sleep(delay)
 
     async def _list(self) -> None:

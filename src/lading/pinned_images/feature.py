@@ -42,20 +42,26 @@ _RUNTIME_CLASSES = Kind(resource=RUNTIME_CLASSES)
 @asynccontextmanager
 async def _open_cluster(context: Context) -> AsyncIterator[Work]:
     from lading.pinned_images.cluster import controller as cluster
+    from lading.pinned_images.cluster.fleet import Caches, Fleet
+    from lading.pinned_images.cluster.metrics import FleetMetrics
 
-    caches = cluster.Caches.of(context.informers)
-    controllers = {}
-    for name, planner in cluster.PLANNERS.items():
-        reconciler = cluster.ClusterReconciler(
-            planner=planner,
-            kube=context.kube,
-            clock=context.clock,
-            caches=caches,
-            is_on=context.gates[PINNED_IMAGES],
-        )
-        controllers[name] = context.controller(name=name, reconcile=reconciler.reconcile)
-    cluster.watch(controllers, caches)
-    yield Work(controllers=tuple(controllers.values()))
+    caches = Caches.of(context.informers)
+    fleet = Fleet(caches)
+    FleetMetrics(context.metrics.registry, fleet)
+    reconciles = cluster.reconciles(
+        caches,
+        fleet,
+        kube=context.kube,
+        clock=context.clock,
+        recorder=context.recorder,
+        is_on=context.gates[PINNED_IMAGES],
+    )
+    controllers = {
+        name: context.controller(name=name, reconcile=reconcile)
+        for name, reconcile in reconciles.items()
+    }
+    cluster.watch(controllers, caches, fleet)
+    yield Work(controllers=(fleet, *controllers.values()))
 
 
 @asynccontextmanager
@@ -136,6 +142,13 @@ FEATURE = Feature(
                     resources=("machineconfignodes/status",),
                     verbs=("patch",),
                     why="Only that of its own node: see agent-policy.yaml.",
+                ),
+                Right(
+                    group=group.NAME,
+                    resources=("machineconfignodes",),
+                    verbs=("patch",),
+                    why="The annotation with what the status cannot hold: more than 100 sets, or "
+                    "uids where the definition of another owner does not have them.",
                 ),
             ),
         ),

@@ -9,15 +9,17 @@ from lading.adapters.journal import FileJournal
 from lading.adapters.kube import kubelet_proxy
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES, Node
-from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.machine_config_node import (
+    MACHINE_CONFIG_NODES,
+    MachineConfigNode,
+)
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.objects import Key, Model, Object, Resource
 from lading.kernel.platforms import Platform, normalised
-from lading.pinned_images.cluster import preview, rules
-from lading.pinned_images.cluster.preview import NodeFacts
-from lading.pinned_images.cluster.types import World
+from lading.pinned_images.cluster import preview
+from lading.pinned_images.cluster.preview import ClusterObjects, NodeFacts
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Desired, ImageKey, Resolution
@@ -59,27 +61,27 @@ async def previews(
     settings = CredentialSettings(
         pull_secrets=await cluster_pull_secrets.read(client, pull_secrets)
     )
-    before = await _world(client)
-    world = preview.world_after(before, sets)
+    before = await _objects(client)
+    after = preview.after_applying(before, sets)
     classes = [one async for one in client.each(RUNTIME_CLASSES)]
     handlers = {one.metadata.name: one.handler for one in classes}
-    members = {member.name: member for member in rules.members(before)}
+    reports = {one.metadata.name: one for one in before.machine_config_nodes}
     found = []
     async with (
         open_registries(clock, settings=settings) as registries,
         _resolvers(registries.client, clock, journal) as resolver_for,
     ):
-        for node in preview.nodes_with_sets(world):
-            desired = preview.desired_of(node, world, handlers=handlers, now=clock.now())
+        for node in preview.nodes_with_sets(after):
+            desired = preview.desired_of(node, after, handlers=handlers, now=clock.now())
             resolutions = await _resolutions(resolver_for(_platform(node)), desired, clock)
-            facts = await _facts(client, node.metadata.name)
-            member = members[node.metadata.name]
-            found.append(preview.preview(desired, member, before.sets, facts, resolutions))
+            name = node.metadata.name
+            facts = await _facts(client, name, reports.get(name))
+            found.append(preview.preview(desired, node, before.sets, facts, resolutions))
     return found
 
 
-async def _world(client: KubeClient) -> World:
-    return World(
+async def _objects(client: KubeClient) -> ClusterObjects:
+    return ClusterObjects(
         nodes=tuple([one async for one in client.each(NODES)]),
         pools=tuple([one async for one in client.each(MACHINE_CONFIG_POOLS)]),
         sets=tuple([one async for one in client.each(PINNED_IMAGE_SETS)]),
@@ -87,14 +89,14 @@ async def _world(client: KubeClient) -> World:
     )
 
 
-async def _facts(client: KubeClient, name: str) -> NodeFacts:
+async def _facts(client: KubeClient, name: str, report: MachineConfigNode | None) -> NodeFacts:
     listed, space, limits = await asyncio.gather(
         client.get(_NODE_IMAGES, name),
         kubelet_proxy.space(client, name),
         kubelet_proxy.limits(client, name),
     )
     names = frozenset(name for image in listed.status.images for name in image.names)
-    return NodeFacts(image_names=names, space=space, limits=limits)
+    return NodeFacts(report=report, image_names=names, space=space, limits=limits)
 
 
 def _platform(node: Node) -> Platform:

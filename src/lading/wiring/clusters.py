@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from lading.adapters.kube import connect
+from lading.adapters.kube import client, connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
+from lading.adapters.kube.limiter import REQUESTS_PER_SECOND
 from lading.observability import requests
 from lading.observability.metrics import Metrics
 from lading.ports import kube
@@ -36,21 +37,26 @@ async def open_client(
     connection: Connection,
     clock: Clock,
     *,
-    on_warning: Callable[[str], None],
+    on_warning: Callable[[str], None] = client.ignore_warning,
     metrics: Metrics | None = None,
+    is_rate_limited: bool = True,
 ) -> AsyncIterator[KubeClient]:
     def measured(exchange: Exchange) -> Exchange:
         return exchange if metrics is None else requests.measured(exchange, metrics)
 
     async with connect.connect(
-        connection, clock, on_warning=on_warning, measured=measured
-    ) as client:
-        yield client
+        connection,
+        clock,
+        requests_per_second=REQUESTS_PER_SECOND if is_rate_limited else None,
+        on_warning=on_warning,
+        measured=measured,
+    ) as opened:
+        yield opened
 
 
-async def require_credentials(client: KubeClient) -> None:
+async def require_credentials(api: KubeClient) -> None:
     """Raises Unauthorized when the cluster does not accept ours; which rights we have is open."""
     try:
-        await client.send(_NEEDS_CREDENTIALS)
+        await api.send(_NEEDS_CREDENTIALS)
     except kube.Forbidden:
         return

@@ -12,10 +12,15 @@ from lading.adapters.registry import credentials
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.limits import Limits
 from lading.kernel import references
+from lading.kernel.backoff import Backoff
 from lading.kernel.references import Reference
 from lading.ports.registry import Credential
 
-SMALL = Limits(attempts_max=2, back_off_seconds=0.01, retry_after_seconds_max=0.5)
+SMALL = Limits(
+    attempts_max=2,
+    back_off=Backoff(seconds_min=0.01, seconds_max=0.01),
+    retry_after_seconds_max=0.5,
+)
 """As patient as usual, so that a busy machine is not taken for a silent server."""
 
 

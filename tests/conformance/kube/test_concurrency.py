@@ -34,6 +34,31 @@ async def test_a_patch_with_a_stale_resource_version_is_a_conflict(
         await api.client.patch(CONFIG_MAPS, "one", patch, namespace=namespace)
 
 
+async def test_an_apply_of_a_status_with_a_stale_resource_version_is_a_conflict(
+    api: Api, namespace: str
+) -> None:
+    read = await api.client.create(WIDGETS, widget(), namespace=namespace)
+    name, version = read["metadata"]["name"], read["metadata"]["resourceVersion"]
+
+    async def apply(*, ready: bool) -> None:
+        metadata = {"name": name, "namespace": namespace, "resourceVersion": version}
+        body = {
+            "apiVersion": read["apiVersion"],
+            "kind": read["kind"],
+            "metadata": metadata,
+            "status": {"ready": ready},
+        }
+        await api.client.apply(
+            WIDGETS, body, field_manager="someone", force=True, subresource="status"
+        )
+
+    await apply(ready=True)
+    with pytest.raises(kube.Conflict, match="the object has been modified"):
+        await apply(ready=False)
+    found = await api.client.get(WIDGETS, name, namespace=namespace)
+    assert found["status"] == {"ready": True}
+
+
 async def test_of_many_writers_at_once_exactly_one_wins(api: Api, namespace: str) -> None:
     read = await api.client.create(CONFIG_MAPS, config_map(a="0"), namespace=namespace)
     path = CONFIG_MAPS.path(namespace=namespace, name="one")

@@ -1,9 +1,9 @@
-"""Whatever people and nodes do, in whatever order: the cluster counts right and comes to rest."""
+"""Whatever people and nodes do, in whatever order: the cluster counts right and gets steady."""
 
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -13,23 +13,39 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from lading.api.machineconfiguration import group
-from lading.api.machineconfiguration.machine_config_node import MachineConfigNode, NameRef
+from lading.api.machineconfiguration.machine_config_node import (
+    MachineConfigNode,
+    NameRef,
+    NodePinnedImageSet,
+)
 from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
     MachineConfigPoolStatus,
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet, PinnedImageSetStatus
+from lading.kernel import pacing
+from lading.kernel.pacing import Writes
 from lading.kernel.planning import Plan
 from lading.pinned_images.cluster import plan, rules
 from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
-    World,
     WritePoolStatus,
     WriteSetStatus,
 )
-from tests.pinned_images.cluster.test_plans import NOW, applied, image_set, node, pool, said
+from tests.pinned_images.cluster.build import (
+    NOW,
+    Cluster,
+    applied,
+    image_set,
+    machine_config_node,
+    node,
+    plan_node,
+    plan_pool,
+    plan_set,
+    pool,
+)
 
 ROOM = 3
 """Sets per pool, so that pools are full all the time."""
@@ -84,8 +100,9 @@ class AnyCluster(RuleBasedStateMachine):
         self.pools: dict[str, Pool] = {"infra": Pool()}
         self.sets: dict[str, PinnedImageSet] = {}
         self.nodes = {name: node(name) for name in ("n-1", "n-2")}
-        self.said: dict[str, MachineConfigNode] = {}
-        self.written_at: dict[str, datetime] = {}
+        self.reports: dict[str, MachineConfigNode] = {}
+        self.status_writes: dict[str, Writes] = {}
+        self.uids = itertools.count(1)
         self.is_on = True
         self.plans_max = 100
         for name in NAMES:
@@ -95,7 +112,8 @@ class AnyCluster(RuleBasedStateMachine):
     def a_set_is_written(self, name: str, role: str) -> None:
         before = self.sets.get(name)
         generation = before.metadata.generation + 1 if before else 1
-        made = image_set(name, role=role, generation=generation)
+        uid = before.metadata.uid if before else f"uid-{next(self.uids)}"
+        made = image_set(name, role=role, generation=generation, uid=uid)
         status = before.status if before else PinnedImageSetStatus()
         self.sets[name] = msgspec.structs.replace(made, status=status)
 
@@ -119,17 +137,30 @@ class AnyCluster(RuleBasedStateMachine):
             node(name, ready=is_ready, infra="yes") if is_infra else node(name, ready=is_ready)
         )
 
-    @rule(name=NODES, held=st.dictionaries(SETS, st.integers(1, 3)))
-    def a_node_says_that_it_holds(self, name: str, held: dict[str, int]) -> None:
-        self._say(name, said(name, holds=held))
+    @rule(name=NODES, held=st.sets(SETS))
+    def a_node_reports_that_it_holds(self, name: str, held: set[str]) -> None:
+        """Sets as they are now; they may be edited, or made again, before it reports anew."""
+        existing = {one: self.sets[one].metadata for one in held & self.sets.keys()}
+        report = machine_config_node(name)
+        entries = tuple(
+            NodePinnedImageSet(
+                name=one,
+                uid=found.uid,
+                current_generation=found.generation,
+                desired_generation=found.generation,
+            )
+            for one, found in sorted(existing.items())
+        )
+        status = msgspec.structs.replace(report.status, pinned_image_sets=entries)
+        self._report(name, msgspec.structs.replace(report, status=status))
 
     @rule(name=NODES, reason=st.sampled_from(("NoSpace", "PrefetchFailed")))
-    def a_node_says_that_something_is_wrong(self, name: str, reason: str) -> None:
-        self._say(name, said(name, error="it broke", reason=reason))
+    def a_node_reports_a_problem(self, name: str, reason: str) -> None:
+        self._report(name, machine_config_node(name, error="it broke", reason=reason))
 
-    def _say(self, name: str, new: MachineConfigNode) -> None:
-        if name in self.said:
-            self.said[name] = msgspec.structs.replace(self.said[name], status=new.status)
+    def _report(self, name: str, new: MachineConfigNode) -> None:
+        if name in self.reports:
+            self.reports[name] = msgspec.structs.replace(self.reports[name], status=new.status)
 
     @rule(is_on=st.booleans())
     def the_gate_is(self, is_on: bool) -> None:
@@ -141,7 +172,7 @@ class AnyCluster(RuleBasedStateMachine):
 
     @rule()
     def the_controller_is_killed(self) -> None:
-        self.written_at.clear()
+        self.status_writes.clear()
 
     @rule(plans_max=st.sampled_from((0, 2, 4, 100)))
     def the_controller_gets_no_further_than(self, plans_max: int) -> None:
@@ -160,26 +191,26 @@ class AnyCluster(RuleBasedStateMachine):
             if not any(found.actions or found.recheck_at for _, found in plans):
                 self._check_that_all_is_counted()
                 return
-            self.now += plan.STATUS_INTERVAL_MIN
+            self.now += plan.PROGRESS_INTERVAL_MAX
         raise AssertionError(f"there is still something to do: {plans}")
 
-    def _world(self, name: str) -> World:
-        return World(
+    def _cluster(self, name: str) -> Cluster:
+        return Cluster(
             nodes=tuple(self.nodes.values()),
             pools=tuple(one.object(name) for name, one in self.pools.items()),
             sets=tuple(self.sets.values()),
-            machine_config_nodes=tuple(self.said.values()),
-            written_at=self.written_at.get(name),
+            machine_config_nodes=tuple(self.reports.values()),
+            status_writes=self.status_writes.get(name, ()),
             is_on=self.is_on,
         )
 
     def _plans(self) -> Iterable[tuple[str, Plan]]:
         for name in tuple(self.nodes):
-            yield name, plan.plan_node(name, self._world(name))
+            yield name, plan_node(name, self._cluster(name))
         for name in sorted({"worker", *self.pools}):
-            yield name, plan.plan_pool(name, self._world(name), self.now)
+            yield name, plan_pool(name, self._cluster(name), self.now)
         for name in tuple(self.sets):
-            yield name, plan.plan_set(name, self._world(name), self.now)
+            yield name, plan_set(name, self._cluster(name), self.now)
 
     def _apply(self, name: str, found: Plan) -> None:
         assert found.recheck_at is None or found.recheck_at > self.now
@@ -192,15 +223,18 @@ class AnyCluster(RuleBasedStateMachine):
                     assert len(self.pools[name].entries) <= ROOM
                 case WritePoolStatus(status=status):
                     self.pools[name].status = status
-                    self.written_at[name] = self.now
+                    self._written(name)
                 case WriteSetStatus(status=set_status):
                     changed = msgspec.structs.replace(self.sets[name], status=set_status)
                     self.sets[name] = changed
-                    self.written_at[name] = self.now
+                    self._written(name)
                 case DescribeNode(pool=primary):
-                    before = self.said.get(name, said(name))
+                    before = self.reports.get(name, machine_config_node(name))
                     spec = msgspec.structs.replace(before.spec, pool=NameRef(name=primary))
-                    self.said[name] = msgspec.structs.replace(before, spec=spec)
+                    self.reports[name] = msgspec.structs.replace(before, spec=spec)
+
+    def _written(self, name: str) -> None:
+        self.status_writes[name] = pacing.with_write(self.status_writes.get(name, ()), self.now)
 
     def _check_that_all_is_counted(self) -> None:
         for name, one in self.pools.items():
@@ -209,7 +243,7 @@ class AnyCluster(RuleBasedStateMachine):
             assert ours <= (selected if self.is_on else set())
             assert not self.is_on or selected <= one.entries.keys() or len(one.entries) == ROOM
             (counts,) = one.status.pool_synchronizers_status
-            members = self._members(name)
+            members = {one for one in self._members(name) if self._primary(one) == name}
             assert counts.machine_count == len(members)
             assert counts.updated_machine_count == sum(map(self._has_everything, members))
         for name, found in self.sets.items():
@@ -228,15 +262,20 @@ class AnyCluster(RuleBasedStateMachine):
         labels = {name: one.metadata.labels for name, one in self.nodes.items()}
         return {name for name in labels if pool_name == "worker" or "infra" in labels[name]}
 
+    def _primary(self, name: str) -> str:
+        is_infra = "infra" in self.nodes[name].metadata.labels and "infra" in self.pools
+        return "infra" if is_infra else "worker"
+
     def _has_everything(self, name: str) -> bool:
         pools = (one for own, one in self.pools.items() if name in self._members(own))
         wanted = {entry for one in pools for entry in one.entries} & self.sets.keys()
         return all(self._holds(name, one) for one in wanted)
 
     def _holds(self, name: str, set_name: str) -> bool:
-        entries = self.said[name].status.pinned_image_sets if name in self.said else ()
-        held = {one.name: one.current_generation for one in entries}
-        return held.get(set_name) == self.sets[set_name].metadata.generation
+        entries = self.reports[name].status.pinned_image_sets if name in self.reports else ()
+        held = {one.name: (one.uid, one.current_generation) for one in entries}
+        wanted = self.sets[set_name].metadata
+        return held.get(set_name) == (wanted.uid, wanted.generation)
 
 
 def role_of(image_set: PinnedImageSet) -> str:
@@ -244,7 +283,7 @@ def role_of(image_set: PinnedImageSet) -> str:
 
 
 @pytest.mark.timeout(TEST_SECONDS_MAX)
-def test_whatever_happens_the_cluster_counts_right_and_comes_to_rest() -> None:
+def test_whatever_happens_the_cluster_counts_right_and_gets_steady() -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(group, "SETS_PER_POOL_MAX", ROOM)
         run_state_machine_as_test(

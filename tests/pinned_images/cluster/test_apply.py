@@ -15,17 +15,20 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.machineconfiguration.pinned_image_set import (
     PINNED_IMAGE_SETS,
+    PinnedImageSet,
     PinnedImageSetStatus,
 )
 from lading.kernel.objects import Key
-from lading.loop.informer import Informer
-from lading.pinned_images.cluster import apply, plan, report
-from lading.pinned_images.cluster.controller import Caches, ClusterReconciler
+from lading.pinned_images.cluster import apply, report
+from lading.pinned_images.cluster.controller import SetReconciler
+from lading.pinned_images.cluster.fleet import Fleet
 from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
-    World,
+    ObservedPool,
+    ObservedSet,
+    PoolCounts,
     WritePoolStatus,
     WriteSetStatus,
 )
@@ -33,6 +36,7 @@ from lading.ports import kube
 from lading.ports.http import Request
 from lading.standalone import node as nodes
 from lading.standalone.node import NodeDescription
+from tests.pinned_images.cluster.build import empty_caches, recorder
 from tests.pinned_images.installed_api import api
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,6 +63,13 @@ __all__ = ["api"]
 def entering(pool: MachineConfigPool) -> EnterSets:
     metadata = pool.metadata
     return EnterSets(pool=metadata.name, uid=metadata.uid, sets=("release",), because="a test")
+
+
+def writing(image_set: PinnedImageSet, status: PinnedImageSetStatus) -> WriteSetStatus:
+    name, revision = image_set.metadata.name, image_set.metadata.resource_version
+    return WriteSetStatus(
+        image_set=name, resource_version=revision, status=status, because="a test"
+    )
 
 
 async def test_sets_are_entered_in_the_pool_that_was_seen(api: KubeClient) -> None:
@@ -97,7 +108,7 @@ async def test_a_machine_config_node_belongs_to_its_node(api: KubeClient) -> Non
     assert (owner.api_version, owner.kind, owner.uid) == ("v1", "Node", node.metadata.uid)
 
 
-async def test_a_pool_that_somebody_made_meanwhile_stands(api: KubeClient) -> None:
+async def test_a_pool_that_was_made_meanwhile_stands(api: KubeClient) -> None:
     theirs = await api.create(MACHINE_CONFIG_POOLS, POOL)
     spec = {"nodeSelector": {"matchLabels": {"other": "yes"}}}
     await apply.apply(CreatePool(name="infra", spec=spec, because="a test"), api)
@@ -106,16 +117,23 @@ async def test_a_pool_that_somebody_made_meanwhile_stands(api: KubeClient) -> No
 
 async def test_what_others_report_about_a_pool_stays_theirs(api: KubeClient) -> None:
     pool = await api.create(MACHINE_CONFIG_POOLS, POOL)
-    await said_by_another(api, "Updated")
+    await reported_by_another(api, "Updated")
     seen = await api.get(MACHINE_CONFIG_POOLS, "infra")
-    status = report.pool_status(seen, World(pools=(pool,)), NOW)
-    await apply.apply(WritePoolStatus(pool="infra", status=status, because="a test"), api)
+    facts = (report.pool_facts(PoolCounts()),)
+    status = report.pool_status(seen, ObservedPool(name="infra", pool=pool, facts=facts), NOW)
+    write = WritePoolStatus(
+        pool="infra",
+        status=status,
+        conditions=report.pool_condition_types(facts),
+        because="a test",
+    )
+    await apply.apply(write, api)
     assert {"Updated", "Degraded"} <= await reported(api)
-    await said_by_another(api)
+    await reported_by_another(api)
     assert await reported(api) == {"Degraded", "PinnedImageSetsDegraded"}
 
 
-async def said_by_another(api: KubeClient, *types: str) -> None:
+async def reported_by_another(api: KubeClient, *types: str) -> None:
     found = [
         {
             "type": type_,
@@ -140,8 +158,8 @@ async def reported(api: KubeClient) -> set[str]:
 
 async def test_a_set_that_no_node_has_shows_noughts(api: KubeClient) -> None:
     made = await api.create(PINNED_IMAGE_SETS, SET)
-    status = report.set_status(made, World(sets=(made,)), NOW)
-    await apply.apply(WriteSetStatus(image_set="s", status=status, because="a test"), api)
+    status = report.set_status(ObservedSet(image_set=made), NOW)
+    await apply.apply(writing(made, status), api)
     raw = msgspec.json.decode(
         await api.send(Request(method="GET", path=PINNED_IMAGE_SETS.path(name="s")))
     )
@@ -149,22 +167,29 @@ async def test_a_set_that_no_node_has_shows_noughts(api: KubeClient) -> None:
     assert counts == {"nodeCount": 0, "readyNodeCount": 0}
 
 
-async def test_when_a_status_was_written_is_known_to_the_next_look(api: KubeClient) -> None:
+async def test_when_a_status_was_written_is_remembered_as_long_as_its_object(
+    api: KubeClient,
+) -> None:
+    made = await api.create(PINNED_IMAGE_SETS, SET)
+    clock, caches, key = VirtualClock(), empty_caches(), Key("", "s")
+    caches.sets.put(made)
+    reconciler = SetReconciler(
+        caches, Fleet(caches), kube=api, clock=clock, recorder=recorder(api, clock), is_on=True
+    )
+    assert reconciler.status_writes(key) == ()
+    await reconciler.apply(writing(made, PinnedImageSetStatus()))
+    observed = await reconciler.observe(key)
+    assert observed is not None
+    assert observed.status_writes == (clock.now(),)
+    caches.sets.remove(key)
+    assert reconciler.status_writes(key) == ()
+
+
+async def test_a_status_does_not_reach_another_set_of_the_same_name(api: KubeClient) -> None:
+    counted = await api.create(PINNED_IMAGE_SETS, SET)
+    await api.delete(PINNED_IMAGE_SETS, "s")
     await api.create(PINNED_IMAGE_SETS, SET)
-    clock = VirtualClock()
-    caches = Caches(
-        nodes=Informer(NODES),
-        pools=Informer(MACHINE_CONFIG_POOLS),
-        sets=Informer(PINNED_IMAGE_SETS),
-        machine_config_nodes=Informer(MACHINE_CONFIG_NODES),
-    )
-    reconciler = ClusterReconciler(
-        planner=plan.plan_set, kube=api, clock=clock, caches=caches, is_on=True
-    )
-    _, world = await reconciler.observe(Key("", "s"))
-    assert world.written_at is None
-    await reconciler.apply(
-        WriteSetStatus(image_set="s", status=PinnedImageSetStatus(), because="a test")
-    )
-    _, world = await reconciler.observe(Key("", "s"))
-    assert world.written_at == clock.now()
+    status = PinnedImageSetStatus(node_count=1, ready_node_count=1)
+    with pytest.raises(kube.Conflict):
+        await apply.apply(writing(counted, status), api)
+    assert (await api.get(PINNED_IMAGE_SETS, "s")).status == PinnedImageSetStatus()

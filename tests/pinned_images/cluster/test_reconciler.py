@@ -1,30 +1,31 @@
 """A reconciler whose caches lag behind what it wrote itself."""
 
-import gc
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import pytest
 
-from lading.adapters.clock import SystemClock
+from lading.adapters.clock import SystemClock, VirtualClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.core import NODES
 from lading.api.machineconfiguration import group
-from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
-from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
-from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOLS,
+    MachineConfigPool,
+)
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
 from lading.kernel.objects import Key
-from lading.loop.informer import Informer
 from lading.pinned_images.cluster import plan
-from lading.pinned_images.cluster.controller import PLANNERS, Caches, ClusterReconciler
+from lading.pinned_images.cluster.controller import PoolReconciler, SetReconciler
+from lading.pinned_images.cluster.fleet import Caches, Fleet
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
 from lading.wiring.features import DEFINITIONS
+from tests.pinned_images.cluster.build import empty_caches, recorder
 
 RECONCILES = 4
 WORKERS = "machineconfigpools/worker"
@@ -64,56 +65,57 @@ async def network() -> AsyncIterator[Network]:
 
 @pytest.fixture
 async def caches(network: Network) -> Caches:
-    """They show what was there before the first look, and nothing of what is written."""
+    """They show what was there before the first reconcile, and nothing of what is written."""
     api = KubeClient(network)
     await installation.install(api, SystemClock(), DEFINITIONS)
-    made = Caches(
-        nodes=Informer(NODES),
-        pools=Informer(MACHINE_CONFIG_POOLS),
-        sets=Informer(PINNED_IMAGE_SETS),
-        machine_config_nodes=Informer(MACHINE_CONFIG_NODES),
-    )
+    made = empty_caches()
     made.pools.put(await api.create(MACHINE_CONFIG_POOLS, POOL))
     made.sets.put(await api.create(PINNED_IMAGE_SETS, SET))
     network.written.clear()
     return made
 
 
-def reconciler_of(controller: str, network: Network, caches: Caches) -> ClusterReconciler:
-    return ClusterReconciler(
-        planner=PLANNERS[controller],
-        kube=KubeClient(network),
-        clock=SystemClock(),
-        caches=caches,
+def pool_reconciler(network: Network, caches: Caches) -> PoolReconciler:
+    fleet, kube, clock = Fleet(caches), KubeClient(network), VirtualClock()
+    return PoolReconciler(
+        caches,
+        fleet,
+        kube=kube,
+        clock=clock,
+        recorder=recorder(kube, clock),
+        contributors=(fleet.pool_facts,),
         is_on=True,
     )
 
 
-@pytest.mark.parametrize(
-    ("controller", "name", "writes"),
-    [
-        ("pinned-images-pools", "worker", {WORKERS: 1, f"{WORKERS}/status": 1}),
-        ("pinned-images-sets", "release", {"pinnedimagesets/release/status": 1}),
-    ],
-)
-async def test_what_was_written_is_not_written_again_before_the_cache_shows_it(
-    network: Network, caches: Caches, controller: str, name: str, writes: dict[str, int]
-) -> None:
-    reconciler = reconciler_of(controller, network, caches)
-    for _ in range(RECONCILES):
-        await reconciler.reconcile(Key("", name))
-    assert Counter(network.written) == writes
+def set_reconciler(network: Network, caches: Caches) -> SetReconciler:
+    kube, clock = KubeClient(network), VirtualClock()
+    return SetReconciler(
+        caches, Fleet(caches), kube=kube, clock=clock, recorder=recorder(kube, clock), is_on=True
+    )
 
 
-async def test_what_the_cache_shows_is_not_kept_a_second_time(
+async def test_a_pool_is_not_written_again_before_the_cache_shows_it(
     network: Network, caches: Caches
 ) -> None:
-    """A controller would remember every set and node that ever was."""
-    reconciler = reconciler_of("pinned-images-sets", network, caches)
-    await reconciler.reconcile(Key("", "release"))
-    shown = await KubeClient(network).get(PINNED_IMAGE_SETS, "release")
-    caches.sets.put(shown)
-    await reconciler.reconcile(Key("", "release"))
-    gc.collect()
-    kept = [one for one in gc.get_objects() if isinstance(one, PinnedImageSet)]
-    assert [one for one in kept if one.metadata.uid == shown.metadata.uid] == [shown]
+    reconciler = pool_reconciler(network, caches)
+    for _ in range(RECONCILES):
+        await reconciler.reconcile(Key("", "worker"))
+    assert Counter(network.written) == {WORKERS: 1, f"{WORKERS}/status": 1}
+
+
+async def test_a_set_is_not_written_again_before_the_cache_shows_it(
+    network: Network, caches: Caches
+) -> None:
+    caches.pools.put(await entered(network))
+    reconciler = set_reconciler(network, caches)
+    for _ in range(RECONCILES):
+        await reconciler.reconcile(Key("", "release"))
+    assert Counter(network.written) == {"pinnedimagesets/release/status": 1}
+
+
+async def entered(network: Network) -> MachineConfigPool:
+    patch = {"spec": {"pinnedImageSets": [{"name": "release"}]}}
+    written = await KubeClient(network).patch(MACHINE_CONFIG_POOLS, "worker", patch)
+    network.written.clear()
+    return written

@@ -1,4 +1,4 @@
-"""Which changes lead to which reconciles; what nobody counts wakes nobody."""
+"""Which changes lead to which reconciles: what no key depends on wakes none."""
 
 import asyncio
 import contextlib
@@ -12,19 +12,22 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
-from lading.api.core import NODES, Node
-from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
-from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
-from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Key, Object
 from lading.loop.controller import Controller
+from lading.loop.feature import Runnable
 from lading.loop.informer import Informer
 from lading.observability.metrics import Metrics
 from lading.pinned_images.cluster import controller
-from lading.pinned_images.cluster.controller import PLANNERS, Caches
-from tests.pinned_images.cluster.test_plans import image_set, node, pool, said
+from lading.pinned_images.cluster.fleet import Fleet
+from tests.pinned_images.cluster.build import (
+    empty_caches,
+    image_set,
+    machine_config_node,
+    node,
+    pool,
+)
 
-POOLS, SETS, NODES_OF = "pinned-images-pools", "pinned-images-sets", "pinned-images-nodes"
+NODES, POOLS, SETS = controller.NAMES
 
 
 class Watched:
@@ -32,12 +35,8 @@ class Watched:
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
-        self.caches = Caches(
-            nodes=Informer(NODES),
-            pools=Informer(MACHINE_CONFIG_POOLS),
-            sets=Informer(PINNED_IMAGE_SETS),
-            machine_config_nodes=Informer(MACHINE_CONFIG_NODES),
-        )
+        self.caches = empty_caches()
+        self.fleet = Fleet(self.caches)
         self._seen: list[tuple[str, str]] = []
         metrics = Metrics(CollectorRegistry())
         self.controllers = {
@@ -48,9 +47,9 @@ class Watched:
                 rng=random.Random(1),
                 metrics=metrics,
             )
-            for name in PLANNERS
+            for name in controller.NAMES
         }
-        controller.watch(self.controllers, self.caches)
+        controller.watch(self.controllers, self.caches, self.fleet)
 
     def _reconcile(self, name: str) -> Callable[[Key], Any]:
         async def reconcile(key: Key) -> datetime | None:
@@ -72,9 +71,10 @@ class Watched:
 @pytest.fixture
 async def watched() -> AsyncIterator[Watched]:
     made = Watched()
-    work = [asyncio.create_task(one.run()) for one in made.controllers.values()]
+    running: tuple[Runnable, ...] = (made.fleet, *made.controllers.values())
+    work = [asyncio.create_task(one.run()) for one in running]
     made.caches.nodes.put(versioned(node("n")))
-    made.caches.pools.put(versioned(pool("infra")))
+    made.caches.pools.put(versioned(pool("infra", sets=("s",))))
     made.caches.sets.put(versioned(image_set("s")))
     yield made
     for one in work:
@@ -88,34 +88,64 @@ def versioned(one: Any, version: str = "1") -> Any:
     return msgspec.structs.replace(one, metadata=metadata)
 
 
-EVERY_COUNT = {(POOLS, "infra"), (POOLS, "master"), (POOLS, "worker"), (SETS, "s")}
+EVERY_POOL = {(POOLS, "infra"), (POOLS, "master"), (POOLS, "worker")}
 
 
-async def test_a_heartbeat_of_a_node_counts_nothing_anew(watched: Watched) -> None:
-    beat = versioned(node("n"), "2")
-    assert await watched.after(watched.caches.nodes, beat) == {(NODES_OF, "n")}
+async def test_a_heartbeat_of_a_node_wakes_nothing(watched: Watched) -> None:
+    assert await watched.after(watched.caches.nodes, versioned(node("n"), "2")) == set()
 
 
-@pytest.mark.parametrize("changed", [node("n", ready=False), node("n", infra="yes")])
-async def test_a_node_that_changes_its_labels_or_readiness_is_counted_anew(
-    watched: Watched, changed: Node
+async def test_a_node_that_is_no_longer_ready_is_counted_in_its_pool(watched: Watched) -> None:
+    found = await watched.after(watched.caches.nodes, versioned(node("n", ready=False), "2"))
+    assert found == {(POOLS, "infra")}
+
+
+async def test_a_node_that_moves_is_described_anew_and_counted_in_both_pools(
+    watched: Watched,
 ) -> None:
-    found = await watched.after(watched.caches.nodes, versioned(changed, "2"))
-    assert found == {(NODES_OF, "n"), *EVERY_COUNT}
+    selector = {"matchLabels": {"edge": "yes"}}
+    edge = versioned(pool("edge", nodeSelector=selector))
+    await watched.after(watched.caches.pools, edge)
+    found = await watched.after(watched.caches.nodes, versioned(node("n", edge="yes"), "2"))
+    assert found == {(NODES, "n"), (POOLS, "infra"), (POOLS, "edge")}
 
 
-async def test_what_a_node_says_is_counted_and_its_object_looked_at(watched: Watched) -> None:
-    found = await watched.after(watched.caches.machine_config_nodes, versioned(said("n")))
-    assert found == {(NODES_OF, "n"), *EVERY_COUNT}
+async def test_a_new_node_gets_an_object_and_the_default_pools(watched: Watched) -> None:
+    found = await watched.after(watched.caches.nodes, versioned(node("m")))
+    assert found == {(NODES, "m"), *EVERY_POOL, (SETS, "s")}
 
 
-async def test_the_status_of_a_pool_moves_no_node_and_its_selector_does(watched: Watched) -> None:
-    same = versioned(pool("infra", maxUnavailable=2), "2")
-    assert await watched.after(watched.caches.pools, same) == EVERY_COUNT
-    other = versioned(pool("infra", nodeSelector={"matchLabels": {"infra": "yes"}}), "3")
-    assert await watched.after(watched.caches.pools, other) == {(NODES_OF, "n"), *EVERY_COUNT}
+async def test_a_report_wakes_what_it_changes(watched: Watched) -> None:
+    held = versioned(machine_config_node("n", holds={"s": 1}))
+    reports = watched.caches.machine_config_nodes
+    assert await watched.after(reports, held) == {(NODES, "n"), (POOLS, "infra"), (SETS, "s")}
+    again = versioned(machine_config_node("n", holds={"s": 1}), "2")
+    assert await watched.after(reports, again) == set()
+    failed = versioned(machine_config_node("n", error="it broke"), "3")
+    assert await watched.after(reports, failed) == {(POOLS, "infra"), (SETS, "s")}
 
 
-async def test_a_set_is_looked_for_in_every_pool(watched: Watched) -> None:
+async def test_a_pool_whose_selector_changes_moves_its_nodes(watched: Watched) -> None:
+    same = versioned(pool("infra", sets=("s",), generation=5), "2")
+    assert await watched.after(watched.caches.pools, same) == {(POOLS, "infra")}
+    other = pool("infra", sets=("s",), nodeSelector={"matchLabels": {"infra": "yes"}})
+    found = await watched.after(watched.caches.pools, versioned(other, "3"))
+    assert found == {(NODES, "n"), (POOLS, "infra"), (SETS, "s")}
+
+
+async def test_a_set_is_entered_by_any_pool_and_its_status_wakes_itself_only(
+    watched: Watched,
+) -> None:
     found = await watched.after(watched.caches.sets, versioned(image_set("t")))
-    assert found == {(SETS, "t"), *EVERY_COUNT}
+    assert found == {(SETS, "t"), *EVERY_POOL}
+    again = versioned(image_set("t"), "2")
+    assert await watched.after(watched.caches.sets, again) == {(SETS, "t")}
+
+
+async def test_a_new_generation_is_counted_in_the_pools_that_have_the_set(
+    watched: Watched,
+) -> None:
+    held = versioned(machine_config_node("n", holds={"s": 1}))
+    await watched.after(watched.caches.machine_config_nodes, held)
+    edited = versioned(image_set("s", generation=2), "2")
+    assert await watched.after(watched.caches.sets, edited) == {(SETS, "s"), (POOLS, "infra")}

@@ -37,7 +37,7 @@ from lading.ports import cri, kube
 from lading.ports.cri import ImageSpec
 from lading.ports.kubelet import KubeletLimits
 from lading.standalone.node import LINUX_AMD64
-from tests.pinned_images.cluster.test_plans import pool
+from tests.pinned_images.cluster.build import pool
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.fickle_parts import (
     AMPLE_BYTES,

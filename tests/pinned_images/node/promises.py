@@ -104,7 +104,7 @@ def is_out_of_space(look: Look) -> bool:
     """A pull has only just hit the end of the disk."""
     return any(
         pull.fault.kind is FaultKind.NO_SPACE
-        and timedelta(0) <= look.now - pull.fault.at < rules.RETRY_FIRST
+        and timedelta(0) <= look.now - pull.fault.at < timedelta(seconds=rules.RETRY.seconds_min)
         for pull in look.observed.pulls.values()
         if pull.fault and not pull.running
     )

@@ -27,7 +27,7 @@ from lading.ports import cri
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
 from tests.pinned_images import installed_api
-from tests.pinned_images.cluster.test_plans import IMAGE, image_set, node, pool
+from tests.pinned_images.cluster.build import IMAGE, image_set, node, pool
 from tests.pinned_images.installed_api import api
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import Runtime

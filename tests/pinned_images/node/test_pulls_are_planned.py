@@ -14,12 +14,12 @@ from lading.pinned_images.node.types import (
     FaultKind,
     ImageKey,
     Observed,
-    Reason,
     Resolution,
     ResolveImages,
     Settings,
     StartPull,
 )
+from lading.pinned_images.reasons import Reason
 from tests.pinned_images.node.worlds import (
     NOW,
     RUNNING,

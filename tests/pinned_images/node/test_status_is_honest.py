@@ -11,7 +11,14 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.kernel import conditions
 from lading.kernel.planning import Plan
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import FaultKind, Reason, RecordEvent, WritePins, WriteStatus
+from lading.pinned_images.node.types import (
+    STATUS_BURST_MAX,
+    FaultKind,
+    RecordEvent,
+    WritePins,
+    WriteStatus,
+)
+from lading.pinned_images.reasons import Reason
 from tests.pinned_images.node.worlds import (
     NOW,
     RUNNING,
@@ -136,7 +143,7 @@ def test_a_steady_node_writes_nothing() -> None:
 def test_progress_is_written_at_most_every_thirty_seconds() -> None:
     sets = [image_set("s", "a", "b")]
     first = status_of(planned(sets, observed(known=["a", "b"])))
-    more: dict[str, Any] = {"known": ["b"], "last_status": first, "status_written_at": NOW}
+    more: dict[str, Any] = {"known": ["b"], "last_status": first, "status_writes": (NOW,)}
     early = planned(sets, observed("a", **more), now=NOW + timedelta(seconds=10))
     assert actions_of(early, WriteStatus) == []
     assert early.recheck_at == NOW + timedelta(seconds=30)
@@ -148,7 +155,7 @@ def test_a_new_error_does_not_wait_for_the_thirty_seconds() -> None:
     sets = [image_set("s", "a")]
     first = status_of(planned(sets, observed(known=["a"])))
     pulls = {key("a"): failed(FaultKind.UNAUTHORIZED)}
-    seen = observed(known=["a"], pulls=pulls, last_status=first, status_written_at=NOW)
+    seen = observed(known=["a"], pulls=pulls, last_status=first, status_writes=(NOW,))
     plan = planned(sets, seen, now=NOW + timedelta(seconds=1))
     assert truth(status_of(plan), report.DEGRADED) == ("True", "PrefetchFailed")
     assert events_of(plan) == [("s", "PrefetchFailed")]
@@ -260,7 +267,7 @@ def test_an_error_that_differs_in_its_figures_only_is_progress_and_no_new_event(
     sets = [image_set("s", "a")]
     first = status_of(planned(sets, observed(known=["a"], budget=budget(free_mib=19))))
     other: dict[str, Any] = {"known": ["a"], "budget": budget(free_mib=18)}
-    seen = observed(**other, last_status=first, status_written_at=NOW)
+    seen = observed(**other, last_status=first, status_writes=(NOW,))
     assert planned(sets, seen, now=NOW + timedelta(seconds=29)).actions == ()
     late = planned(sets, seen, now=NOW + timedelta(seconds=30))
     assert "of 18 MiB free" in status_of(late).pinned_image_sets[0].last_failed_generation_errors[0]
@@ -287,7 +294,7 @@ def test_an_event_is_told_only_when_its_status_could_be_written() -> None:
 def test_a_clock_that_is_set_back_keeps_no_progress_from_being_told() -> None:
     sets = [image_set("s", "a", "b")]
     first = status_of(planned(sets, observed(known=["a", "b"])))
-    seen = observed("a", known=["b"], last_status=first, status_written_at=NOW)
+    seen = observed("a", known=["b"], last_status=first, status_writes=(NOW,))
     plan = planned(sets, seen, now=NOW - timedelta(hours=1))
     assert "1 of 2 images" in status_of(plan).conditions[1].message
 
@@ -295,9 +302,8 @@ def test_a_clock_that_is_set_back_keeps_no_progress_from_being_told() -> None:
 def test_a_state_that_changes_all_the_time_is_written_evenly_after_a_burst() -> None:
     """Two agents that run for one node by mistake would contradict each other for ever."""
     sets, last = [image_set("s", "a")], NOW + timedelta(seconds=20)
-    seen = observed(
-        "a", pins=pinned("a", by="s"), status_burst_began_at=NOW, status_written_at=last
-    )
+    writes = (*(NOW,) * (STATUS_BURST_MAX - 1), last)
+    seen = observed("a", pins=pinned("a", by="s"), status_writes=writes)
     early = planned(sets, seen, now=last + timedelta(seconds=0.5))
     assert early.actions == ()
     assert early.recheck_at == last + timedelta(seconds=1)
@@ -306,17 +312,28 @@ def test_a_state_that_changes_all_the_time_is_written_evenly_after_a_burst() -> 
 
 def test_a_burst_that_is_long_ago_holds_back_nothing() -> None:
     first, last = NOW - timedelta(seconds=30), NOW - timedelta(seconds=0.5)
-    seen = observed(
-        "a", pins=pinned("a", by="s"), status_burst_began_at=first, status_written_at=last
-    )
+    writes = (first, *(last,) * (STATUS_BURST_MAX - 1))
+    seen = observed("a", pins=pinned("a", by="s"), status_writes=writes)
     assert status_of(planned([image_set("s", "a")], seen)).pinned_image_sets
 
 
-def test_more_sets_than_a_status_has_room_for_leave_out_what_is_done() -> None:
+def test_every_set_that_is_done_is_reported_and_of_the_others_as_many_as_there_is_room_for() -> (
+    None
+):
     """A node may be in several full pools; a status that is too long would be refused whole."""
-    sets = [image_set(f"s-{number:03}", "a") for number in range(120)]
-    owners = "+".join(one.name for one in sets[:-1])
-    seen = observed("a", pins=pinned("a", by=owners))
-    entries = status_of(planned(sets, seen)).pinned_image_sets
-    assert len(entries) == group.SETS_PER_POOL_MAX
-    assert entries[-1].name == "s-119"
+    done = [image_set(f"done-{number:03}", "a") for number in range(120)]
+    others = [image_set(f"other-{number:03}", "b") for number in range(120)]
+    owners = "+".join(one.name for one in done)
+    seen = observed("a", known=["b"], pins=pinned("a", by=owners))
+    entries = status_of(planned([*done, *others], seen)).pinned_image_sets
+    assert sum(entry.name.startswith("done") for entry in entries) == 120
+    assert sum(entry.name.startswith("other") for entry in entries) == group.SETS_PER_NODE_MAX
+
+
+def test_a_set_made_again_in_the_same_generation_starts_anew() -> None:
+    pins = pinned("a", by="s")
+    before = status_of(planned([image_set("s", "a", uid="first")], observed("a", pins=pins)))
+    assert [(one.uid, one.current_generation) for one in before.pinned_image_sets] == [("first", 1)]
+    seen = observed("a", known=["b"], pins=pins, last_status=before)
+    again = status_of(planned([image_set("s", "b", uid="second")], seen))
+    assert [(one.uid, one.current_generation) for one in again.pinned_image_sets] == [("second", 0)]

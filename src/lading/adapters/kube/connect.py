@@ -40,16 +40,22 @@ async def connect(
     connection: Connection,
     clock: Clock,
     *,
-    requests_per_second: float = REQUESTS_PER_SECOND,
+    requests_per_second: float | None = REQUESTS_PER_SECOND,
     burst_requests: int = BURST_REQUESTS,
     on_warning: Callable[[str], None] = client.ignore_warning,
     measured: Callable[[Exchange], Exchange] = lambda exchange: exchange,
 ) -> AsyncIterator[KubeClient]:
-    """`measured` stands between the network and everything that waits or tries again."""
-    bucket = TokenBucket(clock, per_second=requests_per_second, burst=burst_requests)
+    """`measured` stands between the network and everything that waits or retries.
+
+    Without `requests_per_second` nothing waits: for the few requests that must not, such as the
+    renewal of a lease.
+    """
     async with NetworkExchange(connection, clock) as network:
-        exchange = Retrying(RateLimited(measured(network), bucket), clock)
-        yield KubeClient(exchange, on_warning=on_warning)
+        exchange = measured(network)
+        if requests_per_second is not None:
+            bucket = TokenBucket(clock, per_second=requests_per_second, burst=burst_requests)
+            exchange = RateLimited(exchange, bucket)
+        yield KubeClient(Retrying(exchange, clock), on_warning=on_warning)
 
 
 def _find(environment: Mapping[str, str], file: Path | None, context: str) -> Connection:

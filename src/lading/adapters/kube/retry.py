@@ -8,13 +8,13 @@ Everything else goes back to the caller, who looks at the world before writing a
 import random
 from collections.abc import Callable
 
+from lading.kernel.backoff import Backoff
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
 
 ATTEMPTS_MAX = 5
-BACK_OFF_SECONDS = 0.2
-BACK_OFF_SECONDS_MAX = 5.0
+BACK_OFF = Backoff(seconds_min=0.2, seconds_max=2.5, jitter_fraction=1.0)
 RETRY_AFTER_SECONDS_MAX = 30.0
 APPLY_PATCH = "application/apply-patch+yaml"
 _TOO_MANY_REQUESTS = 429
@@ -50,8 +50,7 @@ class Retrying:
         return await self._exchange(request)
 
     def _back_off_seconds(self, attempt: int) -> float:
-        longest = min(BACK_OFF_SECONDS_MAX, BACK_OFF_SECONDS * float(2**attempt))
-        return longest * (0.5 + 0.5 * self._jitter())
+        return BACK_OFF.delay_seconds(failures=attempt, jitter=self._jitter())
 
 
 def _is_repeatable(request: Request) -> bool:

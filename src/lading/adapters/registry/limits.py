@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from lading.kernel.backoff import Backoff
+
+BACK_OFF = Backoff(seconds_min=0.25, seconds_max=5.0, jitter_fraction=1.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -17,8 +21,7 @@ class Limits:
     window_bytes_min: int = 64 * 1024
     """A body that keeps us waiting for a window must bring this much in it."""
     attempts_max: int = 4
-    back_off_seconds: float = 0.5
-    back_off_seconds_max: float = 10.0
+    back_off: Backoff = BACK_OFF
     retry_after_seconds_max: float = 30.0
     """A registry that asks for more is reported instead of waited for."""
     redirects_max: int = 5

@@ -39,9 +39,8 @@ class Retries:
         too_long = asked_seconds > self._limits.retry_after_seconds_max
         if attempt >= self._limits.attempts_max or too_long:
             raise error
-        longest = self._limits.back_off_seconds * float(2 ** (attempt - 1))
-        back_off_seconds = min(longest, self._limits.back_off_seconds_max)
-        await self._clock.sleep(asked_seconds + back_off_seconds * (0.5 + 0.5 * self._jitter()))
+        back_off = self._limits.back_off.delay_seconds(failures=attempt, jitter=self._jitter())
+        await self._clock.sleep(asked_seconds + back_off)
 
 
 async def _one_round(endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Awaitable[T]]) -> T:

@@ -1,4 +1,4 @@
-"""MachineConfigNode: what one node holds of the sets that it should, as it says itself."""
+"""MachineConfigNode: what one node holds of the sets that it should, as it reports itself."""
 
 from typing import Annotated, ClassVar
 
@@ -7,6 +7,8 @@ from lading.api.machineconfiguration import group
 from lading.kernel.conditions import Condition
 from lading.kernel.fields import Field, Rule
 from lading.kernel.objects import Model, Object, Resource
+
+UID_LENGTH_MAX = 64  # a UUID has 36 characters
 
 
 class NameRef(Model, frozen=True, kw_only=True):
@@ -64,6 +66,13 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
             pattern=group.SUBDOMAIN,
         ),
     ]
+    uid: Annotated[
+        str,
+        Field(
+            "The set's uid: another set of the same name has another one.",
+            max_length=UID_LENGTH_MAX,
+        ),
+    ] = ""
     current_generation: Annotated[
         int, Field("The generation that was last held and pinned in full.", format="int32")
     ] = 0
@@ -85,7 +94,7 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
 
 
 class MachineConfigNodeStatus(Model, frozen=True, kw_only=True):
-    """What the node has done, as it says itself."""
+    """What the node has done, as it reports itself."""
 
     observed_generation: Annotated[
         int, Field("The generation that was last looked at.", minimum=0)
@@ -94,7 +103,7 @@ class MachineConfigNodeStatus(Model, frozen=True, kw_only=True):
         tuple[NodePinnedImageSet, ...],
         Field(
             "The node's sets.",
-            max_items=group.SETS_PER_POOL_MAX,
+            max_items=group.SETS_PER_NODE_MAX,
             list_type="map",
             list_map_keys=("name",),
         ),

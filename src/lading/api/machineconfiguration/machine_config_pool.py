@@ -88,7 +88,7 @@ class PoolSynchronizerStatus(Model, frozen=True, kw_only=True):
     observed_generation: Annotated[
         int,
         Field(
-            "The pool's generation that the counts are about.",
+            "The last generation of the pool that all its machines have.",
             minimum=0,
             rules=(
                 Rule(
@@ -165,7 +165,7 @@ MACHINE_CONFIG_POOL = Definition(
             name="Degraded",
             type="string",
             json_path='.status.conditions[?(@.type=="Degraded")].status',
-            description="Whether the pool is in trouble.",
+            description="Whether a feature reports an error about the pool.",
         ),
         AGE,
     ),

@@ -16,9 +16,9 @@ from lading.api.machineconfiguration.machine_config_node import (
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import output
 from lading.kernel import conditions
-from lading.pinned_images.cluster.report import READY
-from lading.pinned_images.cluster.types import Reason
+from lading.pinned_images import claims
 from lading.pinned_images.node import report
+from lading.pinned_images.reasons import ConditionType, Reason
 
 NOBODY_TO_WAIT_FOR = (Reason.NO_NODES, Reason.GATE_OFF)
 
@@ -48,16 +48,17 @@ class Row:
 
 def rows(nodes: Iterable[MachineConfigNode], sets: Iterable[PinnedImageSet]) -> list[Row]:
     existing = {one.metadata.name: one for one in sets if not one.metadata.deletion_timestamp}
-    generations = {name: one.metadata.generation for name, one in existing.items()}
-    found = [row for node in nodes for row in _of_node(node, generations)]
+    found = [row for node in nodes for row in _of_node(node, existing)]
     told = Counter(row.set for row in found)
     return found + [row for name, one in existing.items() for row in _of_set(one, told[name])]
 
 
-def _of_node(node: MachineConfigNode, generations: Mapping[str, int]) -> Iterator[Row]:
-    for entry in node.status.pinned_image_sets:
-        wanted = generations.get(entry.name, entry.desired_generation)
-        state = _state(node, entry, wanted)
+def _of_node(node: MachineConfigNode, existing: Mapping[str, PinnedImageSet]) -> Iterator[Row]:
+    for entry in claims.reported(node):
+        image_set = existing.get(entry.name)
+        wanted = image_set.metadata.generation if image_set else entry.desired_generation
+        is_another = image_set is not None and entry.uid != image_set.metadata.uid
+        state = State.WAITING if is_another else _state(node, entry, wanted)
         yield Row(
             node=node.metadata.name,
             pool=node.spec.pool.name,
@@ -113,7 +114,7 @@ def _of_set(image_set: PinnedImageSet, told: int) -> Iterator[Row]:
 
 
 def _without_nodes(image_set: PinnedImageSet) -> tuple[State, str]:
-    ready = conditions.find(image_set.status.conditions, READY)
+    ready = conditions.find(image_set.status.conditions, ConditionType.READY)
     if ready is None or ready.observed_generation != image_set.metadata.generation:
         return State.WAITING, "the controller has not heard of this generation yet; does it run?"
     settled = ready.reason in NOBODY_TO_WAIT_FOR

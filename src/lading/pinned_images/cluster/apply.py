@@ -11,7 +11,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Object, Resource
-from lading.pinned_images.cluster import report, rules
+from lading.pinned_images.cluster import rules
 from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
@@ -25,11 +25,10 @@ from lading.ports.kube import Kube
 ClusterAction = CreatePool | EnterSets | WritePoolStatus | WriteSetStatus | DescribeNode
 # A count of none is a fact too: without it a table shows a blank.
 _ZERO_COUNTS = {"nodeCount": 0, "readyNodeCount": 0, "failedNodeCount": 0}
-_POOL_CONDITIONS = (report.DEGRADED, report.SETS_DEGRADED)
 
 
 async def apply(action: ClusterAction, api: Kube) -> Object | None:
-    """The object as it is now; None when somebody else made it first."""
+    """The object as it is now; None when another process made it first."""
     match action:
         case CreatePool(name=name, spec=spec):
             return await _create(api, _body(MACHINE_CONFIG_POOLS, name, spec=spec))
@@ -41,9 +40,10 @@ async def apply(action: ClusterAction, api: Kube) -> Object | None:
         case WritePoolStatus(pool=name):
             body = _body(MACHINE_CONFIG_POOLS, name, status=_pool_part(action))
             return await _apply(api, MACHINE_CONFIG_POOLS, body, subresource="status")
-        case WriteSetStatus(image_set=name, status=status):
+        case WriteSetStatus(image_set=name, resource_version=revision, status=status):
             shown = {**_ZERO_COUNTS, **msgspec.to_builtins(status)}
             body = _body(PINNED_IMAGE_SETS, name, status=shown)
+            body["metadata"]["resourceVersion"] = revision
             return await _apply(api, PINNED_IMAGE_SETS, body, subresource="status")
         case DescribeNode():
             return await _apply(api, MACHINE_CONFIG_NODES, _machine_config_node(action))
@@ -55,7 +55,7 @@ async def _create(api: Kube, body: dict[str, Any]) -> Object | None:
     try:
         return await api.create(MACHINE_CONFIG_POOLS, body)
     except kube.AlreadyExists:
-        return None  # somebody was quicker; theirs stands
+        return None  # the pool that is there stands
 
 
 async def _apply(
@@ -78,7 +78,7 @@ def _body(resource: Resource[Any], name: str, **parts: Any) -> dict[str, Any]:
 def _pool_part(action: WritePoolStatus) -> dict[str, Any]:
     """Only what is ours in the status of a pool that others report on too."""
     whole = msgspec.to_builtins(action.status)
-    ours = [one for one in whole["conditions"] if one["type"] in _POOL_CONDITIONS]
+    ours = [one for one in whole["conditions"] if one["type"] in action.conditions]
     return {
         "poolSynchronizersStatus": whole["poolSynchronizersStatus"],
         "conditions": ours,

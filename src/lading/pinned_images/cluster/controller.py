@@ -1,171 +1,276 @@
-"""Wires the cluster's controllers of nodes, pools and sets over the same caches."""
+"""Wires the cluster's reconcilers of nodes, pools and sets over one fleet."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from lading.api.core import NODES, Node
-from lading.api.machineconfiguration.machine_config_node import (
-    MACHINE_CONFIG_NODES,
-    MachineConfigNode,
-)
-from lading.api.machineconfiguration.machine_config_pool import (
-    MACHINE_CONFIG_POOLS,
-    MachineConfigPool,
-)
-from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
+import msgspec
+
+from lading.api.core import Node
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
+from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.objects import Key, Object
 from lading.kernel.planning import Plan
 from lading.loop import pipeline
-from lading.loop.controller import Controller, own_key
-from lading.loop.informer import Informer, Informers
+from lading.loop.controller import Controller, Mapping, Reconcile, own_key
+from lading.loop.informer import Informer
+from lading.loop.read_your_writes import ReadYourWrites
+from lading.loop.reconciler import ObjectReconciler
+from lading.loop.recorder import EventRecorder
 from lading.pinned_images.cluster import apply, plan
 from lading.pinned_images.cluster.apply import ClusterAction
-from lading.pinned_images.cluster.types import World, WritePoolStatus, WriteSetStatus
+from lading.pinned_images.cluster.fleet import Caches, Fleet, Listener
+from lading.pinned_images.cluster.types import (
+    ObservedNode,
+    ObservedPool,
+    ObservedSet,
+    Placement,
+    PoolContributor,
+    RecordEvent,
+    WritePoolStatus,
+    WriteSetStatus,
+)
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 
-SETTLE_SECONDS = 1.0  # many nodes report close together; one count serves them all
-
 T = TypeVar("T", bound=Object)
-Planner = Callable[[str, World, datetime], Plan]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caches:
-    nodes: Informer[Node]
-    pools: Informer[MachineConfigPool]
-    sets: Informer[PinnedImageSet]
-    machine_config_nodes: Informer[MachineConfigNode]
-
-    @classmethod
-    def of(cls, informers: Informers) -> "Caches":
-        return cls(
-            nodes=informers.of(NODES),
-            pools=informers.of(MACHINE_CONFIG_POOLS),
-            sets=informers.of(PINNED_IMAGE_SETS),
-            machine_config_nodes=informers.of(MACHINE_CONFIG_NODES),
-        )
-
-
-class ClusterReconciler:
-    """One reconcile pipeline: the key's name goes to its planner, with the caches as they are."""
-
-    def __init__(
-        self, *, planner: Planner, kube: Kube, clock: Clock, caches: Caches, is_on: bool
-    ) -> None:
-        """Switched off, our entries are taken back from the pools, so that nodes unpin."""
-        self._planner = planner
-        self._kube = kube
-        self._clock = clock
-        self._caches = caches
-        self._is_on = is_on
-        self._written: dict[str, Object] = {}
-        self._written_at: dict[str, datetime] = {}
-
-    async def reconcile(self, key: Key) -> datetime | None:
-        return await pipeline.reconcile(self, key, self._clock)
-
-    async def observe(self, key: Key) -> tuple[str, World]:
-        world = World(
-            nodes=tuple(self._caches.nodes),
-            pools=self._newest(self._caches.pools),
-            sets=self._newest(self._caches.sets),
-            machine_config_nodes=self._newest(self._caches.machine_config_nodes),
-            written_at=self._written_at.get(key.name),
-            is_on=self._is_on,
-        )
-        return key.name, world
-
-    def plan(self, observed: tuple[str, World], now: datetime) -> Plan:
-        return self._planner(*observed, now)
-
-    async def apply(self, action: ClusterAction) -> None:
-        with pipeline.precondition(type(action).__name__):
-            written = await apply.apply(action, self._kube)
-        if written is not None:
-            self._written[written.metadata.name] = self._newer(written)
-        match action:
-            case WritePoolStatus(pool=name) | WriteSetStatus(image_set=name):
-                self._written_at[name] = self._clock.now()
-            case _:
-                pass
-
-    def _newest(self, cached: Iterable[T]) -> tuple[T, ...]:
-        """As cached, but for what we wrote ourselves and the cache does not show yet."""
-        return tuple(self._newer(one) for one in cached)
-
-    def _newer(self, one: T) -> T:
-        """Ours, until the cache shows it or something newer; then it is forgotten."""
-        ours = self._written.get(one.metadata.name)
-        if not isinstance(ours, type(one)):
-            return one
-        if ours.metadata.uid == one.metadata.uid and _revision(ours) > _revision(one):
-            return ours
-        del self._written[one.metadata.name]
-        return one
-
-
-def _revision(one: Object) -> int:
-    return int(one.metadata.resource_version or 0)
-
-
-def plan_node(name: str, world: World, now: datetime) -> Plan:
-    return plan.plan_node(name, world)
-
-
-PLANNERS: dict[str, Planner] = {
-    "pinned-images-nodes": plan_node,
-    "pinned-images-pools": plan.plan_pool,
-    "pinned-images-sets": plan.plan_set,
-}
-
-
-def watch(controllers: dict[str, Controller], caches: Caches) -> None:
-    """Nodes are planned one by one; pools and sets count nodes, so changes are let settle."""
-    nodes = controllers["pinned-images-nodes"]
-    nodes.watch(caches.nodes, own_key)
-    nodes.watch(caches.machine_config_nodes, own_key)
-    nodes.watch(caches.pools, lambda old, new: _all(caches.nodes) if _moved(old, new) else ())
-    for name, keys in (
-        ("pinned-images-pools", lambda: {*_all(caches.pools), *_DEFAULT_POOLS}),
-        ("pinned-images-sets", lambda: _all(caches.sets)),
-    ):
-        _count_nodes(controllers[name], caches, keys)
-
-
+Observed = TypeVar("Observed")
+DEBOUNCE_SECONDS = 1.0  # sets are applied, and nodes report, many at a time
+NODES, POOLS, SETS = "pinned-images-nodes", "pinned-images-pools", "pinned-images-sets"
+NAMES = (NODES, POOLS, SETS)
 _DEFAULT_POOLS = {Key("", name) for name in plan.DEFAULT_POOLS}
 
 
-def _count_nodes(controller: Controller, caches: Caches, keys: Callable[[], Iterable[Key]]) -> None:
-    def every(old: object, new: object) -> Iterable[Key]:
-        return keys()
+class FleetReconciler(ObjectReconciler[T, Observed]):
+    """Facts come from the fleet, which is counted first; what is written is remembered."""
 
-    def every_if_it_matters(old: Node | None, new: Node | None) -> Iterable[Key]:
-        return keys() if _node_matters(old, new) else ()
+    def __init__(
+        self,
+        *,
+        informer: Informer[T],
+        fleet: Fleet,
+        kube: Kube,
+        clock: Clock,
+        recorder: EventRecorder,
+    ) -> None:
+        super().__init__(informer=informer, clock=clock, recorder=recorder)
+        self._informer = informer
+        self._fleet = fleet
+        self._kube = kube
 
-    controller.watch(caches.nodes, every_if_it_matters, settle_seconds=SETTLE_SECONDS)
-    controller.watch(caches.machine_config_nodes, every, settle_seconds=SETTLE_SECONDS)
-    controller.watch(caches.pools, every)
-    controller.watch(caches.sets, every)
+    async def observe(self, key: Key) -> Observed:
+        await self._fleet.recount()
+        return self._facts(key)
+
+    async def apply(self, action: ClusterAction | RecordEvent) -> None:
+        if isinstance(action, RecordEvent):
+            self.record(
+                Key("", action.name),
+                reason=action.reason,
+                action="SynchronizePinnedImageSets",
+                note=action.because,
+                warning=action.warning,
+            )
+            return
+        with pipeline.precondition(type(action).__name__):
+            written = await apply.apply(action, self._kube)
+        if written is not None:
+            self._remember(written)
+            if isinstance(action, WritePoolStatus | WriteSetStatus):
+                self.status_written(written.key)
+
+    @abstractmethod
+    def _facts(self, key: Key) -> Observed:
+        """From caches and counts that agree: it must not wait for anything."""
+
+    def _remember(self, written: Any) -> None:
+        self._objects.add(written)
 
 
-def _all(informer: Informer[Any]) -> Iterable[Key]:
-    return tuple(informer.known_keys())
+class MachineConfigNodeReconciler(FleetReconciler[Node, ObservedNode | None]):
+    """Keeps a MachineConfigNode for every Node."""
+
+    def __init__(
+        self, caches: Caches, fleet: Fleet, *, kube: Kube, clock: Clock, recorder: EventRecorder
+    ) -> None:
+        super().__init__(
+            informer=caches.nodes, fleet=fleet, kube=kube, clock=clock, recorder=recorder
+        )
+        self._described: ReadYourWrites[MachineConfigNode] = ReadYourWrites(
+            caches.machine_config_nodes, clock
+        )
+
+    def plan(self, observed: ObservedNode | None, now: datetime) -> Plan:
+        return plan.plan_node(observed) if observed else Plan()
+
+    def _facts(self, key: Key) -> ObservedNode | None:
+        node = self._informer.get(key)
+        if node is None:
+            return None
+        return ObservedNode(
+            node=node,
+            primary_pool=self._fleet.node_state(key.name).primary_pool,
+            described=self._described.get(key),
+        )
+
+    def _remember(self, written: Any) -> None:
+        self._described.add(written)
 
 
-def _moved(old: MachineConfigPool | None, new: MachineConfigPool | None) -> bool:
-    """Whether nodes may have come into the pool or left it; its status does not matter."""
-    return old is None or new is None or old.spec.node_selector != new.spec.node_selector
+class PoolReconciler(FleetReconciler[MachineConfigPool, ObservedPool | None]):
+    """Enters sets into pools, and is the one writer of a pool's status."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        fleet: Fleet,
+        *,
+        kube: Kube,
+        clock: Clock,
+        recorder: EventRecorder,
+        contributors: tuple[PoolContributor, ...],
+        is_on: bool,
+    ) -> None:
+        """Switched off, our entries are taken back from the pools, so that nodes unpin."""
+        super().__init__(
+            informer=caches.pools, fleet=fleet, kube=kube, clock=clock, recorder=recorder
+        )
+        self._contributors = contributors
+        self._is_on = is_on
+
+    def plan(self, observed: ObservedPool | None, now: datetime) -> Plan:
+        return plan.plan_pool(observed, now) if observed else Plan()
+
+    def _facts(self, key: Key) -> ObservedPool | None:
+        counted, newest = self._informer.get(key), self._objects.get(key)
+        if newest is None:
+            return ObservedPool(name=key.name, pool=None)
+        if counted is None:
+            return None  # we made it just now; when the cache shows it, the key comes again
+        return ObservedPool(
+            name=key.name,
+            pool=newest,
+            generation=counted.metadata.generation,
+            selected_sets=self._fleet.selected_sets(newest),
+            facts=tuple(facts_of(key.name) for facts_of in self._contributors),
+            status_writes=self.status_writes(key),
+            is_on=self._is_on,
+        )
 
 
-def _node_matters(old: Node | None, new: Node | None) -> bool:
-    """A heartbeat changes nothing that is counted."""
-    if old is None or new is None:
-        return True
-    return old.metadata.labels != new.metadata.labels or _readiness(old) != _readiness(new)
+class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
+    """Writes the status of sets."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        fleet: Fleet,
+        *,
+        kube: Kube,
+        clock: Clock,
+        recorder: EventRecorder,
+        is_on: bool,
+    ) -> None:
+        super().__init__(
+            informer=caches.sets, fleet=fleet, kube=kube, clock=clock, recorder=recorder
+        )
+        self._is_on = is_on
+
+    def plan(self, observed: ObservedSet | None, now: datetime) -> Plan:
+        return plan.plan_set(observed, now) if observed else Plan()
+
+    def _facts(self, key: Key) -> ObservedSet | None:
+        counted, newest = self._informer.get(key), self._objects.get(key)
+        if counted is None or newest is None:
+            return None
+        counts = self._fleet.set_counts(key.name)
+        return ObservedSet(
+            image_set=_with_status_of(counted, newest),
+            counts=counts,
+            placement=Placement() if counts.node_count else self._fleet.placement(counted),
+            status_writes=self.status_writes(key),
+            is_on=self._is_on,
+        )
 
 
-def _readiness(node: Node) -> list[str]:
-    return [one.status.value for one in node.status.conditions if one.type == "Ready"]
+def _with_status_of(counted: PinnedImageSet, newest: PinnedImageSet) -> PinnedImageSet:
+    revision = newest.metadata.resource_version
+    metadata = msgspec.structs.replace(counted.metadata, resource_version=revision)
+    return msgspec.structs.replace(counted, metadata=metadata, status=newest.status)
+
+
+def reconciles(
+    caches: Caches,
+    fleet: Fleet,
+    *,
+    kube: Kube,
+    clock: Clock,
+    recorder: EventRecorder,
+    is_on: bool,
+) -> dict[str, Reconcile]:
+    """The reconcile function of each controller, by its name."""
+    nodes = MachineConfigNodeReconciler(caches, fleet, kube=kube, clock=clock, recorder=recorder)
+    pools = PoolReconciler(
+        caches,
+        fleet,
+        kube=kube,
+        clock=clock,
+        recorder=recorder,
+        contributors=(fleet.pool_facts,),
+        is_on=is_on,
+    )
+    sets = SetReconciler(caches, fleet, kube=kube, clock=clock, recorder=recorder, is_on=is_on)
+    return {NODES: nodes.reconcile, POOLS: pools.reconcile, SETS: sets.reconcile}
+
+
+def watch(controllers: dict[str, Controller], caches: Caches, fleet: Fleet) -> None:
+    """Objects are planned when they change; counts, a moment after the first change."""
+    nodes, pools, sets = (controllers[name] for name in NAMES)
+    nodes.watch(caches.nodes, _own_key_if_changed(lambda node: node.metadata.uid))
+    nodes.watch(caches.machine_config_nodes, _own_key_if_changed(_description))
+    pools.watch(caches.nodes, lambda old, new: _DEFAULT_POOLS if old is None else ())
+    pools.watch(caches.pools, own_key)
+    pools.watch(
+        caches.sets,
+        _all_if_changed(_selectable, lambda: {*caches.pools.known_keys(), *_DEFAULT_POOLS}),
+        debounce_seconds=DEBOUNCE_SECONDS,
+    )
+    sets.watch(caches.sets, own_key)
+    sets.watch(
+        caches.pools, _all_if_changed(lambda pool: pool.spec, lambda: caches.sets.known_keys())
+    )
+    fleet.listen(
+        Listener(
+            nodes=lambda names: nodes.wake(*_keys(names)),
+            pools=lambda names: pools.wake(*_keys(names), debounce_seconds=DEBOUNCE_SECONDS),
+            sets=lambda names: sets.wake(*_keys(names), debounce_seconds=DEBOUNCE_SECONDS),
+        )
+    )
+
+
+def _keys(names: Iterable[str]) -> Iterable[Key]:
+    return (Key("", name) for name in names)
+
+
+def _description(described: MachineConfigNode) -> object:
+    """What `DescribeNode` writes; the status is the agent's."""
+    return described.spec, described.metadata.owner_references
+
+
+def _selectable(image_set: PinnedImageSet) -> object:
+    """What decides which pools get the set."""
+    return image_set.metadata.labels, bool(image_set.metadata.deletion_timestamp)
+
+
+def _own_key_if_changed(facts: Callable[[T], object]) -> Mapping[T]:
+    return lambda old, new: own_key(old, new) if _differ(facts, old, new) else ()
+
+
+def _all_if_changed(facts: Callable[[T], object], every: Callable[[], Iterable[Key]]) -> Mapping[T]:
+    return lambda old, new: tuple(every()) if _differ(facts, old, new) else ()
+
+
+def _differ(facts: Callable[[T], object], old: T | None, new: T | None) -> bool:
+    return old is None or new is None or facts(old) != facts(new)

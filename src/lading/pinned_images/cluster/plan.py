@@ -1,5 +1,6 @@
 """What the cluster does about a node, a pool and a set. Each is planned on its own."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,22 +9,32 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPoolStatus,
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
-from lading.kernel import planning
-from lading.kernel.conditions import Condition
-from lading.kernel.planning import Plan
+from lading.kernel import conditions
+from lading.kernel.conditions import Condition, Truth
+from lading.kernel.pacing import Pacing
+from lading.kernel.planning import Action, Plan
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import report, rules
 from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
-    World,
+    ObservedNode,
+    ObservedPool,
+    ObservedSet,
+    RecordEvent,
     WritePoolStatus,
     WriteSetStatus,
 )
+from lading.pinned_images.reasons import ConditionType, EventReason
 
-# Every agent watches pools and sets: while nodes progress, their status is written this rarely.
-STATUS_INTERVAL_MIN = timedelta(seconds=30)
+# Every agent watches pools and sets, so each write is sent to the whole fleet: progress is
+# reported the more rarely the more nodes there are (docs/adr/0005).
+PROGRESS_INTERVAL_MIN = timedelta(seconds=30)
+PROGRESS_INTERVAL_PER_NODE = timedelta(seconds=3)
+PROGRESS_INTERVAL_MAX = timedelta(minutes=10)
+STATE_INTERVAL = timedelta(minutes=5)
+STATE_BURST = 6  # a rollout has a start and an end; a node may fail and recover in between
 DEFAULT_POOLS: dict[str, dict[str, Any]] = {
     membership.MASTER: {
         "machineConfigSelector": {
@@ -46,56 +57,66 @@ DEFAULT_POOLS: dict[str, dict[str, Any]] = {
 }
 
 
-def plan_node(name: str, world: World) -> Plan:
-    """Every node has a MachineConfigNode that names its primary pool."""
-    node = next((one for one in world.nodes if one.metadata.name == name), None)
-    if node is None:
-        return Plan()
-    pools = membership.pools_of_node(node, world.pools)
-    if not pools:
-        return Plan(notes=(f"node {name} is in no pool",))
-    primary = pools[0].metadata.name
-    said = next((one for one in world.machine_config_nodes if one.metadata.name == name), None)
-    if said is not None and rules.another_operator_describes(said):
-        return Plan(notes=(f"another operator describes node {name}",))
-    owners = said.metadata.owner_references if said else ()
-    if (
-        said is not None
-        and said.spec.pool.name == primary
-        and any(owner.uid == node.metadata.uid for owner in owners)
-    ):
-        return Plan()
-    because = "the node has none yet" if said is None else "the node or its pool changed"
-    return Plan(actions=(DescribeNode(node=node, pool=primary, because=because),))
-
-
-def plan_pool(name: str, world: World, now: datetime) -> Plan:
-    pool = next((one for one in world.pools if one.metadata.name == name), None)
-    if pool is None:
-        return Plan(actions=_missing_default(name))
-    if rules.another_operator_configures(pool):
-        return Plan(notes=(f"another operator configures pool {name}",))
-    entered = _entered(pool, world)
-    status = report.pool_status(pool, world, now)
-    due = _due_at(_pool_state(pool.status), _pool_state(status), world, now)
-    changed = status != pool.status
-    write = WritePoolStatus(pool=name, status=status, because="nodes of the pool changed")
-    return Plan(
-        actions=(
-            *((entered,) if _entries_differ(pool, entered.sets) else ()),
-            *((write,) if changed and (due is None or due <= now) else ()),
-        ),
-        recheck_at=due if changed and due is not None and due > now else None,
+def pacing(nodes: int) -> Pacing:
+    """How often the status of a pool or set with so many nodes is written."""
+    grown = max(PROGRESS_INTERVAL_MIN, PROGRESS_INTERVAL_PER_NODE * nodes)
+    return Pacing(
+        progress_interval=min(grown, PROGRESS_INTERVAL_MAX),
+        state_interval=STATE_INTERVAL,
+        burst=STATE_BURST,
     )
 
 
-def _entered(pool: MachineConfigPool, world: World) -> EnterSets:
-    name, uid = pool.metadata.name, pool.metadata.uid
-    if not world.is_on:
-        return EnterSets(pool=name, uid=uid, sets=(), because="the feature gate is off")
-    matching = rules.sets_of_pool(pool, world.sets)
-    because = "the sets whose labels the pool selects changed"
-    return EnterSets(pool=name, uid=uid, sets=matching, because=because)
+def plan_node(observed: ObservedNode) -> Plan:
+    """Every node has a MachineConfigNode that names its primary pool."""
+    node, described = observed.node, observed.described
+    if not observed.primary_pool:
+        return Plan(actions=(_no_pool(node.metadata.name),))
+    if described is not None and (
+        rules.another_operator_describes(described) or _describes(observed)
+    ):
+        return Plan()
+    because = "the node has none yet" if described is None else "the node or its pool changed"
+    return Plan(actions=(DescribeNode(node=node, pool=observed.primary_pool, because=because),))
+
+
+def _no_pool(name: str) -> RecordEvent:
+    because = "No pool selects this node, so it gets no set. Label it for a pool"
+    return RecordEvent(name=name, reason=EventReason.NO_POOL, warning=True, because=because)
+
+
+def _describes(observed: ObservedNode) -> bool:
+    described, uid = observed.described, observed.node.metadata.uid
+    return (
+        described is not None
+        and described.spec.pool.name == observed.primary_pool
+        and any(owner.uid == uid for owner in described.metadata.owner_references)
+    )
+
+
+def plan_pool(observed: ObservedPool, now: datetime) -> Plan:
+    pool = observed.pool
+    if pool is None:
+        return Plan(actions=_missing_default(observed.name))
+    if rules.another_operator_configures(pool):
+        return Plan()
+    status = report.pool_status(pool, observed, now)
+    is_new_state = _pool_state(status) != _pool_state(pool.status)
+    nodes = sum(one.machine_count for one in status.pool_synchronizers_status)
+    due = pacing(nodes).due_at(observed.status_writes, state_changed=is_new_state, now=now)
+    changed = status != pool.status
+    write = WritePoolStatus(
+        pool=observed.name,
+        status=status,
+        conditions=report.pool_condition_types(observed.facts),
+        because="nodes of the pool changed",
+    )
+    events = _events(observed.name, pool.status.conditions, status.conditions)
+    reported: tuple[Action, ...] = (write, *events) if changed and due <= now else ()
+    return Plan(
+        actions=(*_entries_to_write(pool, observed), *reported),
+        recheck_at=due if changed and due > now else None,
+    )
 
 
 def _missing_default(name: str) -> tuple[CreatePool, ...]:
@@ -105,35 +126,74 @@ def _missing_default(name: str) -> tuple[CreatePool, ...]:
     return (CreatePool(name=name, spec=DEFAULT_POOLS[name], because=because),)
 
 
-def _entries_differ(pool: MachineConfigPool, matching: tuple[str, ...]) -> bool:
-    """Whether our entries are not the matching sets; an entry of somebody else is not ours."""
+def _entries_to_write(pool: MachineConfigPool, observed: ObservedPool) -> tuple[EnterSets, ...]:
+    """Our entries, unless they are the pool's already; entries of others are not ours."""
+    wanted = rules.sets_to_enter(pool, observed.selected_sets) if observed.is_on else ()
     ours = pool.metadata.applied_names(rules.FIELD_MANAGER, *rules.ENTRIES)
-    return ours != set(matching)
+    if ours == set(wanted):
+        return ()
+    changed = "the sets that the pool selects changed"
+    because = changed if observed.is_on else "the feature gate is off"
+    name, uid = pool.metadata.name, pool.metadata.uid
+    return (EnterSets(pool=name, uid=uid, sets=wanted, because=because),)
 
 
-def plan_set(name: str, world: World, now: datetime) -> Plan:
-    image_set = next((one for one in world.sets if one.metadata.name == name), None)
-    if image_set is None or image_set.metadata.deletion_timestamp:
+def plan_set(observed: ObservedSet, now: datetime) -> Plan:
+    metadata, last = observed.image_set.metadata, observed.image_set.status
+    if metadata.deletion_timestamp or _is_first_seen_too_early(observed):
         return Plan()
-    status = report.set_status(image_set, world, now)
-    if status == image_set.status:
+    status = report.set_status(observed, now)
+    if status == last:
         return Plan()
-    due = _due_at(_set_state(image_set.status), _set_state(status), world, now)
-    if due is not None and due > now:
+    is_new_state = _set_state(status) != _set_state(last)
+    due = pacing(status.node_count).due_at(
+        observed.status_writes, state_changed=is_new_state, now=now
+    )
+    if due > now:
         return Plan(recheck_at=due)
-    write = WriteSetStatus(image_set=name, status=status, because="nodes of the set changed")
-    return Plan(actions=(write,))
+    write = WriteSetStatus(
+        image_set=metadata.name,
+        resource_version=metadata.resource_version,
+        status=status,
+        because="nodes of the set changed",
+    )
+    return Plan(actions=(write, *_events(metadata.name, last.conditions, status.conditions)))
+
+
+def _is_first_seen_too_early(observed: ObservedSet) -> bool:
+    """A set without a status gets its first one when its pools have it, a moment later."""
+    return (
+        observed.is_on
+        and not observed.image_set.status.conditions
+        and observed.counts.node_count == 0
+        and observed.placement.is_about_to_be_entered
+    )
+
+
+def _events(
+    name: str, before: tuple[Condition, ...], after: tuple[Condition, ...]
+) -> Iterable[RecordEvent]:
+    """One for each condition that became true or was true until now."""
+    for new in after:
+        was_true = conditions.is_true(before, new.type)
+        is_true = new.status is Truth.TRUE
+        if was_true is is_true:
+            continue
+        if new.type == ConditionType.READY:
+            if is_true:
+                yield RecordEvent(
+                    name=name, reason=EventReason.READY, warning=False, because=new.message
+                )
+            continue
+        reason = EventReason.DEGRADED if is_true else EventReason.RECOVERED
+        because = (
+            f"{new.type}: {new.reason}: {new.message}" if is_true else f"{new.type}: No errors"
+        )
+        yield RecordEvent(name=name, reason=reason, warning=is_true, because=because)
 
 
 State = tuple[object, ...]
 """What is written at once when it changes; everything else in a status is mere progress."""
-
-
-def _due_at(before: State, after: State, world: World, now: datetime) -> datetime | None:
-    """When mere progress may be written; None when it need not wait."""
-    if world.written_at is None or before != after:
-        return None
-    return planning.due(world.written_at, STATUS_INTERVAL_MIN, now=now)
 
 
 def _states(found: tuple[Condition, ...]) -> State:
@@ -141,13 +201,14 @@ def _states(found: tuple[Condition, ...]) -> State:
 
 
 def _set_state(status: PinnedImageSetStatus) -> State:
-    """Whether there are nodes at all is a state too: none must not be claimed for half a minute."""
-    return (*_states(status.conditions), status.node_count > 0)
+    """Generation, and whether there are nodes at all: none must not be claimed for minutes."""
+    return (*_states(status.conditions), status.observed_generation, status.node_count > 0)
 
 
 def _pool_state(status: MachineConfigPoolStatus) -> State:
-    """Whether all machines are done is a state too: nobody shall wait for that."""
-    are_done = tuple(
-        one.updated_machine_count == one.machine_count for one in status.pool_synchronizers_status
+    """Whether all machines are updated is a state too: no one waits long for that."""
+    are_updated = tuple(
+        (one.observed_generation, one.updated_machine_count == one.machine_count)
+        for one in status.pool_synchronizers_status
     )
-    return (*_states(status.conditions), are_done)
+    return (*_states(status.conditions), are_updated)

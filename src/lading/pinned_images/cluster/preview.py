@@ -1,26 +1,26 @@
-"""What the nodes of a cluster would do if sets were applied, from what the API tells. Pure.
+"""What the nodes of a cluster would do if sets were applied, from what the API shows. Pure.
 
 A node's own agent knows more; here an image counts as present when the node lists it, or when the
-node says that it holds a set that has it.
+node reports that it holds a set that has it.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
 
 from lading.api.core import Node
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
     PinnedImageSetRef,
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.conditions import Truth
+from lading.pinned_images import claims
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import rules
-from lading.pinned_images.cluster.rules import Member
-from lading.pinned_images.cluster.types import World
 from lading.pinned_images.node import desire, limits
 from lading.pinned_images.node import preview as node_preview
 from lading.pinned_images.node.preview import Preview
@@ -37,40 +37,54 @@ from lading.ports.kubelet import KubeletLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFacts:
-    """What the API tells about a node beside the Node itself."""
+class ClusterObjects:
+    """The objects of a cluster at one moment."""
 
+    nodes: tuple[Node, ...] = ()
+    pools: tuple[MachineConfigPool, ...] = ()
+    sets: tuple[PinnedImageSet, ...] = ()
+    machine_config_nodes: tuple[MachineConfigNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """What is known about a node beside the Node itself."""
+
+    report: MachineConfigNode | None
+    """None while the node has none."""
     image_names: frozenset[str]
     space: Space | None
     limits: KubeletLimits
 
 
-def world_after(world: World, sets: Iterable[PinnedImageSet]) -> World:
+def after_applying(before: ClusterObjects, sets: Iterable[PinnedImageSet]) -> ClusterObjects:
     """The cluster as it will be when the sets are applied and entered into their pools."""
-    named = {one.metadata.name: one for one in (*world.sets, *sets)}
-    return World(
-        nodes=world.nodes,
-        pools=tuple(_with_entries(pool, named.values()) for pool in world.pools),
+    named = {one.metadata.name: one for one in (*before.sets, *sets)}
+    return replace(
+        before,
+        pools=tuple(_with_entries(pool, named.values()) for pool in before.pools),
         sets=tuple(named.values()),
-        machine_config_nodes=world.machine_config_nodes,
     )
 
 
 def _with_entries(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> MachineConfigPool:
     present = {reference.name for reference in pool.spec.pinned_image_sets}
-    names = sorted(present.union(rules.sets_of_pool(pool, sets)))
+    selected = frozenset(
+        one.metadata.name for one in sets if membership.set_belongs_to_pool(one, pool)
+    )
+    names = sorted(present.union(rules.sets_to_enter(pool, selected)))
     entries = tuple(PinnedImageSetRef(name=name) for name in names)
     spec = msgspec.structs.replace(pool.spec, pinned_image_sets=entries)
     return msgspec.structs.replace(pool, spec=spec)
 
 
 def desired_of(
-    node: Node, world: World, *, handlers: Mapping[str, str] | None, now: datetime
+    node: Node, objects: ClusterObjects, *, handlers: Mapping[str, str] | None, now: datetime
 ) -> Desired:
     return desire.desired(
         node,
-        world.pools,
-        world.sets,
+        objects.pools,
+        objects.sets,
         handlers=handlers,
         first_seen={},
         settings=Settings(),
@@ -81,13 +95,13 @@ def desired_of(
 
 def preview(
     desired: Desired,
-    member: Member,
+    node: Node,
     sets: Iterable[PinnedImageSet],
     facts: NodeFacts,
     resolutions: Mapping[ImageKey, Resolution],
 ) -> Preview:
-    """`member` and `sets` are those of before: what the node holds it need not pull."""
-    held = _held_images(member, sets)
+    """`sets` are those of before: what the node holds it need not pull."""
+    held = _held_images(facts.report, sets)
     keys = {key for image_set in desired.sets for key in image_set.images}
     images = {
         key: Present(image_id=key.image, reference=key.image)
@@ -95,8 +109,8 @@ def preview(
         if not key.runtime_handler and (key.image in facts.image_names or key.image in held)
     }
     observed = Observed(
-        ready=member.is_ready,
-        disk_pressure=_has_disk_pressure(member.node),
+        ready=rules.node_is_ready(node),
+        disk_pressure=_has_disk_pressure(node),
         images=images,
         resolutions=resolutions,
         budget=limits.budget(facts.space, facts.limits) if facts.space else None,
@@ -104,11 +118,14 @@ def preview(
     return node_preview.preview(desired, observed)
 
 
-def _held_images(member: Member, sets: Iterable[PinnedImageSet]) -> frozenset[str]:
+def _held_images(
+    report: MachineConfigNode | None, sets: Iterable[PinnedImageSet]
+) -> frozenset[str]:
+    held = claims.held(report) if report is not None else {}
     return frozenset(
         desire.name_in_runtimes(image.name)
         for image_set in sets
-        if member.holds(image_set)
+        if held.get(image_set.metadata.name) == membership.claim_of(image_set)
         for image in image_set.spec.pinned_images
     )
 
@@ -120,10 +137,10 @@ def _has_disk_pressure(node: Node) -> bool:
     )
 
 
-def nodes_with_sets(world: World) -> tuple[Node, ...]:
+def nodes_with_sets(objects: ClusterObjects) -> tuple[Node, ...]:
     """The nodes that have anything to hold, by name."""
     return tuple(
         node
-        for node in sorted(world.nodes, key=lambda node: node.metadata.name)
-        if membership.sets_of_node(node, world.pools, world.sets)
+        for node in sorted(objects.nodes, key=lambda node: node.metadata.name)
+        if membership.sets_of_node(node, objects.pools, objects.sets)
     )

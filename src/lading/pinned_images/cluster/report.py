@@ -1,6 +1,6 @@
-"""What the cluster says about a pool and a set, from what its nodes say about themselves. Pure."""
+"""The status of pools and sets, from the counts of their nodes. Pure."""
 
-from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
@@ -12,150 +12,201 @@ from lading.api.machineconfiguration.machine_config_pool import (
     PoolSynchronizerStatus,
     PoolSynchronizerType,
 )
-from lading.api.machineconfiguration.pinned_image_set import (
-    NodeFailure,
-    PinnedImageSet,
-    PinnedImageSetStatus,
-)
+from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
-from lading.pinned_images.cluster import rules
-from lading.pinned_images.cluster.rules import Member
-from lading.pinned_images.cluster.types import Reason, World
+from lading.pinned_images.cluster.types import (
+    NodeProblem,
+    ObservedPool,
+    ObservedSet,
+    Placement,
+    PoolCounts,
+    PoolFacts,
+    SetCounts,
+)
+from lading.pinned_images.reasons import ConditionType, Reason
 
-DEGRADED = "Degraded"
-SETS_DEGRADED = "PinnedImageSetsDegraded"
-READY = "Ready"
-NO_ERROR = "No node reports an error"
-NODES_NAMED_MAX = 3
+NO_ERRORS = "No errors"
 MESSAGE_CHARACTERS_MAX = 1024
+GATE_IS_OFF = "The controller's feature gate PinnedImages is off, so no pool gets this set"
 
 
-def pool_status(pool: MachineConfigPool, world: World, now: datetime) -> MachineConfigPoolStatus:
-    members = rules.members_of_pool(pool, world)
-    generation = pool.metadata.generation
-    found = pool.status.conditions
-    for condition in (_pool_degraded(members), _sets_degraded(members)):
-        said = msgspec.structs.replace(condition, observed_generation=generation)
-        found = conditions.with_condition(found, said, now=now)
-    return msgspec.structs.replace(
-        pool.status,
-        pool_synchronizers_status=(_counts(members, world, generation),),
-        conditions=found,
+def pool_facts(counts: PoolCounts) -> PoolFacts:
+    """What pinned images contribute to the status of a pool."""
+    full = counts.no_space
+    return PoolFacts(
+        synchronizers=(_synchronizer(counts),),
+        conditions=(_sets_degraded(counts),),
+        degraded=_condition(
+            ConditionType.DEGRADED,
+            Truth.TRUE,
+            Reason.NO_SPACE,
+            _named(full, _count_of_full(counts)),
+        )
+        if full
+        else None,
     )
 
 
-def _counts(members: tuple[Member, ...], world: World, generation: int) -> PoolSynchronizerStatus:
-    updated = [member for member in members if rules.holds_everything(member, world)]
-    available = sum(member.is_ready for member in members)
+def _synchronizer(counts: PoolCounts) -> PoolSynchronizerStatus:
     return PoolSynchronizerStatus(
         pool_synchronizer_type=PoolSynchronizerType.PINNED_IMAGE_SETS,
-        machine_count=len(members),
-        updated_machine_count=len(updated),
-        ready_machine_count=sum(member.is_ready for member in updated),
-        available_machine_count=available,
-        unavailable_machine_count=len(members) - available,
-        observed_generation=generation,
+        machine_count=counts.machine_count,
+        updated_machine_count=counts.updated_machine_count,
+        ready_machine_count=counts.ready_machine_count,
+        available_machine_count=counts.available_machine_count,
+        unavailable_machine_count=counts.machine_count - counts.available_machine_count,
     )
 
 
-def _pool_degraded(members: tuple[Member, ...]) -> Condition:
-    """No space is the only thing that degrades a pool."""
-    full = [
-        member
-        for member in members
-        if member.trouble is not None and member.trouble.reason == Reason.NO_SPACE
-    ]
-    if not full:
-        return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "No node is out of space")
-    return _condition(DEGRADED, Truth.TRUE, Reason.NO_SPACE, _named(full))
+def _count_of_full(counts: PoolCounts) -> int:
+    return dict(counts.problem_counts)[Reason.NO_SPACE]
 
 
-def _sets_degraded(members: tuple[Member, ...]) -> Condition:
-    degraded = [member for member in members if member.trouble is not None]
-    if not degraded:
-        return _condition(SETS_DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, NO_ERROR)
-    reasons = Counter(member.trouble.reason for member in degraded if member.trouble is not None)
-    summary = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
-    message = f"{len(degraded)} of {len(members)} nodes ({summary}): {_named(degraded)}"
-    return _condition(SETS_DEGRADED, Truth.TRUE, Reason.NODES_DEGRADED, message)
+def _sets_degraded(counts: PoolCounts) -> Condition:
+    if not counts.problems:
+        return _no_errors(ConditionType.SETS_DEGRADED)
+    total = sum(count for _, count in counts.problem_counts)
+    summary = ", ".join(f"{count} {reason}" for reason, count in counts.problem_counts)
+    named = _named(counts.problems, total)
+    message = f"{total} of {counts.machine_count} nodes ({summary}): {named}"
+    return _condition(ConditionType.SETS_DEGRADED, Truth.TRUE, Reason.NODES_DEGRADED, message)
 
 
-def _named(members: list[Member]) -> str:
-    named = "; ".join(
-        f"{member.name}: {member.trouble.message}"
-        for member in members[:NODES_NAMED_MAX]
-        if member.trouble is not None
-    )
-    more = len(members) - NODES_NAMED_MAX
+def _named(problems: tuple[NodeProblem, ...], total: int) -> str:
+    named = "; ".join(f"{problem.node}: {problem.message}" for problem in problems)
+    more = total - len(problems)
     return f"{named}; and {more} more nodes" if more > 0 else named
 
 
-def set_status(image_set: PinnedImageSet, world: World, now: datetime) -> PinnedImageSetStatus:
-    members = rules.members_with_set(image_set, world)
-    errors = {member.name: member.error_of(image_set) for member in members}
-    failures = tuple(
-        NodeFailure(node=name, message=error[:MESSAGE_CHARACTERS_MAX])
-        for name, error in sorted(errors.items())
-        if error
+def pool_status(
+    pool: MachineConfigPool, observed: ObservedPool, now: datetime
+) -> MachineConfigPoolStatus:
+    """One status from the facts of all features; Degraded when any of them has a reason."""
+    facts = observed.facts
+    found = _with_conditions(
+        pool.status.conditions,
+        (*(one for fact in facts for one in fact.conditions), _pool_degraded(facts)),
+        generation=observed.generation,
+        now=now,
     )
-    ready_count = sum(member.holds(image_set) for member in members)
-    generation = image_set.metadata.generation
-    found = image_set.status.conditions
-    ready = _set_ready(len(members), ready_count) if members else _without_nodes(image_set, world)
-    for condition in (ready, _set_degraded(failures)):
-        said = msgspec.structs.replace(condition, observed_generation=generation)
-        found = conditions.with_condition(found, said, now=now)
-    return PinnedImageSetStatus(
-        observed_generation=generation,
-        node_count=len(members),
-        ready_node_count=ready_count,
-        failed_node_count=len(failures),
-        failures=failures[: group.ERRORS_PER_SET_MAX],
+    return msgspec.structs.replace(
+        pool.status,
+        pool_synchronizers_status=tuple(
+            _with_applied_generation(one, pool.status, observed.generation)
+            for fact in facts
+            for one in fact.synchronizers
+        ),
         conditions=found,
     )
 
 
-def _without_nodes(image_set: PinnedImageSet, world: World) -> Condition:
-    if not world.is_on:
-        message = "the controller's feature gate PinnedImages is off, so no pool gets this set"
-        return _condition(READY, Truth.FALSE, Reason.GATE_OFF, message)
-    if rules.is_about_to_be_entered(image_set, world):
-        return _condition(READY, Truth.FALSE, Reason.IN_PROGRESS, "its pools are about to get it")
-    return _condition(READY, Truth.FALSE, Reason.NO_NODES, _why_no_node(image_set, world))
+def pool_condition_types(facts: tuple[PoolFacts, ...]) -> frozenset[str]:
+    """The conditions of a pool that the features report on; others belong to others."""
+    own = (one.type for fact in facts for one in fact.conditions)
+    return frozenset({ConditionType.DEGRADED.value, *own})
 
 
-def _why_no_node(image_set: PinnedImageSet, world: World) -> str:
-    if pools := rules.pools_with_set(image_set, world):
-        has_nodes = any(rules.members_of_pool(pool, world) for pool in pools)
-        matches = "its nodeSelector matches no node of" if has_nodes else "there is no node in"
-        return f"{matches} the pools that have this set: {_names(pools)}"
-    if pools := rules.pools_that_select(image_set, world):
-        return f"{_names(pools)} cannot take more than {group.SETS_PER_POOL_MAX} sets; remove some"
-    return f"no pool selects this set: its label {group.ROLE_LABEL} must be the name of a pool"
+def _pool_degraded(facts: tuple[PoolFacts, ...]) -> Condition:
+    degraded = [fact.degraded for fact in facts if fact.degraded is not None]
+    if not degraded:
+        return _no_errors(ConditionType.DEGRADED)
+    message = "; ".join(one.message for one in degraded)
+    return _condition(ConditionType.DEGRADED, Truth.TRUE, degraded[0].reason, message)
 
 
-def _names(pools: tuple[MachineConfigPool, ...]) -> str:
-    return ", ".join(pool.metadata.name for pool in pools)
+def _with_applied_generation(
+    new: PoolSynchronizerStatus, last: MachineConfigPoolStatus, generation: int
+) -> PoolSynchronizerStatus:
+    """`observedGeneration` is the last generation that every machine of the pool has."""
+    applied = next(
+        (
+            one.observed_generation
+            for one in last.pool_synchronizers_status
+            if one.pool_synchronizer_type is new.pool_synchronizer_type
+        ),
+        0,
+    )
+    if new.updated_machine_count == new.machine_count:
+        applied = generation
+    elif applied > generation:
+        applied = 0  # of another pool of the same name
+    return msgspec.structs.replace(new, observed_generation=applied)
 
 
-def _set_ready(node_count: int, ready_count: int) -> Condition:
-    if ready_count == node_count:
-        return _condition(READY, Truth.TRUE, Reason.AS_EXPECTED, "every node holds and pins it")
-    return _condition(
-        READY, Truth.FALSE, Reason.IN_PROGRESS, f"{ready_count} of {node_count} nodes are done"
+def set_status(observed: ObservedSet, now: datetime) -> PinnedImageSetStatus:
+    image_set, counts = observed.image_set, observed.counts
+    generation = image_set.metadata.generation
+    return PinnedImageSetStatus(
+        observed_generation=generation,
+        node_count=counts.node_count,
+        ready_node_count=counts.ready_node_count,
+        failed_node_count=counts.failed_node_count,
+        failures=counts.failures,
+        conditions=_with_conditions(
+            image_set.status.conditions,
+            (_set_ready(observed), _set_degraded(counts)),
+            generation=generation,
+            now=now,
+        ),
     )
 
 
-def _set_degraded(failures: tuple[NodeFailure, ...]) -> Condition:
-    if not failures:
-        return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, NO_ERROR)
-    nodes = "1 node reports" if len(failures) == 1 else f"{len(failures)} nodes report"
-    message = f"{nodes} an error; {failures[0].node}: {failures[0].message}"
-    return _condition(DEGRADED, Truth.TRUE, Reason.NODES_DEGRADED, message)
+def _set_ready(observed: ObservedSet) -> Condition:
+    ready, nodes = observed.counts.ready_node_count, observed.counts.node_count
+    if nodes == 0:
+        return _without_nodes(observed.placement, is_on=observed.is_on)
+    message = f"Ready on {ready} of {nodes} nodes"
+    if ready == nodes:
+        return _condition(ConditionType.READY, Truth.TRUE, Reason.AS_EXPECTED, message)
+    return _condition(ConditionType.READY, Truth.FALSE, Reason.IN_PROGRESS, message)
 
 
-def _condition(type_: str, status: Truth, reason: Reason, message: str) -> Condition:
+def _without_nodes(placement: Placement, *, is_on: bool) -> Condition:
+    if not is_on:
+        return _condition(ConditionType.READY, Truth.FALSE, Reason.GATE_OFF, GATE_IS_OFF)
+    if placement.is_about_to_be_entered:
+        message = f"The set is being entered into {', '.join(placement.selecting_pools)}"
+        return _condition(ConditionType.READY, Truth.FALSE, Reason.IN_PROGRESS, message)
+    message = _why_no_node(placement)
+    return _condition(ConditionType.READY, Truth.FALSE, Reason.NO_NODES, message)
+
+
+def _why_no_node(placement: Placement) -> str:
+    if placement.pools:
+        pools = ", ".join(placement.pools)
+        if placement.pools_have_nodes:
+            return f"nodeSelector matches no node of the pools that have this set: {pools}"
+        return f"The pools that have this set have no node: {pools}"
+    if placement.selecting_pools:
+        pools = ", ".join(placement.selecting_pools)
+        return f"Pool {pools} already has {group.SETS_PER_POOL_MAX} sets, the most; remove some"
+    return f"No pool selects this set: set its label {group.ROLE_LABEL} to the name of a pool"
+
+
+def _set_degraded(counts: SetCounts) -> Condition:
+    if not counts.failures:
+        return _no_errors(ConditionType.DEGRADED)
+    failed, first = counts.failed_node_count, counts.failures[0]
+    nodes = "1 node reports" if failed == 1 else f"{failed} nodes report"
+    message = f"{nodes} an error; {first.node}: {first.message}"
+    return _condition(ConditionType.DEGRADED, Truth.TRUE, Reason.NODES_DEGRADED, message)
+
+
+def _with_conditions(
+    found: tuple[Condition, ...], new: Iterable[Condition], *, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    for one in new:
+        observed = msgspec.structs.replace(one, observed_generation=generation)
+        found = conditions.with_condition(found, observed, now=now)
+    return found
+
+
+def _no_errors(type_: ConditionType) -> Condition:
+    return _condition(type_, Truth.FALSE, Reason.AS_EXPECTED, NO_ERRORS)
+
+
+def _condition(type_: ConditionType, status: Truth, reason: str, message: str) -> Condition:
     return Condition(
         type=type_, status=status, reason=reason, message=message[:MESSAGE_CHARACTERS_MAX]
     )

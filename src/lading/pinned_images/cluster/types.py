@@ -1,9 +1,7 @@
 """What the cluster's plans are made from, and the actions they consist of. Frozen data only."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from lading.api.core import Node
@@ -11,32 +9,110 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
     MachineConfigPoolStatus,
+    PoolSynchronizerStatus,
 )
-from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet, PinnedImageSetStatus
+from lading.api.machineconfiguration.pinned_image_set import (
+    NodeFailure,
+    PinnedImageSet,
+    PinnedImageSetStatus,
+)
+from lading.kernel.conditions import Condition
+from lading.kernel.pacing import Writes
+from lading.pinned_images.reasons import EventReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """The caches at one moment. `written_at` is when the status in question was last written."""
+class NodeProblem:
+    """An error that a node reports."""
 
-    nodes: tuple[Node, ...] = ()
-    pools: tuple[MachineConfigPool, ...] = ()
-    sets: tuple[PinnedImageSet, ...] = ()
-    machine_config_nodes: tuple[MachineConfigNode, ...] = ()
-    written_at: datetime | None = None
+    node: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetCounts:
+    """The nodes of one set, summed up; of failing nodes a few are named."""
+
+    node_count: int = 0
+    ready_node_count: int = 0
+    failed_node_count: int = 0
+    failures: tuple[NodeFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolCounts:
+    """The nodes for which the pool is the primary one, summed up; of problems a few are named."""
+
+    machine_count: int = 0
+    updated_machine_count: int = 0
+    ready_machine_count: int = 0
+    available_machine_count: int = 0
+    problem_counts: tuple[tuple[str, int], ...] = ()
+    """Nodes by the reason that they report, sorted."""
+    problems: tuple[NodeProblem, ...] = ()
+    no_space: tuple[NodeProblem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolFacts:
+    """What one feature knows about a pool. The one writer of its status combines them all."""
+
+    synchronizers: tuple[PoolSynchronizerStatus, ...] = ()
+    """Without `observed_generation`, which the writer knows."""
+    conditions: tuple[Condition, ...] = ()
+    """Of the feature's own types."""
+    degraded: Condition | None = None
+    """Why the pool is Degraded; None when the feature has no reason."""
+
+
+PoolContributor = Callable[[str], PoolFacts]
+"""Gives a feature's facts about the pool of that name, as they are now, without waiting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedNode:
+    node: Node
+    primary_pool: str
+    """Empty when no pool selects the node."""
+    described: MachineConfigNode | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedPool:
+    name: str
+    pool: MachineConfigPool | None
+    """None when it does not exist."""
+    generation: int = 0
+    """That the facts are about; the pool may be newer, by a write of ours."""
+    selected_sets: frozenset[str] = frozenset()
+    """The sets that the pool selects by their labels."""
+    facts: tuple[PoolFacts, ...] = ()
+    status_writes: Writes = ()
     is_on: bool = True
     """Whether the feature is on; off, no set is entered into a pool."""
 
 
-class Reason(StrEnum):
-    """The reasons of the conditions of pools and sets."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """How a set gets to nodes, as far as it needs explaining when it reaches none."""
 
-    AS_EXPECTED = "AsExpected"
-    NO_SPACE = "NoSpace"
-    NODES_DEGRADED = "NodesDegraded"
-    IN_PROGRESS = "InProgress"
-    NO_NODES = "NoNodes"
-    GATE_OFF = "FeatureGateOff"
+    pools: tuple[str, ...] = ()
+    """That have the set."""
+    pools_have_nodes: bool = False
+    selecting_pools: tuple[str, ...] = ()
+    """That select the set by its labels."""
+    is_about_to_be_entered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedSet:
+    image_set: PinnedImageSet
+    """Of the generation that was counted, with the newest status and revision."""
+    counts: SetCounts = SetCounts()
+    placement: Placement = Placement()
+    status_writes: Writes = ()
+    is_on: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +142,8 @@ class EnterSets:
 class WritePoolStatus:
     pool: str
     status: MachineConfigPoolStatus
+    conditions: frozenset[str]
+    """The types of those that are ours."""
     because: str
     lane: Hashable = "status"
 
@@ -73,6 +151,8 @@ class WritePoolStatus:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteSetStatus:
     image_set: str
+    resource_version: str
+    """Of the set that was seen: the status must not reach another one of the same name."""
     status: PinnedImageSetStatus
     because: str
     lane: Hashable = "status"
@@ -86,3 +166,15 @@ class DescribeNode:
     pool: str
     because: str
     lane: Hashable = "node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordEvent:
+    """Follows its status: while that cannot be written, the same would be recorded each time."""
+
+    name: str
+    """Of the object that the event is about."""
+    reason: EventReason
+    warning: bool
+    because: str
+    lane: Hashable = "status"

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from lading.kernel import quantities
 from lading.pinned_images.node import rules
-from lading.pinned_images.node.types import Desired, ImageKey, Layer, Observed, Reason, Trouble
+from lading.pinned_images.node.types import Desired, ImageKey, Layer, Observed, Trouble
+from lading.pinned_images.reasons import Reason
 
 
 def admit_by_storage(

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from lading.api.core import NODES, Node
 from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODES,
@@ -23,13 +25,16 @@ from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller
 from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
+from lading.loop.read_your_writes import ReadYourWrites
 from lading.loop.recorder import EventRecorder
+from lading.pinned_images import claims
 from lading.pinned_images.node import apply, desire, observe, progress
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.apply import NodeAction
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.progress import Progress
+from lading.pinned_images.node.report_writer import ReportWriter
 from lading.pinned_images.node.types import (
     Desired,
     Observed,
@@ -41,8 +46,6 @@ from lading.pinned_images.node.types import (
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
-
-FIELD_MANAGER = "lading-agent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,8 @@ class NodeReconciler:
         self._by_runtime_class = by_runtime_class
         self._is_on = is_on
         self._first_seen: dict[tuple[str, int], datetime] = {}
-        self._written: MachineConfigNode | None = None
+        self._reports = ReadYourWrites(caches.machine_config_nodes, clock)
+        self._report_writer = ReportWriter(node_name, kube, self._reports)
         self._written_at = Written()
         self._seen: tuple[Desired, Observed] | None = None
 
@@ -109,13 +113,13 @@ class NodeReconciler:
         node = self._caches.nodes.get(self._key)
         if node is None:
             return None
-        mine = self._newest()
+        mine = self._reports.get(self._key)
         desired = self._desired(node, mine)
         observed = await observe.observe(
             self._tools,
             desired,
             node=node,
-            last_status=mine.status if mine else None,
+            last_status=_last_status(mine) if mine else None,
             written=self._written_at,
         )
         self._metrics.count(desired, observed)
@@ -166,32 +170,12 @@ class NodeReconciler:
             return None
         return {one.metadata.name: one.handler for one in self._caches.runtime_classes}
 
-    def _newest(self) -> MachineConfigNode | None:
-        """What we wrote ourselves, until the cache has it too."""
-        cached = self._caches.machine_config_nodes.get(self._key)
-        if cached is None or self._written is None:
-            return cached
-        return max(cached, self._written, key=lambda one: int(one.metadata.resource_version or 0))
-
     async def _write_status(self, status: MachineConfigNodeStatus) -> None:
-        body = {
-            "apiVersion": MACHINE_CONFIG_NODES.api_version,
-            "kind": MACHINE_CONFIG_NODES.kind,
-            "metadata": {"name": self._key.name},
-            "status": apply.status_body(status),
-        }
-        with pipeline.precondition(f"MachineConfigNode {self._key}"):
-            self._written = await self._kube.apply(
-                MACHINE_CONFIG_NODES,
-                body,
-                field_manager=FIELD_MANAGER,
-                force=True,
-                subresource="status",
-            )
+        await self._report_writer.write(status)
         self._written_at = self._written_at.with_status(self._clock.now())
 
     def _record(self, event: RecordEvent) -> None:
-        mine = self._newest()
+        mine = self._reports.get(self._key)
         if mine is None:
             return
         self._recorder.record(
@@ -201,6 +185,10 @@ class NodeReconciler:
             note=f"set {event.set_name}: {event.because}",
             severity=Severity.WARNING if event.warning else Severity.NORMAL,
         )
+
+
+def _last_status(mine: MachineConfigNode) -> MachineConfigNodeStatus:
+    return msgspec.structs.replace(mine.status, pinned_image_sets=claims.reported(mine))
 
 
 def watch(controller: Controller, caches: Caches, node_name: str) -> None:

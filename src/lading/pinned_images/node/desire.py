@@ -59,6 +59,7 @@ def desired_set(
     meta = image_set.metadata
     return DesiredSet(
         name=meta.name,
+        uid=meta.uid,
         generation=meta.generation,
         images=tuple(one for one in found if isinstance(one, ImageKey)),
         unresolvable=tuple(one for one in found if isinstance(one, str)),

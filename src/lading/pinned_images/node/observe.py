@@ -68,8 +68,7 @@ async def observe(
         pulls=tools.pulls.snapshot(),
         last_status=last_status or MachineConfigNodeStatus(),
         status_is_wanted=last_status is not None,
-        status_written_at=written.statuses_at[-1] if written.statuses_at else None,
-        status_burst_began_at=written.statuses_at[0] if written.burst_is_full else None,
+        status_writes=written.statuses_at,
         pins_written_at=written.pins_at,
         pins_error=written.pins_error,
     )

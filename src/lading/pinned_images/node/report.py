@@ -15,19 +15,19 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.kernel import conditions, planning, quantities, texts
 from lading.kernel.conditions import Condition, Truth
+from lading.pinned_images import claims
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import (
-    STATUS_BURST_MAX,
     Desired,
     Observed,
-    Reason,
     SetState,
     Verdict,
     WriteStatus,
 )
+from lading.pinned_images.reasons import ConditionType, Reason
 
-PROGRESSING = "PinnedImageSetsProgressing"
-DEGRADED = "PinnedImageSetsDegraded"
+PROGRESSING = ConditionType.SETS_PROGRESSING
+DEGRADED = ConditionType.SETS_DEGRADED
 ERROR_BYTES_MAX = 1024
 
 
@@ -38,8 +38,7 @@ def status_to_write(
     if new == observed.last_status or not observed.status_is_wanted:
         return ()
     is_progress = _state(new) == _state(observed.last_status)
-    due = _progress_due if is_progress else _state_due
-    if due(desired, observed, now) > now:
+    if _due_at(desired, observed, now, state_changed=not is_progress) > now:
         return ()
     because = "progress is reported every so often" if is_progress else "a set's state changed"
     return (WriteStatus(status=new, because=because),)
@@ -47,26 +46,15 @@ def status_to_write(
 
 def next_write_at(desired: Desired, observed: Observed, now: datetime) -> datetime | None:
     """When what is held back may be written; None when nothing holds it back."""
-    dues = (_progress_due(desired, observed, now), _state_due(desired, observed, now))
+    dues = (_due_at(desired, observed, now, state_changed=state) for state in (False, True))
     return planning.earliest(*(due for due in dues if due > now))
 
 
-def _progress_due(desired: Desired, observed: Observed, now: datetime) -> datetime:
-    if observed.status_written_at is None:
-        return now
-    return planning.due(observed.status_written_at, desired.settings.status_interval_min, now=now)
-
-
-def _state_due(desired: Desired, observed: Observed, now: datetime) -> datetime:
-    """Now; after a burst evenly, so that nobody is flooded and nobody waits long for news."""
-    began_at, written_at = observed.status_burst_began_at, observed.status_written_at
-    if began_at is None or written_at is None:
-        return now
-    interval = desired.settings.status_interval_min
-    return min(
-        planning.due(began_at, interval, now=now),
-        planning.due(written_at, interval / STATUS_BURST_MAX, now=now),
-    )
+def _due_at(
+    desired: Desired, observed: Observed, now: datetime, *, state_changed: bool
+) -> datetime:
+    pacing = desired.settings.status_pacing
+    return pacing.due_at(observed.status_writes, state_changed=state_changed, now=now)
 
 
 def status(
@@ -86,14 +74,16 @@ def status(
 
 
 def _entries(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[NodePinnedImageSet, ...]:
-    """By name; of more sets than there is room for, what is not done goes before the rest."""
+    """By name: all that are done, and of the others as many as the status has room for."""
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
-    urgent = sorted(verdicts, key=lambda one: (one.state is SetState.PINNED, one.desired.name))
-    entries = [
-        *(_entry(verdict, last.get(verdict.desired.name)) for verdict in urgent),
+    entries = [_entry(verdict, last.get(verdict.desired.name)) for verdict in verdicts]
+    done = [entry for entry in entries if claims.is_done(entry)]
+    others = [
+        *(entry for entry in entries if not claims.is_done(entry)),
         *(last[name] for name in _lingering(verdicts, observed) if name in last),
     ]
-    return tuple(sorted(entries[: group.SETS_PER_POOL_MAX], key=lambda entry: entry.name))
+    listed = (*done, *others[: group.SETS_PER_NODE_MAX])
+    return tuple(sorted(listed, key=lambda entry: entry.name))
 
 
 def _lingering(verdicts: tuple[Verdict, ...], observed: Observed) -> list[str]:
@@ -103,15 +93,19 @@ def _lingering(verdicts: tuple[Verdict, ...], observed: Observed) -> list[str]:
 
 
 def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
-    name, generation = verdict.desired.name, verdict.desired.generation
-    if last is None or last.desired_generation > generation:
-        last = NodePinnedImageSet(name=name)  # new here, or deleted and made again under its name
+    name, uid, generation = (
+        verdict.desired.name,
+        verdict.desired.uid,
+        verdict.desired.generation,
+    )
+    if last is None or last.uid != uid or last.desired_generation > generation:
+        last = NodePinnedImageSet(name=name, uid=uid)  # new here, or deleted and made again
     if verdict.state is SetState.PINNED:
         return NodePinnedImageSet(
-            name=name, current_generation=generation, desired_generation=generation
+            name=name, uid=uid, current_generation=generation, desired_generation=generation
         )
     entry = msgspec.structs.replace(last, desired_generation=generation)
-    if entry.current_generation == generation:  # something was lost, or it is a namesake
+    if entry.current_generation == generation:  # something was lost
         entry = msgspec.structs.replace(entry, current_generation=0)
     if verdict.state is SetState.FAILED:
         errors = [
@@ -182,7 +176,7 @@ def _degraded(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
         return _condition(DEGRADED, Truth.TRUE, Reason.PINNING_FAILED, message)
     if observed.pins_ignored and verdicts:
         return _condition(DEGRADED, Truth.TRUE, Reason.PINS_IGNORED, observed.pins_ignored)
-    return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "All is good")
+    return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "No errors")
 
 
 def _severity(reason: Reason) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from lading.kernel import planning
+from lading.kernel.backoff import Backoff
 from lading.pinned_images.node.types import (
     Desired,
     DesiredSet,
@@ -13,17 +14,16 @@ from lading.pinned_images.node.types import (
     Layer,
     Observed,
     Pull,
-    Reason,
     SetState,
     Trouble,
     Verdict,
 )
+from lading.pinned_images.reasons import Reason
 
 # A passing fault (a registry restarting) is reported as progress until it has lasted this often.
 TRANSIENT_FAILURES_MAX = 3
-RETRY_FIRST = timedelta(seconds=5)
+RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
 RESOLVE_AGAIN = timedelta(minutes=1)
-RETRY_DOUBLINGS_MAX = 6  # 5 seconds grow to about 5 minutes
 
 
 def images_missing(image_set: DesiredSet, observed: Observed) -> tuple[ImageKey, ...]:
@@ -66,9 +66,9 @@ def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> dateti
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
     if pull.fault is None or pull.running:
         return None
-    doublings = min(pull.attempts - 1, RETRY_DOUBLINGS_MAX)
-    jitter = 1 + fraction(node_name, *key) / 4
-    return planning.due(pull.fault.at, RETRY_FIRST * (1 << doublings) * jitter, now=now)
+    jitter = fraction(node_name, *key)
+    delay = timedelta(seconds=RETRY.delay_seconds(failures=pull.attempts, jitter=jitter))
+    return planning.due(pull.fault.at, delay, now=now)
 
 
 def starts_at(image_set: DesiredSet, desired: Desired, now: datetime) -> datetime:

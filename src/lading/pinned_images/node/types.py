@@ -7,6 +7,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.kernel import pacing
+from lading.kernel.pacing import Pacing, Writes
+from lading.pinned_images.reasons import Reason
 from lading.ports.cri import HeldPin, Pin
 
 STATUS_BURST_MAX = 30
@@ -31,6 +34,7 @@ class ImageKey(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredSet:
     name: str
+    uid: str = ""
     generation: int
     images: tuple[ImageKey, ...]
     unresolvable: tuple[str, ...] = ()
@@ -54,6 +58,11 @@ class Settings:
     """How soon after writing pins, which waits for them, the runtime is asked whether they hold."""
     pins_interval: timedelta = timedelta(seconds=30)
     """How often pins are written that the runtime does not take."""
+
+    @property
+    def status_pacing(self) -> Pacing:
+        interval = self.status_interval_min
+        return Pacing(progress_interval=interval, state_interval=interval, burst=STATUS_BURST_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +165,7 @@ class Observed:
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
     status_is_wanted: bool = True
     """False while there is no object to write it to."""
-    status_written_at: datetime | None = None
-    status_burst_began_at: datetime | None = None
-    """When the first of the last `STATUS_BURST_MAX` was written; None while there were fewer."""
+    status_writes: Writes = ()
     pins_written_at: datetime | None = None
     pins_error: str = ""
 
@@ -171,18 +178,13 @@ class Observed:
 class Written:
     """When this process last wrote; after a restart it is as if it never had."""
 
-    statuses_at: tuple[datetime, ...] = ()
-    """The last `STATUS_BURST_MAX` times, oldest first."""
+    statuses_at: Writes = ()
     pins_at: datetime | None = None
     pins_error: str = ""
     """Why the last pins could not be written; empty when they could."""
 
-    @property
-    def burst_is_full(self) -> bool:
-        return len(self.statuses_at) == STATUS_BURST_MAX
-
     def with_status(self, now: datetime) -> "Written":
-        return replace(self, statuses_at=(*self.statuses_at, now)[-STATUS_BURST_MAX:])
+        return replace(self, statuses_at=pacing.with_write(self.statuses_at, now))
 
 
 class SetState(StrEnum):
@@ -190,22 +192,6 @@ class SetState(StrEnum):
     PINNING = "Pinning"
     PULLING = "Pulling"
     FAILED = "Failed"
-
-
-class Reason(StrEnum):
-    """The reasons of the node's conditions."""
-
-    AS_EXPECTED = "AsExpected"
-    PREFETCHING = "ImagePrefetch"
-    PREFETCH_FAILED = "PrefetchFailed"
-    NO_SPACE = "NoSpace"
-    INSUFFICIENT_STORAGE = "InsufficientStorage"
-    NODE_NOT_READY = "NodeNotReady"
-    DISK_PRESSURE = "DiskPressure"
-    CANNOT_PIN = "RuntimeCannotPin"
-    PIN_NOT_TAKEN = "PinNotInForce"
-    PINNING_FAILED = "PinningFailed"
-    PINS_IGNORED = "KubeletIgnoresPins"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

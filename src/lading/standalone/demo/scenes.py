@@ -8,7 +8,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.api.node import RUNTIME_CLASSES
 from lading.kernel import conditions, quantities, references
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import Reason
+from lading.pinned_images.reasons import Reason
 from lading.ports.cri import ImageSpec
 from lading.standalone import sample_sets
 from lading.standalone.demo import stage as stages

@@ -158,10 +158,15 @@ def _without_bookkeeping(document: Document) -> Document:
 
 
 def _visible(applied: Document, subresource: str) -> Document:
-    """What an apply may say at all: through a subresource, only that part of the object."""
+    """What an apply may change at all: through a subresource, only that part of the object.
+
+    The resourceVersion stays: it is a precondition.
+    """
     if subresource != "status":
         return applied
-    return {key: applied[key] for key in ("status",) if key in applied}
+    part = {key: applied[key] for key in ("status",) if key in applied}
+    version = applied.get("metadata", {}).get("resourceVersion")
+    return {**part, "metadata": {"resourceVersion": version}} if version else part
 
 
 def _owned_by_request(fields: Paths, subresource: str) -> Paths:

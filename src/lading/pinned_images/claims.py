@@ -1,0 +1,98 @@
+"""What a node claims to hold of each set: uid and generation, in its MachineConfigNode. Pure.
+
+A claim without the uid would pass on to another set of the same name. The status holds claims as
+far as it can: another's CRD has no `uid`, and every CRD ends the list after 100 sets. What the
+status does not hold is in an annotation, each claim whole, so that the two cannot be combined to
+one that no node ever made.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.machine_config_node import (
+    MachineConfigNode,
+    MachineConfigNodeStatus,
+    NodePinnedImageSet,
+)
+
+ANNOTATION = "lading.dev/pinned-image-sets"
+
+
+class Claim(NamedTuple):
+    uid: str
+    generation: int
+    """That is pinned in full; 0 when none is."""
+
+
+_Claims = dict[str, Claim]
+_decoder = msgspec.json.Decoder(dict[str, tuple[str, int]])
+
+
+def held(node: MachineConfigNode) -> _Claims:
+    """The claims of the node by the name of the set."""
+    entries = node.status.pinned_image_sets
+    claims = {entry.name: Claim(entry.uid, entry.current_generation) for entry in entries}
+    for name, claim in _annotated(node).items():
+        listed = claims.get(name)
+        if listed is None or listed == Claim("", claim.generation):
+            claims[name] = claim
+    return claims
+
+
+def reported(node: MachineConfigNode) -> tuple[NodePinnedImageSet, ...]:
+    """What the node reports about each of its sets, wherever it is written."""
+    if ANNOTATION not in node.metadata.annotations:
+        return node.status.pinned_image_sets
+    claims = held(node)
+    listed = node.status.pinned_image_sets
+    names = {entry.name for entry in listed}
+    entries = [msgspec.structs.replace(entry, uid=claims[entry.name].uid) for entry in listed]
+    entries += [_entry(name, claim) for name, claim in claims.items() if name not in names]
+    return tuple(sorted(entries, key=lambda entry: entry.name))
+
+
+def listed(
+    entries: Iterable[NodePinnedImageSet], *, with_uid: bool
+) -> tuple[NodePinnedImageSet, ...]:
+    """Those that go into the status, by name: of too many, what is not done comes first."""
+    urgent = sorted(entries, key=lambda entry: (is_done(entry), entry.name))
+    kept = sorted(urgent[: group.SETS_PER_NODE_MAX], key=lambda entry: entry.name)
+    return tuple(kept if with_uid else (msgspec.structs.replace(one, uid="") for one in kept))
+
+
+def annotation(entries: Iterable[NodePinnedImageSet], stored: MachineConfigNodeStatus) -> str:
+    """The claims that the status does not hold, as the API server stored it; empty for none."""
+    kept = {(one.name, one.uid, one.current_generation) for one in stored.pinned_image_sets}
+    missing = {
+        one.name: (one.uid, one.current_generation)
+        for one in entries
+        if (one.name, one.uid, one.current_generation) not in kept
+    }
+    return msgspec.json.encode(missing, order="sorted").decode() if missing else ""
+
+
+def is_done(entry: NodePinnedImageSet) -> bool:
+    return entry.current_generation == entry.desired_generation != 0
+
+
+def _entry(name: str, claim: Claim) -> NodePinnedImageSet:
+    return NodePinnedImageSet(
+        name=name,
+        uid=claim.uid,
+        current_generation=claim.generation,
+        desired_generation=claim.generation,
+    )
+
+
+def _annotated(node: MachineConfigNode) -> _Claims:
+    """Anyone may write an annotation: one that cannot be read claims nothing."""
+    text = node.metadata.annotations.get(ANNOTATION)
+    if text is None:
+        return {}
+    try:
+        return {name: Claim(*pair) for name, pair in _decoder.decode(text).items()}
+    except msgspec.MsgspecError:
+        return {}

@@ -1,0 +1,65 @@
+"""The conditions of sets, pools and nodes, and their reasons. Users and programs read them. Pure.
+
+docs/pinned-images.md says what to do about each.
+"""
+
+from enum import StrEnum
+
+
+class ConditionType(StrEnum):
+    READY = "Ready"
+    """Of a set: every node of its pools has pinned all of it."""
+    DEGRADED = "Degraded"
+    """Of a set: a node reports an error. Of a pool: a node is out of space."""
+    SETS_DEGRADED = "PinnedImageSetsDegraded"
+    """Of a node: something is wrong with a set. Of a pool: a node says so."""
+    SETS_PROGRESSING = "PinnedImageSetsProgressing"
+    """Of a node: images are being pulled or pinned."""
+
+
+class Reason(StrEnum):
+    AS_EXPECTED = "AsExpected"
+    """Nothing is wrong."""
+    # Of sets and pools.
+    IN_PROGRESS = "InProgress"
+    """Some nodes are not ready yet."""
+    NO_NODES = "NoNodes"
+    """No node takes the set; the message says why."""
+    GATE_OFF = "FeatureGateOff"
+    """The controller's feature gate is off."""
+    NODES_DEGRADED = "NodesDegraded"
+    """Nodes report errors; a few of them are named."""
+    # Of nodes.
+    PREFETCHING = "ImagePrefetch"
+    """Images are being pulled or pinned."""
+    PREFETCH_FAILED = "PrefetchFailed"
+    """An image cannot be pulled."""
+    NO_SPACE = "NoSpace"
+    """The disk was full in the middle of a pull. It degrades the node's pool too."""
+    INSUFFICIENT_STORAGE = "InsufficientStorage"
+    """A set does not fit on the disk."""
+    NODE_NOT_READY = "NodeNotReady"
+    """The node is not Ready."""
+    DISK_PRESSURE = "DiskPressure"
+    """The node reports DiskPressure."""
+    CANNOT_PIN = "RuntimeCannotPin"
+    """The container runtime cannot pin images."""
+    PIN_NOT_TAKEN = "PinNotInForce"
+    """The container runtime does not report a pin that was written."""
+    PINNING_FAILED = "PinningFailed"
+    """Pins could not be written."""
+    PINS_IGNORED = "KubeletIgnoresPins"
+    """The kubelet collects pinned images all the same."""
+
+
+class EventReason(StrEnum):
+    """Of events that the controller records."""
+
+    READY = "Ready"
+    """Every node of the set has pinned all of it."""
+    DEGRADED = "Degraded"
+    """A condition that reports errors became true."""
+    RECOVERED = "Recovered"
+    """A condition that reports errors became false again."""
+    NO_POOL = "NoPool"
+    """No pool selects the node, so it gets no set."""
