@@ -16,9 +16,10 @@ from lading.cli.credential_options import credential_options
 from lading.cli.process import Process, process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gate
-from lading.pinned_images.node.types import Settings
-from lading.runtime_images import gate
-from lading.runtime_images.census import Census
+from lading.pinned_images.node.types import PinSettings
+from lading.runtime_images import controller as image_controller
+from lading.runtime_images import handlers
+from lading.runtime_images.controller import ImageCount
 from lading.runtime_images.metrics import ImageMetrics
 from lading.wiring import agent, host
 from lading.wiring.host import Host
@@ -26,14 +27,14 @@ from lading.wiring.registries import CredentialSettings
 from lading.wiring.runtimes import open_runtime
 
 PROGRESS_PATH = "/pinned-images"
-DEFAULTS = Settings()
+DEFAULTS = PinSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
     node_name: str
     host: Host
-    settings: Settings
+    settings: PinSettings
     gates: Mapping[Gate, bool]
 
 
@@ -119,7 +120,7 @@ def command(
             root=host_root,
             credentials=credentials,
         ),
-        settings=Settings(
+        settings=PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
             expansion_factor=expansion_factor,
             resync_period=resync_period,
@@ -133,7 +134,7 @@ def command(
 
 
 async def _run(wanted: _Options, target: Target, process: Process) -> None:
-    clock, found = SystemClock(), target.found()
+    clock, found, rng = SystemClock(), target.found(), random.SystemRandom()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         kube = await enter(process.open_kube(found))
@@ -150,15 +151,16 @@ async def _run(wanted: _Options, target: Target, process: Process) -> None:
                 metrics=process.metrics,
                 gates=wanted.gates,
                 settings=wanted.settings,
-                rng=random.SystemRandom(),
+                rng=rng,
             )
         )
-        census = Census(
-            runtime=gate.gated(parts.runtime.cri, wanted.gates),
+        count = ImageCount(
+            runtime=handlers.gated(parts.runtime.cri, wanted.gates),
             clock=clock,
             metrics=ImageMetrics(process.metrics.registry),
         )
-        runtime = replace(made, support=(*made.support, census))
+        controller = image_controller.controller(count, clock, rng, process.metrics)
+        runtime = replace(made, support=(*made.support, controller))
         await process.run(runtime, pages={PROGRESS_PATH: made.reconciler.progress})
 
 

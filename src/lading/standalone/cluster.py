@@ -18,7 +18,7 @@ from lading.installation import apply as installation
 from lading.kernel.feature_gates import DEFAULTS, Gate
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
 from lading.ports.kube import Kube, NotFound
@@ -37,7 +37,7 @@ class Options:
     api_port: int = 0
     registry_port: int = 0
     gates: Mapping[Gate, bool] = field(default_factory=lambda: dict(DEFAULTS))
-    settings: Settings = field(default_factory=Settings)
+    settings: PinSettings = field(default_factory=PinSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,14 +16,15 @@ from lading.kernel.feature_gates import Gate
 from lading.kernel.platforms import Platform
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.ports.kubelet import KubeletLimits
-from lading.runtime_images import gate
-from lading.runtime_images.controller import Collector
+from lading.runtime_images import controller as image_controller
+from lading.runtime_images import handlers
+from lading.runtime_images.controller import GarbageCollection
 from lading.runtime_images.metrics import ImageMetrics
-from lading.runtime_images.types import Policy
+from lading.runtime_images.types import GcPolicy
 from lading.servers.cri import server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wiring import agent
@@ -65,9 +66,9 @@ async def open_node(
     registries: Registries,
     metrics: Metrics,
     gates: Mapping[Gate, bool],
-    settings: Settings,
+    settings: PinSettings,
 ) -> AsyncIterator[EmbeddedNode]:
-    """Agent and image collection are put together but not running; whoever opens it runs it."""
+    """Agent and garbage collection are constructed but not running; the caller runs them."""
     embedded = EmbeddedRuntime(
         root=folder / "images",
         registry=registries.client,
@@ -81,6 +82,7 @@ async def open_node(
         open_runtime(endpoint, clock, state_dir=folder) as runtime,
     ):
         parts = _parts(description, runtime, registries, folder)
+        rng = random.Random(description.name)  # noqa: S311 - jitter, not a secret
         async with agent.open_agent(
             parts,
             node_name=description.name,
@@ -89,16 +91,17 @@ async def open_node(
             metrics=metrics,
             gates=gates,
             settings=settings,
-            rng=random.Random(description.name),  # noqa: S311 - jitter, not a secret
+            rng=rng,
         ) as made:
             await register(kube, description, clock)
-            collector = _collector(parts, clock, gates, metrics)
+            collection = _garbage_collection(parts, clock, gates, metrics)
+            controller = image_controller.controller(collection, clock, rng, metrics)
             yield EmbeddedNode(
                 description=description,
                 endpoint=endpoint,
                 runtime=runtime,
                 parts=parts,
-                agent=replace(made, support=(*made.support, collector)),
+                agent=replace(made, support=(*made.support, controller)),
             )
 
 
@@ -116,16 +119,16 @@ def _parts(
     )
 
 
-def _collector(
+def _garbage_collection(
     parts: NodeParts, clock: Clock, gates: Mapping[Gate, bool], metrics: Metrics
-) -> Collector:
+) -> GarbageCollection:
     """What the kubelet does on a real node."""
-    return Collector(
-        runtime=gate.gated(parts.runtime.cri, gates),
+    return GarbageCollection(
+        runtime=handlers.gated(parts.runtime.cri, gates),
         disk=parts.disk,
-        document=parts.image_state,
+        state=parts.image_state,
         clock=clock,
-        policy=Policy(),
+        policy=GcPolicy(),
         metrics=ImageMetrics(metrics.registry),
     )
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lading.adapters.journal import FileJournal
@@ -23,15 +23,15 @@ from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.pulls import Credentials, PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
 from lading.ports.disk import Disk
 from lading.ports.kube import Kube
 from lading.ports.kubelet import Kubelet
 from lading.ports.registry import Registry
-from lading.ports.state_file import StateFile
-from lading.runtime_images import detection, gate
-from lading.wiring.pulled_by_digest import PulledByDigest
+from lading.runtime_images import handlers
+from lading.runtime_images.state import ImageStateFile
+from lading.wiring.digest_pulls import DigestPullRecorder
 from lading.wiring.runtimes import NodeRuntime
 
 COMPONENT = "lading-agent"
@@ -52,11 +52,12 @@ class NodeParts:
     platform_of: Callable[[str], Platform]
     """The platform of a runtime handler's guests; the empty handler is the node itself."""
     state_dir: Path
+    image_state: ImageStateFile = field(init=False)
+    """What is known about images; `lading image` reads it too."""
 
-    @property
-    def image_state(self) -> StateFile:
-        """What is remembered about images; `lading image` looks there too."""
-        return LocalStateFile(self.state_dir / "images.json")
+    def __post_init__(self) -> None:
+        state = ImageStateFile(LocalStateFile(self.state_dir / "images.json"))
+        object.__setattr__(self, "image_state", state)
 
 
 @asynccontextmanager
@@ -68,14 +69,14 @@ async def open_tools(
     metrics: PinMetrics,
     changed: Callable[[], None],
 ) -> AsyncIterator[NodeTools]:
-    runtime = gate.gated(parts.runtime.cri, gates)
+    runtime = handlers.gated(parts.runtime.cri, gates)
     async with debounced(clock, CHANGES_SETTLE_SECONDS, changed) as soon:
         pulls = PullEngine(
             cri=runtime,
             credentials=parts.credentials,
             clock=clock,
             metrics=metrics,
-            remember=PulledByDigest(parts.image_state, parts.platform_of).remember,
+            pulled=DigestPullRecorder(parts.image_state, parts.platform_of).record,
             changed=soon,
         )
         resolver = Resolver(
@@ -93,7 +94,8 @@ async def open_tools(
                 resolver=resolver,
                 disk=parts.disk,
                 kubelet=parts.kubelet,
-                handlers_honoured=gate.is_on(gates) and await detection.honours_handlers(runtime),
+                handlers_honoured=handlers.gate_is_on(gates)
+                and await handlers.are_honoured(runtime),
             )
         finally:
             await pulls.close()
@@ -114,7 +116,7 @@ async def open_agent(
     clock: Clock,
     metrics: Metrics,
     gates: Mapping[Gate, bool],
-    settings: Settings,
+    settings: PinSettings,
     rng: random.Random,
 ) -> AsyncIterator[Agent]:
     key = Key("", node_name)
@@ -145,7 +147,7 @@ async def open_agent(
             recorder=recorder,
             metrics=pin_metrics,
             settings=settings,
-            by_runtime_class=gate.is_on(gates),
+            by_runtime_class=handlers.gate_is_on(gates),
             is_on=gates[Gate.PINNED_IMAGES],
         )
         controller = Controller(

@@ -13,6 +13,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES
+from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.objects import Key, Model, Object, Resource
 from lading.kernel.platforms import Platform, normalised
 from lading.pinned_images.cluster import preview, rules
@@ -20,7 +21,7 @@ from lading.pinned_images.cluster.preview import NodeFacts
 from lading.pinned_images.cluster.types import World
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Desired, ImageKey, Resolution
+from lading.pinned_images.node.types import Desired
 from lading.ports.clock import Clock
 from lading.ports.registry import Registry
 from lading.wiring import cluster_pull_secrets

@@ -25,8 +25,8 @@ from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import (
     Desired,
     Observed,
+    PinSettings,
     RecordEvent,
-    Settings,
     WritePins,
     WriteStatus,
     Written,
@@ -44,7 +44,7 @@ def desired_of(node_name: str, sets: Sequence[PinnedImageSet], now: datetime) ->
     return Desired(
         node_name=node_name,
         sets=tuple(replace(one, generation=max(1, one.generation)) for one in wanted),
-        settings=Settings(),
+        settings=PinSettings(),
     )
 
 

@@ -17,8 +17,7 @@ from lading.kernel import references
 from lading.kernel.references import Reference
 from lading.ports.cri import Container, ContainerState, ImageSpec
 from lading.ports.registry import Credential
-from lading.runtime_images import state
-from lading.runtime_images.types import Resolution
+from lading.runtime_images.types import DigestPull
 from lading.servers.registry import server as registry_server
 from lading.servers.registry.access import Passwords
 from lading.standalone import api_server, sample_images
@@ -398,10 +397,10 @@ async def test_an_image_that_is_the_hosts_and_a_classs_is_removed_by_force_only(
 ) -> None:
     """On runtimes that keep no images by class, where the guests have the host's platform."""
     (host,) = [image for image in await stand.runtime.images() if not image.runtime_handler]
-    resolution = Resolution(
+    pull = DigestPull(
         reference=tag, runtime_handler="kata", platform="", pulled=host.repo_digests[0]
     )
-    await state.save_resolution(stand.document, resolution)
+    await stand.state.save_digest_pull(pull)
     (row,) = [line for line in (await run("ls")).output.splitlines() if "33eac18b1ca64" in line]
     assert row.endswith("<default>, [handler:kata]")
     refused = await run("rm", tag)
@@ -438,42 +437,42 @@ async def test_rm_keeps_what_a_container_needs_unless_forced(
     assert await handlers(stand) == [""]
 
 
-async def test_prune_without_yes_shows_the_plan_and_changes_nothing(
+async def test_gc_without_yes_shows_the_plan_and_changes_nothing(
     run: Run, stand: Stand, tag: str
 ) -> None:
     shown = await run("gc", *AT_ONCE)
     assert shown.output == golden("""
         IMAGE                        RUNTIME CLASS   DECISION   FREES   REASON   BECAUSE
-        registry.local/team/app:1   <default>       remove     100kB   Unused   nobody uses it
-        registry.local/team/app:1   handler:arm     remove     2MB     Unused   nobody uses it
+        registry.local/team/app:1   <default>       remove     100kB   Unused   no container uses it
+        registry.local/team/app:1   handler:arm     remove     2MB     Unused   no container uses it
     """)
     assert "2 to remove, which frees 2.1MB; add --yes to do it" in shown.errors
     assert await handlers(stand) == ["", "arm"]
 
 
-async def test_prune_with_yes_removes_what_the_plan_says(run: Run, stand: Stand, tag: str) -> None:
+async def test_gc_with_yes_removes_what_the_plan_says(run: Run, stand: Stand, tag: str) -> None:
     declare_in_use(stand, await arm_image_id(stand))
-    pruned = await run("gc", *AT_ONCE, "--yes", "-o", "json")
+    collected = await run("gc", *AT_ONCE, "--yes", "-o", "json")
     reasons = {
-        each["runtimeHandler"]: each["reason"] for each in json.loads(pruned.output)["verdicts"]
+        each["runtimeHandler"]: each["reason"] for each in json.loads(collected.output)["verdicts"]
     }
     assert reasons == {"": "Unused", "arm": "InUse"}
     assert await handlers(stand) == ["arm"]
 
 
-async def test_the_first_prune_of_a_node_only_learns_the_ages(run: Run, tag: str) -> None:
+async def test_the_first_gc_of_a_node_only_records_the_images(run: Run, tag: str) -> None:
     shown = await run("gc", "--all", "--yes")
     assert shown.output.count("TooYoung") == 2
-    assert "Nothing to remove; the first of the young can go at" in shown.errors
+    assert "Nothing to remove; the first image is old enough at" in shown.errors
 
 
-async def test_prune_never_claims_to_have_removed_what_the_gate_hides(
+async def test_gc_never_claims_to_have_removed_what_the_gate_hides(
     run: Run, stand: Stand, tag: str
 ) -> None:
-    pruned = await run("gc", *AT_ONCE, "--yes", gate=False)
-    assert pruned.code == 1
-    assert pruned.errors.count("Deleted:") == 1
-    assert "the runtime still lists it" in pruned.errors
+    collected = await run("gc", *AT_ONCE, "--yes", gate=False)
+    assert collected.code == 1
+    assert collected.errors.count("Deleted:") == 1
+    assert "the runtime still lists it" in collected.errors
     assert await handlers(stand) == ["arm"]
 
 

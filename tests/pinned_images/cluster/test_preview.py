@@ -1,11 +1,11 @@
 """What a cluster would do with a set that is not applied yet."""
 
 from lading.kernel.digests import Digest
+from lading.kernel.images import ImageKey, Layer, Resolution
 from lading.pinned_images.cluster import preview, rules
 from lading.pinned_images.cluster.preview import NodeFacts
 from lading.pinned_images.cluster.types import World
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import ImageKey, Layer, Resolution
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 from tests.pinned_images.cluster.test_plans import IMAGE, NOW, image_set, node, pool, said
@@ -13,7 +13,7 @@ from tests.pinned_images.cluster.test_plans import IMAGE, NOW, image_set, node, 
 MIB = 1024 * 1024
 RESOLVED = {
     ImageKey(IMAGE): Resolution(
-        pull_reference=IMAGE, layers=(Layer(str(Digest.of(b"layer")), 100 * MIB),)
+        manifest=IMAGE, layers=(Layer(str(Digest.of(b"layer")), 100 * MIB),)
     )
 }
 

@@ -8,20 +8,20 @@ from lading.api.machineconfiguration.machine_config_node import (
     NodePinnedImageSet,
 )
 from lading.kernel import conditions
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node import report, rules
 from lading.pinned_images.node.types import (
     CancelPull,
     DesiredSet,
-    FaultKind,
-    ImageKey,
     Observed,
+    PullErrorKind,
     StartPull,
     WritePins,
 )
 from tests.pinned_images.node.lives import PARALLEL_PULLS_MAX, Look
 from tests.pinned_images.node.worlds import actions_of
 
-PASSING = (FaultKind.UNAVAILABLE, FaultKind.OTHER)
+PASSING = (PullErrorKind.UNAVAILABLE, PullErrorKind.OTHER)
 
 
 def check(look: Look, before: MachineConfigNodeStatus, after: MachineConfigNodeStatus) -> None:
@@ -96,17 +96,17 @@ def check_pulls(look: Look) -> None:
 
 def can_pull(look: Look) -> bool:
     observed = look.observed
-    kinds = [pull.fault.kind for pull in observed.pulls.values() if pull.fault]
-    return is_well(observed) and FaultKind.NO_SPACE not in kinds and not does_not_fit(look)
+    kinds = [pull.error.kind for pull in observed.pulls.values() if pull.error]
+    return is_well(observed) and PullErrorKind.NO_SPACE not in kinds and not does_not_fit(look)
 
 
 def is_out_of_space(look: Look) -> bool:
     """A pull has only just hit the end of the disk."""
     return any(
-        pull.fault.kind is FaultKind.NO_SPACE
-        and timedelta(0) <= look.now - pull.fault.at < rules.RETRY_FIRST
+        pull.error.kind is PullErrorKind.NO_SPACE
+        and timedelta(0) <= look.now - pull.error.at < rules.RETRY_FIRST
         for pull in look.observed.pulls.values()
-        if pull.fault and not pull.running
+        if pull.error and not pull.running
     )
 
 
@@ -161,7 +161,7 @@ def has_a_cause(look: Look) -> bool:
         or any(one.unresolvable for one in look.desired.sets)
         or any(not held.effective for held in observed.pins)
         or any(
-            pull.fault and (pull.fault.kind not in PASSING or pull.attempts - pull.running >= 3)
+            pull.error and (pull.error.kind not in PASSING or pull.attempts - pull.running >= 3)
             for key, pull in observed.pulls.items()
             if key in lacking
         )

@@ -22,7 +22,7 @@ from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.controller import Caches, NodeReconciler
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
@@ -76,7 +76,7 @@ async def one_node(
             tools=whole.tools,
             recorder=recorder,
             metrics=PinMetrics(metrics.registry),
-            settings=Settings(),
+            settings=PinSettings(),
             by_runtime_class=False,
             is_on=is_on,
         )

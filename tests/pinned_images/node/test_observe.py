@@ -8,15 +8,9 @@ import msgspec
 import pytest
 
 from lading.api.core import Node
+from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node import observe
-from lading.pinned_images.node.types import (
-    Desired,
-    ImageKey,
-    Observed,
-    Present,
-    Resolution,
-    Written,
-)
+from lading.pinned_images.node.types import Desired, Observed, Present, Written
 from lading.ports.cri import Filesystems, FilesystemUsage, Image
 from lading.ports.disk import Space
 from tests.pinned_images.node import whole_nodes
@@ -39,7 +33,7 @@ def test_a_runtime_that_keeps_handlers_apart_has_an_image_only_for_the_handler_i
 
 def test_elsewhere_an_image_for_a_handler_is_the_manifest_of_its_guests() -> None:
     guest = ImageKey(NAME, "kata")
-    resolutions = {guest: Resolution(pull_reference=GUEST, layers=())}
+    resolutions = {guest: Resolution(manifest=GUEST, layers=())}
     host_only = observe.present([guest], [listed(NAME)], resolutions, handlers_honoured=False)
     assert host_only == {}
     found = observe.present([guest], [listed(GUEST)], resolutions, handlers_honoured=False)

@@ -1,7 +1,7 @@
 """The agent's live figure: counts, bytes, errors and space, from one look at the node."""
 
 from lading.pinned_images.node import progress
-from lading.pinned_images.node.types import Desired, FaultKind, Observed
+from lading.pinned_images.node.types import Desired, Observed, PullErrorKind
 from tests.pinned_images.node import worlds
 
 
@@ -21,7 +21,7 @@ def test_it_counts_images_once_and_bytes_that_are_to_come() -> None:
 def test_it_names_what_is_missing_and_why() -> None:
     desired = Desired(node_name="a", sets=(worlds.image_set("one", "x"),))
     observed = Observed(
-        pulls={worlds.key("x"): worlds.failed(FaultKind.NOT_FOUND, message="no such image")}
+        pulls={worlds.key("x"): worlds.failed(PullErrorKind.NOT_FOUND, message="no such image")}
     )
     (one,) = progress.progress(desired, observed).sets
     assert one.missing == (worlds.key("x").image,)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PullEngine
-from lading.pinned_images.node.types import FaultKind, ImageKey
+from lading.pinned_images.node.types import PullErrorKind
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
 from tests.pinned_images.node.whole_nodes import Runtime
@@ -61,7 +62,7 @@ async def pulling(runtime: Runtime) -> AsyncIterator[Pulling]:
         credentials=Credentials(),
         clock=clock,
         metrics=PinMetrics(CollectorRegistry()),
-        remember=nothing,
+        pulled=nothing,
         changed=lambda: None,
     )
     yield Pulling(engine, clock)
@@ -84,9 +85,9 @@ async def test_a_credential_that_cannot_be_had_fails_its_image_only() -> None:
         await work.settle()
         ledger = work.engine.snapshot()
     assert runtime.pulled == [key("public").image]
-    fault = ledger[BROKEN].fault
+    fault = ledger[BROKEN].error
     assert fault is not None
-    assert fault.kind is FaultKind.OTHER
+    assert fault.kind is PullErrorKind.OTHER
     assert "a line that nobody can read" in fault.message
 
 
@@ -132,5 +133,5 @@ async def test_a_fault_stays_known_while_the_next_attempt_runs() -> None:
         pull = work.engine.snapshot()[BROKEN]
         assert pull.running
         assert pull.attempts == 2
-        assert pull.fault is not None
+        assert pull.error is not None
         await asyncio.sleep(0)

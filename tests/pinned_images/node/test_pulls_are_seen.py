@@ -48,7 +48,7 @@ async def test_what_guests_need_is_not_pulled_while_nobody_can_tell_what_that_is
         await node.live(Desired(node_name="node-1", sets=(wanted,)), seconds=SECONDS)
         assert node.runtime.pulled == []
         (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
-    assert "did not tell which manifest is for kata" in error
+    assert f"failed to resolve {key('a', 'kata')}: the registry is away" in error
 
 
 @dataclass

@@ -13,9 +13,10 @@ from lading.adapters.journal import FileJournal
 from lading.adapters.registry import client
 from lading.adapters.registry.client import RegistryClient
 from lading.kernel import references
+from lading.kernel.images import ImageKey
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import ImageKey
+from lading.pinned_images.node.types import PullErrorKind
 from lading.servers.registry import server
 from lading.standalone import sample_images
 
@@ -88,7 +89,6 @@ async def test_an_index_is_sized_by_the_manifest_of_the_nodes_platform(
     await work.resolve(key)
     found = work.resolver.resolutions()[key]
     assert 300_000 < found.size_bytes < 400_000
-    assert found.pull_reference == key.image
 
 
 async def test_a_runtime_handler_gets_the_manifest_of_its_guests(
@@ -98,9 +98,9 @@ async def test_a_runtime_handler_gets_the_manifest_of_its_guests(
     guest = ImageKey(key.image, "arm")
     work = Resolving(registry, tmp_path / "notes")
     await work.resolve(key, guest)
-    found = work.resolver.resolutions()[guest]
-    assert 900_000 < found.size_bytes < 1_000_000
-    assert found.pull_reference != key.image
+    known = work.resolver.resolutions()
+    assert 900_000 < known[guest].size_bytes < 1_000_000
+    assert known[guest].manifest != known[key].manifest
 
 
 async def test_what_is_known_is_not_asked_again_after_a_restart(tmp_path: Path) -> None:
@@ -120,8 +120,36 @@ async def test_an_image_without_a_manifest_for_the_platform_fails_alone(
     good = await registry.push("good", (AMD64, 1000))
     work = Resolving(registry, tmp_path / "notes")
     await work.resolve(bad, good)
-    assert set(work.resolver.failed()) == {bad}
+    (failed,) = work.resolver.failed().items()
+    assert failed[0] == bad
+    assert failed[1].error.kind is PullErrorKind.NO_MATCHING_PLATFORM
     assert set(work.resolver.resolutions()) == {good}
+
+
+async def test_an_image_for_one_platform_is_refused_for_guests_of_another(
+    registry: Registry, tmp_path: Path
+) -> None:
+    """It could be pulled and pinned by its digest, and no guest could run it."""
+    sample = sample_images.image([{"file": b"for amd64"}], platform=AMD64)
+    tag = references.parse(f"{registry.host}/single:v1")
+    pushed = await sample_images.push(registry.client, tag, sample)
+    host, guest = ImageKey(str(pushed)), ImageKey(str(pushed), "arm")
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(host, guest)
+    assert set(work.resolver.resolutions()) == {host}
+    error = work.resolver.failed()[guest].error
+    assert error.kind is PullErrorKind.NO_MATCHING_PLATFORM
+    assert "no image for linux/arm64: it is linux/amd64" in error.message
+
+
+async def test_each_failure_of_an_image_is_counted(registry: Registry, tmp_path: Path) -> None:
+    missing = ImageKey(f"{registry.host}/missing@sha256:{'0' * 64}")
+    work = Resolving(registry, tmp_path / "notes")
+    for attempts in (1, 2):
+        work.resolver.resolve([missing])
+        await work.resolver.wait()
+        failed = work.resolver.failed()[missing]
+        assert (failed.attempts, failed.error.kind) == (attempts, PullErrorKind.NOT_FOUND)
 
 
 async def test_a_note_of_a_later_release_is_asked_for_again(

@@ -11,7 +11,13 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.kernel import conditions
 from lading.kernel.planning import Plan
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import FaultKind, Reason, RecordEvent, WritePins, WriteStatus
+from lading.pinned_images.node.types import (
+    PullErrorKind,
+    Reason,
+    RecordEvent,
+    WritePins,
+    WriteStatus,
+)
 from tests.pinned_images.node.worlds import (
     NOW,
     RUNNING,
@@ -76,14 +82,14 @@ def test_bytes_are_told_only_when_the_size_of_all_that_is_missing_is_known() -> 
 
 def test_a_passing_fault_degrades_only_when_it_lasts() -> None:
     for attempts, expected in ((1, "False"), (3, "True")):
-        pull = failed(FaultKind.UNAVAILABLE, attempts=attempts)
+        pull = failed(PullErrorKind.UNAVAILABLE, attempts=attempts)
         seen = observed(known=["a"], pulls={key("a"): pull})
         status = status_of(planned([image_set("s", "a")], seen))
         assert truth(status, report.DEGRADED)[0] == expected
 
 
 def test_an_attempt_that_runs_has_not_failed_yet() -> None:
-    twice = replace(failed(FaultKind.UNAVAILABLE, attempts=3), running=True)
+    twice = replace(failed(PullErrorKind.UNAVAILABLE, attempts=3), running=True)
     status = status_of(
         planned([image_set("s", "a")], observed(known=["a"], pulls={key("a"): twice}))
     )
@@ -97,7 +103,7 @@ def test_the_last_good_generation_and_the_last_error_survive_a_retry() -> None:
     )
     new = image_set("s", "a", "b", generation=2)
     seen = observed("a", known=["b"], pins=pinned("a", by="s"), last_status=good)
-    gone = failed(FaultKind.NOT_FOUND, message="no such image")
+    gone = failed(PullErrorKind.NOT_FOUND, message="no such image")
     bad = status_of(planned([new], replace(seen, pulls={key("b"): gone})))
     retried = replace(seen, pulls={key("b"): RUNNING}, last_status=bad)
     (entry,) = status_of(planned([new], retried)).pinned_image_sets
@@ -110,7 +116,7 @@ def test_success_clears_the_error() -> None:
     bad = status_of(
         planned(
             [image_set("s", "a")],
-            observed(known=["a"], pulls={key("a"): failed(FaultKind.NOT_FOUND)}),
+            observed(known=["a"], pulls={key("a"): failed(PullErrorKind.NOT_FOUND)}),
         )
     )
     healed = observed("a", pins=pinned("a", by="s"), last_status=bad)
@@ -147,7 +153,7 @@ def test_progress_is_written_at_most_every_thirty_seconds() -> None:
 def test_a_new_error_does_not_wait_for_the_thirty_seconds() -> None:
     sets = [image_set("s", "a")]
     first = status_of(planned(sets, observed(known=["a"])))
-    pulls = {key("a"): failed(FaultKind.UNAUTHORIZED)}
+    pulls = {key("a"): failed(PullErrorKind.UNAUTHORIZED)}
     seen = observed(known=["a"], pulls=pulls, last_status=first, status_written_at=NOW)
     plan = planned(sets, seen, now=NOW + timedelta(seconds=1))
     assert truth(status_of(plan), report.DEGRADED) == ("True", "PrefetchFailed")
@@ -178,7 +184,7 @@ def test_a_kubelet_that_ignores_pins_is_named() -> None:
 
 def test_at_most_ten_errors_are_kept_and_each_names_its_image() -> None:
     images = [f"i{number}" for number in range(20)]
-    pulls = {key(name): failed(FaultKind.NOT_FOUND) for name in images}
+    pulls = {key(name): failed(PullErrorKind.NOT_FOUND) for name in images}
     status = status_of(planned([image_set("s", *images)], observed(known=images, pulls=pulls)))
     errors = status.pinned_image_sets[0].last_failed_generation_errors
     assert len(errors) == 10
@@ -186,7 +192,7 @@ def test_at_most_ten_errors_are_kept_and_each_names_its_image() -> None:
 
 
 def test_a_long_error_is_cut() -> None:
-    pulls = {key("a"): failed(FaultKind.NOT_FOUND, message="x" * 100_000)}
+    pulls = {key("a"): failed(PullErrorKind.NOT_FOUND, message="x" * 100_000)}
     status = status_of(planned([image_set("s", "a")], observed(known=["a"], pulls=pulls)))
     (error,) = status.pinned_image_sets[0].last_failed_generation_errors
     assert len(error) == report.ERROR_CHARACTERS_MAX
@@ -244,8 +250,8 @@ def test_a_set_that_lost_an_image_is_not_done_until_it_is_back() -> None:
 
 def test_no_space_is_told_in_its_own_words_although_another_set_failed_before_it() -> None:
     pulls = {
-        key("a"): failed(FaultKind.NOT_FOUND, message="no such image"),
-        key("b"): failed(FaultKind.NO_SPACE, message="no space left on device"),
+        key("a"): failed(PullErrorKind.NOT_FOUND, message="no such image"),
+        key("b"): failed(PullErrorKind.NO_SPACE, message="no space left on device"),
     }
     seen = observed(known=["a", "b"], pulls=pulls)
     status = status_of(planned([image_set("first", "a"), image_set("second", "b")], seen))
@@ -270,9 +276,11 @@ def test_an_error_that_differs_in_its_figures_only_is_progress_and_no_new_event(
 def test_another_image_that_fails_is_another_event() -> None:
     sets = [image_set("s", "a1", "a2")]
     first = status_of(
-        planned(sets, observed(known=["a1", "a2"], pulls={key("a1"): failed(FaultKind.NOT_FOUND)}))
+        planned(
+            sets, observed(known=["a1", "a2"], pulls={key("a1"): failed(PullErrorKind.NOT_FOUND)})
+        )
     )
-    pulls = {key("a2"): failed(FaultKind.NOT_FOUND)}
+    pulls = {key("a2"): failed(PullErrorKind.NOT_FOUND)}
     seen = observed(known=["a1", "a2"], pulls=pulls, last_status=first)
     assert events_of(planned(sets, seen)) == [("s", "PrefetchFailed")]
 

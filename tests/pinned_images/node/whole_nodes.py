@@ -15,6 +15,8 @@ from lading.adapters.kubelet import FixedLimits
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import feature_gates, manifests
 from lading.kernel.digests import Digest
+from lading.kernel.images import ImageKey
+from lading.kernel.manifests import Descriptor
 from lading.kernel.planning import Plan
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
@@ -22,7 +24,7 @@ from lading.pinned_images.node import apply, observe
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.types import Desired, ImageKey, Observed, RecordEvent, Written
+from lading.pinned_images.node.types import Desired, Observed, RecordEvent, Written
 from lading.ports import cri
 from lading.ports import registry as registries
 from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin
@@ -64,6 +66,10 @@ class Registry:
             digest=reference.digest,
             content=msgspec.json.encode(document),
         )
+
+    async def blob(self, repository: Reference, descriptor: Descriptor) -> AsyncIterator[bytes]:
+        """The configuration of an image for any platform."""
+        yield b"{}"
 
 
 @dataclass

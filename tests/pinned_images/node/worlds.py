@@ -6,21 +6,20 @@ from typing import Any
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel.digests import Digest
+from lading.kernel.images import ImageKey, Layer, Resolution
 from lading.kernel.planning import Plan
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.types import (
     Budget,
     Desired,
     DesiredSet,
-    Fault,
-    FaultKind,
-    ImageKey,
-    Layer,
+    FailedResolution,
     Observed,
+    PinSettings,
     Present,
     Pull,
-    Resolution,
-    Settings,
+    PullError,
+    PullErrorKind,
     WriteStatus,
 )
 from lading.ports.cri import HeldPin, Pin
@@ -72,17 +71,27 @@ def layer(name: str, size_mib: int) -> Layer:
 def resolved(*names: str, size_mib: int = 10) -> dict[ImageKey, Resolution]:
     return {
         key(name): Resolution(
-            pull_reference=key(name).image, layers=(layer(f"layer of {name}", size_mib),)
+            manifest=key(name).image, layers=(layer(f"layer of {name}", size_mib),)
         )
         for name in names
     }
 
 
-def failed(kind: FaultKind, *, attempts: int = 1, message: str = "it broke") -> Pull:
-    return Pull(running=False, attempts=attempts, fault=Fault(kind=kind, message=message, at=NOW))
+def failed(kind: PullErrorKind, *, attempts: int = 1, message: str = "it broke") -> Pull:
+    return Pull(
+        running=False, attempts=attempts, error=PullError(kind=kind, message=message, at=NOW)
+    )
 
 
 RUNNING = Pull(running=True, attempts=1)
+
+
+def unresolved(kind: PullErrorKind, *, attempts: int = 1) -> FailedResolution:
+    error = PullError(kind=kind, message="it broke", at=NOW)
+    return FailedResolution(attempts=attempts, error=error)
+
+
+UNRESOLVED = unresolved(PullErrorKind.UNAVAILABLE)
 
 
 def budget(free_mib: int, reserve_mib: int = 0) -> Budget:
@@ -106,7 +115,7 @@ def observed(*here: str, known: Iterable[str] = (), **more: Any) -> Observed:
 def planned(
     sets: Iterable[DesiredSet], seen: Observed, *, now: datetime = NOW, **settings: Any
 ) -> Plan:
-    desired = Desired(node_name="node-1", sets=tuple(sets), settings=Settings(**settings))
+    desired = Desired(node_name="node-1", sets=tuple(sets), settings=PinSettings(**settings))
     return policy.plan(desired, seen, now)
 
 

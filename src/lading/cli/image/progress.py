@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from lading.cli import output
 from lading.cli.status_line import StatusLine
 from lading.kernel.errors import Malformed
+from lading.kernel.images import Resolution
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
 from lading.loop import tasks
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import platform_image
 from lading.ports.cri import Cri, CriError
 from lading.ports.disk import Disk
@@ -25,7 +26,7 @@ from lading.ports.registry import Registry, RegistryError
 
 POLL_SECONDS = 0.5
 EMBEDDED_RUNTIME = "lading"  # keeps layers as they come; others unpack them
-UNPACKED_FACTOR = Settings().expansion_factor
+UNPACKED_FACTOR = PinSettings().expansion_factor
 SHARE_SHOWN_MAX = 0.95  # a full bar would say that the pull is over
 
 
@@ -33,9 +34,15 @@ SHARE_SHOWN_MAX = 0.95  # a full bar would say that the pull is over
 class Pulling:
     image: Reference
     platform: Platform
+    for_guest: bool
     registry: Registry
     runtime: Cri
     disk: Disk
+
+    async def resolve(self) -> Resolution:
+        return await platform_image.resolve(
+            self.registry, self.image, self.platform, for_guest=self.for_guest
+        )
 
 
 @asynccontextmanager
@@ -84,11 +91,10 @@ async def _is_embedded(runtime: Cri) -> bool:
 async def _expected_bytes(pulling: Pulling, *, is_embedded: bool) -> int | None:
     """What the image will take on disk; None when its manifest cannot be had."""
     try:
-        found = await platform_image.find(pulling.registry, pulling.image, pulling.platform)
+        found = await pulling.resolve()
     except (RegistryError, Malformed):
         return None
-    size_bytes = sum(blob.size_bytes for blob in found.image.blobs)
-    return size_bytes if is_embedded else int(size_bytes * UNPACKED_FACTOR)
+    return found.size_bytes if is_embedded else int(found.size_bytes * UNPACKED_FACTOR)
 
 
 async def occupied_bytes(pulling: Pulling, *, is_embedded: bool) -> int:

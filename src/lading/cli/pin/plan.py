@@ -14,9 +14,9 @@ from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.cli.pin import sets
 from lading.kernel import quantities
+from lading.kernel.images import ImageKey
 from lading.kernel.objects import Key
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import ImageKey
 from lading.wiring import cluster_preview, host, without_cluster
 from lading.wiring.host import Host
 

@@ -16,7 +16,9 @@ from lading.api.machineconfiguration.machine_config_pool import (
     PinnedImageSetRef,
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.kernel import references
 from lading.kernel.conditions import Truth
+from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import rules
 from lading.pinned_images.cluster.rules import Member
@@ -24,14 +26,7 @@ from lading.pinned_images.cluster.types import World
 from lading.pinned_images.node import desire, limits
 from lading.pinned_images.node import preview as node_preview
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import (
-    Desired,
-    ImageKey,
-    Observed,
-    Present,
-    Resolution,
-    Settings,
-)
+from lading.pinned_images.node.types import Desired, Observed, PinSettings, Present
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 
@@ -73,7 +68,7 @@ def desired_of(
         world.sets,
         handlers=handlers,
         first_seen={},
-        settings=Settings(),
+        settings=PinSettings(),
         generation=0,
         now=now,
     )
@@ -106,7 +101,7 @@ def preview(
 
 def _held_images(member: Member, sets: Iterable[PinnedImageSet]) -> frozenset[str]:
     return frozenset(
-        desire.name_in_runtimes(image.name)
+        references.name_in_runtimes(image.name)
         for image_set in sets
         if member.holds(image_set)
         for image in image_set.spec.pinned_images

@@ -33,8 +33,8 @@ from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import (
     Desired,
     Observed,
+    PinSettings,
     RecordEvent,
-    Settings,
     WritePins,
     Written,
 )
@@ -78,7 +78,7 @@ class NodeReconciler:
         tools: NodeTools,
         recorder: EventRecorder,
         metrics: PinMetrics,
-        settings: Settings,
+        settings: PinSettings,
         by_runtime_class: bool,
         is_on: bool = True,
     ) -> None:

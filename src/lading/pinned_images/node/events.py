@@ -7,14 +7,14 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
-from lading.pinned_images.node.types import RecordEvent, Verdict
+from lading.pinned_images.node.types import RecordEvent, SetVerdict
 
 # Not those in the name of an image.
 _FIGURES = re.compile(r"(?<![\w.-])[0-9.]+(?!\w)")
 
 
 def events(
-    verdicts: Iterable[Verdict], before: MachineConfigNodeStatus, after: MachineConfigNodeStatus
+    verdicts: Iterable[SetVerdict], before: MachineConfigNodeStatus, after: MachineConfigNodeStatus
 ) -> Iterable[RecordEvent]:
     """One when a set becomes pinned, fails in a new way, or has left no pin behind."""
     last = {entry.name: entry for entry in before.pinned_image_sets}
@@ -28,16 +28,16 @@ def events(
 
 
 def _of_set(
-    verdict: Verdict, last: NodePinnedImageSet, new: NodePinnedImageSet
+    verdict: SetVerdict, last: NodePinnedImageSet, new: NodePinnedImageSet
 ) -> Iterable[RecordEvent]:
     generation = new.desired_generation
     if new.current_generation == generation != last.current_generation:
         because = f"generation {generation}: {len(verdict.desired.images)} images are pinned"
         yield RecordEvent(set_name=new.name, warning=False, reason="Pinned", because=because)
-    if verdict.troubles and _gist(new) != _gist(last):
-        trouble = verdict.troubles[0]
+    if verdict.problems and _gist(new) != _gist(last):
+        problem = verdict.problems[0]
         yield RecordEvent(
-            set_name=new.name, warning=True, reason=trouble.reason, because=trouble.message
+            set_name=new.name, warning=True, reason=problem.reason, because=problem.message
         )
 
 

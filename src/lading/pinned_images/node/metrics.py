@@ -5,7 +5,7 @@ Names and labels are user-visible; whoever changes one changes the documentation
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from lading.pinned_images.node.types import Desired, FaultKind, Observed
+from lading.pinned_images.node.types import Desired, Observed, PullErrorKind
 
 # From an image whose layers are all here already to a very large one over a slow line.
 PULL_SECONDS_BUCKETS = (0.2, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
@@ -49,7 +49,7 @@ class PinMetrics:
         self.pull_bytes.inc(size_bytes)
         self.pull_seconds.observe(seconds)
 
-    def failed(self, kind: FaultKind) -> None:
+    def failed(self, kind: PullErrorKind) -> None:
         self.pull_failures.labels(kind).inc()
 
     def count(self, desired: Desired, observed: Observed) -> None:

@@ -6,18 +6,11 @@ from dataclasses import dataclass
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel.conditions import Truth
+from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node import limits, skew
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import (
-    Budget,
-    Desired,
-    ImageKey,
-    Observed,
-    Present,
-    Resolution,
-    Written,
-)
+from lading.pinned_images.node.types import Budget, Desired, Observed, Present, Written
 from lading.ports.cri import Cri, Image, Pins
 from lading.ports.disk import Disk
 from lading.ports.kubelet import Kubelet
@@ -64,6 +57,7 @@ async def observe(
         pins_ignored=skew.pins_ignored(node.status.node_info.kubelet_version) if node else "",
         resolutions=resolutions,
         unresolved=tools.resolver.failed(),
+        handlers_honoured=tools.handlers_honoured,
         budget=await _budget(tools),
         pulls=tools.pulls.snapshot(),
         last_status=last_status or MachineConfigNodeStatus(),
@@ -94,7 +88,7 @@ def present(
         if handler and not handlers_honoured:
             if key not in resolutions:
                 continue
-            name, handler = resolutions[key].pull_reference, ""
+            name, handler = resolutions[key].manifest, ""
         if (name, handler) in listed:
             found[key] = Present(image_id=listed[name, handler].id, reference=name)
     return found

@@ -13,10 +13,10 @@ from lading.pinned_images.node import admission, events, report, rules, schedule
 from lading.pinned_images.node.types import (
     Desired,
     Observed,
+    Problem,
     ResolveImages,
     SetState,
-    Trouble,
-    Verdict,
+    SetVerdict,
     WritePins,
 )
 from lading.ports.cri import Pin
@@ -48,8 +48,8 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
 
 
 def verdicts(
-    desired: Desired, observed: Observed, refusals: dict[str, Trouble]
-) -> tuple[Verdict, ...]:
+    desired: Desired, observed: Observed, refusals: dict[str, Problem]
+) -> tuple[SetVerdict, ...]:
     return tuple(
         rules.verdict(image_set, observed, refusals, node_name=desired.node_name)
         for image_set in desired.sets
@@ -60,13 +60,19 @@ def images_to_resolve(
     desired: Desired, observed: Observed, now: datetime
 ) -> tuple[ResolveImages, ...]:
     wanted = {key for image_set in desired.sets for key in image_set.images}
-    unknown = tuple(sorted(key for key in wanted if rules.resolution_is_wanted(key, observed, now)))
+    unknown = tuple(
+        sorted(
+            key
+            for key in wanted
+            if rules.resolution_is_wanted(key, observed, desired.node_name, now)
+        )
+    )
     if not unknown:
         return ()
     return (ResolveImages(keys=unknown, because="their size on this node is not known"),)
 
 
-def pins_to_hold(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[Action, ...]:
+def pins_to_hold(verdicts: tuple[SetVerdict, ...], observed: Observed) -> tuple[Action, ...]:
     """The pins of complete sets, and what incomplete ones held before, unless all is so already."""
     references: dict[str, str] = {}
     owners: dict[str, set[str]] = {}
@@ -83,7 +89,7 @@ def pins_to_hold(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[Act
     return (WritePins(pins=wanted, because=_why_pins_change(wanted, observed)),)
 
 
-def _pins_of(verdict: Verdict, observed: Observed) -> Iterable[tuple[str, str]]:
+def _pins_of(verdict: SetVerdict, observed: Observed) -> Iterable[tuple[str, str]]:
     if verdict.state is SetState.PINNED or (verdict.is_complete and observed.node_is_well):
         for key in verdict.desired.images:
             present = observed.images[key]
@@ -117,15 +123,20 @@ def read_back_at(desired: Desired, observed: Observed, now: datetime) -> datetim
 
 def recheck_at(
     desired: Desired,
-    verdicts: tuple[Verdict, ...],
+    verdicts: tuple[SetVerdict, ...],
     observed: Observed,
     now: datetime,
     *,
     status_is_written: bool,
 ) -> datetime | None:
     """At the end of the round at the latest: what was lost by hand is noticed then."""
+    wanted = {key for image_set in desired.sets for key in image_set.images}
     retries = (
         rules.retry_at(key, pull, desired.node_name, now) for key, pull in observed.pulls.items()
+    )
+    resolves = (
+        rules.resolve_again_at(key, observed, desired.node_name, now)
+        for key in wanted & observed.unresolved.keys()
     )
     starts = (
         rules.starts_at(verdict.desired, desired, now)
@@ -133,7 +144,11 @@ def recheck_at(
         if verdict.state is not SetState.PINNED
     )
     due = planning.earliest(
-        *(instant for instant in (*retries, *starts) if instant is not None and instant > now)
+        *(
+            instant
+            for instant in (*retries, *resolves, *starts)
+            if instant is not None and instant > now
+        )
     )
     report_due = None if status_is_written else report.next_write_at(desired, observed, now)
     return planning.earliest(now + desired.settings.resync_period, due, report_due)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node import admission, rules
-from lading.pinned_images.node.types import Desired, ImageKey, Observed
+from lading.pinned_images.node.types import Desired, Observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +36,12 @@ def preview(desired: Desired, observed: Observed) -> Preview:
     to_pull = tuple(sorted(key for key in admitted if key not in observed.images))
     layers = rules.layers_of(to_pull, observed) - rules.layers_present(observed)
     pull_bytes = rules.bytes_of(layers)
-    problems = [f"{name}: {trouble.message}" for name, trouble in sorted(refused.items())]
+    problems = [f"{name}: {problem.message}" for name, problem in sorted(refused.items())]
     problems += [
         f"{image_set.name}: {text}" for image_set in desired.sets for text in image_set.unresolvable
     ]
-    if (trouble := rules.node_trouble(observed, desired.node_name)) is not None:
-        problems.append(trouble.message)
+    if (problem := rules.node_problem(observed, desired.node_name)) is not None:
+        problems.append(problem.message)
     if observed.cannot_pin:
         problems.append(f"nothing can be pinned: {observed.cannot_pin}")
     return Preview(

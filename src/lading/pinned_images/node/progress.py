@@ -5,7 +5,7 @@ The status says the same more rarely: it is written for the cluster, and every w
 
 from lading.kernel.objects import Model
 from lading.pinned_images.node import admission, plan, rules
-from lading.pinned_images.node.types import Budget, Desired, Observed, Verdict
+from lading.pinned_images.node.types import Budget, Desired, Observed, SetVerdict
 
 
 class SetProgress(Model, frozen=True, kw_only=True, omit_defaults=False):
@@ -59,7 +59,7 @@ def progress(desired: Desired, observed: Observed) -> Progress:
                 image=str(key),
                 running=pull.running,
                 attempts=pull.attempts,
-                error=pull.fault.message if pull.fault else "",
+                error=pull.error.message if pull.error else "",
             )
             for key, pull in sorted(observed.pulls.items())
         ),
@@ -67,14 +67,14 @@ def progress(desired: Desired, observed: Observed) -> Progress:
     )
 
 
-def _set(verdict: Verdict) -> SetProgress:
+def _set(verdict: SetVerdict) -> SetProgress:
     return SetProgress(
         name=verdict.desired.name,
         generation=verdict.desired.generation,
         state=verdict.state,
         image_count=len(verdict.desired.images),
         missing=tuple(map(str, verdict.missing)),
-        errors=tuple(trouble.message for trouble in verdict.troubles),
+        errors=tuple(problem.message for problem in verdict.problems),
     )
 
 

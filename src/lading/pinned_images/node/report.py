@@ -22,7 +22,7 @@ from lading.pinned_images.node.types import (
     Observed,
     Reason,
     SetState,
-    Verdict,
+    SetVerdict,
     WriteStatus,
 )
 
@@ -32,7 +32,7 @@ ERROR_CHARACTERS_MAX = 1024
 
 
 def status_to_write(
-    desired: Desired, verdicts: tuple[Verdict, ...], observed: Observed, now: datetime
+    desired: Desired, verdicts: tuple[SetVerdict, ...], observed: Observed, now: datetime
 ) -> tuple[WriteStatus, ...]:
     new = status(desired, verdicts, observed, now)
     if new == observed.last_status or not observed.status_is_wanted:
@@ -70,7 +70,7 @@ def _state_due(desired: Desired, observed: Observed, now: datetime) -> datetime:
 
 
 def status(
-    desired: Desired, verdicts: tuple[Verdict, ...], observed: Observed, now: datetime
+    desired: Desired, verdicts: tuple[SetVerdict, ...], observed: Observed, now: datetime
 ) -> MachineConfigNodeStatus:
     last = observed.last_status
     found = last.conditions
@@ -85,7 +85,9 @@ def status(
     )
 
 
-def _entries(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[NodePinnedImageSet, ...]:
+def _entries(
+    verdicts: tuple[SetVerdict, ...], observed: Observed
+) -> tuple[NodePinnedImageSet, ...]:
     """By name; of more sets than there is room for, what is not done goes before the rest."""
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
     urgent = sorted(verdicts, key=lambda one: (one.state is SetState.PINNED, one.desired.name))
@@ -96,13 +98,13 @@ def _entries(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[NodePin
     return tuple(sorted(entries[: group.SETS_PER_POOL_MAX], key=lambda entry: entry.name))
 
 
-def _lingering(verdicts: tuple[Verdict, ...], observed: Observed) -> list[str]:
+def _lingering(verdicts: tuple[SetVerdict, ...], observed: Observed) -> list[str]:
     """Sets that the node no longer has, and that are told as long as a pin of theirs is left."""
     owners = {owner for held in observed.pins for owner in held.pin.owners}
     return sorted(owners - {verdict.desired.name for verdict in verdicts})
 
 
-def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
+def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
     name, generation = verdict.desired.name, verdict.desired.generation
     if last is None or last.desired_generation > generation:
         last = NodePinnedImageSet(name=name)  # new here, or deleted and made again under its name
@@ -114,7 +116,7 @@ def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImage
     if entry.current_generation == generation:  # something was lost, or it is a namesake
         entry = msgspec.structs.replace(entry, current_generation=0)
     if verdict.state is SetState.FAILED:
-        errors = [trouble.message[:ERROR_CHARACTERS_MAX] for trouble in verdict.troubles]
+        errors = [problem.message[:ERROR_CHARACTERS_MAX] for problem in verdict.problems]
         entry = msgspec.structs.replace(
             entry,
             last_failed_generation=generation,
@@ -123,7 +125,7 @@ def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImage
     return entry
 
 
-def _progressing(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
+def _progressing(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condition:
     if all(verdict.state is SetState.PINNED for verdict in verdicts):
         return _condition(
             PROGRESSING, Truth.FALSE, Reason.AS_EXPECTED, "All pinned image sets complete"
@@ -133,7 +135,7 @@ def _progressing(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition
     )
 
 
-def progress_text(verdicts: tuple[Verdict, ...], observed: Observed) -> str:
+def progress_text(verdicts: tuple[SetVerdict, ...], observed: Observed) -> str:
     """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled`."""
     wanted = {key for verdict in verdicts for key in verdict.desired.images}
     missing = {key for key in wanted if key not in observed.images}
@@ -166,12 +168,12 @@ def progress_fraction(text: str) -> float:
     return int(counts[1]) / int(counts[2])
 
 
-def _degraded(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
+def _degraded(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condition:
     failed = [verdict for verdict in verdicts if verdict.state is SetState.FAILED]
     if failed:
-        troubles = [(one.desired.name, trouble) for one in failed for trouble in one.troubles]
-        name, worst = min(troubles, key=lambda named: _severity(named[1].reason))
-        more = len(troubles) - 1
+        problems = [(one.desired.name, problem) for one in failed for problem in one.problems]
+        name, worst = min(problems, key=lambda named: _severity(named[1].reason))
+        more = len(problems) - 1
         also = f" (and {more} more, see pinnedImageSets)" if more else ""
         return _condition(DEGRADED, Truth.TRUE, worst.reason, f"set {name}: {worst.message}{also}")
     if observed.pins_error and (lingering := _lingering(verdicts, observed)):

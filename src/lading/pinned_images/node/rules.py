@@ -5,24 +5,23 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from lading.kernel import planning
+from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node.types import (
     Desired,
     DesiredSet,
-    FaultKind,
-    ImageKey,
-    Layer,
     Observed,
+    Problem,
     Pull,
+    PullError,
+    PullErrorKind,
     Reason,
     SetState,
-    Trouble,
-    Verdict,
+    SetVerdict,
 )
 
 # A passing fault (a registry restarting) is reported as progress until it has lasted this often.
 TRANSIENT_FAILURES_MAX = 3
 RETRY_FIRST = timedelta(seconds=5)
-RESOLVE_AGAIN = timedelta(minutes=1)
 RETRY_DOUBLINGS_MAX = 6  # 5 seconds grow to about 5 minutes
 
 
@@ -53,22 +52,63 @@ def pin_not_taken(image_set: DesiredSet, observed: Observed) -> str:
     return ""
 
 
-def pull_is_a_fault(pull: Pull) -> bool:
-    """Whether the last failure is one that somebody must know about."""
-    if pull.fault is None:
-        return False
-    passing = pull.fault.kind in (FaultKind.UNAVAILABLE, FaultKind.OTHER)
+def pull_error(key: ImageKey, observed: Observed) -> PullError | None:
+    """The last failure of a pull, if it is one that must be reported."""
+    pull = observed.pulls.get(key)
+    if pull is None or pull.error is None:
+        return None
     failures = pull.attempts - 1 if pull.running else pull.attempts
-    return not passing or failures >= TRANSIENT_FAILURES_MAX
+    return pull.error if is_reported(pull.error, failures) else None
+
+
+def resolve_error(key: ImageKey, observed: Observed) -> PullError | None:
+    """Why the manifest that we must choose ourselves is not known, if that must be reported."""
+    failed = observed.unresolved.get(key)
+    if failed is None or not manifest_is_ours_to_choose(key, observed):
+        return None
+    return failed.error if is_reported(failed.error, failed.attempts) else None
+
+
+def is_reported(error: PullError, failures: int) -> bool:
+    is_passing = error.kind in (PullErrorKind.UNAVAILABLE, PullErrorKind.OTHER)
+    return not is_passing or failures >= TRANSIENT_FAILURES_MAX
+
+
+def manifest_is_ours_to_choose(key: ImageKey, observed: Observed) -> bool:
+    """A runtime that ignores handlers would take the host's manifest for the guests."""
+    return bool(key.runtime_handler) and not observed.handlers_honoured
+
+
+def can_be_pulled(key: ImageKey, observed: Observed) -> bool:
+    """Once it is resolved; where the runtime chooses the manifest, also when that failed."""
+    if key in observed.resolutions:
+        return True
+    return key in observed.unresolved and not manifest_is_ours_to_choose(key, observed)
 
 
 def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> datetime | None:
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
-    if pull.fault is None or pull.running:
+    if pull.error is None or pull.running:
         return None
-    doublings = min(pull.attempts - 1, RETRY_DOUBLINGS_MAX)
+    return _retry_at(key, pull.error, pull.attempts, node_name, now)
+
+
+def resolve_again_at(
+    key: ImageKey, observed: Observed, node_name: str, now: datetime
+) -> datetime | None:
+    """When an image that could not be resolved is resolved again; only while it is missing."""
+    failed = observed.unresolved.get(key)
+    if failed is None or key in observed.images:
+        return None
+    return _retry_at(key, failed.error, failed.attempts, node_name, now)
+
+
+def _retry_at(
+    key: ImageKey, error: PullError, attempts: int, node_name: str, now: datetime
+) -> datetime:
+    doublings = min(attempts - 1, RETRY_DOUBLINGS_MAX)
     jitter = 1 + fraction(node_name, *key) / 4
-    return planning.due(pull.fault.at, RETRY_FIRST * (1 << doublings) * jitter, now=now)
+    return planning.due(error.at, RETRY_FIRST * (1 << doublings) * jitter, now=now)
 
 
 def starts_at(image_set: DesiredSet, desired: Desired, now: datetime) -> datetime:
@@ -86,23 +126,22 @@ def fraction(*words: str) -> float:
 def space_is_exhausted(observed: Observed, now: datetime, node_name: str) -> bool:
     """A pull hit the end of the disk and its time to try again has not come."""
     return any(
-        pull.fault is not None
-        and pull.fault.kind is FaultKind.NO_SPACE
+        pull.error is not None
+        and pull.error.kind is PullErrorKind.NO_SPACE
         and (retry := retry_at(key, pull, node_name, now)) is not None
         and retry > now
         for key, pull in observed.pulls.items()
     )
 
 
-def resolution_is_wanted(key: ImageKey, observed: Observed, now: datetime) -> bool:
-    """Asked once for every image, and again only for one that is still to be pulled."""
+def resolution_is_wanted(key: ImageKey, observed: Observed, node_name: str, now: datetime) -> bool:
+    """Once for every image, and again only for one that is still to be pulled."""
     if key in observed.resolutions:
         return False
-    failed_at = observed.unresolved.get(key)
-    if failed_at is None:
+    if key not in observed.unresolved:
         return True
-    again_at = planning.due(failed_at, RESOLVE_AGAIN, now=now)
-    return key not in observed.images and again_at <= now
+    again_at = resolve_again_at(key, observed, node_name, now)
+    return again_at is not None and again_at <= now
 
 
 def layers_present(observed: Observed) -> frozenset[Layer]:
@@ -130,15 +169,15 @@ def bytes_of(layers: Iterable[Layer]) -> int:
     return sum(layer.size_bytes for layer in layers)
 
 
-def node_trouble(observed: Observed, node_name: str) -> Trouble | None:
+def node_problem(observed: Observed, node_name: str) -> Problem | None:
     """What keeps the whole node from pulling and pinning."""
     if not observed.ready:
-        return Trouble(
+        return Problem(
             reason=Reason.NODE_NOT_READY,
             message=f"node {node_name} is not Ready; pulling goes on when it is",
         )
     if observed.disk_pressure:
-        return Trouble(
+        return Problem(
             reason=Reason.DISK_PRESSURE,
             message=f"node {node_name} reports DiskPressure; pulling goes on when it has passed",
         )
@@ -148,45 +187,47 @@ def node_trouble(observed: Observed, node_name: str) -> Trouble | None:
 def verdict(
     image_set: DesiredSet,
     observed: Observed,
-    refusals: dict[str, Trouble],
+    refusals: dict[str, Problem],
     *,
     node_name: str,
-) -> Verdict:
+) -> SetVerdict:
     missing = images_missing(image_set, observed)
-    troubles = tuple(_troubles(image_set, observed, missing, refusals, node_name))
+    problems = tuple(_problems(image_set, observed, missing, refusals, node_name))
     if not missing and not image_set.unresolvable:
         done = set_is_pinned(image_set, observed)
-        state = SetState.PINNED if done else SetState.FAILED if troubles else SetState.PINNING
-        return Verdict(desired=image_set, state=state, troubles=() if done else troubles)
-    state = SetState.FAILED if troubles else SetState.PULLING
-    return Verdict(desired=image_set, state=state, missing=missing, troubles=troubles)
+        state = SetState.PINNED if done else SetState.FAILED if problems else SetState.PINNING
+        return SetVerdict(desired=image_set, state=state, problems=() if done else problems)
+    state = SetState.FAILED if problems else SetState.PULLING
+    return SetVerdict(desired=image_set, state=state, missing=missing, problems=problems)
 
 
-def _troubles(
+def _problems(
     image_set: DesiredSet,
     observed: Observed,
     missing: tuple[ImageKey, ...],
-    refusals: dict[str, Trouble],
+    refusals: dict[str, Problem],
     node_name: str,
-) -> Iterable[Trouble]:
-    if (trouble := node_trouble(observed, node_name)) is not None:
-        yield trouble
+) -> Iterable[Problem]:
+    if (problem := node_problem(observed, node_name)) is not None:
+        yield problem
     for text in image_set.unresolvable:
-        yield Trouble(reason=Reason.PREFETCH_FAILED, message=text)
+        yield Problem(reason=Reason.PREFETCH_FAILED, message=text)
     if image_set.name in refusals:
         yield refusals[image_set.name]
     for key in missing:
-        pull = observed.pulls.get(key)
-        if pull is not None and pull.fault is not None and pull_is_a_fault(pull):
-            no_space = pull.fault.kind is FaultKind.NO_SPACE
+        if (error := pull_error(key, observed)) is not None:
+            no_space = error.kind is PullErrorKind.NO_SPACE
             reason = Reason.NO_SPACE if no_space else Reason.PREFETCH_FAILED
-            yield Trouble(reason=reason, message=f"failed to pull {key}: {pull.fault.message}")
+            yield Problem(reason=reason, message=f"failed to pull {key}: {error.message}")
+        elif (error := resolve_error(key, observed)) is not None:
+            message = f"failed to resolve {key}: {error.message}"
+            yield Problem(reason=Reason.PREFETCH_FAILED, message=message)
     if not missing and (image := pin_not_taken(image_set, observed)):
         message = f"{image} was pinned, but the runtime does not report it as pinned"
-        yield Trouble(reason=Reason.PIN_NOT_TAKEN, message=message)
+        yield Problem(reason=Reason.PIN_NOT_TAKEN, message=message)
     if not missing and observed.pins_error:
         message = f"all images are on the node, but pinning failed: {observed.pins_error}"
-        yield Trouble(reason=Reason.PINNING_FAILED, message=message)
+        yield Problem(reason=Reason.PINNING_FAILED, message=message)
     if not missing and observed.cannot_pin:
         message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
-        yield Trouble(reason=Reason.CANNOT_PIN, message=message)
+        yield Problem(reason=Reason.CANNOT_PIN, message=message)

@@ -6,17 +6,11 @@ It never waits: what a pull came to is seen at the next look.
 from collections.abc import Iterable
 from datetime import datetime
 
+from lading.kernel.images import ImageKey, Layer
 from lading.kernel.planning import Action
 from lading.pinned_images.node import rules
-from lading.pinned_images.node.types import (
-    CancelPull,
-    Desired,
-    DesiredSet,
-    ImageKey,
-    Layer,
-    Observed,
-    StartPull,
-)
+from lading.pinned_images.node.types import CancelPull, Desired, DesiredSet, Observed, StartPull
+from lading.ports.cri import ImageSpec
 
 
 def pull_schedule(
@@ -24,7 +18,7 @@ def pull_schedule(
 ) -> tuple[Action, ...]:
     """Starts and cancels; never waits."""
     cancelled = tuple(_cancellations(desired, observed))
-    if rules.node_trouble(observed, desired.node_name) is not None:
+    if rules.node_problem(observed, desired.node_name) is not None:
         return cancelled
     if rules.space_is_exhausted(observed, now, desired.node_name):
         return cancelled
@@ -58,9 +52,8 @@ def _cancellations(desired: Desired, observed: Observed) -> Iterable[CancelPull]
 def _may_start(
     key: ImageKey, image_set: DesiredSet, desired: Desired, observed: Observed, now: datetime
 ) -> bool:
-    known = key in observed.resolutions or key in observed.unresolved
     pull = observed.pulls.get(key)
-    if not known or (pull is not None and pull.running):
+    if not rules.can_be_pulled(key, observed) or (pull is not None and pull.running):
         return False
     retry = rules.retry_at(key, pull, desired.node_name, now) if pull is not None else None
     return rules.starts_at(image_set, desired, now) <= now and (retry is None or retry <= now)
@@ -98,11 +91,15 @@ def _within_the_cap(
 
 
 def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:
-    resolution = observed.resolutions.get(key)
-    unsized = "" if key.runtime_handler else key.image
     return StartPull(
         key=key,
-        pull_reference=resolution.pull_reference if resolution else unsized,
+        spec=_spec(key, observed),
         new_bytes=rules.bytes_of(rules.layers_of([key], observed) - here),
         because="a set wants it on this node",
     )
+
+
+def _spec(key: ImageKey, observed: Observed) -> ImageSpec:
+    if rules.manifest_is_ours_to_choose(key, observed):
+        return ImageSpec(image=observed.resolutions[key].manifest)
+    return ImageSpec(image=key.image, runtime_handler=key.runtime_handler)

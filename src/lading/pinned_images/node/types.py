@@ -4,28 +4,13 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
-from lading.ports.cri import HeldPin, Pin
+from lading.kernel.images import ImageKey, Resolution
+from lading.ports.cri import HeldPin, ImageSpec, Pin
 
 STATUS_BURST_MAX = 30
-"""So often a status is written at once within `Settings.status_interval_min`; then evenly."""
-
-
-class ImageKey(NamedTuple):
-    """An image as a set names it, for one runtime handler ("" is the node's default)."""
-
-    image: str
-    runtime_handler: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.image} for {self.runtime_handler}" if self.runtime_handler else self.image
-
-    @property
-    def registry(self) -> str:
-        """As the image names it; a mirror that stands in for it shares its luck."""
-        return self.image.partition("/")[0]
+"""So often a status is written at once within `PinSettings.status_interval_min`; then evenly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +25,7 @@ class DesiredSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class PinSettings:
     """What an administrator may turn; the numbers are the design's unless said otherwise."""
 
     parallel_pulls_max: int = 8
@@ -62,10 +47,10 @@ class Desired:
     sets: tuple[DesiredSet, ...]
     generation: int = 0
     """Of the MachineConfigNode that the status is about."""
-    settings: Settings = Settings()
+    settings: PinSettings = PinSettings()
 
 
-class FaultKind(StrEnum):
+class PullErrorKind(StrEnum):
     """Why a pull failed, in words that a status, an event and a metric share."""
 
     NOT_FOUND = "ImageNotFound"
@@ -79,8 +64,8 @@ class FaultKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    kind: FaultKind
+class PullError:
+    kind: PullErrorKind
     message: str
     at: datetime
 
@@ -91,26 +76,14 @@ class Pull:
 
     running: bool
     attempts: int
-    fault: Fault | None = None
+    error: PullError | None = None
     """The last failure; it stays while the next attempt runs."""
 
 
-class Layer(NamedTuple):
-    digest: str
-    """As text, because a node compares tens of thousands of them at every look."""
-    size_bytes: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """What an image means on this node: what to ask the runtime for, and what it brings."""
-
-    pull_reference: str
-    layers: tuple[Layer, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(layer.size_bytes for layer in self.layers)
+class FailedResolution:
+    attempts: int
+    error: PullError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,9 +122,11 @@ class Observed:
     pins_ignored: str = ""
     """Why the kubelet would collect pinned images all the same; empty when it would not."""
     resolutions: Mapping[ImageKey, Resolution] = field(default_factory=dict)
-    unresolved: Mapping[ImageKey, datetime] = field(default_factory=dict)
-    """Tried in vain, and when: the runtime may still know a way, so they are pulled unsized."""
+    unresolved: Mapping[ImageKey, FailedResolution] = field(default_factory=dict)
+    """The runtime may reach a registry that we do not, so these are pulled without a size."""
     budget: Budget | None = None
+    handlers_honoured: bool = True
+    """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
     status_is_wanted: bool = True
@@ -209,19 +184,19 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class Problem:
     reason: Reason
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class SetVerdict:
     """How far one set is; no verdict depends on another set's."""
 
     desired: DesiredSet
     state: SetState
     missing: tuple[ImageKey, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -232,8 +207,8 @@ class Verdict:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPull:
     key: ImageKey
-    pull_reference: str
-    """Empty while nobody knows which manifest the guests of a runtime handler need."""
+    spec: ImageSpec
+    """How the runtime is asked for it."""
     new_bytes: int
     """Compressed bytes of the layers that are not here; 0 when its size is not known."""
     because: str

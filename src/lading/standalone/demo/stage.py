@@ -14,7 +14,7 @@ from lading.kernel.conditions import Truth
 from lading.kernel.feature_gates import DEFAULTS, Gate
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.standalone import sample_images
@@ -46,7 +46,7 @@ def options(data: Path) -> Options:
         data=data,
         nodes=NODES,
         gates={**DEFAULTS, Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API: True},
-        settings=Settings(
+        settings=PinSettings(
             resync_period=timedelta(seconds=1),
             read_back_after=timedelta(milliseconds=200),
             status_interval_min=timedelta(milliseconds=500),

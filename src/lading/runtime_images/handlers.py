@@ -1,13 +1,15 @@
-"""The feature gate `RuntimeClassInImageCriApi`, in one place: off, no handler goes in or out.
+"""Runtime handlers: the handler of a RuntimeClass, and whether handlers tell images apart here.
 
-With the gate off the runtime is seen through `WithoutHandlers`, and everything behind it behaves
-as if handlers did not exist.
+They do when the feature gate `RuntimeClassInImageCriApi` is on and the runtime keeps images by
+handler. With the gate off the runtime is seen through `WithoutHandlers`: no handler goes in or out.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.feature_gates import Gate
+from lading.ports import kube
 from lading.ports.cri import (
     Container,
     Cri,
@@ -17,19 +19,54 @@ from lading.ports.cri import (
     Inspection,
     RuntimeStatus,
     RuntimeVersion,
+    UnknownHandler,
 )
+from lading.ports.kube import Kube
 from lading.ports.registry import Credential
+from lading.runtime_images.errors import UnknownRuntimeClass
+
+_PROBE = ImageSpec(image="lading.invalid/probe:none", runtime_handler="lading-probe-no-handler")
+
+
+async def handler_of_class(cluster: Kube, runtime_class: str) -> str:
+    """The handler of the RuntimeClass object; no class means the default handler."""
+    if not runtime_class:
+        return ""
+    try:
+        found = await cluster.get(RUNTIME_CLASSES, runtime_class)
+    except kube.NotFound as error:
+        next_step = "`kubectl get runtimeclass` lists what there is"
+        message = f"the cluster has no RuntimeClass {runtime_class!r}; {next_step}"
+        raise UnknownRuntimeClass(message) from error
+    return found.handler
+
+
+async def are_honoured(runtime: Cri) -> bool:
+    """Whether the runtime keeps images by handler, found by its answers and not by its name.
+
+    Such a runtime names the handler of the images it lists, and refuses an unknown handler. One
+    that ignores the field answers as if no handler was named.
+    """
+    if any(image.runtime_handler for image in await runtime.images()):
+        return True
+    try:
+        await runtime.image(_PROBE)
+    except UnknownHandler:
+        return True
+    return False
 
 
 def gated(runtime: Cri, gates: Mapping[Gate, bool]) -> Cri:
-    return runtime if is_on(gates) else WithoutHandlers(runtime)
+    return runtime if gate_is_on(gates) else WithoutHandlers(runtime)
 
 
-def is_on(gates: Mapping[Gate, bool]) -> bool:
+def gate_is_on(gates: Mapping[Gate, bool]) -> bool:
     return gates[Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API]
 
 
 class WithoutHandlers:
+    """A `Cri` that behaves as if handlers did not exist."""
+
     def __init__(self, runtime: Cri) -> None:
         self._runtime = runtime
 

@@ -3,9 +3,10 @@
 import pytest
 
 from lading.ports.cri import Cri, Image, ImageSpec, InvalidReference
-from lading.runtime_images import ensure, lookup, names
-from lading.runtime_images.ensure import Ensured, Node, PullPolicy, Wanted
-from lading.runtime_images.gate import WithoutHandlers
+from lading.runtime_images import ensure
+from lading.runtime_images import images as node_images
+from lading.runtime_images.ensure import Ensured, ImageNode, PullPolicy, Wanted
+from lading.runtime_images.handlers import WithoutHandlers
 from tests.runtime_images.conftest import GUESTS, Stand
 
 LAYERS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
@@ -23,14 +24,14 @@ async def ensured(
     handler: str,
     policy: PullPolicy = PullPolicy.IF_NOT_PRESENT,
 ) -> Ensured:
-    node = Node(runtime=runtime, registry=stand.registry, document=stand.document, guests=GUESTS)
+    node = ImageNode(runtime=runtime, registry=stand.registry, state=stand.state, guests=GUESTS)
     wanted = Wanted(image=tag, runtime_handler=handler, pull_policy=policy)
     return await ensure.ensure(wanted, node)
 
 
 async def found_id(stand: Stand, runtime: Cri, name: str, handler: str) -> str | None:
     spec = ImageSpec(image=name, runtime_handler=handler)
-    found = await lookup.find(runtime, stand.document, spec)
+    found = await node_images.find(runtime, stand.state, spec)
     return None if found is None else found.id
 
 
@@ -100,11 +101,3 @@ async def test_a_short_name_is_a_name_on_docker_hub_where_the_runtime_takes_no_s
     assert await found_id(stand, runtime, "app", "") == host.image_id
     assert await found_id(stand, runtime, "other", "") is None
     assert await found_id(stand, runtime, "NO NAME", "") is None
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["busybox", "docker.io/busybox", "index.docker.io/library/busybox:latest", "library/busybox"],
-)
-def test_all_spellings_of_a_name_on_docker_hub_are_one(name: str) -> None:
-    assert str(names.qualified(name)) == "docker.io/library/busybox:latest"

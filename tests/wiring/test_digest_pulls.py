@@ -10,15 +10,17 @@ from lading.adapters.disk import MachineDisk
 from lading.adapters.kubelet import FixedLimits
 from lading.adapters.state_file import LocalStateFile
 from lading.kernel import feature_gates, platforms, references
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.types import ImageKey
+from lading.ports import platform_image
 from lading.ports.cri import ImageSpec
 from lading.ports.kubelet import KubeletLimits
-from lading.runtime_images import lookup, resolve, state
-from lading.runtime_images.gate import WithoutHandlers
+from lading.runtime_images import images as node_images
+from lading.runtime_images.handlers import WithoutHandlers
+from lading.runtime_images.state import ImageStateFile
 from lading.wiring import agent
 from lading.wiring.agent import NodeParts
-from lading.wiring.pulled_by_digest import PulledByDigest
+from lading.wiring.digest_pulls import DigestPullRecorder
 from lading.wiring.registries import open_registries
 from lading.wiring.runtimes import NodeRuntime, open_runtime
 from tests.runtime_images.conftest import GUESTS, Stand, stand
@@ -32,7 +34,9 @@ ARM = platforms.parse("linux/arm64")
 
 async def test_an_image_of_a_class_is_found_after_the_agent_pulled_it(stand: Stand) -> None:
     tag = await stand.publisher.index("app:1", LAYERS)
-    by_digest = str(await resolve.manifest_for(stand.registry, references.parse(tag), ARM))
+    reference = references.parse(tag)
+    found = await platform_image.resolve(stand.registry, reference, ARM, for_guest=True)
+    by_digest = found.manifest
     clock = SystemClock()
     async with (
         open_runtime(stand.endpoint, clock, state_dir=stand.folder) as runtime,
@@ -57,32 +61,35 @@ async def test_an_image_of_a_class_is_found_after_the_agent_pulled_it(stand: Sta
             tools.pulls.start(key, ImageSpec(image=by_digest), new_bytes=0)
             await asyncio.wait_for(ended.wait(), 30)
         wanted = ImageSpec(image=tag, runtime_handler="arm")
-        found = await lookup.find(blind, parts.image_state, wanted)
-    assert found is not None
-    assert by_digest in found.repo_digests
+        image = await node_images.find(blind, parts.image_state, wanted)
+    assert image is not None
+    assert by_digest in image.repo_digests
 
 
-async def test_pulls_that_end_at_once_are_all_remembered(tmp_path: Path) -> None:
-    document = LocalStateFile(tmp_path / "images.json")
-    notes = PulledByDigest(document, GUESTS.__getitem__)
+async def test_pulls_that_end_at_once_are_all_recorded(tmp_path: Path) -> None:
+    state = ImageStateFile(LocalStateFile(tmp_path / "images.json"))
+    recorder = DigestPullRecorder(state, GUESTS.__getitem__)
     keys = [ImageKey(f"example.test/app:{number}", "arm") for number in range(20)]
     await asyncio.gather(
-        *(notes.remember(key, ImageSpec(image=f"{key.image}@digest")) for key in keys)
+        *(recorder.record(key, ImageSpec(image=f"{key.image}@digest")) for key in keys)
     )
-    known = (await state.load(document)).resolutions
+    known = (await state.load()).digest_pulls
     assert {one.reference for one in known} == {key.image for key in keys}
 
 
-async def test_nothing_is_noted_where_the_runtime_knows_the_handler(tmp_path: Path) -> None:
-    document = LocalStateFile(tmp_path / "images.json")
-    notes = PulledByDigest(document, GUESTS.__getitem__)
+async def test_nothing_is_recorded_where_the_runtime_knows_the_handler(tmp_path: Path) -> None:
+    file = LocalStateFile(tmp_path / "images.json")
+    recorder = DigestPullRecorder(ImageStateFile(file), GUESTS.__getitem__)
     spec = ImageSpec(image="example.test/app:1", runtime_handler="arm")
-    await notes.remember(ImageKey(spec.image, "arm"), spec)
-    await notes.remember(ImageKey(spec.image), ImageSpec(image=spec.image))
-    assert await document.read() is None
+    await recorder.record(ImageKey(spec.image, "arm"), spec)
+    await recorder.record(ImageKey(spec.image), ImageSpec(image=spec.image))
+    assert await file.read() is None
 
 
-async def test_a_note_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
+async def test_a_record_that_cannot_be_written_fails_nothing(tmp_path: Path) -> None:
     (tmp_path / "images.json").mkdir()
-    notes = PulledByDigest(LocalStateFile(tmp_path / "images.json"), GUESTS.__getitem__)
-    await notes.remember(ImageKey("example.test/app:1", "arm"), ImageSpec(image="example.test/app"))
+    state = ImageStateFile(LocalStateFile(tmp_path / "images.json"))
+    recorder = DigestPullRecorder(state, GUESTS.__getitem__)
+    await recorder.record(
+        ImageKey("example.test/app:1", "arm"), ImageSpec(image="example.test/app")
+    )

@@ -16,8 +16,8 @@ from lading.cli.image.runtime_classes import RuntimeClasses
 from lading.kernel.feature_gates import Gate
 from lading.kernel.platforms import Platform
 from lading.ports.cri import Cri
-from lading.ports.state_file import StateFile
-from lading.runtime_images import gate
+from lading.runtime_images import handlers
+from lading.runtime_images.state import ImageStateFile
 from lading.wiring import image_commands as wiring
 from lading.wiring import runtime_handlers
 
@@ -25,7 +25,7 @@ _DEFAULT_STATE = "/var/lib/lading/images.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class NodeOptions:
     endpoints: Endpoints
     gates: Mapping[Gate, bool]
     state_file: Path
@@ -37,7 +37,7 @@ class Settings:
     async def runtime(self) -> AsyncIterator[Cri]:
         """The runtime as the feature gate lets us see it."""
         async with self.whole_runtime() as runtime:
-            yield gate.gated(runtime, self.gates)
+            yield handlers.gated(runtime, self.gates)
 
     @asynccontextmanager
     async def whole_runtime(self) -> AsyncIterator[Cri]:
@@ -47,8 +47,8 @@ class Settings:
             yield runtime
 
     @property
-    def document(self) -> StateFile:
-        return wiring.document(self.state_file)
+    def state(self) -> ImageStateFile:
+        return wiring.image_state(self.state_file)
 
     @property
     def runtime_classes(self) -> RuntimeClasses:
@@ -61,7 +61,7 @@ class Settings:
         """What `--runtime` names; the default handler without it."""
         if not runtime:
             return ""
-        if not gate.is_on(self.gates):
+        if not handlers.gate_is_on(self.gates):
             name = Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API
             raise click.UsageError(
                 f"--runtime needs the feature gate {name}, which is off;"
@@ -81,7 +81,7 @@ _OPTIONS = (
     options.feature_gates_option("For instance RuntimeClassInImageCriApi=true."),
     click.option("--state", envvar="LADING_IMAGE_STATE", default=_DEFAULT_STATE,
                  type=click.Path(path_type=Path), show_default=True,
-                 help="What is remembered about images."),
+                 help="File with the records of images."),
     click.option("--runtime-config", default=Path("/", runtime_handlers.CONTAINERD_CONFIG),
                  type=click.Path(path_type=Path), show_default=True,
                  help="Configuration of the runtime."),
@@ -94,7 +94,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def with_settings(function: Callable[..., None]) -> Callable[..., None]:
+def with_node_options(function: Callable[..., None]) -> Callable[..., None]:
     """Gives a command the common options, and their meaning as its first argument."""
 
     @functools.wraps(function)
@@ -109,7 +109,7 @@ def with_settings(function: Callable[..., None]) -> Callable[..., None]:
         kubeconfig: Path | None,
         **arguments: Any,
     ) -> None:
-        settings = Settings(
+        node = NodeOptions(
             endpoints=endpoints.find(
                 runtime=runtime_endpoint, images=image_endpoint, config=config
             ),
@@ -118,7 +118,7 @@ def with_settings(function: Callable[..., None]) -> Callable[..., None]:
             guest_files=(guest_platforms, runtime_config),
             kubeconfig=kubeconfig,
         )
-        function(settings, **arguments)
+        function(node, **arguments)
 
     command: Callable[..., None] = wrapper
     for option in reversed(_OPTIONS):
