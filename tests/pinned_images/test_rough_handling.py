@@ -207,7 +207,7 @@ async def test_pins_that_cannot_be_written_are_told_with_the_cause_and_heal(
     await cluster.until_condition(NODE, report.DEGRADED, "PinningFailed", "Read-only file system")
     runtime.pins_fault = None
     await cluster.until_held("s")
-    await cluster.until_condition(NODE, report.DEGRADED, "AsExpected", "All is good")
+    await cluster.until_condition(NODE, report.DEGRADED, "AsExpected", "No errors")
 
 
 async def test_a_runtime_that_is_away_is_waited_for_and_loses_nobody_a_claim(

@@ -13,6 +13,7 @@ from lading.adapters.clock import SystemClock
 from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
+from lading.cli.pin import setting_options
 from lading.cli.process import Process, process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gate
@@ -27,7 +28,6 @@ from lading.wiring.registries import CredentialSettings
 from lading.wiring.runtimes import open_runtime
 
 PROGRESS_PATH = "/pinned-images"
-DEFAULTS = PinSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,27 +68,15 @@ class _Options:
     show_default=True,
     help="Where the kubelet of this machine tells its limits.",
 )
-@click.option(
-    "--max-parallel-image-pulls",
-    type=click.IntRange(1, 100),
-    default=DEFAULTS.parallel_pulls_max,
-    show_default=True,
-    help="Pulls in flight; a control plane node has at most 2.",
-)
-@click.option(
-    "--expansion-factor",
-    type=click.FloatRange(1, 10),
-    default=DEFAULTS.expansion_factor,
-    show_default=True,
-    help="Bytes on disk per byte pulled.",
-)
+@setting_options.parallel_pulls_option
+@setting_options.expansion_factor_option
 @click.option(
     "--resync-period",
     "resync_period",
     callback=options.meaning(durations.parse),
-    default=durations.format_duration(DEFAULTS.resync_period),
+    default=durations.format_duration(setting_options.DEFAULTS.resync_period),
     show_default=True,
-    help="How often the runtime is looked at when nothing changes in the cluster.",
+    help="The longest time between two reconciles of the node.",
 )
 @options.feature_gates_option("PinnedImages=false unpins everything that is ours.")
 @click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")

@@ -1,5 +1,7 @@
 """`lading apply`: objects from files, by server-side apply; or onto one host without a cluster."""
 
+from collections.abc import Mapping
+
 import click
 
 from lading.adapters.kube import discovery
@@ -9,7 +11,9 @@ from lading.cli import connection, documents, objects, options, running
 from lading.cli.connection import Target
 from lading.cli.documents import Source
 from lading.cli.objects import Meant
-from lading.cli.pin import on_host
+from lading.cli.pin import on_host, setting_options
+from lading.kernel.feature_gates import Gate
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 
 FIELD_MANAGER = "lading"
@@ -22,14 +26,26 @@ FIELD_MANAGER = "lading"
     default="",
     help="Preload and pin on this container runtime, unix:///..., without any cluster.",
 )
+@options.feature_gates_option("With --runtime-endpoint: RuntimeClassInImageCriApi=true.")
+@setting_options.expansion_factor_option
+@setting_options.parallel_pulls_option
 @click.option("--force-conflicts", is_flag=True, help="Take fields over from other managers.")
 @connection.target_options
 def command(
-    target: Target, files: tuple[str, ...], runtime_endpoint: str, force_conflicts: bool
+    target: Target,
+    files: tuple[str, ...],
+    runtime_endpoint: str,
+    gates: Mapping[Gate, bool],
+    expansion_factor: float,
+    max_parallel_image_pulls: int,
+    force_conflicts: bool,
 ) -> None:
     """Create or update the objects in files. All files are read before anything is written."""
     if runtime_endpoint:
-        running.run(on_host.synchronize(files, runtime_endpoint))
+        settings = PinSettings(
+            parallel_pulls_max=max_parallel_image_pulls, expansion_factor=expansion_factor
+        )
+        running.run(on_host.synchronize(files, runtime_endpoint, gates=gates, settings=settings))
         return
     running.run(_apply(target, documents.read(files), force_conflicts))
 

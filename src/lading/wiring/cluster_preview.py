@@ -13,6 +13,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES
+from lading.kernel.feature_gates import Gate
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.objects import Key, Model, Object, Resource
 from lading.kernel.platforms import Platform, normalised
@@ -21,13 +22,12 @@ from lading.pinned_images.cluster.preview import NodeFacts
 from lading.pinned_images.cluster.types import World
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Desired
+from lading.pinned_images.node.types import Desired, PinSettings
 from lading.ports.clock import Clock
 from lading.ports.registry import Registry
+from lading.runtime_images import handlers
 from lading.wiring import cluster_pull_secrets
 from lading.wiring.registries import CredentialSettings, open_registries
-
-POLL_SECONDS = 0.05
 
 
 class _Image(Model, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class _Status(Model, frozen=True, kw_only=True):
 
 
 class _NodeImages(Object, frozen=True, kw_only=True):
-    """A Node as far as its images go, which nobody else wants to keep in memory."""
+    """A Node with its images, which no cache keeps in memory."""
 
     status: _Status = _Status()
 
@@ -55,28 +55,36 @@ async def previews(
     clock: Clock,
     *,
     journal: Path,
+    gates: Mapping[Gate, bool],
+    settings: PinSettings,
     pull_secrets: Sequence[Key] = (),
 ) -> list[Preview]:
-    settings = CredentialSettings(
+    """As agents with those gates and settings would do it."""
+    credentials = CredentialSettings(
         pull_secrets=await cluster_pull_secrets.read(client, pull_secrets)
     )
     before = await _world(client)
     world = preview.world_after(before, sets)
-    classes = [one async for one in client.each(RUNTIME_CLASSES)]
-    handlers = {one.metadata.name: one.handler for one in classes}
+    classes = await _handlers_by_class(client) if handlers.gate_is_on(gates) else None
     members = {member.name: member for member in rules.members(before)}
     found = []
     async with (
-        open_registries(clock, settings=settings) as registries,
+        open_registries(clock, settings=credentials) as registries,
         _resolvers(registries.client, clock, journal) as resolver_for,
     ):
         for node in preview.nodes_with_sets(world):
-            desired = preview.desired_of(node, world, handlers=handlers, now=clock.now())
-            resolutions = await _resolutions(resolver_for(_platform(node)), desired, clock)
+            desired = preview.desired_of(
+                node, world, handlers=classes, settings=settings, now=clock.now()
+            )
+            resolutions = await _resolutions(resolver_for(_platform(node)), desired)
             facts = await _facts(client, node.metadata.name)
             member = members[node.metadata.name]
             found.append(preview.preview(desired, member, before.sets, facts, resolutions))
     return found
+
+
+async def _handlers_by_class(client: KubeClient) -> dict[str, str]:
+    return {one.metadata.name: one.handler async for one in client.each(RUNTIME_CLASSES)}
 
 
 async def _world(client: KubeClient) -> World:
@@ -133,11 +141,8 @@ async def _resolvers(
             await resolver.close()
 
 
-async def _resolutions(
-    resolver: Resolver, desired: Desired, clock: Clock
-) -> Mapping[ImageKey, Resolution]:
+async def _resolutions(resolver: Resolver, desired: Desired) -> Mapping[ImageKey, Resolution]:
     keys = {key for image_set in desired.sets for key in image_set.images}
     resolver.resolve(keys - resolver.failed().keys())
-    while not keys <= resolver.resolutions().keys() | resolver.failed().keys():
-        await clock.sleep(POLL_SECONDS)
+    await resolver.wait()
     return resolver.resolutions()

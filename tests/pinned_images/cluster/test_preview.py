@@ -6,6 +6,7 @@ from lading.pinned_images.cluster import preview, rules
 from lading.pinned_images.cluster.preview import NodeFacts
 from lading.pinned_images.cluster.types import World
 from lading.pinned_images.node.preview import Preview
+from lading.pinned_images.node.types import PinSettings
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 from tests.pinned_images.cluster.test_plans import IMAGE, NOW, image_set, node, pool, said
@@ -27,7 +28,7 @@ def previewed(before: World, *, listed: tuple[str, ...] = (), free_mib: int = 10
         limits=KubeletLimits(),
     )
     (member,) = rules.members(before)
-    desired = preview.desired_of(chosen, world, handlers={}, now=NOW)
+    desired = preview.desired_of(chosen, world, handlers={}, settings=PinSettings(), now=NOW)
     return preview.preview(desired, member, before.sets, facts, RESOLVED)
 
 

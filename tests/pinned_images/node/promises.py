@@ -18,8 +18,8 @@ from lading.pinned_images.node.types import (
     StartPull,
     WritePins,
 )
+from tests.pinned_images.node.builders import actions_of
 from tests.pinned_images.node.lives import PARALLEL_PULLS_MAX, Look
-from tests.pinned_images.node.worlds import actions_of
 
 PASSING = (PullErrorKind.UNAVAILABLE, PullErrorKind.OTHER)
 

@@ -11,7 +11,7 @@ from lading.api.machineconfiguration.machine_config_pool import MachineConfigPoo
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.pinned_images.node import desire
 from lading.pinned_images.node.types import PinSettings
-from tests.pinned_images.node.worlds import NOW
+from tests.pinned_images.node.builders import NOW
 
 DIGEST = "sha256:" + "a" * 64
 UNASKED = PinSettings()

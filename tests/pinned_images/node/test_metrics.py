@@ -12,7 +12,7 @@ from lading.pinned_images.node.types import Desired
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
 from lading.ports.registry import Credential
-from tests.pinned_images.node.worlds import image_set, key, observed, pinned
+from tests.pinned_images.node.builders import image_set, key, observed, pinned
 
 PULL_SECONDS = 3.0
 

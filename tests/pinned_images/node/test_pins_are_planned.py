@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lading.kernel.planning import Plan
 from lading.pinned_images.node.types import DesiredSet, Observed, WritePins
 from lading.ports.cri import HeldPin
-from tests.pinned_images.node.worlds import (
+from tests.pinned_images.node.builders import (
     NOW,
     actions_of,
     image_id,

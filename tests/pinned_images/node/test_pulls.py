@@ -14,8 +14,8 @@ from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.types import PullErrorKind
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
+from tests.pinned_images.node.builders import key
 from tests.pinned_images.node.whole_nodes import Runtime
-from tests.pinned_images.node.worlds import key
 
 SECRET = Credential(username="me", password="mine")
 BROKEN = key("broken")

@@ -21,7 +21,7 @@ from lading.pinned_images.node.types import (
     StartPull,
 )
 from lading.ports.cri import ImageSpec
-from tests.pinned_images.node.worlds import (
+from tests.pinned_images.node.builders import (
     NOW,
     RUNNING,
     UNRESOLVED,

@@ -8,8 +8,8 @@ from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
 from lading.ports.registry import Credential
 from tests.pinned_images.node import whole_nodes
+from tests.pinned_images.node.builders import image_set, key
 from tests.pinned_images.node.whole_nodes import LONG_AGO, Runtime
-from tests.pinned_images.node.worlds import image_set, key
 
 SECONDS = 60
 

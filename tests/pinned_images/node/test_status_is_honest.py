@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from lading.api.machineconfiguration import group
@@ -18,7 +19,8 @@ from lading.pinned_images.node.types import (
     WritePins,
     WriteStatus,
 )
-from tests.pinned_images.node.worlds import (
+from tests.pinned_images.node.builders import (
+    MIB,
     NOW,
     RUNNING,
     actions_of,
@@ -37,6 +39,12 @@ def truth(status: MachineConfigNodeStatus, type_: str) -> tuple[str, str]:
     condition = conditions.find(status.conditions, type_)
     assert condition is not None
     return condition.status.value, condition.reason
+
+
+def written(plan: Plan) -> dict[str, Any]:
+    """What the next reconcile of the same process observes of the last status."""
+    (write,) = actions_of(plan, WriteStatus)
+    return {"last_status": write.status, "reported_problems": write.problems}
 
 
 def events_of(plan: Plan) -> list[tuple[str, str]]:
@@ -261,12 +269,12 @@ def test_no_space_is_told_in_its_own_words_although_another_set_failed_before_it
     assert degraded.message.startswith(f"set second: failed to pull {key('b')}: no space left")
 
 
-def test_an_error_that_differs_in_its_figures_only_is_progress_and_no_new_event() -> None:
+def test_an_error_that_differs_in_its_numbers_only_is_progress_and_no_new_event() -> None:
     """Free bytes change all the time; a status must not follow each of them."""
     sets = [image_set("s", "a")]
-    first = status_of(planned(sets, observed(known=["a"], budget=budget(free_mib=19))))
+    first = written(planned(sets, observed(known=["a"], budget=budget(free_mib=19))))
     other: dict[str, Any] = {"known": ["a"], "budget": budget(free_mib=18)}
-    seen = observed(**other, last_status=first, status_written_at=NOW)
+    seen = observed(**other, **first, status_written_at=NOW)
     assert planned(sets, seen, now=NOW + timedelta(seconds=29)).actions == ()
     late = planned(sets, seen, now=NOW + timedelta(seconds=30))
     assert "of 18 MiB free" in status_of(late).pinned_image_sets[0].last_failed_generation_errors[0]
@@ -274,19 +282,33 @@ def test_an_error_that_differs_in_its_figures_only_is_progress_and_no_new_event(
 
 
 def test_another_image_that_fails_is_another_event() -> None:
-    sets = [image_set("s", "a1", "a2")]
-    first = status_of(
-        planned(
-            sets, observed(known=["a1", "a2"], pulls={key("a1"): failed(PullErrorKind.NOT_FOUND)})
-        )
-    )
-    pulls = {key("a2"): failed(PullErrorKind.NOT_FOUND)}
-    seen = observed(known=["a1", "a2"], pulls=pulls, last_status=first)
+    sets, known = [image_set("s", "a1", "a2")], ["a1", "a2"]
+    not_found = failed(PullErrorKind.NOT_FOUND)
+    first = written(planned(sets, observed(known=known, pulls={key("a1"): not_found})))
+    seen = observed(known=known, pulls={key("a2"): not_found}, **first)
     assert events_of(planned(sets, seen)) == [("s", "PrefetchFailed")]
 
 
-def test_an_event_is_told_only_when_its_status_could_be_written() -> None:
-    """The API server may be away for minutes, and a node looks many times meanwhile."""
+def test_a_failure_that_comes_back_is_another_event() -> None:
+    sets, broken = [image_set("s", "a")], {key("a"): failed(PullErrorKind.NOT_FOUND)}
+    first = written(planned(sets, observed(known=["a"], pulls=broken)))
+    retried = planned(sets, observed(known=["a"], pulls={key("a"): RUNNING}, **first))
+    again = planned(sets, observed(known=["a"], pulls=broken, **written(retried)))
+    assert events_of(again) == [("s", "PrefetchFailed")]
+
+
+def test_a_failure_that_the_process_before_reported_is_no_new_event() -> None:
+    """Otherwise a restart of all agents would repeat the failures of the whole fleet."""
+    sets, broken = [image_set("s", "a")], {key("a"): failed(PullErrorKind.NOT_FOUND)}
+    last_status = status_of(planned(sets, observed(known=["a"], pulls=broken)))
+    broken = {key("a"): failed(PullErrorKind.NOT_FOUND, message="in other words")}
+    plan = planned(sets, observed(known=["a"], pulls=broken, last_status=last_status))
+    assert status_of(plan) != last_status
+    assert events_of(plan) == []
+
+
+def test_an_event_is_recorded_only_when_its_status_could_be_written() -> None:
+    """The API server may be away for minutes, and a node reconciles many times meanwhile."""
     plan = planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s")))
     (lane,) = (lane for lane in plan.lanes().values() if isinstance(lane[0], WriteStatus))
     assert [type(action) for action in lane] == [WriteStatus, RecordEvent]
@@ -328,3 +350,23 @@ def test_more_sets_than_a_status_has_room_for_leave_out_what_is_done() -> None:
     entries = status_of(planned(sets, seen)).pinned_image_sets
     assert len(entries) == group.SETS_PER_POOL_MAX
     assert entries[-1].name == "s-119"
+
+
+def test_each_set_reports_its_own_counts() -> None:
+    sets = [image_set("s", "a", "b"), image_set("t", "a"), image_set("u", "c")]
+    entries = status_of(planned(sets, observed("a", known=["b"]))).pinned_image_sets
+    counts = [(one.present_image_count, one.image_count, one.missing_bytes) for one in entries]
+    assert counts == [(1, 2, 10 * MIB), (1, 1, 0), (0, 1, 0)]
+
+
+def test_counts_that_another_definition_drops_cause_no_write() -> None:
+    """The definition of MachineConfigNode may be another owner's, without our fields."""
+    sets = [image_set("s", "a", "b")]
+    first = status_of(planned(sets, observed("a", known=["b"])))
+    entries = (
+        msgspec.structs.replace(one, image_count=0, present_image_count=0, missing_bytes=0)
+        for one in first.pinned_image_sets
+    )
+    stored = msgspec.structs.replace(first, pinned_image_sets=tuple(entries))
+    plan = planned(sets, observed("a", known=["b"], last_status=stored))
+    assert actions_of(plan, WriteStatus) == []

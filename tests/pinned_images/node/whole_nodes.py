@@ -24,7 +24,7 @@ from lading.pinned_images.node import apply, observe
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.types import Desired, Observed, RecordEvent, Written
+from lading.pinned_images.node.types import Desired, Observed, RecordEvent, WriteStatus, Written
 from lading.ports import cri
 from lading.ports import registry as registries
 from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin
@@ -48,10 +48,13 @@ class Registry:
 
     asked: list[str] = field(default_factory=list)
     is_away: bool = False
+    error: registries.RegistryError | None = None
 
     async def manifest(self, reference: Reference) -> Manifest:
         if self.is_away:
             raise registries.Unavailable("the registry is away")
+        if self.error is not None:
+            raise self.error
         self.asked.append(str(reference))
         assert reference.digest is not None
         shared = [Digest.of(str(number).encode()) for number in range(SHARED_LAYERS)]
@@ -182,15 +185,16 @@ class Node:
     async def _apply(self, plan: Plan) -> None:
         for action in plan.actions:
             await apply.apply(action, self.tools, write_status=self._write, record=_unread)  # type: ignore[arg-type]
+            if isinstance(action, WriteStatus):
+                self.written = self.written.with_status(self.clock.now(), action.problems)
 
     async def _write(self, status: MachineConfigNodeStatus) -> None:
         self.status = status
         self.statuses_written += 1
-        self.written = self.written.with_status(self.clock.now())
 
 
 def _unread(event: RecordEvent) -> None:
-    """What an event says, the status says too."""
+    """The status reports what an event would."""
 
 
 def parts(folder: Path, runtime: Runtime, registry: Registry) -> NodeParts:

@@ -60,7 +60,12 @@ def _with_entries(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> Ma
 
 
 def desired_of(
-    node: Node, world: World, *, handlers: Mapping[str, str] | None, now: datetime
+    node: Node,
+    world: World,
+    *,
+    handlers: Mapping[str, str] | None,
+    settings: PinSettings,
+    now: datetime,
 ) -> Desired:
     return desire.desired(
         node,
@@ -68,7 +73,7 @@ def desired_of(
         world.sets,
         handlers=handlers,
         first_seen={},
-        settings=PinSettings(),
+        settings=settings,
         generation=0,
         now=now,
     )

@@ -36,6 +36,7 @@ from lading.pinned_images.node.types import (
     PinSettings,
     RecordEvent,
     WritePins,
+    WriteStatus,
     Written,
 )
 from lading.ports import cri
@@ -126,10 +127,15 @@ class NodeReconciler:
         return policy.plan(*observed, now) if observed else Plan()
 
     async def apply(self, action: NodeAction) -> None:
-        if isinstance(action, WritePins):
-            await self._write_pins(action)
-        else:
-            await self._carry_out(action)
+        match action:
+            case WritePins():
+                await self._write_pins(action)
+            case WriteStatus(problems=problems):
+                await self._carry_out(action)
+                now = self._clock.now()
+                self._written_at = self._written_at.with_status(now, problems)
+            case _:
+                await self._carry_out(action)
 
     async def _carry_out(self, action: NodeAction) -> None:
         await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
@@ -188,7 +194,6 @@ class NodeReconciler:
                 force=True,
                 subresource="status",
             )
-        self._written_at = self._written_at.with_status(self._clock.now())
 
     def _record(self, event: RecordEvent) -> None:
         mine = self._newest()

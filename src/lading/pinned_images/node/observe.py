@@ -66,6 +66,7 @@ async def observe(
         status_burst_began_at=written.statuses_at[0] if written.burst_is_full else None,
         pins_written_at=written.pins_at,
         pins_error=written.pins_error,
+        reported_problems=written.problems,
     )
 
 

@@ -34,11 +34,7 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
             *pulls,
             *pins,
             *status,
-            *(
-                event
-                for write in status
-                for event in events.events(found, observed.last_status, write.status)
-            ),
+            *(event for write in status for event in events.events(found, observed, write.status)),
         ),
         recheck_at=planning.earliest(
             read_back_at(desired, observed, now) if pins else None,
@@ -50,9 +46,11 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
 def verdicts(
     desired: Desired, observed: Observed, refusals: dict[str, Problem]
 ) -> tuple[SetVerdict, ...]:
+    is_complete = all(key in observed.images for one in desired.sets for key in one.images)
+    here = frozenset() if is_complete else rules.layers_present(observed)
     return tuple(
-        rules.verdict(image_set, observed, refusals, node_name=desired.node_name)
-        for image_set in desired.sets
+        rules.verdict(one, observed, refusals, node_name=desired.node_name, here=here)
+        for one in desired.sets
     )
 
 

@@ -3,7 +3,6 @@
 The last good generation and the last error survive a retry; a time-out is progress, not failure.
 """
 
-import re
 from datetime import datetime
 
 import msgspec
@@ -13,7 +12,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
-from lading.kernel import conditions, planning, quantities
+from lading.kernel import conditions, planning
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import (
@@ -35,14 +34,16 @@ def status_to_write(
     desired: Desired, verdicts: tuple[SetVerdict, ...], observed: Observed, now: datetime
 ) -> tuple[WriteStatus, ...]:
     new = status(desired, verdicts, observed, now)
-    if new == observed.last_status or not observed.status_is_wanted:
+    is_same = _without_counts(new) == _without_counts(observed.last_status)
+    if is_same or not observed.status_is_wanted:
         return ()
     is_progress = _state(new) == _state(observed.last_status)
     due = _progress_due if is_progress else _state_due
     if due(desired, observed, now) > now:
         return ()
     because = "progress is reported every so often" if is_progress else "a set's state changed"
-    return (WriteStatus(status=new, because=because),)
+    problems = {one.desired.name: frozenset(p.id for p in one.problems) for one in verdicts}
+    return (WriteStatus(status=new, problems=problems, because=because),)
 
 
 def next_write_at(desired: Desired, observed: Observed, now: datetime) -> datetime | None:
@@ -108,11 +109,22 @@ def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedIm
     name, generation = verdict.desired.name, verdict.desired.generation
     if last is None or last.desired_generation > generation:
         last = NodePinnedImageSet(name=name)  # new here, or deleted and made again under its name
+    count = len(verdict.desired.images)
     if verdict.state is SetState.PINNED:
         return NodePinnedImageSet(
-            name=name, current_generation=generation, desired_generation=generation
+            name=name,
+            current_generation=generation,
+            desired_generation=generation,
+            image_count=count,
+            present_image_count=count,
         )
-    entry = msgspec.structs.replace(last, desired_generation=generation)
+    entry = msgspec.structs.replace(
+        last,
+        desired_generation=generation,
+        image_count=count,
+        present_image_count=count - len(verdict.missing),
+        missing_bytes=verdict.missing_bytes or 0,
+    )
     if entry.current_generation == generation:  # something was lost, or it is a namesake
         entry = msgspec.structs.replace(entry, current_generation=0)
     if verdict.state is SetState.FAILED:
@@ -130,42 +142,8 @@ def _progressing(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condit
         return _condition(
             PROGRESSING, Truth.FALSE, Reason.AS_EXPECTED, "All pinned image sets complete"
         )
-    return _condition(
-        PROGRESSING, Truth.TRUE, Reason.PREFETCHING, progress_text(verdicts, observed)
-    )
-
-
-def progress_text(verdicts: tuple[SetVerdict, ...], observed: Observed) -> str:
-    """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled`."""
-    wanted = {key for verdict in verdicts for key in verdict.desired.images}
-    missing = {key for key in wanted if key not in observed.images}
-    to_go = rules.layers_of(missing, observed) - rules.layers_present(observed)
-    everything = rules.layers_of(wanted, observed)
-    running = sum(pull.running for pull in observed.pulls.values())
-    sized = (
-        f", {quantities.format_bytes(rules.bytes_of(to_go))} of "
-        f"{quantities.format_bytes(rules.bytes_of(everything))} to go"
-        if missing and missing <= observed.resolutions.keys()
-        else ""
-    )
-    here = f"{len(wanted) - len(missing)} of {len(wanted)} images are on the node{sized}"
-    return f"{here}, {running} being pulled" if running else here
-
-
-def says_pulling(text: str) -> bool:
-    """Whether `progress_text` said that something is being pulled."""
-    return text.endswith("being pulled")
-
-
-_COUNTS = re.compile(r"(\d+) of (\d+) images")
-
-
-def progress_fraction(text: str) -> float:
-    """How far the node is, read from what `progress_text` said; 0 when it said nothing."""
-    counts = _COUNTS.match(text)
-    if counts is None or counts[2] == "0":
-        return 0.0
-    return int(counts[1]) / int(counts[2])
+    counts = rules.counts((verdict.desired for verdict in verdicts), observed)
+    return _condition(PROGRESSING, Truth.TRUE, Reason.PREFETCHING, str(counts))
 
 
 def _degraded(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condition:
@@ -181,7 +159,7 @@ def _degraded(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condition
         return _condition(DEGRADED, Truth.TRUE, Reason.PINNING_FAILED, message)
     if observed.pins_ignored and verdicts:
         return _condition(DEGRADED, Truth.TRUE, Reason.PINS_IGNORED, observed.pins_ignored)
-    return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "All is good")
+    return _condition(DEGRADED, Truth.FALSE, Reason.AS_EXPECTED, "No errors")
 
 
 def _severity(reason: Reason) -> int:
@@ -198,10 +176,21 @@ def _condition(type_: str, status: Truth, reason: Reason, message: str) -> Condi
 def _state(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
     """The status without its wording, which changes at every pull and with every free byte."""
     return msgspec.structs.replace(
-        status,
+        _without_counts(status),
         conditions=tuple(msgspec.structs.replace(one, message="") for one in status.conditions),
         pinned_image_sets=tuple(
             msgspec.structs.replace(one, last_failed_generation_errors=())
+            for one in _without_counts(status).pinned_image_sets
+        ),
+    )
+
+
+def _without_counts(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
+    """The counts follow the message. A definition of another owner may drop them."""
+    return msgspec.structs.replace(
+        status,
+        pinned_image_sets=tuple(
+            msgspec.structs.replace(one, image_count=0, present_image_count=0, missing_bytes=0)
             for one in status.pinned_image_sets
         ),
     )

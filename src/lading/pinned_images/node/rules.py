@@ -1,7 +1,7 @@
 """The facts that the plan decides by, each a small pure function named after what it finds."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from lading.kernel import planning
@@ -9,6 +9,7 @@ from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node.types import (
     Desired,
     DesiredSet,
+    ImageCounts,
     Observed,
     Problem,
     Pull,
@@ -77,6 +78,14 @@ def is_reported(error: PullError, failures: int) -> bool:
 def manifest_is_ours_to_choose(key: ImageKey, observed: Observed) -> bool:
     """A runtime that ignores handlers would take the host's manifest for the guests."""
     return bool(key.runtime_handler) and not observed.handlers_honoured
+
+
+def guests_cannot_run(key: ImageKey, observed: Observed) -> PullError | None:
+    """The registry has no manifest for the platform of the guests."""
+    failed = observed.unresolved.get(key)
+    if failed is None or not manifest_is_ours_to_choose(key, observed):
+        return None
+    return failed.error if failed.error.kind is PullErrorKind.NO_MATCHING_PLATFORM else None
 
 
 def can_be_pulled(key: ImageKey, observed: Observed) -> bool:
@@ -169,17 +178,39 @@ def bytes_of(layers: Iterable[Layer]) -> int:
     return sum(layer.size_bytes for layer in layers)
 
 
+def bytes_missing(
+    missing: Collection[ImageKey], observed: Observed, here: frozenset[Layer]
+) -> int | None:
+    """None when the size of an image is not known."""
+    if any(key not in observed.resolutions for key in missing):
+        return None
+    return bytes_of(layers_of(missing, observed) - here)
+
+
+def counts(sets: Iterable[DesiredSet], observed: Observed) -> ImageCounts:
+    wanted = {key for image_set in sets for key in image_set.images}
+    missing = wanted - observed.images.keys()
+    here = layers_present(observed) if missing else frozenset()
+    return ImageCounts(
+        wanted=len(wanted),
+        present=len(wanted) - len(missing),
+        pulling=sum(pull.running for pull in observed.pulls.values()),
+        wanted_bytes=bytes_of(layers_of(wanted, observed)),
+        missing_bytes=bytes_missing(missing, observed, here),
+    )
+
+
 def node_problem(observed: Observed, node_name: str) -> Problem | None:
     """What keeps the whole node from pulling and pinning."""
     if not observed.ready:
         return Problem(
             reason=Reason.NODE_NOT_READY,
-            message=f"node {node_name} is not Ready; pulling goes on when it is",
+            message=f"node {node_name} is not Ready; images are pulled when it is Ready again",
         )
     if observed.disk_pressure:
         return Problem(
             reason=Reason.DISK_PRESSURE,
-            message=f"node {node_name} reports DiskPressure; pulling goes on when it has passed",
+            message=f"node {node_name} reports DiskPressure; images are pulled when it has passed",
         )
     return None
 
@@ -190,15 +221,22 @@ def verdict(
     refusals: dict[str, Problem],
     *,
     node_name: str,
+    here: frozenset[Layer],
 ) -> SetVerdict:
+    """`here` are the layers of the images that are on the node."""
     missing = images_missing(image_set, observed)
     problems = tuple(_problems(image_set, observed, missing, refusals, node_name))
     if not missing and not image_set.unresolvable:
         done = set_is_pinned(image_set, observed)
         state = SetState.PINNED if done else SetState.FAILED if problems else SetState.PINNING
         return SetVerdict(desired=image_set, state=state, problems=() if done else problems)
-    state = SetState.FAILED if problems else SetState.PULLING
-    return SetVerdict(desired=image_set, state=state, missing=missing, problems=problems)
+    return SetVerdict(
+        desired=image_set,
+        state=SetState.FAILED if problems else SetState.PULLING,
+        missing=missing,
+        missing_bytes=bytes_missing(missing, observed, here),
+        problems=problems,
+    )
 
 
 def _problems(
@@ -218,13 +256,14 @@ def _problems(
         if (error := pull_error(key, observed)) is not None:
             no_space = error.kind is PullErrorKind.NO_SPACE
             reason = Reason.NO_SPACE if no_space else Reason.PREFETCH_FAILED
-            yield Problem(reason=reason, message=f"failed to pull {key}: {error.message}")
+            message = f"failed to pull {key}: {error.message}"
+            yield Problem(reason=reason, message=message, image=str(key))
         elif (error := resolve_error(key, observed)) is not None:
             message = f"failed to resolve {key}: {error.message}"
-            yield Problem(reason=Reason.PREFETCH_FAILED, message=message)
+            yield Problem(reason=Reason.PREFETCH_FAILED, message=message, image=str(key))
     if not missing and (image := pin_not_taken(image_set, observed)):
         message = f"{image} was pinned, but the runtime does not report it as pinned"
-        yield Problem(reason=Reason.PIN_NOT_TAKEN, message=message)
+        yield Problem(reason=Reason.PIN_NOT_TAKEN, message=message, image=image)
     if not missing and observed.pins_error:
         message = f"all images are on the node, but pinning failed: {observed.pins_error}"
         yield Problem(reason=Reason.PINNING_FAILED, message=message)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.kernel import quantities
 from lading.kernel.images import ImageKey, Resolution
 from lading.ports.cri import HeldPin, ImageSpec, Pin
 
@@ -48,6 +49,42 @@ class Desired:
     generation: int = 0
     """Of the MachineConfigNode that the status is about."""
     settings: PinSettings = PinSettings()
+
+
+class Reason(StrEnum):
+    """The reasons of the node's conditions."""
+
+    AS_EXPECTED = "AsExpected"
+    PREFETCHING = "ImagePrefetch"
+    PREFETCH_FAILED = "PrefetchFailed"
+    NO_SPACE = "NoSpace"
+    INSUFFICIENT_STORAGE = "InsufficientStorage"
+    NODE_NOT_READY = "NodeNotReady"
+    DISK_PRESSURE = "DiskPressure"
+    CANNOT_PIN = "RuntimeCannotPin"
+    PIN_NOT_TAKEN = "PinNotInForce"
+    PINNING_FAILED = "PinningFailed"
+    PINS_IGNORED = "KubeletIgnoresPins"
+
+
+ProblemId = tuple[Reason, str]
+"""What makes two problems the same: other free bytes in the message make no other problem."""
+ReportedProblems = Mapping[str, frozenset[ProblemId]]
+"""By the name of the set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why a set or an image is not as desired."""
+
+    reason: Reason
+    message: str
+    image: str = ""
+    """The image that it is about, for one runtime handler; empty when it is about no single one."""
+
+    @property
+    def id(self) -> ProblemId:
+        return self.reason, self.image
 
 
 class PullErrorKind(StrEnum):
@@ -136,6 +173,8 @@ class Observed:
     """When the first of the last `STATUS_BURST_MAX` was written; None while there were fewer."""
     pins_written_at: datetime | None = None
     pins_error: str = ""
+    reported_problems: ReportedProblems | None = None
+    """What the last status of this process reported; None before it wrote one."""
 
     @property
     def node_is_well(self) -> bool:
@@ -151,13 +190,16 @@ class Written:
     pins_at: datetime | None = None
     pins_error: str = ""
     """Why the last pins could not be written; empty when they could."""
+    problems: ReportedProblems | None = None
+    """What the last status reported."""
 
     @property
     def burst_is_full(self) -> bool:
         return len(self.statuses_at) == STATUS_BURST_MAX
 
-    def with_status(self, now: datetime) -> "Written":
-        return replace(self, statuses_at=(*self.statuses_at, now)[-STATUS_BURST_MAX:])
+    def with_status(self, now: datetime, problems: ReportedProblems) -> "Written":
+        times = (*self.statuses_at, now)[-STATUS_BURST_MAX:]
+        return replace(self, statuses_at=times, problems=problems)
 
 
 class SetState(StrEnum):
@@ -167,28 +209,6 @@ class SetState(StrEnum):
     FAILED = "Failed"
 
 
-class Reason(StrEnum):
-    """The reasons of the node's conditions."""
-
-    AS_EXPECTED = "AsExpected"
-    PREFETCHING = "ImagePrefetch"
-    PREFETCH_FAILED = "PrefetchFailed"
-    NO_SPACE = "NoSpace"
-    INSUFFICIENT_STORAGE = "InsufficientStorage"
-    NODE_NOT_READY = "NodeNotReady"
-    DISK_PRESSURE = "DiskPressure"
-    CANNOT_PIN = "RuntimeCannotPin"
-    PIN_NOT_TAKEN = "PinNotInForce"
-    PINNING_FAILED = "PinningFailed"
-    PINS_IGNORED = "KubeletIgnoresPins"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    reason: Reason
-    message: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetVerdict:
     """How far one set is; no verdict depends on another set's."""
@@ -196,12 +216,36 @@ class SetVerdict:
     desired: DesiredSet
     state: SetState
     missing: tuple[ImageKey, ...] = ()
+    missing_bytes: int | None = 0
+    """Compressed bytes of the layers that are not here; None when the size is not known."""
     problems: tuple[Problem, ...] = ()
 
     @property
     def is_complete(self) -> bool:
         """Everything is on the node, pinned or not."""
         return not self.missing and not self.desired.unresolvable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageCounts:
+    """How far the node is with the images of all its sets, each counted once."""
+
+    wanted: int
+    present: int
+    pulling: int
+    wanted_bytes: int
+    missing_bytes: int | None
+    """None when the size of an image is not known."""
+
+    def __str__(self) -> str:
+        """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled`."""
+        parts = [f"{self.present} of {self.wanted} images are on the node"]
+        if self.missing_bytes is not None and self.present < self.wanted:
+            shown = quantities.format_bytes
+            parts.append(f"{shown(self.missing_bytes)} of {shown(self.wanted_bytes)} to go")
+        if self.pulling:
+            parts.append(f"{self.pulling} being pulled")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,13 +293,14 @@ class WritePins:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteStatus:
     status: MachineConfigNodeStatus
+    problems: ReportedProblems
     because: str
     lane: Hashable = "status"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordEvent:
-    """Follows its status: while that cannot be written, the same would be told at every look."""
+    """Follows its status: while that cannot be written, it would be recorded at every reconcile."""
 
     set_name: str
     warning: bool

@@ -40,17 +40,21 @@ NODES = (
 )
 
 
+GATES = {**DEFAULTS, Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API: True}
+SETTINGS = PinSettings(
+    resync_period=timedelta(seconds=1),
+    read_back_after=timedelta(milliseconds=200),
+    status_interval_min=timedelta(milliseconds=500),
+)
+
+
 def options(data: Path) -> Options:
     """Three nodes, one of them with little disk; what is lost by hand is noticed in a second."""
     return Options(
         data=data,
         nodes=NODES,
-        gates={**DEFAULTS, Gate.RUNTIME_CLASS_IN_IMAGE_CRI_API: True},
-        settings=PinSettings(
-            resync_period=timedelta(seconds=1),
-            read_back_after=timedelta(milliseconds=200),
-            status_interval_min=timedelta(milliseconds=500),
-        ),
+        gates=GATES,
+        settings=SETTINGS,
     )
 
 

@@ -28,13 +28,19 @@ class HostUnderTest:
     folder: Path
     runtime: EmbeddedRuntime
 
-    def set_file(self, *images: str, name: str = "mine") -> str:
+    def set_file(self, *images: str, name: str = "mine", runtime_class: str = "") -> str:
         path = self.folder / f"{name}.yaml"
         document = {
             "apiVersion": "machineconfiguration.openshift.io/v1",
             "kind": "PinnedImageSet",
             "metadata": {"name": name},
-            "spec": {"pinnedImages": [{"name": image} for image in images or self.images]},
+            "spec": {
+                "pinnedImages": [
+                    {"name": image}
+                    | ({"runtimeClassNames": [runtime_class]} if runtime_class else {})
+                    for image in images or self.images
+                ]
+            },
         }
         path.write_text(yaml.safe_dump(document))
         return str(path)
@@ -119,14 +125,14 @@ async def test_a_plan_can_be_read_by_a_program(host: HostUnderTest) -> None:
     assert plan["freeBytes"] - plan["diskBytes"] == plan["freeAfterBytes"]
 
 
-async def test_a_plan_claims_no_size_that_it_could_not_learn(host: HostUnderTest) -> None:
+async def test_a_plan_claims_no_size_that_is_unknown(host: HostUnderTest) -> None:
     missing = host.images[0].split("@")[0] + "@sha256:" + "0" * 64
     file = host.set_file(host.images[1], missing)
     result = await lading(host, "pin", "plan", "-f", file, "--runtime-endpoint", host.endpoint)
     assert result.code == 0, result.output
     (row,) = [line for line in result.output.splitlines() if " or more " in line]
     assert row.endswith(" unknown")
-    assert f"the size of {missing} cannot be learnt; wanted on " in result.output
+    assert f"the size of {missing} is unknown; wanted on " in result.output
 
 
 async def test_a_host_without_a_cluster_preloads_and_pins(host: HostUnderTest) -> None:
@@ -179,6 +185,35 @@ async def test_a_set_that_a_cluster_would_refuse_is_refused_here(
     assert result.code == 1
     assert f"{file}:7: spec.pinnedImages[0].name: Invalid value" in result.output
     assert await host.runtime.images() == ()
+
+
+@pytest.mark.parametrize("command", [("apply",), ("pin", "plan")], ids=["apply", "plan"])
+@pytest.mark.parametrize(
+    ("gates", "message"),
+    [
+        ("RuntimeClassInImageCriApi=false", "RuntimeClassInImageCriApi is off on this node"),
+        ("RuntimeClassInImageCriApi=true", "runtime class 'absent', which does not exist"),
+    ],
+    ids=["off", "on"],
+)
+async def test_the_gate_of_runtime_classes_means_the_same_to_a_plan_and_to_a_host(
+    host: HostUnderTest, command: tuple[str, ...], gates: str, message: str
+) -> None:
+    file = host.set_file(host.images[0], runtime_class="absent")
+    where = ("--runtime-endpoint", host.endpoint, "--feature-gates", gates)
+    result = await lading(host, *command, "-f", file, *where)
+    assert result.code == 1, result.output
+    assert message in result.output
+    assert await host.runtime.images() == ()
+
+
+async def test_a_plan_counts_the_disk_with_the_expansion_factor_of_the_agents(
+    host: HostUnderTest,
+) -> None:
+    where = ("-f", host.set_file(), "--runtime-endpoint", host.endpoint, "-o", "json")
+    result = await lading(host, "pin", "plan", *where, "--expansion-factor", "3")
+    (plan,) = json.loads(result.output)
+    assert plan["diskBytes"] == 3 * plan["downloadBytes"]
 
 
 async def test_a_pull_secret_without_its_namespace_is_a_usage_error(host: HostUnderTest) -> None:

@@ -1,4 +1,4 @@
-"""What `lading pin status` makes of what nodes say about themselves."""
+"""What `lading pin status` shows of the reports of nodes."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ async def row_of(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> R
     return row
 
 
-async def test_a_set_in_trouble_shows_its_error(api: KubeClient) -> None:
+async def test_a_failed_set_shows_its_error(api: KubeClient) -> None:
     row = await row_of(api, WITH_ERROR, degraded=True)
     assert (row.generation, row.state, row.detail) == ("-/2", "Failed", "there was no room")
 
@@ -74,22 +74,29 @@ async def test_a_set_in_trouble_shows_its_error(api: KubeClient) -> None:
 async def test_an_error_that_is_over_no_longer_hides_the_progress(api: KubeClient) -> None:
     row = await row_of(api, WITH_ERROR, degraded=False)
     assert row.state == "Pulling"
-    assert row.detail.endswith("1 of 4 images are on the node")
+    assert row.detail == "1 of 4 images are on the node"
 
 
-async def test_a_failure_without_a_word_is_shown_all_the_same(api: KubeClient) -> None:
+async def test_the_progress_of_a_set_comes_from_its_own_counts(api: KubeClient) -> None:
+    counts = {"imageCount": 8, "presentImageCount": 2, "missingBytes": 3 * 1024**2}
+    row = await row_of(api, {"desiredGeneration": 2, **counts}, degraded=False)
+    assert (row.state, row.present, row.images) == ("Pulling", 2, 8)
+    assert row.detail == "[###.........] 2 of 8 images are on the node, 3 MiB to go"
+
+
+async def test_a_failure_without_a_message_is_shown_all_the_same(api: KubeClient) -> None:
     row = await row_of(api, FAILED, degraded=True)
-    assert (row.state, row.detail) == ("Failed", "it failed without a word")
+    assert (row.state, row.detail) == ("Failed", "it failed without a message")
 
 
-async def test_a_pinned_set_needs_no_words(api: KubeClient) -> None:
+async def test_a_pinned_set_needs_no_detail(api: KubeClient) -> None:
     row = await row_of(api, {"currentGeneration": 2, **WITH_ERROR}, degraded=True)
     assert (row.generation, row.state, row.detail) == ("2/2", "Pinned", "")
     assert row.is_settled
 
 
 async def test_a_node_that_holds_an_earlier_generation_is_not_done(api: KubeClient) -> None:
-    """Its agent may be dead, and what it says of old."""
+    """Its agent may be dead, and its report an old one."""
     await make_set(api, edits=1)
     held = {"currentGeneration": 1, "desiredGeneration": 1}
     row = await row_of(api, held, degraded=False)
@@ -97,16 +104,16 @@ async def test_a_node_that_holds_an_earlier_generation_is_not_done(api: KubeClie
     assert not row.is_settled
 
 
-async def test_a_node_that_says_nothing_is_missed(api: KubeClient) -> None:
+async def test_a_node_without_a_report_is_missed(api: KubeClient) -> None:
     await make_set(api, observedGeneration=1, nodeCount=2)
     await report(api, {"currentGeneration": 1, "desiredGeneration": 1}, degraded=False)
     done, missed = await status.read(api)
     assert (done.node, done.state) == ("n", "Pinned")
     assert (missed.node, missed.generation, missed.state) == ("", "-/1", "Waiting")
-    assert missed.detail.startswith("1 node has not said anything yet")
+    assert missed.detail == "1 node does not report this set yet; do the agents run?"
 
 
-async def test_a_set_that_nobody_has_seen_is_waited_for(api: KubeClient) -> None:
+async def test_a_set_that_the_controller_has_not_observed_is_waited_for(api: KubeClient) -> None:
     await make_set(api)
     (row,) = await status.read(api)
     assert (row.set, row.state, row.is_settled) == ("s", "Waiting", False)
