@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from lading.adapters import files
+from lading import files
 
 
 class LocalStateFile:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from lading.adapters import files
+from lading import files
 from lading.adapters.cri import read_back, releases
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.crio_reload import Reload

@@ -74,10 +74,8 @@ def status(
     desired: Desired, verdicts: tuple[SetVerdict, ...], observed: Observed, now: datetime
 ) -> MachineConfigNodeStatus:
     last = observed.last_status
-    found = last.conditions
-    for condition in (_progressing(verdicts, observed), _degraded(verdicts, observed)):
-        said = msgspec.structs.replace(condition, observed_generation=desired.generation)
-        found = conditions.with_condition(found, said, now=now)
+    new = (_progressing(verdicts, observed), _degraded(verdicts, observed))
+    found = conditions.with_conditions(last.conditions, new, generation=desired.generation, now=now)
     return msgspec.structs.replace(
         last,
         observed_generation=desired.generation,
