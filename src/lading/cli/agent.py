@@ -160,7 +160,7 @@ async def _cleanup(place: Host) -> None:
         state_dir=place.state_dir,
         host_root=place.root,
     ) as runtime:
-        held = await runtime.pins.held()
-        if held:
-            await runtime.pins.hold(())
-        click.echo(f"unpinned {len(held)} images")
+        pins = await runtime.pins.recorded()
+        if pins:
+            await runtime.pins.write(())
+        click.echo(f"unpinned {len(pins)} images")

@@ -219,7 +219,7 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldPin:
+class RecordedPin:
     """A pin of ours as the node records it, and whether the runtime says it is in force."""
 
     pin: Pin
@@ -232,7 +232,7 @@ class Pins(Protocol):
     async def cannot_pin(self) -> CannotPin | None:
         """Why pinning is impossible here, to be told to people; None when it is possible."""
 
-    async def held(self) -> tuple[HeldPin, ...]: ...
+    async def recorded(self) -> tuple[RecordedPin, ...]: ...
 
-    async def hold(self, pins: Collection[Pin]) -> None:
+    async def write(self, pins: Collection[Pin]) -> None:
         """Makes these exactly our pins; an image that is absent at that moment gets none."""

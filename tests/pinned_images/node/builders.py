@@ -22,7 +22,7 @@ from lading.pinned_images.node.types import (
     PullErrorKind,
     WriteStatus,
 )
-from lading.ports.cri import HeldPin, Pin
+from lading.ports.cri import RecordedPin, Pin
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MIB = 1024 * 1024
@@ -53,10 +53,10 @@ def present(*names: str) -> dict[ImageKey, Present]:
     }
 
 
-def pinned(*names: str, by: str, effective: bool = True) -> tuple[HeldPin, ...]:
+def pinned(*names: str, by: str, effective: bool = True) -> tuple[RecordedPin, ...]:
     owners = tuple(sorted(by.split("+")))
     return tuple(
-        HeldPin(
+        RecordedPin(
             pin=Pin(image=key(name).image, image_id=image_id(name), owners=owners),
             effective=effective,
         )
@@ -108,7 +108,7 @@ def observed(*here: str, known: Iterable[str] = (), **more: Any) -> Observed:
     pins = more.pop("pins", ())
     ids = frozenset(one.image_id for one in images.values())
     more.setdefault("resolutions", resolved(*here, *known))
-    more.setdefault("image_ids", ids | {held.pin.image_id for held in pins})
+    more.setdefault("image_ids", ids | {recorded.pin.image_id for recorded in pins})
     return Observed(images=images, pins=pins, **more)
 
 

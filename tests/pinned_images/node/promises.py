@@ -44,14 +44,14 @@ def is_complete(image_set: DesiredSet, observed: Observed) -> bool:
 
 
 def owned(name: str, observed: Observed) -> set[str]:
-    return {held.pin.image_id for held in observed.pins if name in held.pin.owners}
+    return {recorded.pin.image_id for recorded in observed.pins if name in recorded.pin.owners}
 
 
 def is_held(image_set: DesiredSet, observed: Observed) -> bool:
     """Everything is there, and the runtime says that it is pinned for this set."""
     if not is_complete(image_set, observed):
         return False
-    in_force = {held.pin.image_id for held in observed.pins if held.effective}
+    in_force = {recorded.pin.image_id for recorded in observed.pins if recorded.effective}
     ids = {observed.images[key].image_id for key in image_set.images}
     return ids <= in_force & owned(image_set.name, observed)
 
@@ -63,8 +63,8 @@ def check_pins(look: Look) -> None:
         assert not writes
         return
     names = {one.name for one in desired.sets}
-    pins = writes[0].pins if writes else tuple(held.pin for held in observed.pins)
-    assert all(held.effective for held in observed.pins) or writes
+    pins = writes[0].pins if writes else tuple(recorded.pin for recorded in observed.pins)
+    assert all(recorded.effective for recorded in observed.pins) or writes
     assert {pin.image_id for pin in pins} <= observed.image_ids
     assert all(pin.owners and names.issuperset(pin.owners) for pin in pins)
     for one in desired.sets:
@@ -159,7 +159,7 @@ def has_a_cause(look: Look) -> bool:
         or observed.cannot_pin
         or observed.pins_error
         or any(one.unresolvable for one in look.desired.sets)
-        or any(not held.effective for held in observed.pins)
+        or any(not recorded.effective for recorded in observed.pins)
         or any(
             pull.error and (pull.error.kind not in PASSING or pull.attempts - pull.running >= 3)
             for key, pull in observed.pulls.items()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lading.kernel.planning import Plan
 from lading.pinned_images.node.types import DesiredSet, Observed, WritePins
-from lading.ports.cri import HeldPin
+from lading.ports.cri import RecordedPin
 from tests.pinned_images.node.builders import (
     NOW,
     actions_of,
@@ -140,7 +140,7 @@ held = st.lists(
 
 @given(sets=sets, here=st.sets(names), pins=held, ready=st.booleans(), pressure=st.booleans())
 def test_no_pin_is_ever_planned_for_an_absent_image_or_a_set_that_is_not_there(
-    sets: list[DesiredSet], here: set[str], pins: list[HeldPin], ready: bool, pressure: bool
+    sets: list[DesiredSet], here: set[str], pins: list[RecordedPin], ready: bool, pressure: bool
 ) -> None:
     seen: Observed = observed(
         *here,

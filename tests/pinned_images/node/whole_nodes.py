@@ -27,7 +27,7 @@ from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.types import Desired, Observed, RecordEvent, WriteStatus, Written
 from lading.ports import cri
 from lading.ports import registry as registries
-from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin
+from lading.ports.cri import Filesystems, RecordedPin, Image, ImageSpec, Pin
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 from lading.ports.registry import Credential, Manifest
@@ -122,10 +122,10 @@ class Runtime:
     async def cannot_pin(self) -> cri.CannotPin | None:
         return None
 
-    async def held(self) -> tuple[HeldPin, ...]:
-        return tuple(HeldPin(pin=pin, effective=True) for pin in self.pins.values())
+    async def recorded(self) -> tuple[RecordedPin, ...]:
+        return tuple(RecordedPin(pin=pin, effective=True) for pin in self.pins.values())
 
-    async def hold(self, pins: Collection[Pin]) -> None:
+    async def write(self, pins: Collection[Pin]) -> None:
         if self.pins_fault is not None:
             raise self.pins_fault
         self.pins = {pin.image_id: pin for pin in pins}

@@ -36,7 +36,7 @@ async def apply(
         case ResolveImages(keys=keys):
             tools.resolver.resolve(keys)
         case WritePins(pins=pins):
-            await tools.pins.hold(pins)
+            await tools.pins.write(pins)
         case WriteStatus(status=status):
             await write_status(status)
         case RecordEvent() as event:

@@ -55,4 +55,6 @@ class PinMetrics:
     def count(self, desired: Desired, observed: Observed) -> None:
         wanted = {key for image_set in desired.sets for key in image_set.images}
         self.missing.set(len(wanted - observed.images.keys()))
-        self.pinned.set(len({held.pin.image_id for held in observed.pins if held.effective}))
+        self.pinned.set(
+            len({recorded.pin.image_id for recorded in observed.pins if recorded.effective})
+        )

@@ -52,7 +52,7 @@ async def observe(
         and not _condition_is(node, "DiskPressure", Truth.FALSE, absent=True),
         images=present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured),
         image_ids=frozenset(image.id for image in images),
-        pins=await tools.pins.held() if cannot_pin is None else (),
+        pins=await tools.pins.recorded() if cannot_pin is None else (),
         cannot_pin="" if cannot_pin is None else cannot_pin.message,
         pins_ignored=skew.pins_ignored(node.status.node_info.kubelet_version) if node else "",
         resolutions=resolutions,

@@ -26,7 +26,7 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
     admitted, refusals = admission.admit_by_storage(desired, observed)
     found = verdicts(desired, observed, refusals)
     pulls = schedule.pull_schedule(desired, admitted, observed, now)
-    pins = pins_to_hold(found, observed)
+    pins = pins_to_write(found, observed)
     status = report.status_to_write(desired, found, observed, now)
     return Plan(
         actions=(
@@ -70,7 +70,7 @@ def images_to_resolve(
     return (ResolveImages(keys=unknown, because="their size on this node is not known"),)
 
 
-def pins_to_hold(verdicts: tuple[SetVerdict, ...], observed: Observed) -> tuple[Action, ...]:
+def pins_to_write(verdicts: tuple[SetVerdict, ...], observed: Observed) -> tuple[Action, ...]:
     """The pins of complete sets, and what incomplete ones held before, unless all is so already."""
     references: dict[str, str] = {}
     owners: dict[str, set[str]] = {}
@@ -93,20 +93,27 @@ def _pins_of(verdict: SetVerdict, observed: Observed) -> Iterable[tuple[str, str
             present = observed.images[key]
             yield present.image_id, present.reference
         return
-    for held in observed.pins:
-        if verdict.desired.name in held.pin.owners and held.pin.image_id in observed.image_ids:
-            yield held.pin.image_id, held.pin.image
+    for recorded in observed.pins:
+        if (
+            verdict.desired.name in recorded.pin.owners
+            and recorded.pin.image_id in observed.image_ids
+        ):
+            yield recorded.pin.image_id, recorded.pin.image
 
 
 def _in_force(wanted: tuple[Pin, ...], observed: Observed) -> bool:
-    effective = {held.pin.image_id: held.pin.owners for held in observed.pins if held.effective}
+    effective = {
+        recorded.pin.image_id: recorded.pin.owners
+        for recorded in observed.pins
+        if recorded.effective
+    }
     return len(effective) == len(observed.pins) and effective == {
         pin.image_id: pin.owners for pin in wanted
     }
 
 
 def _why_pins_change(wanted: tuple[Pin, ...], observed: Observed) -> str:
-    before = {held.pin.image_id for held in observed.pins if held.effective}
+    before = {recorded.pin.image_id for recorded in observed.pins if recorded.effective}
     after = {pin.image_id for pin in wanted}
     kept = len(before & after)
     return f"{len(after - before)} to pin, {len(before - after)} to unpin, {kept} to keep"

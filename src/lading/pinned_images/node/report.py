@@ -99,7 +99,7 @@ def _entries(
 
 def _lingering(verdicts: tuple[SetVerdict, ...], observed: Observed) -> list[str]:
     """Sets that the node no longer has, and that are told as long as a pin of theirs is left."""
-    owners = {owner for held in observed.pins for owner in held.pin.owners}
+    owners = {owner for recorded in observed.pins for owner in recorded.pin.owners}
     return sorted(owners - {verdict.desired.name for verdict in verdicts})
 
 

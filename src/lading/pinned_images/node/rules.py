@@ -33,9 +33,9 @@ def images_missing(image_set: DesiredSet, observed: Observed) -> tuple[ImageKey,
 def set_is_pinned(image_set: DesiredSet, observed: Observed) -> bool:
     """Every image is here and the runtime itself says that our pin for this set is in force."""
     in_force = {
-        held.pin.image_id
-        for held in observed.pins
-        if held.effective and image_set.name in held.pin.owners
+        recorded.pin.image_id
+        for recorded in observed.pins
+        if recorded.effective and image_set.name in recorded.pin.owners
     }
     return all(
         key in observed.images and observed.images[key].image_id in in_force
@@ -47,9 +47,9 @@ def pin_not_taken(image_set: DesiredSet, observed: Observed) -> str:
     """An image whose pin we wrote and the runtime does not honour; empty when there is none."""
     if observed.pins_written_at is None:
         return ""
-    for held in observed.pins:
-        if image_set.name in held.pin.owners and not held.effective:
-            return held.pin.image
+    for recorded in observed.pins:
+        if image_set.name in recorded.pin.owners and not recorded.effective:
+            return recorded.pin.image
     return ""
 
 

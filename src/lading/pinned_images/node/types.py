@@ -8,7 +8,7 @@ from enum import StrEnum
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import quantities
 from lading.kernel.images import ImageKey, Resolution
-from lading.ports.cri import HeldPin, ImageSpec, Pin
+from lading.ports.cri import RecordedPin, ImageSpec, Pin
 
 STATUS_BURST_MAX = 30
 """So often a status is written at once within `PinSettings.status_interval_min`; then evenly."""
@@ -153,7 +153,7 @@ class Observed:
     images: Mapping[ImageKey, Present] = field(default_factory=dict)
     image_ids: frozenset[str] = frozenset()
     """Everything that the runtime lists, wanted by a set or not."""
-    pins: tuple[HeldPin, ...] = ()
+    pins: tuple[RecordedPin, ...] = ()
     cannot_pin: str = ""
     """Why this runtime lets us pin nothing; empty when it does."""
     pins_ignored: str = ""
