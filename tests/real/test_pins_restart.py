@@ -16,7 +16,7 @@ from lading.adapters.cri.pins_crio import CrioPins
 from lading.adapters.registry import client as registry_client
 from lading.kernel import references
 from lading.ports import cri
-from lading.ports.cri import RecordedPin, ImageSpec, Pin, Pins
+from lading.ports.cri import ImageSpec, Pin, Pins, RecordedPin
 from lading.standalone import sample_images
 from lading.wire import calls
 from tests.real.bed import containerd, crio, registry, restart, runtime, sandbox

@@ -10,7 +10,7 @@ from lading.adapters.kube.discovery import Catalogue
 from lading.cli import connection, documents, objects, options, running
 from lading.cli.connection import Target
 from lading.cli.documents import Source
-from lading.cli.objects import Meant
+from lading.cli.objects import ObjectName
 from lading.cli.pin import on_host, setting_options
 from lading.kernel.feature_gates import Gate
 from lading.pinned_images.node.types import PinSettings
@@ -67,23 +67,23 @@ async def _apply(target: Target, sources: list[Source], force: bool) -> None:
 async def _apply_one(
     client: KubeClient, catalogue: Catalogue, source: Source, target: Target, *, force: bool
 ) -> str:
-    meant = objects.described(source, catalogue, target)
-    placed = {"namespace": meant.namespace} if meant.namespace else {}
-    before = await _revision(client, meant)
+    named = objects.described(source, catalogue, target)
+    placed = {"namespace": named.namespace} if named.namespace else {}
+    before = await _revision(client, named)
     applied = await client.apply(
-        meant.resource,
+        named.resource,
         {**source.content, "metadata": {**source.metadata, **placed}},
         field_manager=FIELD_MANAGER,
         force=force,
     )
     after = applied["metadata"].get("resourceVersion", "")
     done = "created" if before is None else "unchanged" if before == after else "configured"
-    return f"{meant} {done}"
+    return f"{named} {done}"
 
 
-async def _revision(client: KubeClient, meant: Meant) -> str | None:
+async def _revision(client: KubeClient, named: ObjectName) -> str | None:
     try:
-        found = await client.get(meant.resource, meant.name, namespace=meant.namespace)
+        found = await client.get(named.resource, named.name, namespace=named.namespace)
     except kube.NotFound:
         return None
     return str(found["metadata"].get("resourceVersion", ""))

@@ -8,4 +8,4 @@ class StateFile(Protocol):
         """None when it was never written."""
 
     async def replace(self, content: bytes) -> None:
-        """Readers, and whoever starts after a crash, see the old content or the new one."""
+        """Readers, also after a crash, see the old content or the new one."""

@@ -125,7 +125,7 @@ class GarbageCollection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageCount:
-    """Only observes: the numbers say whether images are kept by runtime handler at all."""
+    """Only observes: the numbers show whether images are kept by runtime handler at all."""
 
     runtime: Cri
     clock: Clock

@@ -1,4 +1,4 @@
-"""Runtime handlers: the handler of a RuntimeClass, and whether handlers tell images apart here.
+"""Runtime handlers: the handler of a RuntimeClass, and whether images are kept by handler here.
 
 They do when the feature gate `RuntimeClassInImageCriApi` is on and the runtime keeps images by
 handler. With the gate off the runtime is seen through `WithoutHandlers`: no handler goes in or out.

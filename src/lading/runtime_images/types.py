@@ -1,4 +1,4 @@
-"""The words of this feature: an image on a node, what is observed, and what is decided.
+"""The types of this feature: an image on a node, what is observed, and what is decided.
 
 The runtime lists an image by the pair of its ID and the runtime handler it was pulled for. The
 empty handler is the default one and stands for everything there was before handlers mattered.

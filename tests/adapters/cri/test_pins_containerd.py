@@ -10,7 +10,7 @@ from lading.adapters.cri import pins_containerd, releases
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.pins_containerd import ContainerdPins
 from lading.ports import cri
-from lading.ports.cri import RecordedPin, ImageSpec, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wire import calls
 from lading.wire.calls import Channel

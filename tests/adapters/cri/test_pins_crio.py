@@ -13,7 +13,7 @@ from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.pins_crio import CrioPins
 from lading.kernel import platforms
 from lading.ports import cri
-from lading.ports.cri import RecordedPin, ImageSpec, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.ports.registry import Credential
 from lading.servers.cri.core import PINNED_LABEL, EmbeddedRuntime
 from tests.adapters.kube.stand import HurryingClock

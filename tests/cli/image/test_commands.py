@@ -114,7 +114,7 @@ async def test_ls_takes_crictls_filters(
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ("since=app:1", "the runtime does not tell when an image came"),
+        ("since=app:1", "the runtime does not report when an image was pulled"),
         ("dangling=perhaps", "expected dangling=true|false or reference=REGEXP"),
         ("reference=[", "not a regular expression"),
     ],

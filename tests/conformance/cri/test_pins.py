@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lading.kernel import references
-from lading.ports.cri import RecordedPin, ImageSpec, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.standalone import sample_images
 from tests.conformance.cri.targets import Target
 

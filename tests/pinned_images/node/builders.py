@@ -22,7 +22,7 @@ from lading.pinned_images.node.types import (
     PullErrorKind,
     WriteStatus,
 )
-from lading.ports.cri import RecordedPin, Pin
+from lading.ports.cri import Pin, RecordedPin
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MIB = 1024 * 1024

@@ -11,7 +11,7 @@ from lading.adapters.clock import VirtualClock
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.loop.informer import Informer
 from lading.ports import cri, kube
-from lading.ports.cri import RecordedPin, ImageSpec, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.ports.disk import Space
 from lading.ports.registry import Credential
 from tests.pinned_images.node import whole_nodes

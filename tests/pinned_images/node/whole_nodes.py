@@ -27,7 +27,7 @@ from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.types import Desired, Observed, RecordEvent, WriteStatus, Written
 from lading.ports import cri
 from lading.ports import registry as registries
-from lading.ports.cri import Filesystems, RecordedPin, Image, ImageSpec, Pin
+from lading.ports.cri import Filesystems, Image, ImageSpec, Pin, RecordedPin
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 from lading.ports.registry import Credential, Manifest

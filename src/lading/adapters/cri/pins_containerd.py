@@ -16,7 +16,7 @@ from lading.adapters.cri import errors, read_back, releases
 from lading.kernel import digests
 from lading.ports import cri
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, RecordedPin, Pin
+from lading.ports.cri import Cri, Pin, RecordedPin
 from lading.wire import containerd_images_pb2 as pb2
 from lading.wire.calls import CallFailed, Channel
 

@@ -18,7 +18,7 @@ from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.crio_reload import Reload
 from lading.ports import cri
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, RecordedPin, Pin
+from lading.ports.cri import Cri, Pin, RecordedPin
 
 # Before these, a reload does not change the pins, or cannot take the last one back.
 PINNING_PATCH_BY_LINE = {(1, 29): 7, (1, 30): 3}

@@ -1,4 +1,4 @@
-"""`lading image inspect`: one image with everything that the runtime tells about it."""
+"""`lading image inspect`: one image with everything that the runtime reports about it."""
 
 from dataclasses import replace
 from typing import Any

@@ -60,7 +60,7 @@ def command(
 ) -> None:
     """List the images.
 
-    A runtime class in brackets says that the image was pulled for it by digest, because this
+    A runtime class in brackets means that the image was pulled for it by digest, because this
     runtime keeps no images by class: pods of that class must name the digest.
     """
     columns = Columns(digests=digests, no_trunc=no_trunc, pinned=pinned)

@@ -41,7 +41,7 @@ class NodeOptions:
 
     @asynccontextmanager
     async def whole_runtime(self) -> AsyncIterator[Cri]:
-        """The runtime with its handlers, whatever the gate says."""
+        """The runtime with its handlers, also with the gate off."""
         endpoint, images = self.endpoints.runtime, self.endpoints.images
         async with wiring.open_cri(endpoint, image_endpoint=images) as runtime:
             yield runtime

@@ -2,7 +2,7 @@
 
 CRI has no progress of its own, so the growth of the images' disk stands in for it, and what the
 image's manifest says stands for the whole; whatever else is written there at the same time is in
-it too. Nothing is shown when nobody watches.
+it too. Nothing is shown where standard error is no terminal.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from lading.ports.registry import Registry, RegistryError
 POLL_SECONDS = 0.5
 EMBEDDED_RUNTIME = "lading"  # keeps layers as they come; others unpack them
 UNPACKED_FACTOR = PinSettings().expansion_factor
-SHARE_SHOWN_MAX = 0.95  # a full bar would say that the pull is over
+SHARE_SHOWN_MAX = 0.95  # a full bar would mean that the pull is over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

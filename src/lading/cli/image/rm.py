@@ -97,8 +97,8 @@ async def _remove_all(
             except (CriError, NoSuchImage, Needed, NotRemoved) as error:
                 is_kept = unneeded and isinstance(error, Needed)
                 failures += not is_kept
-                word = "Kept" if is_kept else "Error"
-                click.echo(f"{word}: {sentences.sentence(error)}", err=True)
+                outcome = "Kept" if is_kept else "Error"
+                click.echo(f"{outcome}: {sentences.sentence(error)}", err=True)
     if failures:
         raise click.exceptions.Exit(1)
 

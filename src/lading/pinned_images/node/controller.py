@@ -100,7 +100,7 @@ class NodeReconciler:
         self._seen: tuple[Desired, Observed] | None = None
 
     def progress(self) -> Progress | None:
-        """How far the node is, as it was last seen; None before the first look."""
+        """How far the node is, as last observed; None before the first reconcile."""
         return progress.progress(*self._seen) if self._seen else None
 
     async def reconcile(self, key: Key) -> datetime | None:
@@ -141,7 +141,7 @@ class NodeReconciler:
         await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
 
     async def _write_pins(self, action: WritePins) -> None:
-        """Why it failed is a fact that the next look sees, unless it is likely to pass."""
+        """Why it failed is a fact that the next reconcile observes, unless it is likely to pass."""
         reason = ""
         try:
             await self._carry_out(action)

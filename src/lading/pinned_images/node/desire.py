@@ -1,4 +1,4 @@
-"""What this node should hold, from the objects of the cluster. Pure."""
+"""The images that this node should have, from the objects of the cluster. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -34,7 +34,7 @@ def desired(
     generation: int,
     now: datetime,
 ) -> Desired:
-    """`handlers` is runtime class -> handler; None when images are not told apart by class."""
+    """`handlers` is runtime class -> handler; None when the feature gate is off."""
     pools = tuple(pools)
     mine = rules.sets_of_node(node, pools, sets)
     return Desired(
@@ -68,7 +68,7 @@ def desired_set(
 
 
 def _keys(image: PinnedImage, handlers: Mapping[str, str] | None) -> Iterable[ImageKey | str]:
-    """What to hold for the image; a sentence for what cannot be asked for."""
+    """The keys of the image; a sentence for what cannot be asked for."""
     listed = references.name_in_runtimes(image.name)
     if not image.runtime_class_names:
         yield ImageKey(listed)

@@ -40,7 +40,7 @@ async def observe(
 ) -> Observed:
     """Everything that the plan of a node needs.
 
-    `node` is None on a host without a cluster, `last_status` while nobody wants one.
+    `node` is None on a host without a cluster, `last_status` where no status is reported.
     """
     keys = {key for image_set in desired.sets for key in image_set.images}
     images = await tools.cri.images()

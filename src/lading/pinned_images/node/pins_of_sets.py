@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from lading.ports.cri import CannotPin, RecordedPin, Pin, Pins
+from lading.ports.cri import CannotPin, Pin, Pins, RecordedPin
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def images_to_resolve(
 
 
 def pins_to_write(verdicts: tuple[SetVerdict, ...], observed: Observed) -> tuple[Action, ...]:
-    """The pins of complete sets, and what incomplete ones held before, unless all is so already."""
+    """The pins of complete sets and the earlier ones of incomplete sets; nothing if in force."""
     references: dict[str, str] = {}
     owners: dict[str, set[str]] = {}
     for verdict in verdicts:
@@ -134,7 +134,7 @@ def recheck_at(
     *,
     status_is_written: bool,
 ) -> datetime | None:
-    """At the end of the round at the latest: what was lost by hand is noticed then."""
+    """After the resync period at the latest: what was removed by hand is noticed then."""
     wanted = {key for image_set in desired.sets for key in image_set.images}
     retries = (
         rules.retry_at(key, pull, desired.node_name, now) for key, pull in observed.pulls.items()

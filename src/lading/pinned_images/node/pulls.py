@@ -1,7 +1,7 @@
 """The pull engine: one task per pull, and a ledger that `observe` reads like any other fact.
 
-It decides nothing: the plan says what to start and what to cancel. A finished pull leaves the
-ledger and is seen as present in the runtime; a failed one stays with its fault.
+It decides nothing: the plan decides what to start and what to cancel. A finished pull leaves the
+ledger and is seen as present in the runtime; a failed one stays with its error.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ class PullEngine:
             await self._pulled(key, spec)
         except cri.CriError as error:
             self._fail(key, kind=kind_of(error), message=error.message)
-        except Exception as error:  # noqa: BLE001 - a pull is a boundary: the fault is a fact
+        except Exception as error:  # noqa: BLE001 - a pull is a boundary: the failure is a fact
             self._fail(key, kind=PullErrorKind.OTHER, message=f"{type(error).__name__}: {error}")
         except asyncio.CancelledError:
             self._ledger.pop(key, None)
@@ -112,9 +112,9 @@ class PullEngine:
     def _fail(self, key: ImageKey, *, kind: PullErrorKind, message: str) -> None:
         """A runtime repeats the URL that it asked for, and a registry may have signed that."""
         self._metrics.failed(kind)
-        said = redaction.redact_text(message)
-        fault = PullError(kind=kind, message=said, at=self._clock.now())
-        self._ledger[key] = replace(self._ledger[key], running=False, error=fault)
+        redacted = redaction.redact_text(message)
+        error = PullError(kind=kind, message=redacted, at=self._clock.now())
+        self._ledger[key] = replace(self._ledger[key], running=False, error=error)
 
 
 def kind_of(error: cri.CriError) -> PullErrorKind:

@@ -1,4 +1,4 @@
-"""What a node says about itself in the status of its MachineConfigNode. Pure.
+"""What a node reports in the status of its MachineConfigNode. Pure.
 
 The last good generation and the last error survive a retry; a time-out is progress, not failure.
 """
@@ -47,7 +47,7 @@ def status_to_write(
 
 
 def next_write_at(desired: Desired, observed: Observed, now: datetime) -> datetime | None:
-    """When what is held back may be written; None when nothing holds it back."""
+    """When a status that must wait may be written; None when none must wait."""
     dues = (_progress_due(desired, observed, now), _state_due(desired, observed, now))
     return planning.earliest(*(due for due in dues if due > now))
 
@@ -59,7 +59,7 @@ def _progress_due(desired: Desired, observed: Observed, now: datetime) -> dateti
 
 
 def _state_due(desired: Desired, observed: Observed, now: datetime) -> datetime:
-    """Now; after a burst evenly, so that nobody is flooded and nobody waits long for news."""
+    """Now; after a burst evenly, so that readers are neither flooded nor kept waiting."""
     began_at, written_at = observed.status_burst_began_at, observed.status_written_at
     if began_at is None or written_at is None:
         return now
@@ -98,7 +98,7 @@ def _entries(
 
 
 def _lingering(verdicts: tuple[SetVerdict, ...], observed: Observed) -> list[str]:
-    """Sets that the node no longer has, and that are told as long as a pin of theirs is left."""
+    """Sets that the node no longer has, reported as long as a pin of theirs is left."""
     owners = {owner for recorded in observed.pins for owner in recorded.pin.owners}
     return sorted(owners - {verdict.desired.name for verdict in verdicts})
 

@@ -20,7 +20,7 @@ from lading.pinned_images.node.types import (
     SetVerdict,
 )
 
-# A passing fault (a registry restarting) is reported as progress until it has lasted this often.
+# A passing failure (a registry restarting) is progress until it has happened this often.
 TRANSIENT_FAILURES_MAX = 3
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_DOUBLINGS_MAX = 6  # 5 seconds grow to about 5 minutes
@@ -31,7 +31,7 @@ def images_missing(image_set: DesiredSet, observed: Observed) -> tuple[ImageKey,
 
 
 def set_is_pinned(image_set: DesiredSet, observed: Observed) -> bool:
-    """Every image is here and the runtime itself says that our pin for this set is in force."""
+    """Every image is here and the runtime itself reports our pin for this set as in force."""
     in_force = {
         recorded.pin.image_id
         for recorded in observed.pins
@@ -44,7 +44,7 @@ def set_is_pinned(image_set: DesiredSet, observed: Observed) -> bool:
 
 
 def pin_not_taken(image_set: DesiredSet, observed: Observed) -> str:
-    """An image whose pin we wrote and the runtime does not honour; empty when there is none."""
+    """An image that we pinned and the runtime reports as unpinned; empty when there is none."""
     if observed.pins_written_at is None:
         return ""
     for recorded in observed.pins:
@@ -168,7 +168,7 @@ def layers_of(keys: Iterable[ImageKey], observed: Observed) -> frozenset[Layer]:
 
 
 def mean_image_bytes(desired: Desired, observed: Observed) -> float:
-    """The mean size of the images that the node should hold, as far as sizes are known."""
+    """The mean size of the images that the node should have, as far as sizes are known."""
     wanted = {key for image_set in desired.sets for key in image_set.images}
     sizes = [observed.resolutions[key].size_bytes for key in wanted & observed.resolutions.keys()]
     return sum(sizes) / len(sizes) if sizes else 0.0

@@ -1,6 +1,6 @@
 """Which pulls start, in which order, and which are given up. Pure.
 
-It never waits: what a pull came to is seen at the next look.
+It never waits: the result of a pull is observed by the next reconcile.
 """
 
 from collections.abc import Iterable
@@ -65,7 +65,7 @@ def pull_order(
     """Small images first, so that many are here soon; then the large ones, the largest first.
 
     A large image that is begun last keeps the node waiting when everything else is done. What is
-    small is smaller than the mean of all images that the node should hold.
+    small is smaller than the mean of all images that the node should have.
     """
     sizes = {key: found.size_bytes for key in keys if (found := observed.resolutions.get(key))}
     mean_bytes = rules.mean_image_bytes(desired, observed) if sizes else 0
@@ -78,7 +78,7 @@ def pull_order(
 def _within_the_cap(
     ordered: tuple[ImageKey, ...], running: set[ImageKey], at_once_max: int
 ) -> tuple[ImageKey, ...]:
-    """The next pulls. A registry that hangs may hold every place, but none of the others' first.
+    """The next pulls. A registry that hangs may take every place, but not the first of the others.
 
     So a registry without a pull in flight comes first, and waits for no place up to twice the cap.
     """

@@ -8,7 +8,7 @@ from enum import StrEnum
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import quantities
 from lading.kernel.images import ImageKey, Resolution
-from lading.ports.cri import RecordedPin, ImageSpec, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 
 STATUS_BURST_MAX = 30
 """So often a status is written at once within `PinSettings.status_interval_min`; then evenly."""
@@ -27,7 +27,7 @@ class DesiredSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinSettings:
-    """What an administrator may turn; the numbers are the design's unless said otherwise."""
+    """What an administrator may change; the defaults are the design's."""
 
     parallel_pulls_max: int = 8
     expansion_factor: float = 2.0
@@ -37,7 +37,7 @@ class PinSettings:
     resync_period: timedelta = timedelta(minutes=2)
     status_interval_min: timedelta = timedelta(seconds=30)
     read_back_after: timedelta = timedelta(milliseconds=100)
-    """How soon after writing pins, which waits for them, the runtime is asked whether they hold."""
+    """How soon after writing pins the runtime is asked whether they are in force."""
     pins_interval: timedelta = timedelta(seconds=30)
     """How often pins are written that the runtime does not take."""
 
@@ -88,7 +88,7 @@ class Problem:
 
 
 class PullErrorKind(StrEnum):
-    """Why a pull failed, in words that a status, an event and a metric share."""
+    """Why a pull failed; a status, an event and a metric share the name."""
 
     NOT_FOUND = "ImageNotFound"
     UNAUTHORIZED = "Unauthorized"
