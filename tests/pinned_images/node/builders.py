@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
+from lading.kernel import conditions
 from lading.kernel.digests import Digest
 from lading.kernel.images import ImageKey, Layer, Resolution
 from lading.kernel.planning import Plan
@@ -20,6 +21,8 @@ from lading.pinned_images.node.types import (
     Pull,
     PullError,
     PullErrorKind,
+    RecordEvent,
+    StartPull,
     WriteStatus,
 )
 from lading.ports.cri import Pin, RecordedPin
@@ -127,3 +130,24 @@ def status_of(plan: Plan) -> MachineConfigNodeStatus:
     (write,) = actions_of(plan, WriteStatus)
     assert isinstance(write, WriteStatus)
     return write.status
+
+
+def started(sets: list[DesiredSet], seen: Observed, **settings: Any) -> list[str]:
+    plan = planned(sets, seen, **settings)
+    return [action.key.image.split("/")[1].split("@")[0] for action in actions_of(plan, StartPull)]
+
+
+def truth(status: MachineConfigNodeStatus, type_: str) -> tuple[str, str]:
+    condition = conditions.find(status.conditions, type_)
+    assert condition is not None
+    return condition.status.value, condition.reason
+
+
+def written(plan: Plan) -> dict[str, Any]:
+    """What the next reconcile of the same process observes of the last status."""
+    (write,) = actions_of(plan, WriteStatus)
+    return {"last_status": write.status, "reported_problems": write.problems}
+
+
+def events_of(plan: Plan) -> list[tuple[str, str]]:
+    return [(event.set_name, event.reason) for event in actions_of(plan, RecordEvent)]

@@ -89,7 +89,7 @@ async def described(api: KubeClient) -> KubeClient:
     return api
 
 
-async def test_a_cache_that_lags_behind_makes_nobody_say_the_same_again(
+async def test_a_cache_that_lags_behind_causes_no_second_write(
     tmp_path: Path, described: KubeClient
 ) -> None:
     async with one_node(tmp_path, described) as one:
@@ -120,7 +120,7 @@ class EmptyRegistryRuntime(Runtime):
         raise cri.ImageNotFound("no such image", image=spec.image)
 
 
-async def test_the_fault_of_an_image_is_forgotten_with_the_last_set_that_wants_it(
+async def test_the_error_of_an_image_is_forgotten_with_the_last_set_that_wants_it(
     tmp_path: Path, api: KubeClient
 ) -> None:
     async with one_node(tmp_path, api, EmptyRegistryRuntime()) as one:
@@ -131,7 +131,7 @@ async def test_the_fault_of_an_image_is_forgotten_with_the_last_set_that_wants_i
         assert one.whole.tools.pulls.snapshot() == {}
 
 
-async def test_the_fault_of_an_image_is_forgotten_when_a_pod_brings_the_image(
+async def test_the_error_of_an_image_is_forgotten_when_a_pod_brings_the_image(
     tmp_path: Path, api: KubeClient
 ) -> None:
     runtime = EmptyRegistryRuntime()

@@ -50,7 +50,7 @@ def test_an_image_is_wanted_for_each_of_its_runtime_classes() -> None:
     assert "'absent', which does not exist" in found[1]
 
 
-def test_a_runtime_class_is_not_looked_for_while_its_gate_is_off() -> None:
+def test_a_runtime_class_is_a_problem_while_its_gate_is_off() -> None:
     (problem,) = names_in({"name": f"quay.io/app@{DIGEST}", "runtimeClassNames": ["kata"]})
     assert "RuntimeClassInImageCriApi is off" in problem
 

@@ -30,7 +30,7 @@ def test_it_names_what_is_missing_and_why() -> None:
     assert "no such image" in problem.message
 
 
-def test_it_tells_what_a_refused_set_lacks() -> None:
+def test_it_reports_what_a_refused_set_lacks() -> None:
     desired = Desired(node_name="a", sets=(builders.image_set("one", "x"),))
     observed = Observed(
         resolutions=builders.resolved("x", size_mib=10), budget=builders.budget(15, reserve_mib=5)

@@ -152,7 +152,7 @@ async def test_each_failure_of_an_image_is_counted(registry: Registry, tmp_path:
         assert (failed.attempts, failed.error.kind) == (attempts, PullErrorKind.NOT_FOUND)
 
 
-async def test_a_note_of_a_later_release_is_asked_for_again(
+async def test_an_entry_of_a_later_release_is_resolved_again(
     registry: Registry, tmp_path: Path
 ) -> None:
     key = await registry.push("app", (AMD64, 1000))
@@ -165,7 +165,7 @@ async def test_a_note_of_a_later_release_is_asked_for_again(
     assert again.resolver.resolutions() == first.resolver.resolutions()
 
 
-async def test_what_cannot_be_written_down_is_known_all_the_same(
+async def test_what_cannot_be_written_is_known_all_the_same(
     registry: Registry, tmp_path: Path
 ) -> None:
     key = await registry.push("app", (AMD64, 1000))
@@ -187,7 +187,7 @@ async def test_an_image_whose_name_breaks_the_registry_client_fails_alone(
     assert set(work.resolver.resolutions()) == {good}
 
 
-async def test_a_registry_that_hangs_holds_up_no_image_of_another(
+async def test_a_registry_that_hangs_blocks_no_image_of_another(
     registry: Registry, tmp_path: Path
 ) -> None:
     async with a_registry_that_never_answers() as host:
@@ -214,7 +214,7 @@ async def a_registry_that_never_answers() -> AsyncIterator[str]:
         ended.set()
 
 
-def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_journal_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     journal = FileJournal(path)
     journal.put("a", {"x": 1})
@@ -225,13 +225,13 @@ def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -
     assert FileJournal(path).entries() == {"a": {"x": 1}, "c": {"x": 3}}
 
 
-def test_a_line_of_a_notebook_that_is_no_text_is_passed_over(tmp_path: Path) -> None:
+def test_a_line_of_a_journal_that_is_no_text_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_bytes(b'["\xff", 1]\n["a", 1]')
     assert FileJournal(path).entries() == {"a": 1}
 
 
-def test_a_notebook_that_is_full_is_begun_anew_and_then_kept(
+def test_a_journal_that_is_full_is_begun_anew_and_then_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "LINES_MAX", 3)

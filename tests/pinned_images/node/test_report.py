@@ -1,4 +1,4 @@
-"""What a node says: never more than it saw, and slow is not failed."""
+"""What a node reports: never more than it observed, and slow is not failed."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -8,14 +8,11 @@ import msgspec
 import pytest
 
 from lading.api.machineconfiguration import group
-from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import conditions
-from lading.kernel.planning import Plan
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import (
     PullErrorKind,
     Reason,
-    RecordEvent,
     WritePins,
     WriteStatus,
 )
@@ -25,6 +22,7 @@ from tests.pinned_images.node.builders import (
     RUNNING,
     actions_of,
     budget,
+    events_of,
     failed,
     image_set,
     key,
@@ -32,23 +30,9 @@ from tests.pinned_images.node.builders import (
     pinned,
     planned,
     status_of,
+    truth,
+    written,
 )
-
-
-def truth(status: MachineConfigNodeStatus, type_: str) -> tuple[str, str]:
-    condition = conditions.find(status.conditions, type_)
-    assert condition is not None
-    return condition.status.value, condition.reason
-
-
-def written(plan: Plan) -> dict[str, Any]:
-    """What the next reconcile of the same process observes of the last status."""
-    (write,) = actions_of(plan, WriteStatus)
-    return {"last_status": write.status, "reported_problems": write.problems}
-
-
-def events_of(plan: Plan) -> list[tuple[str, str]]:
-    return [(event.set_name, event.reason) for event in actions_of(plan, RecordEvent)]
 
 
 def test_a_pinned_set_shows_its_generation() -> None:
@@ -81,14 +65,14 @@ def test_slow_is_progressing_and_not_degraded() -> None:
     )
 
 
-def test_bytes_are_told_only_when_the_size_of_all_that_is_missing_is_known() -> None:
+def test_bytes_are_reported_only_when_the_size_of_all_that_is_missing_is_known() -> None:
     status = status_of(planned([image_set("s", "a", "b", "c")], observed("a", known=["b"])))
     progressing = conditions.find(status.conditions, report.PROGRESSING)
     assert progressing is not None
     assert progressing.message == "1 of 3 images are on the node"
 
 
-def test_a_passing_fault_degrades_only_when_it_lasts() -> None:
+def test_a_passing_failure_degrades_only_when_it_lasts() -> None:
     for attempts, expected in ((1, "False"), (3, "True")):
         pull = failed(PullErrorKind.UNAVAILABLE, attempts=attempts)
         seen = observed(known=["a"], pulls={key("a"): pull})
@@ -133,7 +117,7 @@ def test_success_clears_the_error() -> None:
     assert entry.last_failed_generation_errors == ()
 
 
-def test_nothing_is_said_while_there_is_no_object_to_say_it_in() -> None:
+def test_nothing_is_written_while_there_is_no_object() -> None:
     plan = planned([image_set("s", "a")], observed("a", status_is_wanted=False))
     assert actions_of(plan, WriteStatus) == []
     assert events_of(plan) == []
@@ -168,14 +152,14 @@ def test_a_new_error_does_not_wait_for_the_thirty_seconds() -> None:
     assert events_of(plan) == [("s", "PrefetchFailed")]
 
 
-def test_a_runtime_that_cannot_pin_is_said_plainly_and_nothing_is_claimed() -> None:
+def test_a_runtime_that_cannot_pin_is_reported_and_nothing_is_claimed() -> None:
     seen = observed("a", cannot_pin="containerd 1.6.20 ignores pins; 1.6.25 or later honours them")
     status = status_of(planned([image_set("s", "a")], seen))
     assert truth(status, report.DEGRADED) == ("True", Reason.CANNOT_PIN)
     assert status.pinned_image_sets[0].current_generation == 0
 
 
-def test_a_pin_that_the_runtime_does_not_take_is_said() -> None:
+def test_a_pin_that_the_runtime_does_not_take_is_reported() -> None:
     pins = pinned("a", by="s", effective=False)
     status = status_of(
         planned([image_set("s", "a")], observed("a", pins=pins, pins_written_at=NOW))
@@ -215,7 +199,7 @@ def test_a_set_that_went_leaves_the_status_when_its_pins_are_gone() -> None:
     assert events_of(gone) == [("s", "Unpinned")]
 
 
-def test_pins_of_a_set_that_went_and_cannot_be_taken_back_are_told() -> None:
+def test_pins_of_a_set_that_went_and_cannot_be_removed_are_reported() -> None:
     before = status_of(planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s"))))
     seen = observed("a", pins=pinned("a", by="s"), pins_error="read-only", last_status=before)
     status = status_of(planned([], seen))
@@ -256,7 +240,7 @@ def test_a_set_that_lost_an_image_is_not_done_until_it_is_back() -> None:
     assert events_of(back) == [("s", "Pinned")]
 
 
-def test_no_space_is_told_in_its_own_words_although_another_set_failed_before_it() -> None:
+def test_no_space_is_reported_first_although_another_set_failed_before_it() -> None:
     pulls = {
         key("a"): failed(PullErrorKind.NOT_FOUND, message="no such image"),
         key("b"): failed(PullErrorKind.NO_SPACE, message="no space left on device"),
@@ -281,40 +265,7 @@ def test_an_error_that_differs_in_its_numbers_only_is_progress_and_no_new_event(
     assert events_of(late) == []
 
 
-def test_another_image_that_fails_is_another_event() -> None:
-    sets, known = [image_set("s", "a1", "a2")], ["a1", "a2"]
-    not_found = failed(PullErrorKind.NOT_FOUND)
-    first = written(planned(sets, observed(known=known, pulls={key("a1"): not_found})))
-    seen = observed(known=known, pulls={key("a2"): not_found}, **first)
-    assert events_of(planned(sets, seen)) == [("s", "PrefetchFailed")]
-
-
-def test_a_failure_that_comes_back_is_another_event() -> None:
-    sets, broken = [image_set("s", "a")], {key("a"): failed(PullErrorKind.NOT_FOUND)}
-    first = written(planned(sets, observed(known=["a"], pulls=broken)))
-    retried = planned(sets, observed(known=["a"], pulls={key("a"): RUNNING}, **first))
-    again = planned(sets, observed(known=["a"], pulls=broken, **written(retried)))
-    assert events_of(again) == [("s", "PrefetchFailed")]
-
-
-def test_a_failure_that_the_process_before_reported_is_no_new_event() -> None:
-    """Otherwise a restart of all agents would repeat the failures of the whole fleet."""
-    sets, broken = [image_set("s", "a")], {key("a"): failed(PullErrorKind.NOT_FOUND)}
-    last_status = status_of(planned(sets, observed(known=["a"], pulls=broken)))
-    broken = {key("a"): failed(PullErrorKind.NOT_FOUND, message="in other words")}
-    plan = planned(sets, observed(known=["a"], pulls=broken, last_status=last_status))
-    assert status_of(plan) != last_status
-    assert events_of(plan) == []
-
-
-def test_an_event_is_recorded_only_when_its_status_could_be_written() -> None:
-    """The API server may be away for minutes, and a node reconciles many times meanwhile."""
-    plan = planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s")))
-    (lane,) = (lane for lane in plan.lanes().values() if isinstance(lane[0], WriteStatus))
-    assert [type(action) for action in lane] == [WriteStatus, RecordEvent]
-
-
-def test_a_clock_that_is_set_back_keeps_no_progress_from_being_told() -> None:
+def test_a_clock_that_is_set_back_keeps_no_progress_from_being_reported() -> None:
     sets = [image_set("s", "a", "b")]
     first = status_of(planned(sets, observed(known=["a", "b"])))
     seen = observed("a", known=["b"], last_status=first, status_written_at=NOW)
@@ -334,7 +285,7 @@ def test_a_state_that_changes_all_the_time_is_written_evenly_after_a_burst() -> 
     assert status_of(planned(sets, seen, now=early.recheck_at)).pinned_image_sets
 
 
-def test_a_burst_that_is_long_ago_holds_back_nothing() -> None:
+def test_a_burst_that_is_long_ago_delays_nothing() -> None:
     first, last = NOW - timedelta(seconds=30), NOW - timedelta(seconds=0.5)
     seen = observed(
         "a", pins=pinned("a", by="s"), status_burst_began_at=first, status_written_at=last

@@ -1,23 +1,93 @@
-"""Which pins a node holds: complete sets, and what incomplete ones held before."""
+"""What a node resolves and pins, and when it is reconciled again."""
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lading.kernel.images import Resolution
 from lading.kernel.planning import Plan
-from lading.pinned_images.node.types import DesiredSet, Observed, WritePins
+from lading.pinned_images.node.types import (
+    DesiredSet,
+    Observed,
+    PullErrorKind,
+    ResolveImages,
+    StartPull,
+    WritePins,
+)
 from lading.ports.cri import RecordedPin
 from tests.pinned_images.node.builders import (
     NOW,
+    UNRESOLVED,
     actions_of,
     image_id,
     image_set,
+    key,
     observed,
     pinned,
     planned,
+    present,
     status_of,
+    unresolved,
 )
+
+GUEST = key("a", "kata")
+
+
+GUEST_MANIFEST = Resolution(manifest="registry.example/a@sha256:guest", layers=())
+
+
+def test_an_image_is_resolved_before_it_is_pulled() -> None:
+    plan = planned([image_set("s", "a", "b")], observed(known=["b"]))
+    assert [action.keys for action in actions_of(plan, ResolveImages)] == [(key("a"),)]
+    assert [action.key for action in actions_of(plan, StartPull)] == [key("b")]
+
+
+def test_a_size_that_could_not_be_had_is_asked_for_again_only_while_it_matters() -> None:
+    later = NOW + timedelta(minutes=2)
+    missing = observed(unresolved={key("a"): UNRESOLVED})
+    assert actions_of(planned([image_set("s", "a")], missing), ResolveImages) == []
+    again = planned([image_set("s", "a")], missing, now=later)
+    assert [action.keys for action in actions_of(again, ResolveImages)] == [(key("a"),)]
+    here = observed(images=present("a"), unresolved={key("a"): UNRESOLVED}, resolutions={})
+    assert actions_of(planned([image_set("s", "a")], here, now=later), ResolveImages) == []
+
+
+def test_a_node_is_reconciled_after_the_resync_period_at_the_latest() -> None:
+    pins = pinned("a", by="s")
+    assert planned([image_set("s", "a")], observed("a", pins=pins)).recheck_at == (
+        NOW + timedelta(minutes=2)
+    )
+
+
+def for_guests(kind: PullErrorKind, *, attempts: int = 1, **more: Any) -> Plan:
+    """A set with an image for guests that could not be resolved."""
+    seen = observed(unresolved={GUEST: unresolved(kind, attempts=attempts)}, **more)
+    return planned([replace(image_set("s"), images=(GUEST,))], seen)
+
+
+def test_an_image_that_guests_cannot_run_fails_its_set_and_is_not_pulled() -> None:
+    plan = for_guests(PullErrorKind.NO_MATCHING_PLATFORM, handlers_honoured=False)
+    assert actions_of(plan, StartPull) == []
+    (entry,) = status_of(plan).pinned_image_sets
+    assert entry.last_failed_generation_errors == (f"failed to resolve {GUEST}: it broke",)
+
+
+def test_a_registry_that_is_away_fails_a_guests_image_only_after_some_attempts() -> None:
+    for attempts, failed_generation in ((2, 0), (3, 1)):
+        plan = for_guests(PullErrorKind.UNAVAILABLE, attempts=attempts, handlers_honoured=False)
+        assert actions_of(plan, StartPull) == []
+        assert status_of(plan).pinned_image_sets[0].last_failed_generation == failed_generation
+        assert plan.recheck_at is not None
+        assert plan.recheck_at < NOW + timedelta(minutes=1)
+
+
+def test_a_runtime_that_knows_handlers_chooses_the_manifest_itself() -> None:
+    plan = for_guests(PullErrorKind.NO_MATCHING_PLATFORM, handlers_honoured=True)
+    assert [start.key for start in actions_of(plan, StartPull)] == [GUEST]
+    assert status_of(plan).pinned_image_sets[0].last_failed_generation == 0
 
 
 def pins_written(plan: Plan) -> dict[str, tuple[str, ...]] | None:
@@ -91,7 +161,7 @@ def test_a_runtime_that_cannot_pin_is_not_asked_to() -> None:
     assert pins_written(planned([image_set("s", "a")], seen)) is None
 
 
-def test_pins_that_could_not_be_written_are_tried_again_and_the_cause_is_told() -> None:
+def test_pins_that_could_not_be_written_are_retried_and_the_cause_is_reported() -> None:
     seen = observed("a", pins_written_at=NOW, pins_error="no space left on device")
     plan = planned([image_set("s", "a")], seen)
     assert pins_written(plan) == {image_id("a"): ("s",)}
@@ -118,6 +188,8 @@ def test_a_clock_that_is_set_back_keeps_no_pin_from_being_read_back() -> None:
 
 
 names = st.sampled_from(["a", "b", "c", "d"])
+
+
 sets = st.lists(
     st.builds(
         lambda name, images: image_set(name, *sorted(images)),
@@ -127,6 +199,8 @@ sets = st.lists(
     unique_by=lambda one: one.name,
     max_size=3,
 )
+
+
 held = st.lists(
     st.builds(
         lambda name, owners, effective: pinned(name, by="+".join(owners), effective=effective)[0],
