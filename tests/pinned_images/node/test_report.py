@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from lading.api.machineconfiguration import group
 from lading.kernel import conditions
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import (
@@ -299,7 +298,7 @@ def test_more_sets_than_a_status_has_room_for_leave_out_what_is_done() -> None:
     owners = "+".join(one.name for one in sets[:-1])
     seen = observed("a", pins=pinned("a", by=owners))
     entries = status_of(planned(sets, seen)).pinned_image_sets
-    assert len(entries) == group.SETS_PER_POOL_MAX
+    assert len(entries) == 100
     assert entries[-1].name == "s-119"
 
 
