@@ -1,9 +1,8 @@
-"""Conditions keep their times, plans keep their order."""
+"""Conditions: what moves the transition time."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lading.kernel import conditions, planning
+from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -34,18 +33,8 @@ def test_other_conditions_stay_and_the_order_is_stable() -> None:
     assert conditions.find(both, "Absent") is None
 
 
-@dataclass(frozen=True)
-class Say:
-    word: str
-    lane: str
-    because: str = "of the test"
-
-
-def test_a_plan_gives_its_actions_by_lane_in_order() -> None:
-    plan = planning.Plan(actions=(Say("a", "x"), Say("b", "y"), Say("c", "x")))
-    assert plan.lanes() == {"x": (Say("a", "x"), Say("c", "x")), "y": (Say("b", "y"),)}
-
-
-def test_the_earliest_instant_ignores_what_is_absent() -> None:
-    assert planning.earliest(None, LATER, NOON) == NOON
-    assert planning.earliest(None) is None
+def test_several_conditions_are_about_one_generation() -> None:
+    other = Condition(type="Ready", status=Truth.FALSE, reason="Test")
+    new = (degraded(Truth.TRUE), other)
+    found = conditions.with_conditions((), new, generation=7, now=NOON)
+    assert [(one.type, one.observed_generation) for one in found] == [("Degraded", 7), ("Ready", 7)]
