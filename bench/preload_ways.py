@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from lading.adapters.clock import SystemClock
-from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.api.machineconfiguration.pinned_image_set import (
     PinnedImage,
     PinnedImageSet,
     PinnedImageSetSpec,
 )
-from lading.kernel import conditions
 from lading.kernel.objects import ObjectMeta
-from lading.pinned_images.node import report
+from lading.pinned_images.node import host as node_host
+from lading.pinned_images.node.progress import Progress
+from lading.pinned_images.node.types import PinSettings
 from lading.wiring import host, without_cluster
+from lading.wiring.features import parse_gates
 from lading.wiring.host import Host
 from tests.real.bed.runtime import Runtime
 
@@ -71,21 +72,22 @@ async def lading(runtime: Runtime, images: Sequence[str]) -> Took:
     """Share of the images that are there -> the seconds until it was seen."""
     began = clock.monotonic()
 
-    def told(status: MachineConfigNodeStatus) -> bool:
-        progressing = conditions.find(status.conditions, report.PROGRESSING)
-        assert progressing is not None
-        assert not conditions.is_true(status.conditions, report.DEGRADED), status
-        share = report.progress_fraction(progressing.message)
+    def show(found: Progress) -> None:
+        assert not any(one.problems for one in found.sets), found
+        share = found.present_count / found.image_count
         seen.setdefault(share, clock.monotonic() - began)
-        return not conditions.is_true(status.conditions, report.PROGRESSING)
 
     with tempfile.TemporaryDirectory() as folder:
         place = Host(
             runtime_endpoint=runtime.endpoint, state_dir=Path(folder), root=runtime.host_root
         )
         async with host.open_host(place, clock) as parts:
-            desired = without_cluster.desired_of("bench", [_set(images)], clock.now())
-            await without_cluster.synchronize(parts, desired, clock, told=told)
+            desired = node_host.desired_of(
+                "bench", [_set(images)], handlers=None, settings=PinSettings(), now=clock.now()
+            )
+            await without_cluster.synchronize(
+                parts, desired, clock, gates=parse_gates(""), show=show
+            )
     return Took(
         half_seconds=min(seconds for share, seconds in seen.items() if share >= 0.5),
         all_seconds=clock.monotonic() - began,

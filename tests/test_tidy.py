@@ -13,7 +13,7 @@ SOURCE = pathlib.Path(__file__).parent.parent / "src" / "lading"
 FEATURES = {"pinned_images", "runtime_images", "boot_images", "prepull", "pruning", "installation"}
 LAYERS: tuple[set[str], ...] = (
     {"kernel"},
-    {"api", "wire"},
+    {"api", "files", "wire"},
     {"ports"},
     {"adapters", "servers", "loop", "observability"} | FEATURES,
     {"wiring"},

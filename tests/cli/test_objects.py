@@ -69,7 +69,7 @@ async def test_two_namespaces_that_contradict_each_other_are_refused(
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: here}\n"
     said = await lading(verb, "-f", "-", "-n", "there", text=text)
     assert said.code == 1
-    assert "its namespace is 'here', but --namespace says 'there'" in said.errors
+    assert "its namespace is 'here', but --namespace is 'there'" in said.errors
 
 
 async def test_whole_objects_are_shown_without_their_managed_fields(lading: Lading) -> None:

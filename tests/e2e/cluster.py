@@ -49,7 +49,7 @@ class NodeUnderTest:
         }
 
     async def owners(self) -> dict[str, tuple[str, ...]]:
-        return {held.pin.image: held.pin.owners for held in await self.pins.held()}
+        return {recorded.pin.image: recorded.pin.owners for recorded in await self.pins.recorded()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,7 +132,7 @@ class PinnedImageScenarios:
         await cluster.until_done("unpinned")
         node = cluster.nodes[0]
         with node.agent.asleep():
-            await node.pins.hold(())
+            await node.pins.write(())
             await cluster.until_unpinned(node, {image})
         await cluster.until_pinned(node, {image})
 

@@ -72,11 +72,31 @@ def test_tag_and_digest_may_stand_together() -> None:
 
 
 def test_a_default_registry_is_only_used_when_asked_for() -> None:
-    bare = references.parse("library/nginx")
-    assert bare.registry is None
-    assert str(bare.with_default_registry("docker.io")) == "docker.io/library/nginx"
-    named = references.parse("quay.io/nginx")
-    assert named.with_default_registry("docker.io") == named
+    assert references.parse("library/nginx").registry is None
+    assert references.qualified("library/nginx").registry == "docker.io"
+    assert references.qualified("quay.io/nginx").registry == "quay.io"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["busybox", "docker.io/busybox", "index.docker.io/library/busybox:latest", "library/busybox"],
+)
+def test_all_spellings_of_a_name_on_docker_hub_are_one(text: str) -> None:
+    assert str(references.qualified(text)) == "docker.io/library/busybox:latest"
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        ("docker.io/nginx", "docker.io/library/nginx"),
+        ("index.docker.io/team/app", "docker.io/team/app"),
+        ("registry-1.docker.io/nginx", "registry-1.docker.io/nginx"),
+        ("quay.io/nginx", "quay.io/nginx"),
+        ("NO NAME", "NO NAME"),
+    ],
+)
+def test_runtimes_list_images_of_docker_hub_under_one_name(text: str, listed: str) -> None:
+    assert references.name_in_runtimes(text) == listed
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import STATUS_BURST_MAX, Settings
+from lading.pinned_images.node.types import STATUS_BURST_MAX, PinSettings
 from lading.standalone import node as nodes
 from lading.standalone.node import NodeDescription
 from tests.pinned_images import whole_clusters
@@ -233,5 +233,5 @@ async def test_two_agents_that_contradict_each_other_do_not_flood_the_api_server
     await cluster.make_set("s", image("a"))
     async with whole_clusters.agent_running(tmp_path / "twin", NODE, other, cluster.line):
         await CLOCK.sleep(LISTENED_SECONDS)
-    bursts = 1 + (CLOCK.monotonic() - began) / Settings().status_interval_min.total_seconds()
+    bursts = 1 + (CLOCK.monotonic() - began) / PinSettings().status_interval_min.total_seconds()
     assert overheard.count <= 2 * STATUS_BURST_MAX * bursts

@@ -30,7 +30,7 @@ from lading.kernel import conditions
 from lading.kernel.conditions import Condition
 from lading.loop.feature import Runnable
 from lading.observability.metrics import Metrics
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
@@ -240,7 +240,7 @@ async def agent_running(
         clock=CLOCK,
         metrics=Metrics(CollectorRegistry()),
         gates=parse_gates(""),
-        settings=(Settings(resync_period=ROUND),),
+        settings=(PinSettings(resync_period=ROUND),),
         rng=CHANCE,
     )
     async with _running(made):

@@ -16,7 +16,7 @@ from lading.adapters.cri.pins_crio import CrioPins
 from lading.adapters.registry import client as registry_client
 from lading.kernel import references
 from lading.ports import cri
-from lading.ports.cri import HeldPin, ImageSpec, Pin, Pins
+from lading.ports.cri import ImageSpec, Pin, Pins, RecordedPin
 from lading.standalone import sample_images
 from lading.wire import calls
 from tests.real.bed import containerd, crio, registry, restart, runtime, sandbox
@@ -70,13 +70,13 @@ async def check(
     new_driver: Callable[[], Pins],
 ) -> None:
     pin = await pulled(client, host)
-    await new_driver().hold([pin])
+    await new_driver().write([pin])
     restart.restart(place, running.pid)
     await answered(client)
     driver = new_driver()
-    assert await driver.held() == (HeldPin(pin=pin, effective=True),)
-    await driver.hold([])
-    assert await driver.held() == ()
+    assert await driver.recorded() == (RecordedPin(pin=pin, effective=True),)
+    await driver.write([])
+    assert await driver.recorded() == ()
     await unpinned(client, pin.image_id)
 
 

@@ -1,7 +1,6 @@
 """Images per runtime class on runtimes that ignore the class: what is had by digest, and kept."""
 
 import asyncio
-import contextlib
 import json
 import pathlib
 import sys
@@ -21,10 +20,19 @@ from lading.kernel.digests import Digest
 from lading.kernel.platforms import Platform
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Registry
-from lading.runtime_images import apply, cleanup, detection, ensure, listing, lookup, observe
+from lading.runtime_images import apply, cleanup, ensure, handlers, observe
+from lading.runtime_images import images as node_images
 from lading.runtime_images import plan as planning
-from lading.runtime_images.ensure import Delivery, Ensured, Node, Wanted
-from lading.runtime_images.types import Decision, Policy, Reason, Whose, key_of
+from lading.runtime_images.apply import RemovalOutcome
+from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, Wanted
+from lading.runtime_images.state import ImageStateFile
+from lading.runtime_images.types import (
+    GcDecision,
+    GcPolicy,
+    GcReason,
+    ImageHandlers,
+    local_id,
+)
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
 from lading.wire import calls
@@ -47,15 +55,15 @@ class Stand:
     endpoint: str
     disk: MachineDisk
     registry: Registry
-    document: LocalStateFile
+    state: ImageStateFile
     tag: str
 
     async def ensure(self, guest: Platform | None = None) -> Ensured:
         """The image for the host, or for a handler whose guests have that platform."""
-        node = Node(
+        node = ImageNode(
             runtime=self.runtime,
             registry=self.registry,
-            document=self.document,
+            state=self.state,
             guests={HANDLER: guest} if guest else {},
         )
         handler = HANDLER if guest else ""
@@ -80,7 +88,7 @@ async def stand(
             endpoint=running.endpoint,
             disk=MachineDisk(running.host_root),
             registry=client,
-            document=LocalStateFile(tmp_path / "images.json"),
+            state=ImageStateFile(LocalStateFile(tmp_path / "images.json")),
             tag=tag,
         )
         for image in await ours(cri, tag):
@@ -105,7 +113,7 @@ async def ours(cri: CriClient, tag: str) -> set[str]:
 
 
 async def test_the_runtime_is_seen_to_ignore_handlers(stand: Stand) -> None:
-    assert not await detection.honours_handlers(stand.runtime)
+    assert not await handlers.are_honoured(stand.runtime)
 
 
 async def test_each_runtime_class_gets_its_own_image_by_digest(stand: Stand) -> None:
@@ -124,9 +132,9 @@ async def test_each_runtime_class_gets_its_own_image_by_digest(stand: Stand) -> 
 async def test_a_tag_means_the_guests_image_when_its_class_is_asked_for(stand: Stand) -> None:
     spec = ImageSpec(image=stand.tag, runtime_handler=HANDLER)
     host = await stand.ensure()
-    assert await lookup.find(stand.runtime, stand.document, spec) is None
+    assert await node_images.find(stand.runtime, stand.state, spec) is None
     guest = await stand.ensure(GUESTS[0])
-    found = await lookup.find(stand.runtime, stand.document, spec)
+    found = await node_images.find(stand.runtime, stand.state, spec)
     assert found is not None
     assert found.id == guest.image_id != host.image_id
 
@@ -180,10 +188,12 @@ async def lading(*arguments: str, code: int = 0) -> str:
 async def test_the_clean_up_removes_the_guests_images_and_keeps_the_hosts(stand: Stand) -> None:
     host = await stand.ensure()
     await stand.ensure(GUESTS[0])
-    observed = await observe.observe(stand.runtime, stand.disk, stand.document)
+    observed = await observe.observe(stand.runtime, stand.disk, stand.state)
     plan = cleanup.plan(observed, SystemClock().now())
-    async with contextlib.aclosing(apply.apply(plan, stand.runtime, stand.document)) as removals:
-        assert [removal.outcome async for removal in removals] == ["removed"]
+    (action,) = plan.removals
+    now = SystemClock().now()
+    removal = await apply.remove_planned(action, stand.runtime, stand.state, now)
+    assert removal.outcome is RemovalOutcome.REMOVED
     assert await ours(stand.runtime, stand.tag) == {host.image_id}
 
 
@@ -193,11 +203,11 @@ async def test_the_image_of_guests_like_the_host_is_the_hosts_and_survives_the_c
     host = await stand.ensure()
     guest = await stand.ensure(platforms.parse("linux/amd64"))
     assert guest.image_id == host.image_id
-    observed = await observe.observe(stand.runtime, stand.disk, stand.document)
+    observed = await observe.observe(stand.runtime, stand.disk, stand.state)
     plan = cleanup.plan(observed, SystemClock().now())
     (verdict,) = [one for one in plan.verdicts if one.image.id == host.image_id]
-    assert verdict.reason is Reason.DEFAULT_HANDLER
-    assert plan.whose[verdict.key] == Whose(handler="", by_digest=(HANDLER,))
+    assert verdict.reason is GcReason.DEFAULT_HANDLER
+    assert plan.handlers[verdict.local_id] == ImageHandlers(listed="", by_digest=(HANDLER,))
 
 
 @pytest.mark.parametrize("stand", [FIXTURES[0], FIXTURES[-1]], indirect=True)
@@ -207,8 +217,10 @@ async def test_an_artifact_is_gone_once_it_was_removed(stand: Stand) -> None:
     artifact = sample_images.image([{"model": b"weights"}], platform=NO_PLATFORM)
     await sample_images.push(stand.registry, references.parse(tag), as_artifact(artifact))
     await stand.runtime.pull(ImageSpec(image=tag))
-    (image,) = listing.merged([one for one in await stand.runtime.images() if tag in one.repo_tags])
-    assert await apply.remove(key_of(image), stand.runtime)
+    (image,) = node_images.merged(
+        [one for one in await stand.runtime.images() if tag in one.repo_tags]
+    )
+    assert await apply.remove(local_id(image), stand.runtime)
     assert image.id not in {one.id for one in await stand.runtime.images()}
 
 
@@ -221,15 +233,17 @@ def as_artifact(image: SampleImage) -> SampleImage:
     return replace(image, manifest=manifest)
 
 
-async def test_a_plan_to_prune_keeps_the_sandbox_image_and_removes_ours(stand: Stand) -> None:
+async def test_a_plan_of_garbage_collection_keeps_the_sandbox_image_and_removes_ours(
+    stand: Stand,
+) -> None:
     host = await stand.ensure()
-    observed = await observe.observe(stand.runtime, stand.disk, stand.document)
+    observed = await observe.observe(stand.runtime, stand.disk, stand.state)
     assert observed.space is not None
-    policy = Policy(everything_unused=True, minimum_age=timedelta(0))
+    policy = GcPolicy(everything_unused=True, minimum_age=timedelta(0))
     plan = planning.plan(observed, policy, SystemClock().now())
     decisions = {verdict.image.id: verdict for verdict in plan.verdicts}
-    assert decisions[host.image_id].decision is Decision.REMOVE
-    untouched = {Reason.PINNED, Reason.SANDBOX_IMAGE, Reason.MAY_BE_SANDBOX_IMAGE}
+    assert decisions[host.image_id].decision is GcDecision.REMOVE
+    untouched = {GcReason.PINNED, GcReason.SANDBOX_IMAGE, GcReason.MAY_BE_SANDBOX_IMAGE}
     for verdict in plan.verdicts:
         if any("pause" in name for name in verdict.image.repo_tags):
             assert verdict.reason in untouched

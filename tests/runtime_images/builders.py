@@ -3,9 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 from lading.kernel.digests import Digest
+from lading.kernel.images import Layer
 from lading.ports.cri import Container, ContainerState, Image, ImageSpec
 from lading.ports.disk import Space
-from lading.runtime_images.types import Ages, ImageKey, Layer, Memory
+from lading.runtime_images.types import ImageRecord, ImageRecords, LocalImageId
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 GIGABYTE = 10**9
@@ -30,8 +31,8 @@ def image(
     )
 
 
-def key(name: str, *, handler: str = "") -> ImageKey:
-    return ImageKey(image_id=image_id(name), runtime_handler=handler)
+def key(name: str, *, handler: str = "") -> LocalImageId:
+    return LocalImageId(image_id=image_id(name), runtime_handler=handler)
 
 
 def container(
@@ -52,14 +53,16 @@ def container(
     )
 
 
-def memory(*images: Image, seen: timedelta = timedelta(days=10), **last_used: timedelta) -> Memory:
-    """Every image first seen long ago, and last used so long ago as its name says, or never."""
+def records(
+    *images: Image, seen: timedelta = timedelta(days=10), **last_used: timedelta
+) -> ImageRecords:
+    """Every image first detected long ago, and last used so long ago as its name says, or never."""
     by_id = {image_id(name): NOW - ago for name, ago in last_used.items()}
-    return Memory(
-        watched_since=NOW - seen,
-        looked_at=NOW - timedelta(minutes=5),
-        ages={
-            ImageKey(image_id=each.id, runtime_handler=each.runtime_handler): Ages(
+    return ImageRecords(
+        observed_since=NOW - seen,
+        observed_at=NOW - timedelta(minutes=5),
+        by_image={
+            LocalImageId(image_id=each.id, runtime_handler=each.runtime_handler): ImageRecord(
                 first_detected=NOW - seen, last_used=by_id.get(each.id)
             )
             for each in images
@@ -68,4 +71,4 @@ def memory(*images: Image, seen: timedelta = timedelta(days=10), **last_used: ti
 
 
 def layer(name: str, *, gigabytes: int) -> Layer:
-    return Layer(digest=Digest.of(name.encode()), size_bytes=gigabytes * GIGABYTE)
+    return Layer(str(Digest.of(name.encode())), gigabytes * GIGABYTE)

@@ -13,6 +13,7 @@ from lading.adapters.registry import client as registry_client
 from lading.adapters.state_file import LocalStateFile
 from lading.kernel import platforms
 from lading.ports.registry import Registry
+from lading.runtime_images.state import ImageStateFile
 from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.servers.registry import server as registry_server
@@ -32,7 +33,7 @@ class Stand:
     endpoint: str
     registry: Registry
     publisher: Publisher
-    document: LocalStateFile
+    state: ImageStateFile
     folder: Path
 
 
@@ -60,7 +61,7 @@ async def stand(tmp_path: Path) -> AsyncIterator[Stand]:
                 endpoint=endpoint,
                 registry=registry,
                 publisher=Publisher(registry=registry, host=urllib.parse.urlsplit(url).netloc),
-                document=LocalStateFile(tmp_path / "state" / "images.json"),
+                state=ImageStateFile(LocalStateFile(tmp_path / "state" / "images.json")),
                 folder=tmp_path,
             )
         embedded.close()

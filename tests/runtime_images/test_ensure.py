@@ -5,26 +5,26 @@ from collections.abc import Callable
 import pytest
 
 from lading.ports.cri import Cri, ImageSpec, UnknownHandler
-from lading.runtime_images import detection, ensure, gate, state
-from lading.runtime_images.ensure import Delivery, Ensured, Node, PullPolicy, Wanted
-from lading.runtime_images.errors import NeverPulled, NoImageForGuest
-from lading.runtime_images.gate import WithoutHandlers
-from lading.wiring.features import parse_gates
+from lading.ports.registry import NoMatchingPlatform
+from lading.runtime_images import ensure
+from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, PullPolicy, Wanted
+from lading.runtime_images.errors import NeverPulled
+from lading.runtime_images.handlers import WithoutHandlers
 from tests.runtime_images.conftest import GUESTS, Stand
 
 TWO_PLATFORMS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
 
 
-def node(stand: Stand, runtime: Cri | None = None) -> Node:
-    return Node(
+def node(stand: Stand, runtime: Cri | None = None) -> ImageNode:
+    return ImageNode(
         runtime=runtime or stand.runtime,
         registry=stand.registry,
-        document=stand.document,
+        state=stand.state,
         guests=GUESTS,
     )
 
 
-def blind(stand: Stand) -> Node:
+def blind(stand: Stand) -> ImageNode:
     """A runtime that ignores handlers, as containerd and CRI-O do."""
     return node(stand, WithoutHandlers(stand.runtime))
 
@@ -72,25 +72,13 @@ async def test_what_is_present_is_not_pulled_again_unless_always(stand: Stand) -
 @pytest.mark.parametrize("handler", ["", "arm"])
 @pytest.mark.parametrize("make", [node, blind])
 async def test_never_means_that_nothing_is_pulled(
-    stand: Stand, make: Callable[[Stand], Node], handler: str
+    stand: Stand, make: Callable[[Stand], ImageNode], handler: str
 ) -> None:
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
     wanted = Wanted(image=tag, runtime_handler=handler, pull_policy=PullPolicy.NEVER)
     with pytest.raises(NeverPulled, match="Never"):
         await ensure.ensure(wanted, make(stand))
     assert await stand.runtime.images() == ()
-
-
-async def test_both_kinds_of_runtime_are_told_apart_by_what_they_answer(stand: Stand) -> None:
-    async def answers() -> tuple[bool, bool]:
-        runtime = stand.runtime
-        honours = await detection.honours_handlers(runtime)
-        return honours, await detection.honours_handlers(WithoutHandlers(runtime))
-
-    assert await answers() == (True, False)
-    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
-    await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
-    assert await answers() == (True, False)
 
 
 async def test_a_runtime_that_ignores_handlers_gets_the_guests_manifest_by_digest(
@@ -119,13 +107,15 @@ async def test_what_was_resolved_is_remembered_so_the_registry_is_not_asked_agai
     assert (second.image_id, second.pulled) == (first.image_id, False)
     always = Wanted(image=tag, runtime_handler="arm", pull_policy=PullPolicy.ALWAYS)
     assert (await ensure.ensure(always, blind(stand))).image_id != first.image_id
-    assert len((await state.load(stand.document)).resolutions) == 2
+    assert len((await stand.state.load()).digest_pulls) == 2
 
 
-async def test_a_guest_that_the_index_does_not_serve_is_told_what_it_offers(stand: Stand) -> None:
+async def test_a_guest_that_the_index_does_not_serve_is_refused_with_what_it_offers(
+    stand: Stand,
+) -> None:
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
     wanted = Wanted(image=tag, runtime_handler="wcow-2019")
-    with pytest.raises(NoImageForGuest, match=r"offers linux/amd64: .*; linux/arm64: "):
+    with pytest.raises(NoMatchingPlatform, match=r"offers linux/amd64: .*; linux/arm64: "):
         await ensure.ensure(wanted, blind(stand))
 
 
@@ -138,17 +128,3 @@ async def test_without_a_declared_guest_the_hosts_image_is_had_and_that_is_said(
     assert ensured == Ensured(
         image_id=host.image_id, pulled=True, delivery=Delivery.HOST_ONLY, named=tag
     )
-
-
-async def test_with_the_gate_off_no_handler_goes_in_or_out(stand: Stand) -> None:
-    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
-    runtime = gate.gated(stand.runtime, parse_gates(""))
-    await runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
-    assert [image.runtime_handler for image in await stand.runtime.images()] == [""]
-    await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
-    assert {image.runtime_handler for image in await runtime.images()} == {""}
-
-
-def test_with_the_gate_on_the_runtime_is_seen_as_it_is(stand: Stand) -> None:
-    gates = parse_gates("RuntimeClassInImageCriApi=true")
-    assert gate.gated(stand.runtime, gates) is stand.runtime

@@ -1,4 +1,4 @@
-"""Whatever the node holds and whatever the policy is: what somebody needs is never removed."""
+"""For every node and every policy: what is needed is never removed."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,17 +9,18 @@ from hypothesis import strategies as st
 
 from lading.ports.cri import Container, ContainerState, Image, ImageSpec
 from lading.ports.disk import Space
-from lading.runtime_images import cleanup, names
+from lading.runtime_images import cleanup
+from lading.runtime_images import images as node_images
 from lading.runtime_images import plan as planning
 from lading.runtime_images.types import (
-    Ages,
-    Decision,
-    ImageKey,
-    Memory,
-    Observed,
-    Policy,
-    RemovalPlan,
-    Resolution,
+    DigestPull,
+    GcDecision,
+    GcPlan,
+    GcPolicy,
+    ImageRecord,
+    ImageRecords,
+    LocalImageId,
+    ObservedImages,
 )
 from tests.runtime_images.builders import NOW, image_id
 
@@ -52,77 +53,79 @@ CONTAINERS = st.builds(
     image_volumes=st.lists(SPECS, max_size=2).map(tuple),
 )
 MEMORIES = st.builds(
-    Memory,
-    watched_since=INSTANTS,
-    looked_at=INSTANTS,
-    ages=st.dictionaries(
-        st.builds(ImageKey, image_id=NAMES.map(image_id), runtime_handler=HANDLERS),
-        st.builds(Ages, first_detected=INSTANTS, last_used=st.one_of(st.none(), INSTANTS)),
+    ImageRecords,
+    observed_since=INSTANTS,
+    observed_at=INSTANTS,
+    by_image=st.dictionaries(
+        st.builds(LocalImageId, image_id=NAMES.map(image_id), runtime_handler=HANDLERS),
+        st.builds(ImageRecord, first_detected=INSTANTS, last_used=st.one_of(st.none(), INSTANTS)),
     ),
 )
 SPACES = st.integers(0, 100).map(
     lambda percent: Space(capacity_bytes=10**12, available_bytes=percent * 10**10)
 )
 OBSERVED = st.builds(
-    Observed,
+    ObservedImages,
     images=st.lists(IMAGES, max_size=8).map(tuple),
     containers=st.lists(CONTAINERS, max_size=3).map(tuple),
     sandbox_image=st.one_of(st.just(""), REFERENCES),
     space=st.one_of(st.none(), SPACES),
-    memory=st.one_of(st.none(), MEMORIES),
+    records=st.one_of(st.none(), MEMORIES),
 )
 POLICIES = st.builds(
-    Policy,
+    GcPolicy,
     minimum_age=AGES,
     maximum_age=st.one_of(st.none(), AGES),
     everything_unused=st.booleans(),
     only_handler=st.one_of(st.none(), HANDLERS),
 )
 RESOLUTIONS = st.builds(
-    Resolution, reference=REFERENCES, runtime_handler=HANDLERS, platform=st.just(""),
+    DigestPull, reference=REFERENCES, runtime_handler=HANDLERS, platform=st.just(""),
     pulled=REFERENCES,
 )  # fmt: skip
 
 
 @given(OBSERVED, POLICIES)
-def test_collection_never_removes_what_somebody_needs(observed: Observed, policy: Policy) -> None:
+def test_collection_never_removes_what_somebody_needs(
+    observed: ObservedImages, policy: GcPolicy
+) -> None:
     check(observed, planning.plan(observed, policy, NOW))
 
 
 @given(OBSERVED, st.lists(RESOLUTIONS, max_size=3))
-def test_the_clean_up_never_removes_what_somebody_needs(
-    observed: Observed, resolutions: list[Resolution]
+def test_the_clean_up_never_removes_what_is_needed(
+    observed: ObservedImages, resolutions: list[DigestPull]
 ) -> None:
-    observed = replace(observed, resolutions=tuple(resolutions))
+    observed = replace(observed, digest_pulls=tuple(resolutions))
     plan = cleanup.plan(observed, NOW)
     check(observed, plan)
     pulled = {resolution.pulled for resolution in resolutions}
-    for verdict in (one for one in plan.verdicts if one.decision is Decision.REMOVE):
+    for verdict in (one for one in plan.verdicts if one.decision is GcDecision.REMOVE):
         hosts_names = set() if verdict.image.runtime_handler else set(verdict.image.repo_tags)
         assert hosts_names <= pulled
 
 
 @given(OBSERVED, POLICIES)
-def test_every_image_gets_exactly_one_verdict(observed: Observed, policy: Policy) -> None:
+def test_every_image_gets_exactly_one_verdict(observed: ObservedImages, policy: GcPolicy) -> None:
     verdicts = planning.plan(observed, policy, NOW).verdicts
-    keys = [verdict.key for verdict in verdicts]
+    keys = [verdict.local_id for verdict in verdicts]
     listed = {(image.id, image.runtime_handler) for image in observed.images}
     assert len(keys) == len(set(keys))
     assert {(key.image_id, key.runtime_handler) for key in keys} == listed
 
 
 @given(OBSERVED, POLICIES)
-def test_collection_stops_once_enough_is_freed(observed: Observed, policy: Policy) -> None:
+def test_collection_stops_once_enough_is_freed(observed: ObservedImages, policy: GcPolicy) -> None:
     plan = planning.plan(observed, policy, NOW)
     makes_room = [verdict for verdict in plan.verdicts if verdict.reason == "MakesRoom"]
     if makes_room:
         assert plan.freed_bytes - makes_room[-1].frees_bytes < plan.wanted_bytes
 
 
-def check(observed: Observed, plan: RemovalPlan) -> None:
+def check(observed: ObservedImages, plan: GcPlan) -> None:
     """Judged anew from what was observed, without the code that made the plan."""
     for verdict in plan.verdicts:
-        if verdict.decision is Decision.KEEP:
+        if verdict.decision is GcDecision.KEEP:
             continue
         same = [image for image in observed.images if pair(image) == pair(verdict.image)]
         every_name = {name for image in same for name in (image.id, *image.repo_tags)}
@@ -158,5 +161,5 @@ def test_an_image_goes_by_each_of_its_names_and_by_its_bare_id(
     images: list[Image], reference: str
 ) -> None:
     for image in images:
-        assert names.goes_by(image, image.id.removeprefix("sha256:"))
-        assert names.goes_by(image, reference) == (reference in image.repo_tags)
+        assert node_images.has_name(image, image.id.removeprefix("sha256:"))
+        assert node_images.has_name(image, reference) == (reference in image.repo_tags)

@@ -17,7 +17,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import references
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.servers.registry import app as registry_app
 from lading.servers.registry.core import Core
@@ -91,7 +91,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     options = Options(
         data=tmp_path,
         nodes=(NodeDescription(name="node-1"),),
-        settings=Settings(read_back_after=timedelta(milliseconds=100)),
+        settings=PinSettings(read_back_after=timedelta(milliseconds=100)),
     )
     async with cluster.open_cluster(options, SystemClock()) as running:
         work = asyncio.create_task(running.run())

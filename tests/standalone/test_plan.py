@@ -12,6 +12,7 @@ from aiohttp.test_utils import TestServer
 from lading.adapters.clock import SystemClock
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.api.node import RUNTIME_CLASSES
 from lading.cli.pin import sets
 from lading.kernel import references
 from lading.pinned_images import rules
@@ -51,12 +52,14 @@ async def push(running: StandaloneCluster, name: str) -> str:
     return str(await sample_images.push(running.registries.client, reference, sample))
 
 
-def set_file(folder: Path, name: str, image: str, *, role: str = rules.WORKER) -> Path:
+def set_file(
+    folder: Path, name: str, image: str, *, role: str = rules.WORKER, **more: object
+) -> Path:
     document = {
         "apiVersion": PINNED_IMAGE_SETS.api_version,
         "kind": PINNED_IMAGE_SETS.kind,
         "metadata": {"name": name, "labels": {group.ROLE_LABEL: role}},
-        "spec": {"pinnedImages": [{"name": image}]},
+        "spec": {"pinnedImages": [{"name": image, **more}]},
     }
     file = folder / f"{name}.yaml"
     file.write_text(yaml.safe_dump(document))
@@ -108,9 +111,31 @@ async def test_a_set_that_no_node_takes_is_named(
     named = [f"--filename={file}" for file in files]
     said = await lading("pin", "plan", *named, f"--kubeconfig={running.api.kubeconfig}")
     assert said.code == 1
-    assert "no node would take the set lost: check its labels" in said.errors
+    assert "no node would take the set lost: compare its labels" in said.errors
     assert "the set taken" not in said.errors
     assert ("large" in said.output) == with_another
+
+
+@pytest.mark.parametrize(
+    ("gates", "to_pull", "refusal"),
+    [
+        ("", "0", "the feature gate RuntimeClassInImageCriApi is off on this node"),
+        ("RuntimeClassInImageCriApi=true", "1", ""),
+    ],
+    ids=["off", "on"],
+)
+async def test_a_plan_has_the_gate_of_runtime_classes_that_the_agents_have(
+    running: StandaloneCluster, tmp_path: Path, gates: str, to_pull: str, refusal: str
+) -> None:
+    await running.kube.create(RUNTIME_CLASSES, {"metadata": {"name": "vm"}, "handler": "vm"})
+    file = set_file(tmp_path, "mine", await push(running, "app"), runtimeClassNames=["vm"])
+    printed = await programs.run(
+        "pin", "plan", f"--filename={file}", f"--kubeconfig={running.api.kubeconfig}",
+        f"--feature-gates={gates}", exit_code=1,
+    )  # fmt: skip
+    (large,) = [line for line in printed.splitlines() if line.startswith("large  ")]
+    assert large.split()[2] == to_pull
+    assert refusal in printed
 
 
 async def test_a_registry_is_asked_once_for_all_nodes(

@@ -12,24 +12,23 @@ from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
 from lading.cli.feature_gates import feature_gates_option
+from lading.cli.pin import setting_options
 from lading.cli.process import Process, process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gates
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.wiring import agent, host
 from lading.wiring.clock import system_clock
 from lading.wiring.host import Host
 from lading.wiring.registries import CredentialSettings
 from lading.wiring.runtimes import open_runtime
 
-DEFAULTS = Settings()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
     node_name: str
     host: Host
-    settings: Settings
+    settings: PinSettings
     gates: Gates
 
 
@@ -63,27 +62,15 @@ class _Options:
     show_default=True,
     help="Where the kubelet of this machine tells its limits.",
 )
-@click.option(
-    "--max-parallel-image-pulls",
-    type=click.IntRange(1, 100),
-    default=DEFAULTS.parallel_pulls_max,
-    show_default=True,
-    help="Pulls in flight; a control plane node has at most 2.",
-)
-@click.option(
-    "--expansion-factor",
-    type=click.FloatRange(1, 10),
-    default=DEFAULTS.expansion_factor,
-    show_default=True,
-    help="Bytes on disk per byte pulled.",
-)
+@setting_options.parallel_pulls_option
+@setting_options.expansion_factor_option
 @click.option(
     "--resync-period",
     "resync_period",
     callback=options.meaning(durations.parse),
-    default=durations.format_duration(DEFAULTS.resync_period),
+    default=durations.format_duration(setting_options.DEFAULTS.resync_period),
     show_default=True,
-    help="How often the runtime is looked at when nothing changes in the cluster.",
+    help="The longest time between two reconciles of the node.",
 )
 @feature_gates_option()
 @click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")
@@ -115,7 +102,7 @@ def command(
             root=host_root,
             credentials=credentials,
         ),
-        settings=Settings(
+        settings=PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
             expansion_factor=expansion_factor,
             resync_period=resync_period,
@@ -159,7 +146,7 @@ async def _cleanup(place: Host) -> None:
         state_dir=place.state_dir,
         host_root=place.root,
     ) as runtime:
-        held = await runtime.pins.held()
-        if held:
-            await runtime.pins.hold(())
-        click.echo(f"unpinned {len(held)} images")
+        pins = await runtime.pins.recorded()
+        if pins:
+            await runtime.pins.write(())
+        click.echo(f"unpinned {len(pins)} images")

@@ -8,8 +8,11 @@ from lading.adapters.kube.discovery import Catalogue
 from lading.cli import connection, documents, objects, options, running
 from lading.cli.connection import Target
 from lading.cli.documents import Source
-from lading.cli.objects import Meant
-from lading.cli.pin import on_host
+from lading.cli.feature_gates import feature_gates_option
+from lading.cli.objects import ObjectName
+from lading.cli.pin import on_host, setting_options
+from lading.kernel.feature_gates import Gates
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 
 FIELD_MANAGER = "lading"
@@ -22,14 +25,26 @@ FIELD_MANAGER = "lading"
     default="",
     help="Preload and pin on this container runtime, unix:///..., without any cluster.",
 )
+@feature_gates_option()
+@setting_options.expansion_factor_option
+@setting_options.parallel_pulls_option
 @click.option("--force-conflicts", is_flag=True, help="Take fields over from other managers.")
 @connection.target_options
 def command(
-    target: Target, files: tuple[str, ...], runtime_endpoint: str, force_conflicts: bool
+    target: Target,
+    files: tuple[str, ...],
+    runtime_endpoint: str,
+    gates: Gates,
+    expansion_factor: float,
+    max_parallel_image_pulls: int,
+    force_conflicts: bool,
 ) -> None:
     """Create or update the objects in files. All files are read before anything is written."""
     if runtime_endpoint:
-        running.run(on_host.synchronize(files, runtime_endpoint))
+        settings = PinSettings(
+            parallel_pulls_max=max_parallel_image_pulls, expansion_factor=expansion_factor
+        )
+        running.run(on_host.synchronize(files, runtime_endpoint, gates=gates, settings=settings))
         return
     running.run(_apply(target, documents.read(files), force_conflicts))
 
@@ -51,23 +66,23 @@ async def _apply(target: Target, sources: list[Source], force: bool) -> None:
 async def _apply_one(
     client: KubeClient, catalogue: Catalogue, source: Source, target: Target, *, force: bool
 ) -> str:
-    meant = objects.described(source, catalogue, target)
-    placed = {"namespace": meant.namespace} if meant.namespace else {}
-    before = await _revision(client, meant)
+    named = objects.described(source, catalogue, target)
+    placed = {"namespace": named.namespace} if named.namespace else {}
+    before = await _revision(client, named)
     applied = await client.apply(
-        meant.resource,
+        named.resource,
         {**source.content, "metadata": {**source.metadata, **placed}},
         field_manager=FIELD_MANAGER,
         force=force,
     )
     after = applied["metadata"].get("resourceVersion", "")
     done = "created" if before is None else "unchanged" if before == after else "configured"
-    return f"{meant} {done}"
+    return f"{named} {done}"
 
 
-async def _revision(client: KubeClient, meant: Meant) -> str | None:
+async def _revision(client: KubeClient, named: ObjectName) -> str | None:
     try:
-        found = await client.get(meant.resource, meant.name, namespace=meant.namespace)
+        found = await client.get(named.resource, named.name, namespace=named.namespace)
     except kube.NotFound:
         return None
     return str(found["metadata"].get("resourceVersion", ""))

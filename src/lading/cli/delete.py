@@ -26,9 +26,9 @@ async def _delete(target: Target, names: list[tuple[str, str]], sources: list[So
     failed = False
     async with target.open() as client:
         catalogue = await discovery.discover(client)
-        meant = [objects.named(kind, name, catalogue, target) for kind, name in names]
-        meant += [objects.described(source, catalogue, target) for source in sources]
-        for one in meant:
+        found = [objects.named(kind, name, catalogue, target) for kind, name in names]
+        found += [objects.described(source, catalogue, target) for source in sources]
+        for one in found:
             try:
                 await client.delete(one.resource, one.name, namespace=one.namespace)
                 click.echo(f"{one} deleted")

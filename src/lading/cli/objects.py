@@ -1,4 +1,4 @@
-"""Which objects of a cluster a person means, on the command line or in a file."""
+"""The objects of a cluster that the command line or a file names."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from lading.ports import kube
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
+class ObjectName:
     resource: Resource[dict[str, Any]]
     name: str
     namespace: str
@@ -37,28 +37,26 @@ def split(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield kind, name
 
 
-def named(kind: str, name: str, catalogue: Catalogue, target: Target) -> Meant:
+def named(kind: str, name: str, catalogue: Catalogue, target: Target) -> ObjectName:
     resource = catalogue.named(kind)
-    return Meant(
+    return ObjectName(
         resource=resource,
         name=name,
         namespace=target.default_namespace if resource.namespaced else "",
     )
 
 
-def described(source: Source, catalogue: Catalogue, target: Target) -> Meant:
+def described(source: Source, catalogue: Catalogue, target: Target) -> ObjectName:
     """The object that a manifest is about."""
     resource = catalogue.of_kind(source.api_version, source.kind)
     name, namespace = source.metadata.get("name"), source.metadata.get("namespace")
     if not name:
-        raise kube.Invalid(
-            f"this {source.kind} has no metadata.name, which says which object it is"
-        )
+        raise kube.Invalid(f"this {source.kind} has no metadata.name; add one")
     if namespace and target.namespace not in ("", namespace):
         raise kube.Invalid(
-            f"its namespace is {namespace!r}, but --namespace says {target.namespace!r}"
+            f"its namespace is {namespace!r}, but --namespace is {target.namespace!r}"
         )
-    return Meant(
+    return ObjectName(
         resource=resource,
         name=name,
         namespace=(namespace or target.default_namespace) if resource.namespaced else "",

@@ -23,6 +23,7 @@ _NEXT_STEPS: Mapping[type[Exception], str] = {
     cri.NoMatchingPlatform: "name a runtime class whose guests can run it with --runtime",
     cri.UnknownHandler: "`crictl info` lists the handlers of the runtime",
     registry.Unauthorized: _GIVE_CREDENTIALS,
+    registry.NoMatchingPlatform: "name a runtime class whose guests can run it with --runtime",
     kube.Unavailable: "check that the cluster runs, and the server address in the kubeconfig",
     kube.Unauthorized: "check the user of the kubeconfig",
     NothingConfigured: "`lading up` starts a cluster on this machine",

@@ -38,7 +38,7 @@ class Condition(Model, frozen=True, kw_only=True):
         str, Field("When the status last changed.", format="date-time")
     ] = ""
     observed_generation: Annotated[
-        int, Field("The generation of the object that this was said about.", minimum=0)
+        int, Field("The generation of the object that this is about.", minimum=0)
     ] = 0
 
 
@@ -65,6 +65,17 @@ def with_condition(
         last_transition_time=kept_time or timestamp(now),
     )
     return tuple(by_type[name] for name in sorted(by_type))
+
+
+def with_conditions(
+    conditions: Iterable[Condition], new: Iterable[Condition], *, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """The same for several conditions about one generation of the object."""
+    found = tuple(conditions)
+    for condition in new:
+        about = msgspec.structs.replace(condition, observed_generation=generation)
+        found = with_condition(found, about, now=now)
+    return found
 
 
 def find(conditions: Iterable[Condition], type_: str) -> Condition | None:

@@ -97,7 +97,7 @@ class _Descriptor(msgspec.Struct, rename="camel"):
 
 
 class _Document(msgspec.Struct, rename="camel"):
-    """Both shapes at once: a document that claims to be both is told apart and refused."""
+    """Both shapes at once: a document that claims to be both is refused."""
 
     schema_version: int = 0
     media_type: str = ""
@@ -128,7 +128,7 @@ _config_decoder = msgspec.json.Decoder(_Config)
 
 
 def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
-    """Reads a manifest; `media_type` is what the server said, and must agree with the document."""
+    """Reads a manifest; the document must agree with the `media_type` of the server."""
     document, kind = _read(content, media_type)
     if kind in INDEX_TYPES:
         return _index(document, kind)
@@ -136,7 +136,7 @@ def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
 
 
 def media_type_of(content: bytes, media_type: str = "") -> str:
-    """The type of a manifest that has the right form; its entries are not looked at one by one."""
+    """The type of a manifest that has the right form; its entries are not read one by one."""
     return _read(content, media_type)[1]
 
 

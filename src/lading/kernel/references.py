@@ -1,7 +1,7 @@
 """Image references by the OCI distribution grammar: `[host[:port]/]path[:tag][@digest]`.
 
-A missing registry stays missing: whoever wants a default one asks for it by name with
-`Reference.with_default_registry`, so that no host is ever contacted by a silent guess.
+A missing registry stays missing, so that no host is ever contacted by a silent guess; `qualified`
+is the one place that fills in Docker Hub, for text that a person or the kubelet wrote.
 """
 
 import re
@@ -14,6 +14,13 @@ from lading.kernel.errors import Malformed
 REFERENCE_CHARACTERS_MAX = 4096
 # Registries and runtimes refuse a longer name, host included.
 NAME_CHARACTERS_MAX = 255
+DOCKER_HUB = "docker.io"
+DOCKER_HUB_INDEX = "index.docker.io"
+"""The older name; runtimes list images under the other one."""
+DOCKER_HUB_API = "registry-1.docker.io"
+"""Where its registry answers; no image is named so."""
+DOCKER_HUB_NAMESPACE = "library"
+"""Where it keeps names of one component."""
 
 _HOST_LABEL = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _HOST = re.compile(
@@ -43,8 +50,12 @@ class Reference:
         """The repository with its registry, without tag and digest."""
         return f"{self.registry}/{self.repository}" if self.registry else self.repository
 
-    def with_default_registry(self, registry: str) -> "Reference":
-        return self if self.registry else replace(self, registry=registry)
+    @property
+    def in_runtimes(self) -> "Reference":
+        """The name under which every runtime lists the image, however Docker Hub was written."""
+        if self.registry not in (DOCKER_HUB, DOCKER_HUB_INDEX):
+            return self
+        return replace(self, registry=DOCKER_HUB, repository=docker_hub_path(self.repository))
 
     def with_default_tag(self, tag: str = "latest") -> "Reference":
         return self if self.tag or self.digest else replace(self, tag=tag)
@@ -52,6 +63,24 @@ class Reference:
     def at(self, digest: Digest) -> "Reference":
         """The same repository pinned to a digest; a tag would only be decoration there."""
         return replace(self, tag=None, digest=digest)
+
+
+def docker_hub_path(repository: str) -> str:
+    return repository if "/" in repository else f"{DOCKER_HUB_NAMESPACE}/{repository}"
+
+
+def name_in_runtimes(text: str) -> str:
+    """The name under which runtimes list the image; text that is no reference stays as it is."""
+    try:
+        return str(parse(text).in_runtimes)
+    except Malformed:
+        return text
+
+
+def qualified(text: str) -> Reference:
+    """A reference as the kubelet reads it: `busybox` is `docker.io/library/busybox:latest`."""
+    parsed = parse(text)
+    return replace(parsed, registry=parsed.registry or DOCKER_HUB).in_runtimes.with_default_tag()
 
 
 def parse(text: str) -> Reference:

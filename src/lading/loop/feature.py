@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from lading.api.definitions import Definition
 from lading.api.rbac import READ, Process, Right
 from lading.kernel.feature_gates import Gate, Gates
+from lading.kernel.images import ImageKey
 from lading.kernel.objects import Resource
 from lading.loop.controller import WORKERS, Controller, Reconcile
 from lading.loop.election import Elector
@@ -113,8 +114,8 @@ class AgentContext(Context):
     """With the runtime as the feature gates let us see it."""
     handlers_honoured: bool
     """Whether the runtime keeps images apart by runtime handler."""
-    remember_pull: Callable[[Any, ImageSpec], Awaitable[None]]
-    """Keeps in the state directory what was pulled for a runtime handler, and by which name."""
+    record_pull: Callable[[ImageKey, ImageSpec], Awaitable[None]]
+    """Records an image that was pulled for a runtime handler, and the name it was pulled by."""
 
 
 C = TypeVar("C", bound=Context)

@@ -69,7 +69,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
     from lading.pinned_images.node import controller as node
     from lading.pinned_images.node.metrics import PinMetrics
     from lading.pinned_images.node.tools import open_tools
-    from lading.pinned_images.node.types import Settings
+    from lading.pinned_images.node.types import PinSettings
 
     key = Key("", context.node_name)
     caches = node.Caches.of(context.informers, context.node_name)
@@ -78,7 +78,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
         context.node,
         context.clock,
         handlers_honoured=context.handlers_honoured,
-        remember=context.remember_pull,
+        pulled=context.record_pull,
         metrics=metrics,
         changed=lambda: controller.wake(key),
     ) as tools:
@@ -90,7 +90,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
             tools=tools,
             recorder=context.recorder,
             metrics=metrics,
-            settings=context.setting(Settings) or Settings(),
+            settings=context.setting(PinSettings) or PinSettings(),
             by_runtime_class=context.gates[RUNTIME_CLASS_IN_IMAGE_CRI_API],
             is_on=context.gates[PINNED_IMAGES],
         )

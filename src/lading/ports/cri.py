@@ -1,9 +1,9 @@
 """The container runtime as the features see it: its images, its containers, and its pins.
 
-CriError                      the runtime, or the way to it, said no
+CriError                      the runtime refused, or was not reached
 ├── Transient                 worth trying again as it is
 │   ├── Unavailable           the runtime does not answer (stopped, restarting, no socket)
-│   ├── RegistryUnavailable   the runtime could not reach the registry, or was told to slow down
+│   ├── RegistryUnavailable   the runtime could not reach the registry, or must slow down
 │   └── TimedOut              the time limit of the call is over
 ├── ImageNotFound             the registry has no such image; to the eyes of the runtime
 ├── Unauthorized              the registry refuses these credentials, or wants some
@@ -14,7 +14,7 @@ CriError                      the runtime, or the way to it, said no
 ├── ContentRejected           a digest or a signature is not what it must be
 ├── InUse                     the image cannot be removed while a container needs it
 ├── Unsupported               this runtime does not implement the call
-└── CannotPin                 this runtime, or the neighbour who owns its pins, lets us pin nothing
+└── CannotPin                 this runtime, or another owner of its pins, prevents pinning
 """
 
 from collections.abc import Collection, Mapping
@@ -26,7 +26,7 @@ from lading.ports.registry import Credential
 
 
 class CriError(Exception):
-    """Says which call failed on which object, and carries the runtime's own words."""
+    """Names the call and the object, and carries the runtime's own message."""
 
     def __init__(self, message: str, *, image: str = "") -> None:
         super().__init__(message)
@@ -117,7 +117,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """An image with what the runtime tells about it beyond the contract; values are JSON text."""
+    """An image with what the runtime reports about it beyond the contract; values are JSON text."""
 
     image: Image
     info: Mapping[str, str]
@@ -178,9 +178,9 @@ class RuntimeStatus:
     ready: bool
     network_ready: bool
     handlers: tuple[RuntimeHandler, ...] = ()
-    """Empty when the runtime is too old to tell; the default handler's name is empty."""
+    """Empty when the runtime is too old to report them; the default handler's name is empty."""
     sandbox_image: str = ""
-    """What pod sandboxes run, where the runtime tells; it must never be removed."""
+    """What pod sandboxes run, where the runtime reports it; it must never be removed."""
 
 
 class Cri(Protocol):
@@ -219,8 +219,8 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldPin:
-    """A pin of ours as the node records it, and whether the runtime says it is in force."""
+class RecordedPin:
+    """A pin of ours as the node records it, and whether the runtime reports it as in force."""
 
     pin: Pin
     effective: bool
@@ -230,9 +230,9 @@ class Pins(Protocol):
     """Our pins on one node. Pins of other owners are neither listed nor touched."""
 
     async def cannot_pin(self) -> CannotPin | None:
-        """Why pinning is impossible here, to be told to people; None when it is possible."""
+        """Why pinning is impossible here; None when it is possible."""
 
-    async def held(self) -> tuple[HeldPin, ...]: ...
+    async def recorded(self) -> tuple[RecordedPin, ...]: ...
 
-    async def hold(self, pins: Collection[Pin]) -> None:
+    async def write(self, pins: Collection[Pin]) -> None:
         """Makes these exactly our pins; an image that is absent at that moment gets none."""

@@ -1,17 +1,18 @@
-"""Finds, through the `Registry` port, the manifest of an image that runs on a platform.
+"""Resolves an image for a platform through the `Registry` port: the one decision of both sides.
 
-Walks from what a reference names, through indexes, to one image. Fetches no layers, and leaves it
-to the caller to look into the configuration of an image whose index does not say its platform.
+The walk goes from what a reference names, through indexes, to the manifest of one image. Where the
+index does not declare the platform, the image's own configuration decides. Fetches no layers.
 """
 
 from dataclasses import dataclass
 
 from lading.kernel import manifests, platforms
 from lading.kernel.digests import Digest
+from lading.kernel.images import Layer, Resolution
 from lading.kernel.manifests import ImageManifest
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
-from lading.ports.registry import MalformedAnswer, Manifest, NoMatchingPlatform, Registry
+from lading.ports.registry import MalformedAnswer, Manifest, NoMatchingPlatform, Registry, TooLarge
 
 INDEX_DEPTH_MAX = 3
 
@@ -22,7 +23,6 @@ class PlatformImage:
 
     walked: tuple[Manifest, ...]
     image: ImageManifest
-    platform_is_proven: bool
 
     @property
     def named_digest(self) -> Digest:
@@ -34,20 +34,53 @@ class PlatformImage:
         return self.walked[-1].digest
 
 
-async def find(registry: Registry, reference: Reference, platform: Platform) -> PlatformImage:
-    """Raises NoMatchingPlatform with what the index offers, besides what the port raises.
+async def resolve(
+    registry: Registry, reference: Reference, platform: Platform, *, for_guest: bool
+) -> Resolution:
+    """The manifest and the layers of the image; raises what `find` raises."""
+    found = await find(registry, reference, platform, for_guest=for_guest)
+    return Resolution(
+        manifest=str(reference.at(found.digest)),
+        layers=tuple(Layer(str(blob.digest), blob.size_bytes) for blob in found.image.blobs),
+    )
 
-    A reference straight to one image is taken as it is: that is how a foreign one is asked for.
+
+async def find(
+    registry: Registry, reference: Reference, platform: Platform, *, for_guest: bool
+) -> PlatformImage:
+    """Raises NoMatchingPlatform with what is offered instead, besides what the port raises.
+
+    For the host, a reference straight to one manifest is taken as it is: that is how a foreign
+    image is asked for, and real runtimes do the same. For the guests of a runtime handler it is
+    refused unless they can run it.
     """
     walked = [await registry.manifest(reference)]
-    is_proven = True
+    is_proof_needed = for_guest
     while len(walked) <= INDEX_DEPTH_MAX:
         document = manifests.parse(walked[-1].content, walked[-1].media_type)
         if isinstance(document, ImageManifest):
-            return PlatformImage(walked=tuple(walked), image=document, platform_is_proven=is_proven)
+            if is_proof_needed:
+                await _require_platform(registry, reference, document, platform)
+            return PlatformImage(walked=tuple(walked), image=document)
         choice = platforms.select(document.manifests, platform)
         if isinstance(choice, platforms.NoMatch):
             raise NoMatchingPlatform(f"{reference}: {choice}")
-        is_proven = choice.platform_is_declared
+        is_proof_needed = for_guest or not choice.platform_is_declared
         walked.append(await registry.manifest(reference.at(choice.entry.digest)))
     raise MalformedAnswer(f"{reference}: indexes are nested deeper than {INDEX_DEPTH_MAX}")
+
+
+async def _require_platform(
+    registry: Registry, reference: Reference, image: ImageManifest, platform: Platform
+) -> None:
+    """An image that declares no platform, such as an artifact, is for every platform."""
+    if image.config.size_bytes > manifests.CONFIG_BYTES_MAX:
+        limit = manifests.CONFIG_BYTES_MAX
+        raise TooLarge(f"{reference}: the configuration is larger than {limit} bytes")
+    content = b"".join([piece async for piece in registry.blob(reference, image.config)])
+    offered = manifests.parse_config(content).platform
+    refusal = platforms.refusal(platform, offered)
+    if refusal is not None:
+        raise NoMatchingPlatform(
+            f"{reference}: no image for {platform}: it is {offered}: {refusal}"
+        )

@@ -1,5 +1,6 @@
 """One small file that is only ever read and replaced whole."""
 
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 
@@ -8,4 +9,7 @@ class StateFile(Protocol):
         """None when it was never written."""
 
     async def replace(self, content: bytes) -> None:
-        """Readers, and whoever starts after a crash, see the old content or the new one."""
+        """Readers, also after a crash, see the old content or the new one."""
+
+    def locked(self) -> AbstractAsyncContextManager[None]:
+        """No other task or process that asks for the lock has it inside the block."""

@@ -9,14 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lading.kernel import references
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
+from lading.ports import platform_image
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.registry import Credential, Registry
-from lading.ports.state_file import StateFile
-from lading.runtime_images import detection, names, resolve, state
+from lading.runtime_images import handlers, state
 from lading.runtime_images.errors import NeverPulled
-from lading.runtime_images.types import Resolution
+from lading.runtime_images.state import ImageStateFile
+from lading.runtime_images.types import DigestPull
 
 
 class PullPolicy(StrEnum):
@@ -57,31 +59,31 @@ class Ensured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """Where images are ensured: the runtime, its registries, what it remembers and its guests."""
+class ImageNode:
+    """Where images are ensured: the runtime, its registries, the state file and the guests."""
 
     runtime: Cri
     registry: Registry
-    document: StateFile
+    state: ImageStateFile
     guests: Mapping[str, Platform]
 
 
-async def ensure(wanted: Wanted, node: Node) -> Ensured:
-    reference = names.qualified(wanted.image)
+async def ensure(wanted: Wanted, node: ImageNode) -> Ensured:
+    reference = references.qualified(wanted.image)
     if not wanted.runtime_handler:
         return await _present(wanted, node, str(reference), Delivery.DEFAULT)
-    if await detection.honours_handlers(node.runtime):
+    if await handlers.are_honoured(node.runtime):
         return await _present(wanted, node, str(reference), Delivery.BY_HANDLER)
     platform = node.guests.get(wanted.runtime_handler)
     if platform is None:
         return await _present(wanted, node, str(reference), Delivery.HOST_ONLY)
-    resolution = await _resolution(wanted, node, reference, platform)
-    ensured = await _present(wanted, node, resolution.pulled, Delivery.BY_DIGEST)
-    await state.save_resolution(node.document, resolution)
+    pull = await _digest_pull(wanted, node, reference, platform)
+    ensured = await _present(wanted, node, pull.pulled, Delivery.BY_DIGEST)
+    await node.state.save_digest_pull(pull)
     return ensured
 
 
-async def _present(wanted: Wanted, node: Node, name: str, delivery: Delivery) -> Ensured:
+async def _present(wanted: Wanted, node: ImageNode, name: str, delivery: Delivery) -> Ensured:
     """The policy as the kubelet reads it: Always asks nothing first, Never pulls nothing."""
     spec = ImageSpec(
         image=name, runtime_handler=wanted.runtime_handler, annotations=wanted.annotations
@@ -96,12 +98,12 @@ async def _present(wanted: Wanted, node: Node, name: str, delivery: Delivery) ->
     return Ensured(image_id=image_id, pulled=True, delivery=delivery, named=name)
 
 
-async def _resolution(
-    wanted: Wanted, node: Node, reference: Reference, platform: Platform
-) -> Resolution:
-    """What was resolved before while the policy allows it, else what the registry says now."""
+async def _digest_pull(
+    wanted: Wanted, node: ImageNode, reference: Reference, platform: Platform
+) -> DigestPull:
+    """The earlier one while the policy allows it, else what the registry has now."""
     if wanted.pull_policy is not PullPolicy.ALWAYS:
-        known = await _known_resolution(wanted, node, reference, platform)
+        known = await _known_digest_pull(wanted, node, reference, platform)
         if known is not None:
             return known
     if wanted.pull_policy is PullPolicy.NEVER:
@@ -109,21 +111,21 @@ async def _resolution(
     registry = node.registry
     if wanted.credential is not None:
         registry = registry.with_credential(wanted.credential)
-    pulled = await resolve.manifest_for(registry, reference, platform)
-    return Resolution(
+    resolution = await platform_image.resolve(registry, reference, platform, for_guest=True)
+    return DigestPull(
         reference=str(reference),
         runtime_handler=wanted.runtime_handler,
         platform=str(platform),
-        pulled=str(pulled),
+        pulled=resolution.manifest,
     )
 
 
-async def _known_resolution(
-    wanted: Wanted, node: Node, reference: Reference, platform: Platform
-) -> Resolution | None:
+async def _known_digest_pull(
+    wanted: Wanted, node: ImageNode, reference: Reference, platform: Platform
+) -> DigestPull | None:
     """Only while its image is on the node, and the handler's guests are still the same."""
-    known = state.resolution_of(
-        (await state.load(node.document)).resolutions,
+    known = state.newest_digest_pull(
+        (await node.state.load()).digest_pulls,
         reference=str(reference),
         runtime_handler=wanted.runtime_handler,
     )

@@ -1,10 +1,9 @@
-"""What a person is told when an image cannot be had for a runtime class, or is not there.
+"""Why an image cannot be had for a runtime class, or is not there.
 
 NoSuchImage              the image that was named is not on the node for that handler
 
-EnsureError              somebody must fix something; trying again as it is will not help
+EnsureError              a person must fix something; a retry as it is does not help
 ├── NeverPulled          the policy is Never and the image is not on the node
-├── NoImageForGuest      the registry has the image, for other platforms only
 └── UnknownRuntimeClass  there is no such RuntimeClass object
 """
 
@@ -22,10 +21,6 @@ class EnsureError(Exception):
 
 
 class NeverPulled(EnsureError):
-    pass
-
-
-class NoImageForGuest(EnsureError):
     pass
 
 

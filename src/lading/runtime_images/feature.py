@@ -8,30 +8,33 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from lading.loop.feature import AgentContext, Feature, Part, Work
-from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API, Policy
+from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API, GcPolicy
 
 
 @asynccontextmanager
 async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
-    from lading.runtime_images.census import Census
-    from lading.runtime_images.controller import Collector
+    from lading.runtime_images.controller import KEY, GarbageCollection, ImageCount
     from lading.runtime_images.metrics import ImageMetrics
+    from lading.runtime_images.state import ImageStateFile
 
     metrics = ImageMetrics(context.metrics.registry)
     runtime = context.node.runtime.cri
-    policy = context.setting(Policy)
-    if policy is None:
-        yield Work(support=(Census(runtime=runtime, clock=context.clock, metrics=metrics),))
-        return
-    collector = Collector(
-        runtime=runtime,
-        disk=context.node.disk,
-        document=context.node.image_state,
-        clock=context.clock,
-        policy=policy,
-        metrics=metrics,
+    policy = context.setting(GcPolicy)
+    reconciler = (
+        ImageCount(runtime=runtime, clock=context.clock, metrics=metrics)
+        if policy is None
+        else GarbageCollection(
+            runtime=runtime,
+            disk=context.node.disk,
+            state=ImageStateFile(context.node.image_state),
+            clock=context.clock,
+            policy=policy,
+            metrics=metrics,
+        )
     )
-    yield Work(support=(collector,))
+    controller = context.controller(name=reconciler.name, reconcile=reconciler.reconcile, workers=1)
+    controller.wake(KEY)
+    yield Work(controllers=(controller,))
 
 
 FEATURE = Feature(

@@ -18,7 +18,12 @@ class ImageMetrics:
         )
         self.list_failures = Counter(
             "lading_runtime_images_list_failures",
-            "Looks at the images in which the runtime did not answer.",
+            "Reconciles in which the images could not be listed.",
+            registry=registry,
+        )
+        self.removal_failures = Counter(
+            "lading_runtime_images_removal_failures",
+            "Images that garbage collection could not remove.",
             registry=registry,
         )
 

@@ -1,36 +1,36 @@
-"""Reads what garbage collection needs to know: images, who needs them, space, and memory."""
+"""Reads what garbage collection must know: images, who uses them, space, and earlier records."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lading.kernel import digests
+from lading.kernel.images import Layer
 from lading.ports.cri import Cri, CriError, Image, Inspection, Transient
 from lading.ports.disk import Disk, Space
-from lading.ports.state_file import StateFile
-from lading.runtime_images import state
-from lading.runtime_images.types import ImageKey, Layer, Observed, key_of
+from lading.runtime_images.state import ImageStateFile
+from lading.runtime_images.types import LocalImageId, ObservedImages, local_id
 
 
-async def observe(runtime: Cri, disk: Disk, document: StateFile) -> Observed:
-    observed = await needs(runtime)
-    remembered = await state.load(document)
+async def observe(runtime: Cri, disk: Disk, state: ImageStateFile) -> ObservedImages:
+    observed = await observe_use(runtime)
+    known = await state.load()
     return replace(
         observed,
         space=await _fullest(runtime, disk),
         layers=await _layers(runtime, observed.images),
-        memory=remembered.memory,
-        resolutions=remembered.resolutions,
+        records=known.records,
+        digest_pulls=known.digest_pulls,
     )
 
 
-async def needs(runtime: Cri) -> Observed:
-    """The images and who needs them: what must be read again right before a removal."""
-    # Images first: a container that starts meanwhile is then seen, whatever image it needs.
+async def observe_use(runtime: Cri) -> ObservedImages:
+    """The images and who uses them: what must be read again right before a removal."""
+    # Images first: a container that starts meanwhile is then seen, whatever image it uses.
     images = await runtime.images()
     containers = await runtime.containers()
     status = await runtime.status()
-    return Observed(images=images, containers=containers, sandbox_image=status.sandbox_image)
+    return ObservedImages(images=images, containers=containers, sandbox_image=status.sandbox_image)
 
 
 async def _fullest(runtime: Cri, disk: Disk) -> Space | None:
@@ -44,37 +44,38 @@ def _available_share(space: Space) -> float:
     return space.available_bytes / max(space.capacity_bytes, 1)
 
 
-async def _layers(runtime: Cri, images: Iterable[Image]) -> Mapping[ImageKey, tuple[Layer, ...]]:
-    """Stops at the first image whose layers are not told: the others' will not be either."""
-    found: dict[ImageKey, tuple[Layer, ...]] = {}
-    for key in map(key_of, images):
-        inspection = await _inspected(runtime, key)
+async def _layers(
+    runtime: Cri, images: Iterable[Image]
+) -> Mapping[LocalImageId, tuple[Layer, ...]]:
+    """Stops at the first image without layers: the runtime reports none for the others either."""
+    found: dict[LocalImageId, tuple[Layer, ...]] = {}
+    for image in map(local_id, images):
+        inspection = await _inspected(runtime, image)
         if inspection is None:
             continue
-        layers = _layers_told(inspection.info)
+        layers = _reported_layers(inspection.info)
         if layers is None:
             break
-        found[key] = layers
+        found[image] = layers
     return found
 
 
-async def _inspected(runtime: Cri, key: ImageKey) -> Inspection | None:
-    """None also for an image that the runtime cannot tell about: it must not hide the others."""
+async def _inspected(runtime: Cri, image: LocalImageId) -> Inspection | None:
+    """None also for an image that the runtime cannot inspect: it must not hide the others."""
     try:
-        return await runtime.inspect(key.spec)
+        return await runtime.inspect(image.spec)
     except Transient:
         raise
     except CriError:
         return None
 
 
-def _layers_told(info: Mapping[str, str]) -> tuple[Layer, ...] | None:
+def _reported_layers(info: Mapping[str, str]) -> tuple[Layer, ...] | None:
     """From `layers: [{digest, size}]` in the verbose status; CRI itself has no such field."""
     try:
-        told = json.loads(info["info"])["layers"]
         return tuple(
-            Layer(digest=digests.parse(layer["digest"]), size_bytes=int(layer["size"]))
-            for layer in told
+            Layer(str(digests.parse(layer["digest"])), int(layer["size"]))
+            for layer in json.loads(info["info"])["layers"]
         )
     except (KeyError, TypeError, ValueError):
         return None

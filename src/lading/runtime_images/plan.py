@@ -1,6 +1,6 @@
-"""Garbage collection by the pair: a verdict for every image, removals in the order they happen.
+"""Garbage collection: a verdict for every image, removals in the order in which they happen.
 
-The policy is the kubelet's: first what nobody used for too long, then, when the filesystem is over
+The policy is the kubelet's: first what was unused for too long, then, when the filesystem is over
 the high threshold, the least recently used until it is under the low one. Pure; removes nothing.
 """
 
@@ -10,40 +10,47 @@ from datetime import UTC, datetime
 from lading.kernel import planning
 from lading.ports.cri import Image
 from lading.ports.disk import Space
-from lading.runtime_images import listing, rules
-from lading.runtime_images import memory as memories
-from lading.runtime_images.layers import LayerLedger
+from lading.runtime_images import images, rules
+from lading.runtime_images.layers import LayerCounter
 from lading.runtime_images.rules import Facts, Finding
 from lading.runtime_images.types import (
-    Decision,
-    ImageKey,
-    Observed,
-    Policy,
-    Reason,
-    RemovalPlan,
-    Verdict,
-    key_of,
+    GcDecision,
+    GcPlan,
+    GcPolicy,
+    GcReason,
+    ImageVerdict,
+    LocalImageId,
+    ObservedImages,
+    RemoveImage,
+    WriteImageRecords,
+    local_id,
 )
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-def plan(observed: Observed, policy: Policy, now: datetime) -> RemovalPlan:
-    images = listing.merged(observed.images)
-    facts = rules.gather(observed, images, policy, now)
-    kept = rules.kept(images, facts, rules.COLLECTION)
-    candidates = [image for image in images if key_of(image) not in kept]
-    return RemovalPlan(
-        verdicts=(*_collected(candidates, observed, facts), *kept.values()),
-        whose=facts.whose,
-        memory=facts.memory,
+def plan(observed: ObservedImages, policy: GcPolicy, now: datetime) -> GcPlan:
+    listed = images.merged(observed.images)
+    facts = rules.gather(observed, listed, policy, now)
+    kept = rules.kept(listed, facts, rules.COLLECTION)
+    candidates = [image for image in listed if local_id(image) not in kept]
+    removed, spared = _collected(candidates, observed, facts)
+    return GcPlan(
+        actions=(
+            *(RemoveImage(image=one.image, because=one.message) for one in removed),
+            WriteImageRecords(records=facts.records),
+        ),
+        recheck_at=now + policy.period,
+        verdicts=(*removed, *spared, *kept.values()),
+        handlers=facts.handlers,
         wanted_bytes=bytes_to_free(observed.space, policy),
-        recheck_at=_first_grown_up_at(kept.values(), facts),
-        notes=_notes(observed),
+        first_old_enough_at=_first_old_enough_at(kept.values(), facts),
+        space_is_known=observed.space is not None,
+        sandbox_image_is_known=bool(observed.sandbox_image),
     )
 
 
-def bytes_to_free(space: Space | None, policy: Policy) -> int:
+def bytes_to_free(space: Space | None, policy: GcPolicy) -> int:
     """0 below the high threshold, else what is missing to be at the low one."""
     if space is None or used_percent(space) < policy.high_threshold_percent:
         return 0
@@ -57,9 +64,11 @@ def used_percent(space: Space) -> int:
     return 100 - space.available_bytes * 100 // space.capacity_bytes
 
 
-def _collected(candidates: Iterable[Image], observed: Observed, facts: Facts) -> list[Verdict]:
-    """The candidates' verdicts: those that go, in their order, then those that need not."""
-    ledger = LayerLedger(observed.layers)
+def _collected(
+    candidates: Iterable[Image], observed: ObservedImages, facts: Facts
+) -> tuple[list[ImageVerdict], list[ImageVerdict]]:
+    """The candidates' verdicts: those that go, in their order, and those that need not."""
+    counter = LayerCounter(observed.layers)
     missing_bytes = bytes_to_free(observed.space, facts.policy)
     removed, spared = [], []
     for image in sorted(candidates, key=lambda image: _order(image, facts)):
@@ -67,70 +76,58 @@ def _collected(candidates: Iterable[Image], observed: Observed, facts: Facts) ->
         if finding is None:
             spared.append(_spared(image, observed))
             continue
-        frees_bytes = ledger.take(image)
+        frees_bytes = counter.take(image)
         missing_bytes -= frees_bytes
-        removed.append(_verdict(image, Decision.REMOVE, finding, frees_bytes))
-    return removed + spared
+        removed.append(_verdict(image, GcDecision.REMOVE, finding, frees_bytes))
+    return removed, spared
 
 
-def _order(image: Image, facts: Facts) -> tuple[bool, datetime, datetime, ImageKey]:
-    """What is too old goes first; then by last use, and what was never used by first sight."""
-    key = key_of(image)
-    ages = facts.memory.ages[key]
-    return not _is_too_old(key, facts), ages.last_used or _NEVER, ages.first_detected, key
+def _order(image: Image, facts: Facts) -> tuple[bool, datetime, datetime, LocalImageId]:
+    """What is too old goes first; then by last use, and what was never used by first detection."""
+    one = local_id(image)
+    record = facts.records.by_image[one]
+    return not _is_too_old(one, facts), record.last_used or _NEVER, record.first_detected, one
 
 
-def _is_too_old(key: ImageKey, facts: Facts) -> bool:
+def _is_too_old(image: LocalImageId, facts: Facts) -> bool:
     maximum = facts.policy.maximum_age
-    return maximum is not None and memories.unused_for(facts.memory, key, facts.instant) > maximum
+    return maximum is not None and facts.records.unused_for(image, facts.instant) > maximum
 
 
 def _reason_to_remove(image: Image, facts: Facts, missing_bytes: int) -> Finding | None:
-    key = key_of(image)
-    if _is_too_old(key, facts):
-        unused = memories.unused_for(facts.memory, key, facts.instant)
-        return Reason.UNUSED_TOO_LONG, f"unused for {rules.whole_seconds(unused)}"
+    one = local_id(image)
+    if _is_too_old(one, facts):
+        unused = facts.records.unused_for(one, facts.instant)
+        return GcReason.UNUSED_TOO_LONG, f"unused for {rules.whole_seconds(unused)}"
     if facts.policy.everything_unused:
-        return Reason.UNUSED, "nobody uses it"
+        return GcReason.UNUSED, "no container uses it"
     if missing_bytes > 0:
-        return Reason.MAKES_ROOM, "the least recently used, and space is needed"
+        return GcReason.MAKES_ROOM, "the least recently used, and space is needed"
     return None
 
 
-def _spared(image: Image, observed: Observed) -> Verdict:
+def _spared(image: Image, observed: ObservedImages) -> ImageVerdict:
     if observed.space is None:
-        finding = Reason.SPACE_UNKNOWN, "unused, but it is not known whether space is needed"
+        finding = GcReason.SPACE_UNKNOWN, "unused, but it is not known whether space is needed"
     else:
-        finding = Reason.SPACE_SUFFICES, "unused, but the space is not needed"
-    return _verdict(image, Decision.KEEP, finding, 0)
+        finding = GcReason.SPACE_SUFFICES, "unused, but the space is not needed"
+    return _verdict(image, GcDecision.KEEP, finding, 0)
 
 
-def _verdict(image: Image, decision: Decision, finding: Finding, frees_bytes: int) -> Verdict:
+def _verdict(
+    image: Image, decision: GcDecision, finding: Finding, frees_bytes: int
+) -> ImageVerdict:
     reason, message = finding
-    return Verdict(
+    return ImageVerdict(
         image=image, decision=decision, reason=reason, message=message, frees_bytes=frees_bytes
     )
 
 
-def _first_grown_up_at(kept: Iterable[Verdict], facts: Facts) -> datetime | None:
-    ages = facts.memory.ages
+def _first_old_enough_at(kept: Iterable[ImageVerdict], facts: Facts) -> datetime | None:
     return planning.earliest(
         *(
-            ages[verdict.key].first_detected + facts.policy.minimum_age
+            facts.records.by_image[verdict.local_id].first_detected + facts.policy.minimum_age
             for verdict in kept
-            if verdict.reason is Reason.TOO_YOUNG
+            if verdict.reason is GcReason.TOO_YOUNG
         )
-    )
-
-
-def _notes(observed: Observed) -> tuple[str, ...]:
-    space_unknown = "the filesystem of the images cannot be seen from here, so thresholds are off"
-    sandbox_unknown = "the runtime does not say which image its pod sandboxes run"
-    return tuple(
-        note
-        for note, holds in (
-            (space_unknown, observed.space is None),
-            (sandbox_unknown, not observed.sandbox_image),
-        )
-        if holds
     )

@@ -10,118 +10,123 @@ from datetime import datetime, timedelta
 
 from lading.kernel import durations
 from lading.ports.cri import Image
-from lading.runtime_images import memory as memories
-from lading.runtime_images import names
+from lading.runtime_images import images as node_images
 from lading.runtime_images.types import (
-    Decision,
-    ImageKey,
-    Memory,
-    Observed,
-    Policy,
-    Reason,
-    Verdict,
-    Whose,
-    key_of,
+    GcDecision,
+    GcPolicy,
+    GcReason,
+    ImageHandlers,
+    ImageRecords,
+    ImageVerdict,
+    LocalImageId,
+    ObservedImages,
+    local_id,
+    records_after,
 )
 from lading.runtime_images.usage import Usage, usage
-from lading.runtime_images.whose import whose
 
-_SANDBOX_REPOSITORY = "pause"  # what every distribution of Kubernetes calls it
+_SANDBOX_REPOSITORY = "pause"  # its name in every distribution of Kubernetes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything that a rule may look at, apart from the image itself."""
+    """Everything that a rule may read, apart from the image itself."""
 
     usage: Usage
-    whose: Mapping[ImageKey, Whose]
+    handlers: Mapping[LocalImageId, ImageHandlers]
     sandbox_image: str
-    memory: Memory
-    policy: Policy
+    records: ImageRecords
+    policy: GcPolicy
     instant: datetime
 
 
-Finding = tuple[Reason, str]
+Finding = tuple[GcReason, str]
 Rule = Callable[[Image, Facts], Finding | None]
 
 
-def gather(observed: Observed, images: Sequence[Image], policy: Policy, now: datetime) -> Facts:
-    """What the rules look at, the memory of this look included."""
+def gather(
+    observed: ObservedImages, images: Sequence[Image], policy: GcPolicy, now: datetime
+) -> Facts:
+    """What the rules read, the records of this observation included."""
     used = usage(images, observed.containers)
-    memory = memories.remember(
-        observed.memory,
-        present=map(key_of, images),
-        in_use=used.users.keys(),
-        policy=policy,
-        now=now,
-    )
     return Facts(
         usage=used,
-        whose=whose(images, observed.resolutions),
+        handlers=node_images.handlers_of(images, observed.digest_pulls),
         sandbox_image=observed.sandbox_image,
-        memory=memory,
+        records=records_after(
+            observed.records,
+            present=map(local_id, images),
+            in_use=used.users.keys(),
+            policy=policy,
+            now=now,
+        ),
         policy=policy,
         instant=now,
     )
 
 
-def kept(images: Iterable[Image], facts: Facts, chain: Sequence[Rule]) -> dict[ImageKey, Verdict]:
+def kept(
+    images: Iterable[Image], facts: Facts, chain: Sequence[Rule]
+) -> dict[LocalImageId, ImageVerdict]:
     """The images that some rule wants kept, each with the verdict of the first such rule."""
-    verdicts = ((key_of(image), _first_verdict(image, facts, chain)) for image in images)
+    verdicts = ((local_id(image), _first_verdict(image, facts, chain)) for image in images)
     return {key: verdict for key, verdict in verdicts if verdict is not None}
 
 
-def _first_verdict(image: Image, facts: Facts, chain: Sequence[Rule]) -> Verdict | None:
+def _first_verdict(image: Image, facts: Facts, chain: Sequence[Rule]) -> ImageVerdict | None:
     for rule in chain:
         finding = rule(image, facts)
         if finding is not None:
             reason, message = finding
-            return Verdict(image=image, decision=Decision.KEEP, reason=reason, message=message)
+            return ImageVerdict(
+                image=image, decision=GcDecision.KEEP, reason=reason, message=message
+            )
     return None
 
 
 def is_pinned(image: Image, _: Facts) -> Finding | None:
-    return (Reason.PINNED, "it is pinned") if image.pinned else None
+    return (GcReason.PINNED, "it is pinned") if image.pinned else None
 
 
 def is_sandbox_image(image: Image, facts: Facts) -> Finding | None:
-    if facts.sandbox_image and names.goes_by(image, facts.sandbox_image):
-        return Reason.SANDBOX_IMAGE, "every pod sandbox runs it"
+    if facts.sandbox_image and node_images.has_name(image, facts.sandbox_image):
+        return GcReason.SANDBOX_IMAGE, "every pod sandbox runs it"
     return None
 
 
 def may_be_sandbox_image(image: Image, facts: Facts) -> Finding | None:
-    if facts.sandbox_image or not any(map(_is_called_pause, names.names_of(image))):
+    if facts.sandbox_image or not any(map(_is_called_pause, node_images.names_of(image))):
         return None
-    message = "the runtime does not say what its pod sandboxes run, and this is called pause"
-    return Reason.MAY_BE_SANDBOX_IMAGE, message
+    message = "the runtime does not report its sandbox image, and this one is called pause"
+    return GcReason.MAY_BE_SANDBOX_IMAGE, message
 
 
 def is_in_use(image: Image, facts: Facts) -> Finding | None:
-    users = facts.usage.users.get(key_of(image))
-    return (Reason.IN_USE, ", ".join(users)) if users else None
+    users = facts.usage.users.get(local_id(image))
+    return (GcReason.IN_USE, ", ".join(users)) if users else None
 
 
 def use_is_unknown(_: Image, facts: Facts) -> Finding | None:
-    unresolved = ", ".join(facts.usage.unresolved)
-    return (Reason.USE_UNKNOWN, f"any image may be needed by {unresolved}") if unresolved else None
+    if not facts.usage.unresolved:
+        return None
+    return GcReason.USE_UNKNOWN, f"any image may be needed by {', '.join(facts.usage.unresolved)}"
 
 
 def belongs_to_other_class(image: Image, facts: Facts) -> Finding | None:
-    wanted, handlers = facts.policy.only_handler, facts.whose[key_of(image)].handlers
+    wanted, handlers = facts.policy.only_handler, facts.handlers[local_id(image)].all
     if wanted is None or handlers == {wanted}:
         return None
     denial = "it is not only for" if wanted in handlers else "it is not for"
-    return Reason.OTHER_RUNTIME_CLASS, f"{denial} runtime handler {wanted or '(default)'}"
+    return GcReason.OTHER_RUNTIME_CLASS, f"{denial} runtime handler {wanted or '(default)'}"
 
 
 def is_too_young(image: Image, facts: Facts) -> Finding | None:
-    age = memories.age(facts.memory, key_of(image), facts.instant)
+    age = facts.records.age(local_id(image), facts.instant)
     least = facts.policy.minimum_age
     if age >= least:
         return None
-    message = f"first seen {whole_seconds(age)} ago, which is less than {whole_seconds(least)}"
-    return Reason.TOO_YOUNG, message
+    message = f"first detected {whole_seconds(age)} ago, which is less than {whole_seconds(least)}"
+    return GcReason.TOO_YOUNG, message
 
 
 def _is_called_pause(name: str) -> bool:

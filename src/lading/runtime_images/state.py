@@ -1,9 +1,9 @@
-"""What is remembered across restarts, as one JSON document.
+"""What is known about images across restarts, as one JSON file.
 
-A document that cannot be read counts as a fresh start: images then look young, never old.
+A file that cannot be read counts as a fresh start: images then look young, never old.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
@@ -11,15 +11,21 @@ from typing import Annotated, Literal
 import msgspec
 
 from lading.ports.state_file import StateFile
-from lading.runtime_images.types import Ages, ImageKey, Memory, Resolution, State
+from lading.runtime_images.types import (
+    DigestPull,
+    ImageRecord,
+    ImageRecords,
+    ImageState,
+    LocalImageId,
+)
 
-RESOLUTIONS_MAX = 4096  # far above the images of a node; the oldest are forgotten first
+DIGEST_PULLS_MAX = 4096  # far above the images of a node; the oldest are dropped first
 
 _Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ImageAges:
+class _Record:
     image_id: str
     runtime_handler: str
     first_detected: _Instant
@@ -27,98 +33,108 @@ class _ImageAges:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Memory:
-    watched_since: _Instant
-    looked_at: _Instant
-    ages: tuple[_ImageAges, ...]
+class _Records:
+    observed_since: _Instant
+    observed_at: _Instant
+    images: tuple[_Record, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Document:
     version: Literal[1] = 1
-    memory: _Memory | None = None
-    resolutions: tuple[Resolution, ...] = ()
+    records: _Records | None = None
+    digest_pulls: tuple[DigestPull, ...] = ()
 
 
 _decoder = msgspec.json.Decoder(_Document)
 
 
-async def load(document: StateFile) -> State:
-    content = await document.read()
-    try:
-        return State() if content is None else _decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return State()
+class ImageStateFile:
+    """The file is read, changed and replaced whole, by one task of one process at a time."""
+
+    def __init__(self, file: StateFile) -> None:
+        self._file = file
+
+    async def load(self) -> ImageState:
+        content = await self._file.read()
+        try:
+            return ImageState() if content is None else _decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return ImageState()
+
+    async def save_records(self, records: ImageRecords) -> None:
+        await self._change(lambda state: replace(state, records=records))
+
+    async def save_digest_pull(self, pull: DigestPull) -> None:
+        def with_newest(state: ImageState) -> ImageState:
+            others = tuple(other for other in state.digest_pulls if other != pull)
+            return replace(state, digest_pulls=(*others, pull)[-DIGEST_PULLS_MAX:])
+
+        await self._change(with_newest)
+
+    async def forget_digest_pulls(self, names: Collection[str]) -> None:
+        """For names that were removed: the next pull of such a name may be for the host."""
+
+        def without(state: ImageState) -> ImageState:
+            kept = tuple(each for each in state.digest_pulls if each.pulled not in names)
+            return replace(state, digest_pulls=kept)
+
+        await self._change(without)
+
+    async def _change(self, change: Callable[[ImageState], ImageState]) -> None:
+        async with self._file.locked():
+            before = await self.load()
+            after = change(before)
+            if after != before:
+                await self._file.replace(_encode(after))
 
 
-async def save_memory(document: StateFile, memory: Memory) -> None:
-    state = await load(document)
-    await document.replace(_encode(replace(state, memory=memory)))
-
-
-async def save_resolution(document: StateFile, resolution: Resolution) -> None:
-    state = await load(document)
-    others = tuple(other for other in state.resolutions if other != resolution)
-    newest = (*others, resolution)[-RESOLUTIONS_MAX:]
-    await document.replace(_encode(replace(state, resolutions=newest)))
-
-
-async def forget_resolutions(document: StateFile, pulled: Collection[str]) -> None:
-    """For names that were removed: whoever pulls one of them again does it for others."""
-    state = await load(document)
-    kept = tuple(each for each in state.resolutions if each.pulled not in pulled)
-    if kept != state.resolutions:
-        await document.replace(_encode(replace(state, resolutions=kept)))
-
-
-def resolution_of(
-    resolutions: Sequence[Resolution], *, reference: str, runtime_handler: str
-) -> Resolution | None:
-    """The newest; earlier ones of the same reference name images that it has moved on from."""
+def newest_digest_pull(
+    digest_pulls: Sequence[DigestPull], *, reference: str, runtime_handler: str
+) -> DigestPull | None:
+    """Earlier ones of the same reference name images that its tag has moved on from."""
     wanted = (reference, runtime_handler)
-    fitting = (each for each in reversed(resolutions) if _asked(each) == wanted)
-    return next(fitting, None)
+    matching = (
+        each for each in reversed(digest_pulls) if (each.reference, each.runtime_handler) == wanted
+    )
+    return next(matching, None)
 
 
-def _asked(resolution: Resolution) -> tuple[str, str]:
-    return resolution.reference, resolution.runtime_handler
+def _encode(state: ImageState) -> bytes:
+    records = None if state.records is None else _to_file(state.records)
+    return msgspec.json.encode(_Document(records=records, digest_pulls=state.digest_pulls))
 
 
-def _encode(state: State) -> bytes:
-    memory = None if state.memory is None else _written(state.memory)
-    return msgspec.json.encode(_Document(memory=memory, resolutions=state.resolutions))
-
-
-def _decode(content: bytes) -> State:
+def _decode(content: bytes) -> ImageState:
     document = _decoder.decode(content)
-    memory = None if document.memory is None else _read(document.memory)
-    return State(memory=memory, resolutions=document.resolutions)
+    records = None if document.records is None else _from_file(document.records)
+    return ImageState(records=records, digest_pulls=document.digest_pulls)
 
 
-def _written(memory: Memory) -> _Memory:
-    return _Memory(
-        watched_since=memory.watched_since,
-        looked_at=memory.looked_at,
-        ages=tuple(
-            _ImageAges(
-                image_id=key.image_id,
-                runtime_handler=key.runtime_handler,
-                first_detected=ages.first_detected,
-                last_used=ages.last_used,
+def _to_file(records: ImageRecords) -> _Records:
+    return _Records(
+        observed_since=records.observed_since,
+        observed_at=records.observed_at,
+        images=tuple(
+            _Record(
+                image_id=image.image_id,
+                runtime_handler=image.runtime_handler,
+                first_detected=record.first_detected,
+                last_used=record.last_used,
             )
-            for key, ages in memory.ages.items()
+            for image, record in records.by_image.items()
         ),
     )
 
 
-def _read(memory: _Memory) -> Memory:
-    return Memory(
-        watched_since=memory.watched_since,
-        looked_at=memory.looked_at,
-        ages={
-            ImageKey(image_id=each.image_id, runtime_handler=each.runtime_handler): Ages(
+def _from_file(records: _Records) -> ImageRecords:
+    return ImageRecords(
+        observed_since=records.observed_since,
+        observed_at=records.observed_at,
+        by_image={
+            LocalImageId(image_id=each.image_id, runtime_handler=each.runtime_handler): ImageRecord(
                 first_detected=each.first_detected, last_used=each.last_used
             )
-            for each in memory.ages
+            for each in records.images
         },
     )

@@ -1,17 +1,18 @@
-"""The words of this feature: the key of an image, what is observed, and what is decided.
+"""The types of this feature: an image on a node, what is observed, and what is decided.
 
-An image on a node is named by the pair of its ID and the runtime handler it was pulled for. The
+The runtime lists an image by the pair of its ID and the runtime handler it was pulled for. The
 empty handler is the default one and stands for everything there was before handlers mattered.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.feature_gates import Gate
+from lading.kernel.images import Layer
+from lading.kernel.planning import Plan
 from lading.ports.cri import Container, Image, ImageSpec
 from lading.ports.disk import Space
 
@@ -20,10 +21,14 @@ RUNTIME_CLASS_IN_IMAGE_CRI_API = Gate(
     default=False,  # alpha upstream, and off
     off="no runtime handler is sent to the container runtime or shown",
 )
+UNOBSERVED_MAX = timedelta(days=1)
+"""Without a maximum age, a daily observation counts as uninterrupted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class ImageKey:
+class LocalImageId:
+    """An image that is on the node. `kernel.images.ImageKey` is one that is wanted there."""
+
     image_id: str
     runtime_handler: str = ""
 
@@ -36,21 +41,22 @@ class ImageKey:
         return f"{self.image_id}{handler}"
 
 
-def key_of(image: Image) -> ImageKey:
-    return ImageKey(image_id=image.id, runtime_handler=image.runtime_handler)
+def local_id(image: Image) -> LocalImageId:
+    return LocalImageId(image_id=image.id, runtime_handler=image.runtime_handler)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """When images are collected; the defaults are the kubelet's."""
+class GcPolicy:
+    """When images are removed; the defaults are the kubelet's."""
 
     high_threshold_percent: int = 85
     low_threshold_percent: int = 80
     minimum_age: timedelta = timedelta(minutes=2)
     maximum_age: timedelta | None = None
     everything_unused: bool = False
-    """Goes on past the low threshold, as the kubelet does under disk pressure."""
+    """Also below the low threshold, as the kubelet does under disk pressure."""
     only_handler: str | None = None
+    period: timedelta = timedelta(minutes=5)
 
     def __post_init__(self) -> None:
         low, high = self.low_threshold_percent, self.high_threshold_percent
@@ -60,29 +66,77 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
-    digest: Digest
-    size_bytes: int
+class ImageRecord:
+    """When an image was first detected and last used, as the kubelet records it."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ages:
     first_detected: datetime
     last_used: datetime | None = None
 
+    def after(self, *, is_used: bool, now: datetime) -> "ImageRecord":
+        """A time later than now was recorded by a clock that has been set back since."""
+        last_used = now if is_used else self.last_used
+        return ImageRecord(
+            first_detected=min(self.first_detected, now),
+            last_used=last_used and min(last_used, now),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """What earlier looks at the images taught us; CRI itself knows no ages."""
+class ImageRecords:
+    """What earlier observations recorded; CRI itself knows no ages."""
 
-    watched_since: datetime
-    looked_at: datetime
-    ages: Mapping[ImageKey, Ages] = field(default_factory=dict)
+    observed_since: datetime
+    """Since then, no gap between two observations was too long."""
+    observed_at: datetime
+    by_image: Mapping[LocalImageId, ImageRecord] = field(default_factory=dict)
+
+    def age(self, image: LocalImageId, now: datetime) -> timedelta:
+        return now - self.by_image[image].first_detected
+
+    def unused_for(self, image: LocalImageId, now: datetime) -> timedelta:
+        """Since the image was last used, as far as the node was observed.
+
+        A time without observations proves nothing: a node that was switched off must not start
+        with images that all look old.
+        """
+        record = self.by_image[image]
+        return now - max(record.last_used or record.first_detected, self.observed_since)
+
+
+def records_after(
+    before: ImageRecords | None,
+    *,
+    present: Iterable[LocalImageId],
+    in_use: Collection[LocalImageId],
+    policy: GcPolicy,
+    now: datetime,
+) -> ImageRecords:
+    """The records after one more observation; those of images that are gone are dropped."""
+    known = {} if before is None else before.by_image
+    is_unbroken = before is not None and _is_unbroken(now - before.observed_at, policy)
+    return ImageRecords(
+        observed_since=before.observed_since if before and is_unbroken else now,
+        observed_at=now,
+        by_image={
+            image: known.get(image, ImageRecord(first_detected=now)).after(
+                is_used=image in in_use, now=now
+            )
+            for image in present
+        },
+    )
+
+
+def _is_unbroken(gap: timedelta, policy: GcPolicy) -> bool:
+    """A gap longer than half the maximum age could hide a use. After a clock was set back, too."""
+    if gap < timedelta(0):
+        return False
+    maximum_age = policy.maximum_age
+    return gap <= (UNOBSERVED_MAX if maximum_age is None else maximum_age / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """An image that was pulled by digest, because the runtime chooses for the host only."""
+class DigestPull:
+    """An image that was pulled by digest for a handler: the runtime chooses for the host only."""
 
     reference: str
     runtime_handler: str
@@ -92,48 +146,47 @@ class Resolution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whose:
-    """For whom an image is on the node."""
+class ImageHandlers:
+    """The runtime handlers that an image serves."""
 
-    handler: str | None
-    """Whom the runtime keeps it for; None when all its names are those of pulls by digest."""
+    listed: str | None
+    """The handler that the runtime keeps it for; None when all its names are pulls by digest."""
     by_digest: tuple[str, ...] = ()
     """The handlers for which it was pulled by digest, sorted."""
 
     @property
-    def handlers(self) -> frozenset[str]:
-        return frozenset(self.by_digest) | ({self.handler} if self.handler is not None else set())
+    def all(self) -> frozenset[str]:
+        return frozenset(self.by_digest) | ({self.listed} if self.listed is not None else set())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
-    """What is remembered across restarts."""
+class ImageState:
+    """What must survive a restart."""
 
-    memory: Memory | None = None
-    resolutions: tuple[Resolution, ...] = ()
+    records: ImageRecords | None = None
+    digest_pulls: tuple[DigestPull, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedImages:
     images: tuple[Image, ...]
     containers: tuple[Container, ...] = ()
     sandbox_image: str = ""
-    """Empty when the runtime does not tell."""
+    """Empty when the runtime does not report it."""
     space: Space | None = None
     """Of the fullest filesystem that holds images; None when it cannot be seen."""
-    layers: Mapping[ImageKey, tuple[Layer, ...]] = field(default_factory=dict)
-    """For the images whose layers the runtime tells."""
-    memory: Memory | None = None
-    resolutions: tuple[Resolution, ...] = ()
-    """What was pulled by digest for a handler."""
+    layers: Mapping[LocalImageId, tuple[Layer, ...]] = field(default_factory=dict)
+    """For the images whose layers the runtime reports."""
+    records: ImageRecords | None = None
+    digest_pulls: tuple[DigestPull, ...] = ()
 
 
-class Decision(StrEnum):
+class GcDecision(StrEnum):
     KEEP = "keep"
     REMOVE = "remove"
 
 
-class Reason(StrEnum):
+class GcReason(StrEnum):
     PINNED = "Pinned"
     SANDBOX_IMAGE = "SandboxImage"
     MAY_BE_SANDBOX_IMAGE = "MayBeSandboxImage"
@@ -151,50 +204,61 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ImageVerdict:
     """What happens to one image, and the one reason why."""
 
     image: Image
-    decision: Decision
-    reason: Reason
+    decision: GcDecision
+    reason: GcReason
     message: str
     frees_bytes: int = 0
 
     @property
-    def key(self) -> ImageKey:
-        return key_of(self.image)
+    def local_id(self) -> LocalImageId:
+        return local_id(self.image)
+
+
+GC_LANE = "images"
+"""One lane: images go one after the other, and the records are written when there is room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveImage:
-    """Removes one pair, provided that it is still unpinned and unused when it happens."""
+    """Removes one image, provided that it is still unpinned and unused when it happens."""
 
-    key: ImageKey
+    image: Image
     because: str
+    lane: Hashable = GC_LANE
 
     @property
-    def lane(self) -> ImageKey:
-        return self.key
+    def local_id(self) -> LocalImageId:
+        return local_id(self.image)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemovalPlan:
+class WriteImageRecords:
+    """Keeps this observation: the ages of the next one begin here."""
+
+    records: ImageRecords
+    because: str = "the images were observed"
+    lane: Hashable = GC_LANE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcPlan(Plan):
     """A verdict for every image, removals first and in the order in which they happen."""
 
-    verdicts: tuple[Verdict, ...]
-    whose: Mapping[ImageKey, Whose]
-    memory: Memory
+    verdicts: tuple[ImageVerdict, ...]
+    handlers: Mapping[LocalImageId, ImageHandlers]
     wanted_bytes: int = 0
-    recheck_at: datetime | None = None
-    notes: tuple[str, ...] = ()
+    first_old_enough_at: datetime | None = None
+    """When the first of the images that are too young can be removed."""
+    space_is_known: bool = True
+    sandbox_image_is_known: bool = True
 
     @property
-    def actions(self) -> tuple[RemoveImage, ...]:
-        return tuple(
-            RemoveImage(key=verdict.key, because=verdict.message)
-            for verdict in self.verdicts
-            if verdict.decision is Decision.REMOVE
-        )
+    def removals(self) -> tuple[RemoveImage, ...]:
+        return tuple(action for action in self.actions if isinstance(action, RemoveImage))
 
     @property
     def freed_bytes(self) -> int:

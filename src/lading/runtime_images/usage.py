@@ -1,7 +1,7 @@
-"""Which images the containers keep in use, by the pair of image and runtime handler.
+"""Which images the containers use, by image and runtime handler. Pure.
 
-A container protects the image it runs and the images it mounts. When the pair that it names is not
-listed, every image of that name is protected, whatever its handler: a doubt keeps an image.
+A container protects the image it runs and the images it mounts. When its image is not listed for
+its handler, every image of that name is protected, for any handler: a doubt keeps an image.
 """
 
 from collections import defaultdict
@@ -9,65 +9,68 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lading.ports.cri import Container, Image
-from lading.runtime_images import names
-from lading.runtime_images.types import ImageKey, key_of
+from lading.runtime_images import images as node_images
+from lading.runtime_images.types import LocalImageId, local_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    users: Mapping[ImageKey, tuple[str, ...]]
-    """For every image in use, who uses it, in words."""
+    users: Mapping[LocalImageId, tuple[str, ...]]
+    """For every image in use, the containers that use it, in words."""
     unresolved: tuple[str, ...]
-    """Containers that do not say which image they need; each may need any image."""
+    """Containers that name no image; each may need any image."""
 
 
 def usage(images: Iterable[Image], containers: Iterable[Container]) -> Usage:
-    by_name = _keys_by_name(images)
-    users: dict[ImageKey, list[str]] = defaultdict(list)
+    by_name = _images_by_name(images)
+    users: dict[LocalImageId, list[str]] = defaultdict(list)
     unresolved = []
     for container in containers:
         running = _running(by_name, container)
         # One that has an ID which is not listed runs an image that was removed under it.
         if not running and not container.image_id:
-            unresolved.append(_who(container))
-        for key in sorted(running):
-            users[key].append(f"run by {_who(container)}")
-        for key in sorted(_mounted(by_name, container)):
-            users[key].append(f"mounted by {_who(container)}")
+            unresolved.append(_described(container))
+        for image in sorted(running):
+            users[image].append(f"run by {_described(container)}")
+        for image in sorted(_mounted(by_name, container)):
+            users[image].append(f"mounted by {_described(container)}")
     return Usage(
-        users={key: tuple(who) for key, who in users.items()}, unresolved=tuple(unresolved)
+        users={image: tuple(words) for image, words in users.items()}, unresolved=tuple(unresolved)
     )
 
 
-def _running(by_name: Mapping[str, set[ImageKey]], container: Container) -> set[ImageKey]:
+def _running(by_name: Mapping[str, set[LocalImageId]], container: Container) -> set[LocalImageId]:
     """By the ID, or by the name where the ID is missing or means nothing here."""
     handler = container.image.runtime_handler
-    by_id = _keys(by_name, container.image_id, handler=handler)
-    return by_id or _keys(by_name, container.image.image, handler=handler)
+    by_id = _named(by_name, container.image_id, handler=handler)
+    return by_id or _named(by_name, container.image.image, handler=handler)
 
 
-def _mounted(by_name: Mapping[str, set[ImageKey]], container: Container) -> set[ImageKey]:
-    return set[ImageKey]().union(
+def _mounted(by_name: Mapping[str, set[LocalImageId]], container: Container) -> set[LocalImageId]:
+    return set[LocalImageId]().union(
         *(
-            _keys(by_name, volume.image, handler=volume.runtime_handler)
+            _named(by_name, volume.image, handler=volume.runtime_handler)
             for volume in container.image_volumes
         )
     )
 
 
-def _keys_by_name(images: Iterable[Image]) -> Mapping[str, set[ImageKey]]:
-    found: dict[str, set[ImageKey]] = defaultdict(set)
+def _images_by_name(images: Iterable[Image]) -> Mapping[str, set[LocalImageId]]:
+    found: dict[str, set[LocalImageId]] = defaultdict(set)
     for image in images:
-        for name in names.names_of(image):
-            found[name].add(key_of(image))
+        for name in node_images.names_of(image):
+            found[name].add(local_id(image))
     return found
 
 
-def _keys(by_name: Mapping[str, set[ImageKey]], name: str, *, handler: str) -> set[ImageKey]:
-    named = set[ImageKey]().union(*(by_name.get(text, ()) for text in names.spellings(name)))
-    exact = {key for key in named if key.runtime_handler == handler}
+def _named(
+    by_name: Mapping[str, set[LocalImageId]], name: str, *, handler: str
+) -> set[LocalImageId]:
+    spellings = node_images.spellings(name)
+    named = set[LocalImageId]().union(*(by_name.get(text, ()) for text in spellings))
+    exact = {image for image in named if image.runtime_handler == handler}
     return exact or named
 
 
-def _who(container: Container) -> str:
+def _described(container: Container) -> str:
     return f"container {container.name or container.id} ({container.state})"

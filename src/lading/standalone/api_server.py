@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from lading.adapters import files
+from lading import files
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube.node_proxy import NO_KUBELETS, Kubelets

@@ -19,7 +19,7 @@ from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gates
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
 from lading.ports.kube import Kube, NotFound
@@ -39,7 +39,7 @@ class Options:
     api_port: int = 0
     registry_port: int = 0
     gates: Gates = field(default_factory=lambda: feature_gates.defaults(GATES))
-    settings: Settings = field(default_factory=Settings)
+    settings: PinSettings = field(default_factory=PinSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from lading.adapters import files
+from lading import files
 from lading.kernel import references
 from lading.standalone import sample_images, sample_sets
 from lading.standalone.cluster import StandaloneCluster

@@ -14,11 +14,11 @@ from lading.kernel.feature_gates import Gates
 from lading.kernel.platforms import Platform
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.ports.node import NodeParts, NodeRuntime
-from lading.runtime_images.types import Policy
+from lading.runtime_images.types import GcPolicy
 from lading.wiring import agent, embedded
 from lading.wiring.registries import Registries
 
@@ -59,7 +59,7 @@ async def open_node(
     registries: Registries,
     metrics: Metrics,
     gates: Gates,
-    settings: Settings,
+    settings: PinSettings,
 ) -> AsyncIterator[EmbeddedNode]:
     """The agent is put together but not running; the caller runs it."""
     async with embedded.open_host(
@@ -82,7 +82,7 @@ async def open_node(
                 clock=clock,
                 metrics=metrics,
                 gates=gates,
-                settings=(settings, Policy()),  # no kubelet collects images here
+                settings=(settings, GcPolicy()),  # no kubelet collects images here
                 rng=random.Random(description.name),  # noqa: S311 - jitter, not a secret
             ),
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import structlog
 
-from lading.adapters.files import write_atomically
+from lading.files import write_atomically
 from lading.wiring import embedded
 
 log = structlog.get_logger(__name__)

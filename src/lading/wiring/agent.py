@@ -19,10 +19,11 @@ from lading.pinned_images.node.observe import NodeTools
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.ports.node import NodeParts
-from lading.runtime_images import detection, gate
+from lading.runtime_images import handlers
+from lading.runtime_images.state import ImageStateFile
+from lading.wiring.digest_pulls import DigestPullRecorder
 from lading.wiring.features import FEATURES
 from lading.wiring.manager import Subject, manager_of
-from lading.wiring.pulled_by_digest import PulledByDigest
 
 COMPONENT = "lading-agent"
 
@@ -60,7 +61,7 @@ async def open_agent(
         node_name=node_name,
         node=node,
         handlers_honoured=await handlers_honoured(node, gates),
-        remember_pull=PulledByDigest(node.image_state, node.platform_of).remember,
+        record_pull=_pull_recorder(node).record,
     )
     return manager_of(
         ((feature, part) for feature in FEATURES for part in feature.agent),
@@ -71,12 +72,16 @@ async def open_agent(
 
 def gated(parts: NodeParts, gates: Gates) -> NodeParts:
     """The node with its runtime as the feature gates let us see it."""
-    runtime = replace(parts.runtime, cri=gate.gated(parts.runtime.cri, gates))
+    runtime = replace(parts.runtime, cri=handlers.gated(parts.runtime.cri, gates))
     return replace(parts, runtime=runtime)
 
 
 async def handlers_honoured(node: NodeParts, gates: Gates) -> bool:
-    return gate.is_on(gates) and await detection.honours_handlers(node.runtime.cri)
+    return handlers.gate_is_on(gates) and await handlers.are_honoured(node.runtime.cri)
+
+
+def _pull_recorder(node: NodeParts) -> DigestPullRecorder:
+    return DigestPullRecorder(ImageStateFile(node.image_state), node.platform_of)
 
 
 @asynccontextmanager
@@ -94,7 +99,7 @@ async def open_tools(
         node,
         clock,
         handlers_honoured=await handlers_honoured(node, gates),
-        remember=PulledByDigest(node.image_state, node.platform_of).remember,
+        pulled=_pull_recorder(node).record,
         metrics=metrics,
         changed=changed,
     ) as tools:

@@ -16,19 +16,20 @@ from lading.api.machineconfiguration.machine_config_node import (
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES
+from lading.kernel.feature_gates import Gates
+from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.objects import Key, Model, Object, Resource
 from lading.kernel.platforms import Platform, normalised
 from lading.pinned_images.cluster import preview
 from lading.pinned_images.cluster.preview import ClusterObjects, NodeFacts
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Desired, ImageKey, Resolution
+from lading.pinned_images.node.types import Desired, PinSettings
 from lading.ports.clock import Clock
 from lading.ports.registry import Registry
+from lading.runtime_images import handlers
 from lading.wiring import cluster_pull_secrets
 from lading.wiring.registries import CredentialSettings, open_registries
-
-POLL_SECONDS = 0.05
 
 
 class _Image(Model, frozen=True, kw_only=True):
@@ -40,7 +41,7 @@ class _Status(Model, frozen=True, kw_only=True):
 
 
 class _NodeImages(Object, frozen=True, kw_only=True):
-    """A Node as far as its images go, which nobody else wants to keep in memory."""
+    """A Node with its images, which no cache keeps in memory."""
 
     status: _Status = _Status()
 
@@ -56,28 +57,36 @@ async def previews(
     clock: Clock,
     *,
     journal: Path,
+    gates: Gates,
+    settings: PinSettings,
     pull_secrets: Sequence[Key] = (),
 ) -> list[Preview]:
-    settings = CredentialSettings(
+    """As agents with those gates and settings would do it."""
+    credentials = CredentialSettings(
         pull_secrets=await cluster_pull_secrets.read(client, pull_secrets)
     )
     before = await _objects(client)
     after = preview.after_applying(before, sets)
-    classes = [one async for one in client.each(RUNTIME_CLASSES)]
-    handlers = {one.metadata.name: one.handler for one in classes}
+    classes = await _handlers_by_class(client) if handlers.gate_is_on(gates) else None
     reports = {one.metadata.name: one for one in before.machine_config_nodes}
     found = []
     async with (
-        open_registries(clock, settings=settings) as registries,
+        open_registries(clock, settings=credentials) as registries,
         _resolvers(registries.client, clock, journal) as resolver_for,
     ):
         for node in preview.nodes_with_sets(after):
-            desired = preview.desired_of(node, after, handlers=handlers, now=clock.now())
-            resolutions = await _resolutions(resolver_for(_platform(node)), desired, clock)
+            desired = preview.desired_of(
+                node, after, handlers=classes, settings=settings, now=clock.now()
+            )
+            resolutions = await _resolutions(resolver_for(_platform(node)), desired)
             name = node.metadata.name
             facts = await _facts(client, name, reports.get(name))
             found.append(preview.preview(desired, node, before.sets, facts, resolutions))
     return found
+
+
+async def _handlers_by_class(client: KubeClient) -> dict[str, str]:
+    return {one.metadata.name: one.handler async for one in client.each(RUNTIME_CLASSES)}
 
 
 async def _objects(client: KubeClient) -> ClusterObjects:
@@ -134,11 +143,8 @@ async def _resolvers(
             await resolver.close()
 
 
-async def _resolutions(
-    resolver: Resolver, desired: Desired, clock: Clock
-) -> Mapping[ImageKey, Resolution]:
+async def _resolutions(resolver: Resolver, desired: Desired) -> Mapping[ImageKey, Resolution]:
     keys = {key for image_set in desired.sets for key in image_set.images}
     resolver.resolve(keys - resolver.failed().keys())
-    while not keys <= resolver.resolutions().keys() | resolver.failed().keys():
-        await clock.sleep(POLL_SECONDS)
+    await resolver.wait()
     return resolver.resolutions()

@@ -1,4 +1,4 @@
-"""What the image commands open on this machine: a runtime, a clock, a disk, a file."""
+"""What the image commands open on this machine: a runtime, a clock, a disk, the state file."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from lading.adapters.state_file import LocalStateFile
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri
 from lading.ports.disk import Disk
-from lading.ports.state_file import StateFile
+from lading.runtime_images.state import ImageStateFile
 
 
 def clock() -> Clock:
@@ -21,8 +21,8 @@ def disk() -> Disk:
     return MachineDisk()
 
 
-def document(path: Path) -> StateFile:
-    return LocalStateFile(path)
+def image_state(path: Path) -> ImageStateFile:
+    return ImageStateFile(LocalStateFile(path))
 
 
 @asynccontextmanager

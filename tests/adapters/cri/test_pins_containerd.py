@@ -10,7 +10,7 @@ from lading.adapters.cri import pins_containerd, releases
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.pins_containerd import ContainerdPins
 from lading.ports import cri
-from lading.ports.cri import HeldPin, ImageSpec, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wire import calls
 from lading.wire.calls import Channel
@@ -46,11 +46,11 @@ async def test_pins_are_held_with_their_owners_and_are_in_force(
 ) -> None:
     first = await pulled(runtime, registry, "r.io/a", "blue", "green")
     second = await pulled(runtime, registry, "r.io/b", "green")
-    await pins.hold([first, second])
-    held = await pins.held()
+    await pins.write([first, second])
+    held = await pins.recorded()
     assert set(held) == {
-        HeldPin(pin=first, effective=True),
-        HeldPin(pin=second, effective=True),
+        RecordedPin(pin=first, effective=True),
+        RecordedPin(pin=second, effective=True),
     }
     assert await pinned_ids(runtime) == {first.image_id, second.image_id}
 
@@ -60,12 +60,12 @@ async def test_what_is_no_longer_wanted_is_let_go(
 ) -> None:
     first = await pulled(runtime, registry, "r.io/a", "blue")
     second = await pulled(runtime, registry, "r.io/b", "blue")
-    await pins.hold([first, second])
-    await pins.hold([second])
-    assert await pins.held() == (HeldPin(pin=second, effective=True),)
+    await pins.write([first, second])
+    await pins.write([second])
+    assert await pins.recorded() == (RecordedPin(pin=second, effective=True),)
     assert await pinned_ids(runtime) == {second.image_id}
-    await pins.hold([])
-    assert await pins.held() == ()
+    await pins.write([])
+    assert await pins.recorded() == ()
     assert await pinned_ids(runtime) == set()
 
 
@@ -73,9 +73,9 @@ async def test_a_pin_survives_pulling_the_tag_again(
     pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:
     pin = await pulled(runtime, registry, "r.io/a", "blue")
-    await pins.hold([pin])
+    await pins.write([pin])
     await runtime.pull(ImageSpec(image="r.io/a:1"))
-    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
 
 
 async def test_a_label_on_the_tag_does_not_survive_so_pins_are_not_put_there(
@@ -93,8 +93,8 @@ async def test_an_image_that_is_not_there_gets_no_pin_and_stops_no_other(
 ) -> None:
     there = await pulled(runtime, registry, "r.io/a", "blue")
     absent = Pin(image="r.io/b@sha256:0", image_id=f"sha256:{'0' * 64}", owners=("blue",))
-    await pins.hold([absent, there])
-    assert await pins.held() == (HeldPin(pin=there, effective=True),)
+    await pins.write([absent, there])
+    assert await pins.recorded() == (RecordedPin(pin=there, effective=True),)
 
 
 async def test_a_pin_of_somebody_else_is_neither_listed_nor_taken_back(
@@ -103,10 +103,10 @@ async def test_a_pin_of_somebody_else_is_neither_listed_nor_taken_back(
     pin = await pulled(runtime, registry, "r.io/a", "blue")
     theirs = dict([pins_containerd.PINNED]) | {"another.tool/owner": "them"}
     runtime.set_labels(pin.image_id, theirs)
-    assert await pins.held() == ()
-    await pins.hold([pin])
-    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
-    await pins.hold([])
+    assert await pins.recorded() == ()
+    await pins.write([pin])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
+    await pins.write([])
     assert await pinned_ids(runtime) == {pin.image_id}
     assert runtime.labelled_names()[pin.image_id][1] == theirs
 
@@ -115,13 +115,13 @@ async def test_a_pin_that_somebody_unlabelled_is_shown_as_not_in_force_and_repai
     pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:
     pin = await pulled(runtime, registry, "r.io/a", "blue")
-    await pins.hold([pin])
+    await pins.write([pin])
     labels = runtime.labelled_names()[pin.image_id][1]
     key, _ = pins_containerd.PINNED
     runtime.set_labels(pin.image_id, {k: v for k, v in labels.items() if k != key})
-    assert await pins.held() == (HeldPin(pin=pin, effective=False),)
-    await pins.hold([pin])
-    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=False),)
+    await pins.write([pin])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
 
 
 async def test_two_references_to_one_image_keep_their_own_owners(
@@ -131,10 +131,10 @@ async def test_two_references_to_one_image_keep_their_own_owners(
     mirrored = Pin(
         image=first.image.replace("r.io", "mirror.io"), image_id=first.image_id, owners=("green",)
     )
-    await pins.hold([first, mirrored])
-    assert {held.pin for held in await pins.held()} == {first, mirrored}
-    await pins.hold([mirrored])
-    assert {held.pin for held in await pins.held()} == {mirrored}
+    await pins.write([first, mirrored])
+    assert {recorded.pin for recorded in await pins.recorded()} == {first, mirrored}
+    await pins.write([mirrored])
+    assert {recorded.pin for recorded in await pins.recorded()} == {mirrored}
     assert await pinned_ids(runtime) == {first.image_id}
 
 
@@ -143,8 +143,8 @@ async def test_a_hundred_owners_fit(
 ) -> None:
     owners = tuple(sorted(f"{number:03}-{'o' * 240}" for number in range(100)))
     pin = await pulled(runtime, registry, "r.io/a", *owners)
-    await pins.hold([pin])
-    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    await pins.write([pin])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
 
 
 async def test_a_set_may_name_one_image_in_any_number_of_ways(
@@ -152,10 +152,12 @@ async def test_a_set_may_name_one_image_in_any_number_of_ways(
 ) -> None:
     pin = await pulled(runtime, registry, "r.io/a", "blue")
     mirrored = [replace(pin, image=f"mirror-{number}.{pin.image}") for number in range(100)]
-    await pins.hold(mirrored)
-    assert {held.pin for held in await pins.held() if held.effective} == set(mirrored)
-    await pins.hold([])
-    assert await pins.held() == ()
+    await pins.write(mirrored)
+    assert {recorded.pin for recorded in await pins.recorded() if recorded.effective} == set(
+        mirrored
+    )
+    await pins.write([])
+    assert await pins.recorded() == ()
     assert await pinned_ids(runtime) == set()
 
 
@@ -177,7 +179,7 @@ async def test_where_pinning_is_impossible_nothing_is_labelled_and_the_reason_is
     pins = ContainerdPins(channel, CriClient(channel), SystemClock())
     pin = await pulled(runtime, registry, "r.io/a", "blue")
     with pytest.raises(cri.CannotPin, match=said):
-        await pins.hold([pin])
+        await pins.write([pin])
     assert await pinned_ids(runtime) == set()
 
 

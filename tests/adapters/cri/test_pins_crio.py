@@ -13,7 +13,7 @@ from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.pins_crio import CrioPins
 from lading.kernel import platforms
 from lading.ports import cri
-from lading.ports.cri import HeldPin, ImageSpec, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.ports.registry import Credential
 from lading.servers.cri.core import PINNED_LABEL, EmbeddedRuntime
 from tests.adapters.kube.stand import HurryingClock
@@ -111,8 +111,8 @@ async def test_pins_are_written_read_back_and_survive_a_new_driver(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue", "green")
-    await pins.hold([pin])
-    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    await pins.write([pin])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
     assert written(folder) == [pin.image]
 
 
@@ -120,8 +120,8 @@ async def test_the_same_pins_again_cost_no_write_and_no_reload(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")
-    await pins.hold([pin])
-    await pins.hold([pin])
+    await pins.write([pin])
+    await pins.write([pin])
     assert crio.reloads == 1
 
 
@@ -129,12 +129,12 @@ async def test_a_pin_that_crio_forgot_is_shown_and_asked_for_again(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")
-    await pins.hold([pin])
+    await pins.write([pin])
     for name in crio.labelled_names():
         crio.set_labels(name, {})
-    assert await pins.held() == (HeldPin(pin=pin, effective=False),)
-    await pins.hold([pin])
-    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=False),)
+    await pins.write([pin])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
 
 
 async def test_an_image_that_a_pod_pulled_by_its_tag_is_pinned_by_that_tag(
@@ -142,10 +142,10 @@ async def test_an_image_that_a_pod_pulled_by_its_tag_is_pinned_by_that_tag(
 ) -> None:
     pin = await pulled_by_tag(crio, registry, "r.io/a", "blue")
     other = await pulled(crio, registry, "r.io/b", "blue")
-    await pins.hold([pin, other])
-    assert await pins.held() == (
-        HeldPin(pin=pin, effective=True),
-        HeldPin(pin=other, effective=True),
+    await pins.write([pin, other])
+    assert await pins.recorded() == (
+        RecordedPin(pin=pin, effective=True),
+        RecordedPin(pin=other, effective=True),
     )
     assert written(folder) == ["r.io/a:1", pin.image, other.image]
 
@@ -154,26 +154,26 @@ async def test_a_tag_by_which_an_image_is_pinned_stays_while_other_pins_change(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry
 ) -> None:
     pin = await pulled_by_tag(crio, registry, "r.io/a", "blue")
-    await pins.hold([pin])
+    await pins.write([pin])
     other = await pulled(crio, registry, "r.io/b", "blue")
     reloads = crio.reloads
-    await pins.hold([pin, other])
+    await pins.write([pin, other])
     assert crio.reloads == reloads + 1
-    assert all(held.effective for held in await pins.held())
+    assert all(recorded.effective for recorded in await pins.recorded())
 
 
 async def test_a_tag_that_names_another_image_now_is_let_go(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled_by_tag(crio, registry, "r.io/a", "blue")
-    await pins.hold([pin])
+    await pins.write([pin])
     assert "r.io/a:1" in written(folder)
     registry.add_image("r.io/a:1", layers=(b"newer",))
     await crio.pull(ImageSpec(image="r.io/a:1"))
     await crio.pull(ImageSpec(image=pin.image))
-    await pins.hold([pin])
+    await pins.write([pin])
     assert written(folder) == [pin.image]
-    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
 
 
 async def test_pins_of_other_files_stay_in_force_beside_ours(
@@ -182,7 +182,7 @@ async def test_pins_of_other_files_stay_in_force_beside_ours(
     (folder / "10-early").write_text('[crio.image]\npinned_images = ["replaced"]\n')
     (folder / "20-late.toml").write_text('[crio.image]\npinned_images = ["r.io/theirs*"]\n')
     pin = await pulled(crio, registry, "r.io/a", "blue")
-    await pins.hold([pin])
+    await pins.write([pin])
     assert written(folder) == [pin.image, "r.io/theirs*"]
 
 
@@ -193,7 +193,7 @@ async def test_pins_of_files_in_inner_folders_stay_in_force_too(
     (folder / "20-late").mkdir()
     (folder / "20-late" / "05.conf").write_text('[crio.image]\npinned_images = ["r.io/theirs"]\n')
     pin = await pulled(crio, registry, "r.io/a", "blue")
-    await pins.hold([pin])
+    await pins.write([pin])
     assert written(folder) == [pin.image, "r.io/theirs"]
 
 
@@ -201,10 +201,10 @@ async def test_letting_everything_go_removes_the_file(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")
-    await pins.hold([pin])
-    await pins.hold([])
+    await pins.write([pin])
+    await pins.write([])
     assert files_in(folder) == {}
-    assert await pins.held() == ()
+    assert await pins.recorded() == ()
     assert not any(image.pinned for image in await crio.images())
 
 
@@ -212,15 +212,15 @@ async def test_nothing_but_the_finished_file_is_ever_in_the_folder(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
     pin = await pulled(crio, registry, "r.io/a", "blue")
-    await pins.hold([pin])
+    await pins.write([pin])
     ours = f"{folder.name}/{crio_config.OUR_FILE}"
     assert list(files_in(folder.parent)) == [ours], "a temporary file was left behind"
 
 
 async def test_an_image_that_is_not_there_gets_no_pin(pins: CrioPins, folder: Path) -> None:
     absent = Pin(image="r.io/b@sha256:0", image_id=f"sha256:{'0' * 64}", owners=("blue",))
-    await pins.hold([absent])
-    assert await pins.held() == ()
+    await pins.write([absent])
+    assert await pins.recorded() == ()
     assert files_in(folder) == {}
 
 
@@ -246,7 +246,7 @@ async def test_beside_another_manager_nothing_is_written_and_the_reason_is_said(
     (folder / file).write_text(content)
     pin = await pulled(crio, registry, "r.io/a", "blue")
     with pytest.raises(cri.CannotPin, match=said):
-        await pins.hold([pin])
+        await pins.write([pin])
     assert files_in(folder) == {file: content}
     refusal = await pins.cannot_pin()
     assert refusal is not None
@@ -259,7 +259,7 @@ async def test_a_release_that_needs_a_restart_is_refused(
 ) -> None:
     crio.release = release
     with pytest.raises(cri.CannotPin, match=release):
-        await pins.hold([])
+        await pins.write([])
 
 
 @pytest.mark.parametrize("spoilt", [b"{", b'["\xff"]'])
@@ -269,6 +269,6 @@ async def test_a_spoilt_state_file_is_written_anew(
     pin = await pulled(crio, registry, "r.io/a", "blue")
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "pins.json").write_bytes(spoilt)
-    assert await pins.held() == ()
-    await pins.hold([pin])
-    assert await pins.held() == (HeldPin(pin=pin, effective=True),)
+    assert await pins.recorded() == ()
+    await pins.write([pin])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lading.ports.cri import ImageSpec
+from tests.cli.image.builders import LAYERS
 from tests.runtime_images.conftest import Stand, stand
 
 __all__ = ["stand"]
@@ -56,3 +58,12 @@ async def _run(stand: Stand, *arguments: str, typed: str) -> Result:
 def _stable(content: bytes) -> str:
     """The registry's port differs from run to run."""
     return re.sub(r"127\.0\.0\.1:\d{5}", "registry.local", content.decode())
+
+
+@pytest.fixture
+async def tag(stand: Stand) -> str:
+    """An image of two platforms in the registry, and on the node for the host and for `arm`."""
+    tag = await stand.publisher.index("team/app:1", LAYERS)
+    for handler in ("", "arm"):
+        await stand.runtime.pull(ImageSpec(image=tag, runtime_handler=handler))
+    return tag

@@ -46,6 +46,7 @@ async def test_what_is_taken_is_asked_of_the_disk_unless_the_runtime_counts_well
     pulling = Pulling(
         image=IMAGE,
         platform=sample_images.LINUX_AMD64,
+        for_guest=False,
         registry=stand.registry,
         runtime=stand.runtime,
         disk=OneDisk(Space(capacity_bytes=1000, available_bytes=400)),

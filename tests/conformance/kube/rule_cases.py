@@ -1,4 +1,4 @@
-"""Objects that keep or break the CEL rules of our own definitions, one case per sentence.
+"""Objects that keep or break the rules and limits of our own definitions, one case per sentence.
 
 `$name` stands for a name that the test makes up. A case without `breaks` must be accepted.
 """
@@ -29,6 +29,42 @@ def image(sentence: str, name: str, breaks: str = "") -> Case:
         sentence=sentence,
         plural="pinnedimagesets",
         spec={"pinnedImages": [{"name": name}]},
+        breaks=breaks,
+    )
+
+
+def image_of_length(characters: int) -> str:
+    host, digest = "quay.io/", f"@sha256:{HEX}"
+    return f"{host}{'a' * (characters - len(host) - len(digest))}{digest}"
+
+
+def set_of(sentence: str, count: int, breaks: str = "") -> Case:
+    images = [{"name": f"quay.io/app-{number}@sha256:{HEX}"} for number in range(count)]
+    return Case(
+        sentence=sentence,
+        plural="pinnedimagesets",
+        spec={"pinnedImages": images},
+        breaks=breaks,
+    )
+
+
+def pool_with_sets(sentence: str, count: int, breaks: str = "") -> Case:
+    entries = [{"name": f"set-{number}"} for number in range(count)]
+    return Case(
+        sentence=sentence,
+        plural="machineconfigpools",
+        spec={"pinnedImageSets": entries},
+        breaks=breaks,
+    )
+
+
+def node_with_sets(sentence: str, count: int, breaks: str = "") -> Case:
+    entries = [{"name": f"set-{number}"} for number in range(count)]
+    return Case(
+        sentence=sentence,
+        plural="machineconfignodes",
+        spec={"node": {"name": "$name"}, "pool": {"name": "worker"}},
+        statuses=({"pinnedImageSets": entries},),
         breaks=breaks,
     )
 
@@ -82,6 +118,15 @@ CASES = (
     image("an empty path part is refused", f"quay.io//app@sha256:{HEX}", NAME_RULE),
     image("a scheme is refused", f"https://quay.io/app@sha256:{HEX}", NAME_RULE),
     image("a host alone is refused", f"quay.io@sha256:{HEX}", NAME_RULE),
+    image("a name of 447 characters is taken", image_of_length(447)),
+    image("a name of 448 characters is refused", image_of_length(448), "447 bytes"),
+    set_of("a set of 500 images is taken", 500),
+    set_of("a set of 501 images is refused", 501, "at most 500 items"),
+    set_of("an empty set is refused", 0, "at least 1 items"),
+    pool_with_sets("a pool with 100 sets is taken", 100),
+    pool_with_sets("a pool with 101 sets is refused", 101, "at most 100 items"),
+    node_with_sets("a node with 100 sets is taken", 100),
+    node_with_sets("a node with 101 sets is refused", 101, "at most 100 items"),
     Case(
         sentence="a node object is named after its node",
         plural="machineconfignodes",

@@ -1,10 +1,11 @@
 """What a cluster would do with a set that is not applied yet."""
 
 from lading.kernel.digests import Digest
+from lading.kernel.images import ImageKey, Layer, Resolution
 from lading.pinned_images.cluster import preview
 from lading.pinned_images.cluster.preview import ClusterObjects, NodeFacts
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import ImageKey, Layer, Resolution
+from lading.pinned_images.node.types import PinSettings
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 from tests.pinned_images.cluster.build import (
@@ -19,7 +20,7 @@ from tests.pinned_images.cluster.build import (
 MIB = 1024 * 1024
 RESOLVED = {
     ImageKey(IMAGE): Resolution(
-        pull_reference=IMAGE, layers=(Layer(str(Digest.of(b"layer")), 100 * MIB),)
+        manifest=IMAGE, layers=(Layer(str(Digest.of(b"layer")), 100 * MIB),)
     )
 }
 
@@ -35,7 +36,7 @@ def previewed(
         space=Space(capacity_bytes=1000 * MIB, available_bytes=free_mib * MIB),
         limits=KubeletLimits(),
     )
-    desired = preview.desired_of(chosen, after, handlers={}, now=NOW)
+    desired = preview.desired_of(chosen, after, handlers={}, settings=PinSettings(), now=NOW)
     return preview.preview(desired, chosen, before.sets, facts, RESOLVED)
 
 

@@ -11,7 +11,7 @@ from lading.adapters.clock import VirtualClock
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.loop.informer import Informer
 from lading.ports import cri, kube
-from lading.ports.cri import HeldPin, ImageSpec, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.ports.disk import Space
 from lading.ports.registry import Credential
 from tests.pinned_images.node import whole_nodes
@@ -44,14 +44,14 @@ class FickleRuntime(Runtime):
     async def cannot_pin(self) -> cri.CannotPin | None:
         return self.refusal
 
-    async def held(self) -> tuple[HeldPin, ...]:
+    async def recorded(self) -> tuple[RecordedPin, ...]:
         """The pin of an image that has gone is recorded until it is let go, as on CRI-O."""
         in_force = set(map(whole_nodes.image_id, self.names)) - self.lost_pins
         pins = self.pins.values()
-        return tuple(HeldPin(pin=pin, effective=pin.image_id in in_force) for pin in pins)
+        return tuple(RecordedPin(pin=pin, effective=pin.image_id in in_force) for pin in pins)
 
-    async def hold(self, pins: Collection[Pin]) -> None:
-        await super().hold(pins)
+    async def write(self, pins: Collection[Pin]) -> None:
+        await super().write(pins)
         self.lost_pins.clear()
 
 

@@ -21,6 +21,7 @@ from lading.api.machineconfiguration.machine_config_node import (
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES, RuntimeClass
+from lading.kernel.images import ImageKey
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.loop import pipeline
@@ -32,7 +33,7 @@ from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Desired, ImageKey, Observed, Settings
+from lading.pinned_images.node.types import Desired, Observed, PinSettings
 from lading.ports import cri, kube
 from lading.ports.cri import ImageSpec
 from lading.ports.kubelet import KubeletLimits
@@ -121,7 +122,7 @@ class Life:
                 **common, rng=random.Random(1), metrics=metrics, controller="", instance=""
             ),
             metrics=pin_metrics,
-            settings=Settings(parallel_pulls_max=PARALLEL_PULLS_MAX),
+            settings=PinSettings(parallel_pulls_max=PARALLEL_PULLS_MAX),
             by_runtime_class=True,
         )
 
@@ -135,7 +136,7 @@ class Life:
                 credentials=Anonymous(),
                 clock=self.clock,
                 metrics=metrics,
-                remember=_nothing,
+                pulled=_nothing,
                 changed=self._wake,
             ),
             resolver=Resolver(

@@ -8,20 +8,20 @@ from lading.api.machineconfiguration.machine_config_node import (
     NodePinnedImageSet,
 )
 from lading.kernel import conditions
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node import report, rules
 from lading.pinned_images.node.types import (
     CancelPull,
     DesiredSet,
-    FaultKind,
-    ImageKey,
     Observed,
+    PullErrorKind,
     StartPull,
     WritePins,
 )
+from tests.pinned_images.node.builders import actions_of
 from tests.pinned_images.node.lives import PARALLEL_PULLS_MAX, Look
-from tests.pinned_images.node.worlds import actions_of
 
-PASSING = (FaultKind.UNAVAILABLE, FaultKind.OTHER)
+PASSING = (PullErrorKind.UNAVAILABLE, PullErrorKind.OTHER)
 
 
 def check(look: Look, before: MachineConfigNodeStatus, after: MachineConfigNodeStatus) -> None:
@@ -44,14 +44,14 @@ def is_complete(image_set: DesiredSet, observed: Observed) -> bool:
 
 
 def owned(name: str, observed: Observed) -> set[str]:
-    return {held.pin.image_id for held in observed.pins if name in held.pin.owners}
+    return {recorded.pin.image_id for recorded in observed.pins if name in recorded.pin.owners}
 
 
 def is_held(image_set: DesiredSet, observed: Observed) -> bool:
     """Everything is there, and the runtime says that it is pinned for this set."""
     if not is_complete(image_set, observed):
         return False
-    in_force = {held.pin.image_id for held in observed.pins if held.effective}
+    in_force = {recorded.pin.image_id for recorded in observed.pins if recorded.effective}
     ids = {observed.images[key].image_id for key in image_set.images}
     return ids <= in_force & owned(image_set.name, observed)
 
@@ -63,8 +63,8 @@ def check_pins(look: Look) -> None:
         assert not writes
         return
     names = {one.name for one in desired.sets}
-    pins = writes[0].pins if writes else tuple(held.pin for held in observed.pins)
-    assert all(held.effective for held in observed.pins) or writes
+    pins = writes[0].pins if writes else tuple(recorded.pin for recorded in observed.pins)
+    assert all(recorded.effective for recorded in observed.pins) or writes
     assert {pin.image_id for pin in pins} <= observed.image_ids
     assert all(pin.owners and names.issuperset(pin.owners) for pin in pins)
     for one in desired.sets:
@@ -96,17 +96,17 @@ def check_pulls(look: Look) -> None:
 
 def can_pull(look: Look) -> bool:
     observed = look.observed
-    kinds = [pull.fault.kind for pull in observed.pulls.values() if pull.fault]
-    return is_well(observed) and FaultKind.NO_SPACE not in kinds and not does_not_fit(look)
+    kinds = [pull.error.kind for pull in observed.pulls.values() if pull.error]
+    return is_well(observed) and PullErrorKind.NO_SPACE not in kinds and not does_not_fit(look)
 
 
 def is_out_of_space(look: Look) -> bool:
     """A pull has only just hit the end of the disk."""
     return any(
-        pull.fault.kind is FaultKind.NO_SPACE
-        and timedelta(0) <= look.now - pull.fault.at < timedelta(seconds=rules.RETRY.seconds_min)
+        pull.error.kind is PullErrorKind.NO_SPACE
+        and timedelta(0) <= look.now - pull.error.at < timedelta(seconds=rules.RETRY.seconds_min)
         for pull in look.observed.pulls.values()
-        if pull.fault and not pull.running
+        if pull.error and not pull.running
     )
 
 
@@ -159,9 +159,9 @@ def has_a_cause(look: Look) -> bool:
         or observed.cannot_pin
         or observed.pins_error
         or any(one.unresolvable for one in look.desired.sets)
-        or any(not held.effective for held in observed.pins)
+        or any(not recorded.effective for recorded in observed.pins)
         or any(
-            pull.fault and (pull.fault.kind not in PASSING or pull.attempts - pull.running >= 3)
+            pull.error and (pull.error.kind not in PASSING or pull.attempts - pull.running >= 3)
             for key, pull in observed.pulls.items()
             if key in lacking
         )

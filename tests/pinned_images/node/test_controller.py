@@ -22,7 +22,7 @@ from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.controller import Caches, NodeReconciler
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import cri
 from lading.ports.cri import ImageSpec
 from lading.ports.registry import Credential
@@ -76,7 +76,7 @@ async def one_node(
             tools=whole.tools,
             recorder=recorder,
             metrics=PinMetrics(metrics.registry),
-            settings=Settings(),
+            settings=PinSettings(),
             by_runtime_class=False,
             is_on=is_on,
         )
@@ -89,7 +89,7 @@ async def described(api: KubeClient) -> KubeClient:
     return api
 
 
-async def test_a_cache_that_lags_behind_makes_nobody_say_the_same_again(
+async def test_a_cache_that_lags_behind_causes_no_second_write(
     tmp_path: Path, described: KubeClient
 ) -> None:
     async with one_node(tmp_path, described) as one:
@@ -120,7 +120,7 @@ class EmptyRegistryRuntime(Runtime):
         raise cri.ImageNotFound("no such image", image=spec.image)
 
 
-async def test_the_fault_of_an_image_is_forgotten_with_the_last_set_that_wants_it(
+async def test_the_error_of_an_image_is_forgotten_with_the_last_set_that_wants_it(
     tmp_path: Path, api: KubeClient
 ) -> None:
     async with one_node(tmp_path, api, EmptyRegistryRuntime()) as one:
@@ -131,7 +131,7 @@ async def test_the_fault_of_an_image_is_forgotten_with_the_last_set_that_wants_i
         assert one.whole.tools.pulls.snapshot() == {}
 
 
-async def test_the_fault_of_an_image_is_forgotten_when_a_pod_brings_the_image(
+async def test_the_error_of_an_image_is_forgotten_when_a_pod_brings_the_image(
     tmp_path: Path, api: KubeClient
 ) -> None:
     runtime = EmptyRegistryRuntime()

@@ -10,11 +10,11 @@ from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.pinned_images.node import desire
-from lading.pinned_images.node.types import Settings
-from tests.pinned_images.node.worlds import NOW
+from lading.pinned_images.node.types import PinSettings
+from tests.pinned_images.node.builders import NOW
 
 DIGEST = "sha256:" + "a" * 64
-UNASKED = Settings()
+UNASKED = PinSettings()
 
 
 def names_in(*images: Mapping[str, object], handlers: dict[str, str] | None = None) -> list[str]:
@@ -39,7 +39,7 @@ def test_an_image_is_wanted_under_the_name_by_which_runtimes_list_it(
 
 
 def test_one_image_in_two_spellings_is_wanted_once() -> None:
-    spellings = ({"name": f"{host}/nginx@{DIGEST}"} for host in desire.DOCKER_HUB_HOSTS)
+    spellings = ({"name": f"{host}/nginx@{DIGEST}"} for host in ("docker.io", "index.docker.io"))
     assert len(names_in(*spellings)) == 1
 
 
@@ -50,14 +50,14 @@ def test_an_image_is_wanted_for_each_of_its_runtime_classes() -> None:
     assert "'absent', which does not exist" in found[1]
 
 
-def test_a_runtime_class_is_not_looked_for_while_its_gate_is_off() -> None:
+def test_a_runtime_class_is_a_problem_while_its_gate_is_off() -> None:
     (problem,) = names_in({"name": f"quay.io/app@{DIGEST}", "runtimeClassNames": ["kata"]})
     assert "RuntimeClassInImageCriApi is off" in problem
 
 
 def settings_of(
-    *, machines: int = 0, labels: dict[str, str] | None = None, given: Settings = UNASKED
-) -> Settings:
+    *, machines: int = 0, labels: dict[str, str] | None = None, given: PinSettings = UNASKED
+) -> PinSettings:
     node = msgspec.convert({"metadata": {"name": "n", "labels": labels or {"in": "yes"}}}, Node)
     counts = dict.fromkeys(("updated", "ready", "available", "unavailable"), 0)
     pool = msgspec.convert(
@@ -92,8 +92,10 @@ def test_a_control_plane_node_pulls_two_at_once_and_others_eight_or_as_they_are_
     labels = {"node-role.kubernetes.io/control-plane": ""}
     assert settings_of().parallel_pulls_max == 8
     assert settings_of(labels=labels).parallel_pulls_max == 2
-    assert settings_of(labels=labels, given=Settings(parallel_pulls_max=1)).parallel_pulls_max == 1
-    assert settings_of(given=Settings(parallel_pulls_max=12)).parallel_pulls_max == 12
+    assert (
+        settings_of(labels=labels, given=PinSettings(parallel_pulls_max=1)).parallel_pulls_max == 1
+    )
+    assert settings_of(given=PinSettings(parallel_pulls_max=12)).parallel_pulls_max == 12
 
 
 @pytest.mark.parametrize(("machines", "seconds"), [(0, 0), (1, 0.1), (100, 10), (5000, 60)])

@@ -5,13 +5,14 @@ import asyncio
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PullEngine
-from lading.pinned_images.node.types import Desired, ImageKey
+from lading.pinned_images.node.types import Desired
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
 from lading.ports.registry import Credential
-from tests.pinned_images.node.worlds import image_set, key, observed, pinned
+from tests.pinned_images.node.builders import image_set, key, observed, pinned
 
 PULL_SECONDS = 3.0
 
@@ -49,7 +50,7 @@ async def pulled(*names: str) -> CollectorRegistry:
         credentials=Anonymous(),
         clock=clock,
         metrics=PinMetrics(registry),
-        remember=nothing,
+        pulled=nothing,
         changed=ended.set,
     )
     for name in names:

@@ -8,15 +8,9 @@ import msgspec
 import pytest
 
 from lading.api.core import Node
+from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node import observe
-from lading.pinned_images.node.types import (
-    Desired,
-    ImageKey,
-    Observed,
-    Present,
-    Resolution,
-    Written,
-)
+from lading.pinned_images.node.types import Desired, Observed, Present, Written
 from lading.ports.cri import Filesystems, FilesystemUsage, Image
 from lading.ports.disk import Space
 from tests.pinned_images.node import whole_nodes
@@ -39,14 +33,14 @@ def test_a_runtime_that_keeps_handlers_apart_has_an_image_only_for_the_handler_i
 
 def test_elsewhere_an_image_for_a_handler_is_the_manifest_of_its_guests() -> None:
     guest = ImageKey(NAME, "kata")
-    resolutions = {guest: Resolution(pull_reference=GUEST, layers=())}
+    resolutions = {guest: Resolution(manifest=GUEST, layers=())}
     host_only = observe.present([guest], [listed(NAME)], resolutions, handlers_honoured=False)
     assert host_only == {}
     found = observe.present([guest], [listed(GUEST)], resolutions, handlers_honoured=False)
     assert found == {guest: Present(image_id="sha256:1", reference=GUEST)}
 
 
-def test_an_image_for_a_handler_is_not_there_while_nobody_knows_what_it_is() -> None:
+def test_an_image_for_a_handler_is_not_present_while_it_is_unresolved() -> None:
     guest = ImageKey(NAME, "kata")
     assert observe.present([guest], [listed(NAME)], {}, handlers_honoured=False) == {}
 
@@ -56,7 +50,7 @@ def node(*conditions: dict[str, str], kubelet: str = "v1.36.0") -> Node:
     return msgspec.convert({"metadata": {"name": "n"}, "status": status}, Node)
 
 
-async def looked_at(tmp_path: Path, seen: Node | None, **changed: Any) -> Observed:
+async def observed_on(tmp_path: Path, seen: Node | None, **changed: Any) -> Observed:
     async with whole_nodes.opened(tmp_path, changed.pop("runtime", None)) as made:
         tools = replace(made.tools, **changed)
         return await observe.observe(tools, NOTHING, node=seen, last_status=None, written=Written())
@@ -75,12 +69,12 @@ async def looked_at(tmp_path: Path, seen: Node | None, **changed: Any) -> Observ
 async def test_a_node_is_well_unless_a_condition_says_otherwise(
     tmp_path: Path, conditions: tuple[dict[str, str], ...], is_well: bool
 ) -> None:
-    assert (await looked_at(tmp_path, node(*conditions))).node_is_well is is_well
+    assert (await observed_on(tmp_path, node(*conditions))).node_is_well is is_well
 
 
 async def test_a_kubelet_that_ignores_pins_is_seen(tmp_path: Path) -> None:
-    assert "1.28.2 and later" in (await looked_at(tmp_path, node(kubelet="v1.28.1"))).pins_ignored
-    assert (await looked_at(tmp_path, None)).pins_ignored == ""
+    assert "1.28.2 and later" in (await observed_on(tmp_path, node(kubelet="v1.28.1"))).pins_ignored
+    assert (await observed_on(tmp_path, None)).pins_ignored == ""
 
 
 @dataclass
@@ -102,6 +96,6 @@ class TwoDisks:
 
 
 async def test_the_tightest_of_several_image_file_systems_counts(tmp_path: Path) -> None:
-    seen = await looked_at(tmp_path, None, runtime=RuntimeOnTwoDisks(), disk=TwoDisks())
+    seen = await observed_on(tmp_path, None, runtime=RuntimeOnTwoDisks(), disk=TwoDisks())
     assert seen.budget is not None
     assert seen.budget.free_bytes == 100

@@ -1,39 +1,43 @@
 """The agent's live figure: counts, bytes, errors and space, from one look at the node."""
 
 from lading.pinned_images.node import progress
-from lading.pinned_images.node.types import Desired, FaultKind, Observed
-from tests.pinned_images.node import worlds
+from lading.pinned_images.node.types import Desired, Observed, PullErrorKind
+from tests.pinned_images.node import builders
 
 
 def test_it_counts_images_once_and_bytes_that_are_to_come() -> None:
     desired = Desired(
         node_name="a",
-        sets=(worlds.image_set("one", "x", "y"), worlds.image_set("two", "y", "z")),
+        sets=(builders.image_set("one", "x", "y"), builders.image_set("two", "y", "z")),
     )
     observed = Observed(
-        images=worlds.present("x"), resolutions=worlds.resolved("x", "y", "z", size_mib=10)
+        images=builders.present("x"), resolutions=builders.resolved("x", "y", "z", size_mib=10)
     )
     found = progress.progress(desired, observed)
     assert (found.image_count, found.present_count) == (3, 1)
-    assert (found.bytes_wanted, found.bytes_missing) == (30 * worlds.MIB, 20 * worlds.MIB)
+    assert (found.bytes_wanted, found.bytes_missing) == (30 * builders.MIB, 20 * builders.MIB)
 
 
 def test_it_names_what_is_missing_and_why() -> None:
-    desired = Desired(node_name="a", sets=(worlds.image_set("one", "x"),))
+    desired = Desired(node_name="a", sets=(builders.image_set("one", "x"),))
     observed = Observed(
-        pulls={worlds.key("x"): worlds.failed(FaultKind.NOT_FOUND, message="no such image")}
+        pulls={builders.key("x"): builders.failed(PullErrorKind.NOT_FOUND, message="no such image")}
     )
     (one,) = progress.progress(desired, observed).sets
-    assert one.missing == (worlds.key("x").image,)
-    assert "no such image" in one.errors[0]
+    assert one.missing == (builders.key("x").image,)
+    (problem,) = one.problems
+    assert (problem.reason, problem.image) == ("PrefetchFailed", builders.key("x").image)
+    assert "no such image" in problem.message
 
 
-def test_it_tells_what_a_refused_set_lacks() -> None:
-    desired = Desired(node_name="a", sets=(worlds.image_set("one", "x"),))
+def test_it_reports_what_a_refused_set_lacks() -> None:
+    desired = Desired(node_name="a", sets=(builders.image_set("one", "x"),))
     observed = Observed(
-        resolutions=worlds.resolved("x", size_mib=10), budget=worlds.budget(15, reserve_mib=5)
+        resolutions=builders.resolved("x", size_mib=10), budget=builders.budget(15, reserve_mib=5)
     )
     found = progress.progress(desired, observed)
     assert found.storage is not None
-    assert found.storage.free_bytes == 15 * worlds.MIB
-    assert "must stay free" in found.sets[0].errors[0]
+    assert found.storage.free_bytes == 15 * builders.MIB
+    (problem,) = found.sets[0].problems
+    assert problem.reason == "InsufficientStorage"
+    assert "must stay free" in problem.message

@@ -1,22 +1,28 @@
-"""The pull engine: what it hands to the runtime, and what its ledger says."""
+"""The pull engine: what it asks the runtime for, what its ledger has, and when a pull counts."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PullEngine
-from lading.pinned_images.node.types import FaultKind, ImageKey
-from lading.ports.cri import ImageSpec
+from lading.pinned_images.node.types import Desired, PullErrorKind
+from lading.ports import cri
+from lading.ports.cri import Image, ImageSpec
 from lading.ports.registry import Credential
-from tests.pinned_images.node.whole_nodes import Runtime
-from tests.pinned_images.node.worlds import key
+from tests.pinned_images.node import whole_nodes
+from tests.pinned_images.node.builders import image_set, key
+from tests.pinned_images.node.whole_nodes import LONG_AGO, Runtime
 
 SECRET = Credential(username="me", password="mine")
+
+
 BROKEN = key("broken")
 
 
@@ -61,7 +67,7 @@ async def pulling(runtime: Runtime) -> AsyncIterator[Pulling]:
         credentials=Credentials(),
         clock=clock,
         metrics=PinMetrics(CollectorRegistry()),
-        remember=nothing,
+        pulled=nothing,
         changed=lambda: None,
     )
     yield Pulling(engine, clock)
@@ -84,9 +90,9 @@ async def test_a_credential_that_cannot_be_had_fails_its_image_only() -> None:
         await work.settle()
         ledger = work.engine.snapshot()
     assert runtime.pulled == [key("public").image]
-    fault = ledger[BROKEN].fault
+    fault = ledger[BROKEN].error
     assert fault is not None
-    assert fault.kind is FaultKind.OTHER
+    assert fault.kind is PullErrorKind.OTHER
     assert "a line that nobody can read" in fault.message
 
 
@@ -124,7 +130,7 @@ async def test_a_failed_pull_that_is_cancelled_is_forgotten() -> None:
         assert work.engine.snapshot() == {}
 
 
-async def test_a_fault_stays_known_while_the_next_attempt_runs() -> None:
+async def test_an_error_stays_known_while_the_next_attempt_runs() -> None:
     async with pulling(Runtime()) as work:
         work.start(BROKEN)
         await work.settle()
@@ -132,5 +138,63 @@ async def test_a_fault_stays_known_while_the_next_attempt_runs() -> None:
         pull = work.engine.snapshot()[BROKEN]
         assert pull.running
         assert pull.attempts == 2
-        assert pull.fault is not None
+        assert pull.error is not None
         await asyncio.sleep(0)
+
+
+SECONDS = 60
+
+
+@dataclass
+class RenamingRuntime(Runtime):
+    """Lists what it pulled under another name, as runtimes do that know better."""
+
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        self.names.add(f"elsewhere.example/{spec.image}")
+        self.pulled.append(spec.image)
+        return whole_nodes.image_id(spec.image)
+
+    async def image(self, spec: ImageSpec) -> Image | None:
+        return (await self.images())[0]
+
+
+async def test_what_is_listed_under_another_name_is_reported_and_not_pulled_all_the_time(
+    tmp_path: Path,
+) -> None:
+    desired = Desired(node_name="node-1", sets=(image_set("s", "a", first_seen_at=LONG_AGO),))
+    runtime = RenamingRuntime()
+    async with whole_nodes.opened(tmp_path, runtime) as node:
+        await node.live(desired, seconds=SECONDS)
+        assert 3 <= len(runtime.pulled) <= 5
+        (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
+    assert f"lists it as elsewhere.example/{key('a')}" in error
+
+
+async def test_an_image_for_guests_is_not_pulled_while_it_is_unresolved(
+    tmp_path: Path,
+) -> None:
+    wanted = replace(image_set("s", first_seen_at=LONG_AGO), images=(key("a", "kata"),))
+    async with whole_nodes.opened(tmp_path) as node:
+        node.registry.is_away = True
+        await node.live(Desired(node_name="node-1", sets=(wanted,)), seconds=SECONDS)
+        assert node.runtime.pulled == []
+        (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
+    assert f"failed to resolve {key('a', 'kata')}: the registry is away" in error
+
+
+@dataclass
+class TalkativeRuntime(Runtime):
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        url = "https://store.example/blob?X-Amz-Signature=0123456789abcdef"
+        raise cri.Unauthorized(f"unexpected status from GET {url}: 403 Forbidden")
+
+
+async def test_a_signed_url_in_the_words_of_a_runtime_does_not_reach_the_status(
+    tmp_path: Path,
+) -> None:
+    desired = Desired(node_name="node-1", sets=(image_set("s", "a", first_seen_at=LONG_AGO),))
+    async with whole_nodes.opened(tmp_path, TalkativeRuntime()) as node:
+        await node.live(desired, seconds=3)
+        (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
+    assert "403 Forbidden" in error
+    assert "0123456789abcdef" not in error

@@ -13,9 +13,10 @@ from lading.adapters.journal import FileJournal
 from lading.adapters.registry import client
 from lading.adapters.registry.client import RegistryClient
 from lading.kernel import references
+from lading.kernel.images import ImageKey
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import ImageKey
+from lading.pinned_images.node.types import PullErrorKind
 from lading.servers.registry import server
 from lading.standalone import sample_images
 
@@ -88,7 +89,6 @@ async def test_an_index_is_sized_by_the_manifest_of_the_nodes_platform(
     await work.resolve(key)
     found = work.resolver.resolutions()[key]
     assert 300_000 < found.size_bytes < 400_000
-    assert found.pull_reference == key.image
 
 
 async def test_a_runtime_handler_gets_the_manifest_of_its_guests(
@@ -98,9 +98,9 @@ async def test_a_runtime_handler_gets_the_manifest_of_its_guests(
     guest = ImageKey(key.image, "arm")
     work = Resolving(registry, tmp_path / "notes")
     await work.resolve(key, guest)
-    found = work.resolver.resolutions()[guest]
-    assert 900_000 < found.size_bytes < 1_000_000
-    assert found.pull_reference != key.image
+    known = work.resolver.resolutions()
+    assert 900_000 < known[guest].size_bytes < 1_000_000
+    assert known[guest].manifest != known[key].manifest
 
 
 async def test_what_is_known_is_not_asked_again_after_a_restart(tmp_path: Path) -> None:
@@ -120,11 +120,39 @@ async def test_an_image_without_a_manifest_for_the_platform_fails_alone(
     good = await registry.push("good", (AMD64, 1000))
     work = Resolving(registry, tmp_path / "notes")
     await work.resolve(bad, good)
-    assert set(work.resolver.failed()) == {bad}
+    (failed,) = work.resolver.failed().items()
+    assert failed[0] == bad
+    assert failed[1].error.kind is PullErrorKind.NO_MATCHING_PLATFORM
     assert set(work.resolver.resolutions()) == {good}
 
 
-async def test_a_note_of_a_later_release_is_asked_for_again(
+async def test_an_image_for_one_platform_is_refused_for_guests_of_another(
+    registry: Registry, tmp_path: Path
+) -> None:
+    """It could be pulled and pinned by its digest, and no guest could run it."""
+    sample = sample_images.image([{"file": b"for amd64"}], platform=AMD64)
+    tag = references.parse(f"{registry.host}/single:v1")
+    pushed = await sample_images.push(registry.client, tag, sample)
+    host, guest = ImageKey(str(pushed)), ImageKey(str(pushed), "arm")
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(host, guest)
+    assert set(work.resolver.resolutions()) == {host}
+    error = work.resolver.failed()[guest].error
+    assert error.kind is PullErrorKind.NO_MATCHING_PLATFORM
+    assert "no image for linux/arm64: it is linux/amd64" in error.message
+
+
+async def test_each_failure_of_an_image_is_counted(registry: Registry, tmp_path: Path) -> None:
+    missing = ImageKey(f"{registry.host}/missing@sha256:{'0' * 64}")
+    work = Resolving(registry, tmp_path / "notes")
+    for attempts in (1, 2):
+        work.resolver.resolve([missing])
+        await work.resolver.wait()
+        failed = work.resolver.failed()[missing]
+        assert (failed.attempts, failed.error.kind) == (attempts, PullErrorKind.NOT_FOUND)
+
+
+async def test_an_entry_of_a_later_release_is_resolved_again(
     registry: Registry, tmp_path: Path
 ) -> None:
     key = await registry.push("app", (AMD64, 1000))
@@ -137,7 +165,7 @@ async def test_a_note_of_a_later_release_is_asked_for_again(
     assert again.resolver.resolutions() == first.resolver.resolutions()
 
 
-async def test_what_cannot_be_written_down_is_known_all_the_same(
+async def test_what_cannot_be_written_is_known_all_the_same(
     registry: Registry, tmp_path: Path
 ) -> None:
     key = await registry.push("app", (AMD64, 1000))
@@ -159,7 +187,7 @@ async def test_an_image_whose_name_breaks_the_registry_client_fails_alone(
     assert set(work.resolver.resolutions()) == {good}
 
 
-async def test_a_registry_that_hangs_holds_up_no_image_of_another(
+async def test_a_registry_that_hangs_blocks_no_image_of_another(
     registry: Registry, tmp_path: Path
 ) -> None:
     async with a_registry_that_never_answers() as host:
@@ -186,7 +214,7 @@ async def a_registry_that_never_answers() -> AsyncIterator[str]:
         ended.set()
 
 
-def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_journal_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     journal = FileJournal(path)
     journal.put("a", {"x": 1})
@@ -197,13 +225,13 @@ def test_a_notebook_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -
     assert FileJournal(path).entries() == {"a": {"x": 1}, "c": {"x": 3}}
 
 
-def test_a_line_of_a_notebook_that_is_no_text_is_passed_over(tmp_path: Path) -> None:
+def test_a_line_of_a_journal_that_is_no_text_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_bytes(b'["\xff", 1]\n["a", 1]')
     assert FileJournal(path).entries() == {"a": 1}
 
 
-def test_a_notebook_that_is_full_is_begun_anew_and_then_kept(
+def test_a_journal_that_is_full_is_begun_anew_and_then_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "LINES_MAX", 3)

@@ -16,6 +16,8 @@ from lading.adapters.state_directory import LocalStateDirectory
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
+from lading.kernel.images import ImageKey
+from lading.kernel.manifests import Descriptor
 from lading.kernel.planning import Plan
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
@@ -23,10 +25,10 @@ from lading.pinned_images.node import apply, observe
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.types import Desired, ImageKey, Observed, RecordEvent, Written
+from lading.pinned_images.node.types import Desired, Observed, RecordEvent, WriteStatus, Written
 from lading.ports import cri
 from lading.ports import registry as registries
-from lading.ports.cri import Filesystems, HeldPin, Image, ImageSpec, Pin
+from lading.ports.cri import Filesystems, Image, ImageSpec, Pin, RecordedPin
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 from lading.ports.node import NodeParts, NodeRuntime
@@ -48,10 +50,13 @@ class Registry:
 
     asked: list[str] = field(default_factory=list)
     is_away: bool = False
+    error: registries.RegistryError | None = None
 
     async def manifest(self, reference: Reference) -> Manifest:
         if self.is_away:
             raise registries.Unavailable("the registry is away")
+        if self.error is not None:
+            raise self.error
         self.asked.append(str(reference))
         assert reference.digest is not None
         shared = [Digest.of(str(number).encode()) for number in range(SHARED_LAYERS)]
@@ -66,6 +71,10 @@ class Registry:
             digest=reference.digest,
             content=msgspec.json.encode(document),
         )
+
+    async def blob(self, repository: Reference, descriptor: Descriptor) -> AsyncIterator[bytes]:
+        """The configuration of an image for any platform."""
+        yield b"{}"
 
 
 @dataclass
@@ -115,10 +124,10 @@ class Runtime:
     async def cannot_pin(self) -> cri.CannotPin | None:
         return None
 
-    async def held(self) -> tuple[HeldPin, ...]:
-        return tuple(HeldPin(pin=pin, effective=True) for pin in self.pins.values())
+    async def recorded(self) -> tuple[RecordedPin, ...]:
+        return tuple(RecordedPin(pin=pin, effective=True) for pin in self.pins.values())
 
-    async def hold(self, pins: Collection[Pin]) -> None:
+    async def write(self, pins: Collection[Pin]) -> None:
         if self.pins_fault is not None:
             raise self.pins_fault
         self.pins = {pin.image_id: pin for pin in pins}
@@ -178,15 +187,16 @@ class Node:
     async def _apply(self, plan: Plan) -> None:
         for action in plan.actions:
             await apply.apply(action, self.tools, write_status=self._write, record=_unread)  # type: ignore[arg-type]
+            if isinstance(action, WriteStatus):
+                self.written = self.written.with_status(self.clock.now(), action.problems)
 
     async def _write(self, status: MachineConfigNodeStatus) -> None:
         self.status = status
         self.statuses_written += 1
-        self.written = self.written.with_status(self.clock.now())
 
 
 def _unread(event: RecordEvent) -> None:
-    """What an event says, the status says too."""
+    """The status reports what an event would."""
 
 
 def parts(folder: Path, runtime: Runtime, registry: Registry) -> NodeParts:

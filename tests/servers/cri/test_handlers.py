@@ -133,7 +133,7 @@ async def test_an_entry_without_a_platform_is_judged_by_its_configuration(
 ) -> None:
     registry.add_index("r.io/bare:1", (registry.add_image(platform="linux/arm64"), None))
     await runtime.pull(ImageSpec(image="r.io/bare:1", runtime_handler="arm"))
-    with pytest.raises(cri.NoMatchingPlatform, match="no match for platform linux/amd64"):
+    with pytest.raises(cri.NoMatchingPlatform, match="no image for linux/amd64: it is linux/arm64"):
         await runtime.pull(ImageSpec(image="r.io/bare:1"))
 
 

@@ -1,14 +1,12 @@
 """What is on the disk: the layout, what a crash leaves behind, and what never becomes a path."""
 
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from lading.kernel.digests import Digest
-from lading.servers import files
-from lading.servers.registry import catalog
+from lading.servers.registry import catalog, links
 from lading.servers.registry.core import Core
 from lading.servers.registry.faults import Code, Fault
 from lading.standalone import sample_images
@@ -64,7 +62,7 @@ def test_the_same_content_in_two_repositories_is_stored_once(core: Core, tmp_pat
 def test_a_link_that_names_another_algorithm_is_followed(core: Core) -> None:
     stored = push_blob(core, "app", b"content")
     alias = Digest.of(b"content", "sha512")
-    files.write_link(core.layout.layer_link("app", alias), stored)
+    links.write_link(core.layout.layer_link("app", alias), stored)
     assert core.blobs.path("app", alias) == core.layout.blob(stored)
 
 
@@ -135,21 +133,6 @@ def test_a_damaged_link_is_like_none(core: Core, content: str) -> None:
     with pytest.raises(Fault) as caught:
         core.manifests.get("app", "v1")
     assert caught.value.code is Code.MANIFEST_UNKNOWN
-
-
-def test_a_write_that_fails_leaves_the_old_content_and_no_litter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "file"
-    files.write_atomically(path, b"old")
-
-    def full(_descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        files.write_atomically(path, b"new")
-    assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", ["file"])
 
 
 @pytest.mark.parametrize(

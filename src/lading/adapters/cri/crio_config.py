@@ -11,7 +11,7 @@ from typing import Any
 
 import tomli_w
 
-from lading.adapters import files
+from lading import files
 from lading.ports.cri import CannotPin
 
 OUR_FILE = "zz-lading-pinned-images.conf"

@@ -16,7 +16,7 @@ from lading.adapters.cri import errors, read_back, releases
 from lading.kernel import digests
 from lading.ports import cri
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, HeldPin, Pin
+from lading.ports.cri import Cri, Pin, RecordedPin
 from lading.wire import containerd_images_pb2 as pb2
 from lading.wire.calls import CallFailed, Channel
 
@@ -57,15 +57,15 @@ class ContainerdPins:
         reason = "it does not follow the label of a pin"
         return releases.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
 
-    async def held(self) -> tuple[HeldPin, ...]:
+    async def recorded(self) -> tuple[RecordedPin, ...]:
         pinned_ids = await read_back.pinned_ids(self._runtime)
         return tuple(
-            HeldPin(pin=pin, effective=pin.image_id in pinned_ids)
+            RecordedPin(pin=pin, effective=pin.image_id in pinned_ids)
             for record in (await self._records()).values()
             for pin in _pins(record)
         )
 
-    async def hold(self, pins: Collection[Pin]) -> None:
+    async def write(self, pins: Collection[Pin]) -> None:
         refusal = await self.cannot_pin()
         if refusal is not None:
             raise refusal
@@ -100,7 +100,7 @@ class ContainerdPins:
             await self._call("Update", request, pb2.UpdateImageResponse)
         except CallFailed as error:
             if error.status is Status.NOT_FOUND:
-                return  # removed meanwhile; `held` will not list it
+                return  # removed meanwhile; `recorded` will not list it
             raise errors.translated(error, call="labelling", image=record.name) from error
 
     async def _call(self, method: str, request: Message, response: type[Response]) -> Response:

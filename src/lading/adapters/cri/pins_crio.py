@@ -12,13 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from lading.adapters import files
+from lading import files
 from lading.adapters.cri import read_back, releases
 from lading.adapters.cri.crio_config import CrioConfig
 from lading.adapters.cri.crio_reload import Reload
 from lading.ports import cri
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, HeldPin, Pin
+from lading.ports.cri import Cri, Pin, RecordedPin
 
 # Before these, a reload does not change the pins, or cannot take the last one back.
 PINNING_PATCH_BY_LINE = {(1, 29): 7, (1, 30): 3}
@@ -46,14 +46,14 @@ class CrioPins:
             or self._config.refusal()
         )
 
-    async def held(self) -> tuple[HeldPin, ...]:
+    async def recorded(self) -> tuple[RecordedPin, ...]:
         """A pin whose image is gone is listed too, as not in force, until it is let go."""
         pinned_ids = await read_back.pinned_ids(self._runtime)
         return tuple(
-            HeldPin(pin=pin, effective=pin.image_id in pinned_ids) for pin in self._recorded()
+            RecordedPin(pin=pin, effective=pin.image_id in pinned_ids) for pin in self._recorded()
         )
 
-    async def hold(self, pins: Collection[Pin]) -> None:
+    async def write(self, pins: Collection[Pin]) -> None:
         refusal = await self.cannot_pin()
         if refusal is not None:
             raise refusal
@@ -90,7 +90,7 @@ class CrioPins:
             )
 
     def _recorded(self) -> list[Pin]:
-        """An unreadable state is no state: the next `hold` writes it anew."""
+        """An unreadable state is no state: the next `write` writes it anew."""
         try:
             return msgspec.json.decode(self._state_file.read_bytes(), type=list[Pin])
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 import msgspec
 
 from lading.adapters.programs import Program, ProgramFailed
-from lading.adapters.registry import auth_files, endpoints, image_patterns
+from lading.adapters.registry import auth_files, image_patterns
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.endpoints import Endpoint
 from lading.kernel.errors import UNREADABLE
+from lading.kernel.references import DOCKER_HUB, DOCKER_HUB_INDEX
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential
 
 KEPT_SECONDS = 300.0
-_DOCKER_HUB_KEY = "https://index.docker.io/v1/"  # the name under which docker stores Docker Hub
+_DOCKER_HUB_KEY = f"https://{DOCKER_HUB_INDEX}/v1/"  # the name under which docker stores Docker Hub
 
 _NOTHING_STORED = b"credentials not found"  # how docker's helpers say so, on stdout
 
@@ -93,4 +94,4 @@ class HelperSource:
 
 
 def _server(pattern: str) -> str:
-    return _DOCKER_HUB_KEY if pattern == endpoints.DOCKER_HUB else pattern
+    return _DOCKER_HUB_KEY if pattern == DOCKER_HUB else pattern

@@ -12,11 +12,9 @@ from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Protocol
 
-from lading.kernel.references import Reference
+from lading.kernel import references
+from lading.kernel.references import DOCKER_HUB, DOCKER_HUB_API, Reference
 from lading.ports.registry import RegistryError
-
-DOCKER_HUB = "docker.io"
-_DOCKER_HUB_API = "registry-1.docker.io"
 
 
 class Use(StrEnum):
@@ -96,8 +94,8 @@ def endpoint_at(
     """
     api_host = host
     if host == DOCKER_HUB:
-        api_host = _DOCKER_HUB_API
-        repository = repository if "/" in repository else f"library/{repository}"
+        api_host = DOCKER_HUB_API
+        repository = references.docker_hub_path(repository)
     return Endpoint(
         url=f"{scheme}://{api_host}/v2",
         host=host,
@@ -111,7 +109,7 @@ def endpoint_at(
 def required_registry(reference: Reference) -> str:
     if reference.registry is None:
         raise RegistryError(
-            f"{reference} names no registry; write it whole, such as docker.io/{reference}"
+            f"{reference} names no registry; write it whole, such as {DOCKER_HUB}/{reference}"
         )
     return reference.registry
 

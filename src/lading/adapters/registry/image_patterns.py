@@ -7,7 +7,9 @@ as a prefix. Stricter than the kubelet in one thing: a path ends at a `/`, so th
 
 import re
 
-_DOCKER_HUB_NAMES = frozenset({"index.docker.io", "registry-1.docker.io", "docker.io"})
+from lading.kernel.references import DOCKER_HUB, DOCKER_HUB_API, DOCKER_HUB_INDEX
+
+_DOCKER_HUB_NAMES = frozenset({DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_API})
 _API_VERSIONS = frozenset({"v1", "v2"})
 
 
@@ -15,7 +17,7 @@ def normalised(key: str) -> str:
     """The pattern in a key of a credential file, where old ones are whole URLs."""
     bare = key.strip().removeprefix("https://").removeprefix("http://").rstrip("/")
     host, _, path = bare.partition("/")
-    host = "docker.io" if host.lower() in _DOCKER_HUB_NAMES else host.lower()
+    host = DOCKER_HUB if host.lower() in _DOCKER_HUB_NAMES else host.lower()
     path = "" if path in _API_VERSIONS else path
     return f"{host}/{path}" if path else host
 

@@ -79,6 +79,15 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
     desired_generation: Annotated[
         int, Field("The generation that should be held and pinned.", minimum=0, format="int32")
     ] = 0
+    image_count: Annotated[
+        int, Field("The images of the desired generation.", minimum=0, format="int32")
+    ] = 0
+    present_image_count: Annotated[
+        int, Field("Those of them that are on the node.", minimum=0, format="int32")
+    ] = 0
+    missing_bytes: Annotated[
+        int, Field("What is still to be pulled, compressed; absent while unknown.", minimum=0)
+    ] = 0
     last_failed_generation: Annotated[
         int, Field("The last generation that met an error.", minimum=0, format="int32")
     ] = 0

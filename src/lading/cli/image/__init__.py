@@ -10,7 +10,7 @@ _COMMANDS = {
     "rm": "Remove images, each only for the runtime class that is named.",
     "inspect": "Show what the runtime knows about images.",
     "fsinfo": "Show what the images take on disk.",
-    "gc": "Remove images that nobody needs; without --yes only show the plan.",
+    "gc": "Remove unused images; without --yes only show the plan.",
     "cleanup": "Undo what the feature gate left behind; without --yes only show the plan.",
 }
 

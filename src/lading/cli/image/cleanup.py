@@ -4,30 +4,38 @@ import click
 
 from lading.cli import running
 from lading.cli.image import removals
-from lading.cli.image.settings import Settings, with_settings
+from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.output import Format
 from lading.runtime_images import cleanup, observe
+from lading.runtime_images.types import GcPlan, GcReason
 from lading.wiring import image_commands as wiring
 
 
 @click.command(name="cleanup")
 @removals.yes_option
 @removals.form_option
-@with_settings
-def command(settings: Settings, yes: bool, form: Format) -> None:
+@with_node_options
+def command(node: NodeOptions, yes: bool, form: Format) -> None:
     """Remove the images that were pulled for runtime classes.
 
     Needed after the feature gate RuntimeClassInImageCriApi was turned off, and before it is turned
     on again: without it such an image could be taken for the host's. Images that containers still
     use stay, with the containers to restart named.
     """
-    running.run(_clean_up(settings, form, yes=yes))
+    running.run(_clean_up(node, form, yes=yes))
 
 
-async def _clean_up(settings: Settings, form: Format, *, yes: bool) -> None:
-    document = settings.document
-    async with settings.whole_runtime() as runtime:
-        observed = await observe.observe(runtime, wiring.disk(), document)
+async def _clean_up(node: NodeOptions, form: Format, *, yes: bool) -> None:
+    async with node.whole_runtime() as runtime:
+        observed = await observe.observe(runtime, wiring.disk(), node.state)
         plan = cleanup.plan(observed, wiring.clock().now())
-        await removals.show(plan, form, settings.runtime_classes)
-        await removals.finish(plan, runtime, document, yes=yes)
+        await removals.show(plan, form, node.runtime_classes)
+        _hint(plan)
+        await removals.finish(plan, runtime, node.state, yes=yes)
+
+
+def _hint(plan: GcPlan) -> None:
+    in_use = sum(verdict.reason is GcReason.IN_USE for verdict in plan.verdicts)
+    if in_use:
+        text = "restart the pods that are named, then clean up again"
+        click.echo(f"Note: {in_use} still in use: {text}", err=True)

@@ -1,7 +1,7 @@
 """`--filter` of `lading image ls`, with crictl's keys.
 
-crictl's `before` and `since` are refused: CRI does not tell when an image came, so crictl goes by
-the alphabet there.
+crictl's `before` and `since` are refused: CRI does not report when an image was pulled, so crictl
+sorts by the alphabet there.
 """
 
 import re
@@ -30,7 +30,7 @@ def _read(text: str) -> Filter:
         case "reference", expression if expression:
             return _named(expression)
         case "before" | "since", _:
-            raise click.BadParameter(f"{key}: the runtime does not tell when an image came")
+            raise click.BadParameter(f"{key}: the runtime does not report when an image was pulled")
     raise click.BadParameter(f"{text!r}: expected dangling=true|false or reference=REGEXP")
 
 

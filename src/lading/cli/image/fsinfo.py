@@ -6,7 +6,7 @@ import click
 
 from lading.cli import output, running
 from lading.cli.image import crictl_form
-from lading.cli.image.settings import Settings, with_settings
+from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.output import Format
 from lading.ports.cri import Filesystems, FilesystemUsage
 
@@ -15,14 +15,14 @@ _HEADERS = ("FILESYSTEM", "MOUNTPOINT", "USED", "INODES", "MEASURED")
 
 @click.command(name="fsinfo")
 @output.form_option(default=Format.JSON)
-@with_settings
-def command(settings: Settings, form: Format) -> None:
+@with_node_options
+def command(node: NodeOptions, form: Format) -> None:
     """Show what images and containers take on disk, one entry for each filesystem."""
-    running.run(_show(settings, form))
+    running.run(_show(node, form))
 
 
-async def _show(settings: Settings, form: Format) -> None:
-    async with settings.runtime() as runtime:
+async def _show(node: NodeOptions, form: Format) -> None:
+    async with node.runtime() as runtime:
         found = await runtime.filesystems()
     if form is Format.TABLE:
         click.echo(output.table(_HEADERS, _rows(found)), nl=False)

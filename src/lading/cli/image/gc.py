@@ -7,14 +7,14 @@ import click
 
 from lading.cli import options, running
 from lading.cli.image import removals
+from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
-from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
 from lading.runtime_images import observe
 from lading.runtime_images import plan as planning
-from lading.runtime_images.types import Policy
+from lading.runtime_images.types import GcPolicy
 from lading.wiring import image_commands as wiring
 
 
@@ -25,15 +25,15 @@ from lading.wiring import image_commands as wiring
 @click.option("--low", type=click.IntRange(0, 100), default=80, show_default=True,
               help="Percent of the disk in use at which that ends.")  # fmt: skip
 @click.option("--minimum-age", callback=options.meaning(durations.parse), default="2m",
-              show_default=True, help="Images that were first seen later stay.")  # fmt: skip
+              show_default=True, help="Images that were first detected later stay.")  # fmt: skip
 @click.option("--maximum-age", callback=options.meaning(durations.parse), default=None,
               help="Images unused for longer go; run it at least twice in this time.")  # fmt: skip
 @removals.yes_option
 @removals.form_option
 @runtime_option
-@with_settings
+@with_node_options
 def command(
-    settings: Settings,
+    node: NodeOptions,
     everything: bool,
     high: int,
     low: int,
@@ -43,9 +43,9 @@ def command(
     form: Format,
     runtime: str | None,
 ) -> None:
-    """Remove images that nobody needs, with a reason for each that goes or stays."""
+    """Remove unused images, with a reason for each that goes or stays."""
     try:
-        policy = Policy(
+        policy = GcPolicy(
             high_threshold_percent=high,
             low_threshold_percent=low,
             minimum_age=minimum_age,
@@ -54,17 +54,16 @@ def command(
         )
     except Malformed as error:
         raise click.UsageError(f"--low must not be above --high: {error}") from error
-    running.run(_prune(settings, policy, runtime, form, yes=yes))
+    running.run(_collect(node, policy, runtime, form, yes=yes))
 
 
-async def _prune(
-    settings: Settings, policy: Policy, runtime_class: str | None, form: Format, *, yes: bool
+async def _collect(
+    node: NodeOptions, policy: GcPolicy, runtime_class: str | None, form: Format, *, yes: bool
 ) -> None:
     if runtime_class is not None:
-        policy = replace(policy, only_handler=await settings.handler(runtime_class))
-    document = settings.document
-    async with settings.runtime() as runtime:
-        observed = await observe.observe(runtime, wiring.disk(), document)
+        policy = replace(policy, only_handler=await node.handler(runtime_class))
+    async with node.runtime() as runtime:
+        observed = await observe.observe(runtime, wiring.disk(), node.state)
         plan = planning.plan(observed, policy, wiring.clock().now())
-        await removals.show(plan, form, settings.runtime_classes)
-        await removals.finish(plan, runtime, document, yes=yes)
+        await removals.show(plan, form, node.runtime_classes)
+        await removals.finish(plan, runtime, node.state, yes=yes)

@@ -19,7 +19,7 @@ STANDARD_INPUT = "-"
 
 
 def credential_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options, and hands over what they say as `given`."""
+    """Adds the options, and passes the credential as `given`."""
 
     @click.option(
         "--creds",
@@ -42,7 +42,7 @@ def credential_option(command: Callable[..., None]) -> Callable[..., None]:
 
 def _given(creds: str | None, auth: str | None) -> Credential | None:
     if creds is not None and auth is not None:
-        raise click.UsageError("--creds and --auth say the same; give one of them")
+        raise click.UsageError("--creds and --auth exclude each other; use one of them")
     if auth is not None:
         return _credential(_decoded(auth), option="--auth")
     if creds == STANDARD_INPUT:

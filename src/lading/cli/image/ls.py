@@ -8,12 +8,12 @@ import click
 from lading.cli import output, running
 from lading.cli.image import crictl_form, filters
 from lading.cli.image.filters import Filter
+from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
-from lading.cli.image.settings import Settings, with_settings
 from lading.cli.output import Format
 from lading.ports.cri import Image
-from lading.runtime_images import listing, names, state, whose
-from lading.runtime_images.types import ImageKey, Whose, key_of
+from lading.runtime_images import images as node_images
+from lading.runtime_images.types import ImageHandlers, LocalImageId, local_id
 
 _NONE = "<none>"
 _SHORT_ID_CHARACTERS = 13
@@ -27,7 +27,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ImageQuery:
     """Which images are asked for; what is None or empty restricts nothing."""
 
     repository: str | None
@@ -46,9 +46,9 @@ class Selection:
 @click.option("--no-trunc", is_flag=True, help="Whole IDs and digests.")
 @click.option("--pinned", is_flag=True, help="With the pin of each.")
 @runtime_option
-@with_settings
+@with_node_options
 def command(
-    settings: Settings,
+    node: NodeOptions,
     repository: str | None,
     wanted: tuple[Filter, ...],
     form: Format,
@@ -60,32 +60,32 @@ def command(
 ) -> None:
     """List the images.
 
-    A runtime class in brackets says that the image was pulled for it by digest, because this
+    A runtime class in brackets means that the image was pulled for it by digest, because this
     runtime keeps no images by class: pods of that class must name the digest.
     """
     columns = Columns(digests=digests, no_trunc=no_trunc, pinned=pinned)
-    selection = Selection(repository=repository, filters=wanted, runtime_class=runtime)
-    running.run(_show(settings, selection, form, columns, quiet=quiet))
+    query = ImageQuery(repository=repository, filters=wanted, runtime_class=runtime)
+    running.run(_show(node, query, form, columns, quiet=quiet))
 
 
 async def _show(
-    settings: Settings, selection: Selection, form: Format, columns: Columns, *, quiet: bool
+    node: NodeOptions, query: ImageQuery, form: Format, columns: Columns, *, quiet: bool
 ) -> None:
-    handler = await settings.handler(selection.runtime_class)
-    async with settings.runtime() as runtime:
-        listed = listing.merged(await runtime.images())
-    for_whom = whose.whose(listed, (await state.load(settings.document)).resolutions)
+    handler = await node.handler(query.runtime_class)
+    async with node.runtime() as runtime:
+        listed = node_images.merged(await runtime.images())
+    handlers = node_images.handlers_of(listed, (await node.state.load()).digest_pulls)
     images = [
         image
         for image in sorted(listed, key=_order)
-        if (not selection.repository or _is_asked_for(image, selection.repository))
-        and all(is_wanted(image) for is_wanted in selection.filters)
-        and (not selection.runtime_class or handler in for_whom[key_of(image)].handlers)
+        if (not query.repository or _is_asked_for(image, query.repository))
+        and all(is_wanted(image) for is_wanted in query.filters)
+        and (not query.runtime_class or handler in handlers[local_id(image)].all)
     ]
     if quiet:
         click.echo("".join(f"{image.id}\n" for image in images), nl=False)
     elif form is Format.TABLE:
-        click.echo(await _table(settings, images, for_whom, columns), nl=False)
+        click.echo(await _table(node, images, handlers, columns), nl=False)
     else:
         value = {"images": [crictl_form.image(image) for image in images]}
         click.echo(output.document(value, form), nl=False)
@@ -94,21 +94,21 @@ async def _show(
 def _is_asked_for(image: Image, asked: str) -> bool:
     """By any of its names, with or without the tag."""
     repositories = {name for name, _ in _names(image)}
-    return asked in repositories or names.goes_by(image, asked)
+    return asked in repositories or node_images.has_name(image, asked)
 
 
 def _order(image: Image) -> tuple[str, str]:
-    return names.display_name(image), image.runtime_handler
+    return node_images.display_name(image), image.runtime_handler
 
 
 async def _table(
-    settings: Settings,
+    node: NodeOptions,
     images: Iterable[Image],
-    for_whom: Mapping[ImageKey, Whose],
+    handlers: Mapping[LocalImageId, ImageHandlers],
     columns: Columns,
 ) -> str:
-    shown_keys = {key_of(image): for_whom[key_of(image)] for image in images}
-    labels = await settings.runtime_classes.labels(shown_keys)
+    shown = {local_id(image): handlers[local_id(image)] for image in images}
+    labels = await node.runtime_classes.labels(shown)
     headers = {
         "IMAGE": True,
         "TAG": True,
@@ -118,9 +118,9 @@ async def _table(
         "PINNED": columns.pinned,
         "RUNTIME CLASS": True,
     }
-    rows = [row for image in images for row in _rows(image, columns, labels[key_of(image)])]
-    shown = [header for header, is_shown in headers.items() if is_shown]
-    return output.table(shown, [[row[header] for header in shown] for row in rows])
+    rows = [row for image in images for row in _rows(image, columns, labels[local_id(image)])]
+    columns_shown = [header for header, is_shown in headers.items() if is_shown]
+    return output.table(columns_shown, [[row[header] for header in columns_shown] for row in rows])
 
 
 def _rows(image: Image, columns: Columns, runtime_class: str) -> Iterator[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 CRI has no progress of its own, so the growth of the images' disk stands in for it, and what the
 image's manifest says stands for the whole; whatever else is written there at the same time is in
-it too. Nothing is shown when nobody watches.
+it too. Nothing is shown where standard error is no terminal.
 """
 
 import asyncio
@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from lading.cli import output
 from lading.cli.status_line import StatusLine
 from lading.kernel.errors import Malformed
+from lading.kernel.images import Resolution
 from lading.kernel.platforms import Platform
 from lading.kernel.references import Reference
 from lading.loop import tasks
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import platform_image
 from lading.ports.cri import Cri, CriError
 from lading.ports.disk import Disk
@@ -25,17 +26,23 @@ from lading.ports.registry import Registry, RegistryError
 
 POLL_SECONDS = 0.5
 EMBEDDED_RUNTIME = "lading"  # keeps layers as they come; others unpack them
-UNPACKED_FACTOR = Settings().expansion_factor
-SHARE_SHOWN_MAX = 0.95  # a full bar would say that the pull is over
+UNPACKED_FACTOR = PinSettings().expansion_factor
+SHARE_SHOWN_MAX = 0.95  # a full bar would mean that the pull is over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulling:
     image: Reference
     platform: Platform
+    for_guest: bool
     registry: Registry
     runtime: Cri
     disk: Disk
+
+    async def resolve(self) -> Resolution:
+        return await platform_image.resolve(
+            self.registry, self.image, self.platform, for_guest=self.for_guest
+        )
 
 
 @asynccontextmanager
@@ -84,11 +91,10 @@ async def _is_embedded(runtime: Cri) -> bool:
 async def _expected_bytes(pulling: Pulling, *, is_embedded: bool) -> int | None:
     """What the image will take on disk; None when its manifest cannot be had."""
     try:
-        found = await platform_image.find(pulling.registry, pulling.image, pulling.platform)
+        found = await pulling.resolve()
     except (RegistryError, Malformed):
         return None
-    size_bytes = sum(blob.size_bytes for blob in found.image.blobs)
-    return size_bytes if is_embedded else int(size_bytes * UNPACKED_FACTOR)
+    return found.size_bytes if is_embedded else int(found.size_bytes * UNPACKED_FACTOR)
 
 
 async def occupied_bytes(pulling: Pulling, *, is_embedded: bool) -> int:

@@ -6,15 +6,16 @@ from lading.cli import options, running
 from lading.cli.credential_options import credential_options
 from lading.cli.image import progress
 from lading.cli.image.given_credential import credential_option
+from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.progress import Pulling
 from lading.cli.image.runtime_classes import runtime_option
-from lading.cli.image.settings import Settings, with_settings
+from lading.kernel import references
 from lading.kernel.errors import Malformed
-from lading.ports import cri, platform_image
+from lading.ports import cri
 from lading.ports.cri import CriError
 from lading.ports.registry import Credential, NoMatchingPlatform, Registry, RegistryError
-from lading.runtime_images import ensure, names
-from lading.runtime_images.ensure import Delivery, Ensured, Node, PullPolicy, Wanted
+from lading.runtime_images import ensure
+from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, PullPolicy, Wanted
 from lading.wiring import host
 from lading.wiring import image_commands as wiring
 from lading.wiring.registries import CredentialSettings, open_registries
@@ -28,9 +29,9 @@ from lading.wiring.registries import CredentialSettings, open_registries
 )
 @runtime_option
 @credential_options
-@with_settings
+@with_node_options
 def command(
-    settings: Settings,
+    node: NodeOptions,
     image: str,
     given: Credential | None,
     policy: PullPolicy,
@@ -38,44 +39,45 @@ def command(
     credentials: CredentialSettings,
 ) -> None:
     """Pull an image. With --runtime, the one that the guests of that runtime class can run."""
-    running.run(_pull(settings, image, given, policy, runtime, credentials))
+    running.run(_pull(node, image, given, policy, runtime, credentials))
 
 
 async def _pull(
-    settings: Settings,
+    node: NodeOptions,
     image: str,
     given: Credential | None,
     policy: PullPolicy,
     runtime_class: str | None,
     credentials: CredentialSettings,
 ) -> None:
-    handler = await settings.handler(runtime_class)
-    named = str(names.qualified(image))
+    handler = await node.handler(runtime_class)
+    reference = references.qualified(image)
     async with (
-        settings.runtime() as runtime,
+        node.runtime() as runtime,
         open_registries(wiring.clock(), settings=credentials) as registries,
     ):
-        found = registries.credentials
+        found, named = registries.credentials, str(reference)
         credential = found.limited(given, named) if given else await found.credential(named)
         wanted = Wanted(
             image=image, runtime_handler=handler, pull_policy=policy, credential=credential
         )
-        node = Node(
+        place = ImageNode(
             runtime=runtime,
             registry=registries.client,
-            document=settings.document,
-            guests=settings.guests(),
+            state=node.state,
+            guests=node.guests(),
         )
         pulling = Pulling(
-            image=names.qualified(image),
-            platform=node.guests.get(handler) or host.machine_platform(),
+            image=reference,
+            platform=place.guests.get(handler) or host.machine_platform(),
+            for_guest=handler in place.guests,
             registry=_with(registries.client, wanted.credential),
             runtime=runtime,
             disk=wiring.disk(),
         )
         try:
             async with progress.shown(pulling):
-                ensured = await ensure.ensure(wanted, node)
+                ensured = await ensure.ensure(wanted, place)
         except cri.NoMatchingPlatform as error:
             raise await _explained(error, pulling) from error
     click.echo(f"Image is up to date for {ensured.image_id}")
@@ -83,9 +85,9 @@ async def _pull(
 
 
 async def _explained(error: CriError, pulling: Pulling) -> CriError:
-    """Real runtimes only say that nothing fits; the registry tells what there is instead."""
+    """Real runtimes only report that nothing matches; the registry knows what there is instead."""
     try:
-        await platform_image.find(pulling.registry, pulling.image, pulling.platform)
+        await pulling.resolve()
     except NoMatchingPlatform as explanation:
         return cri.NoMatchingPlatform(str(explanation), image=error.image)
     except (RegistryError, Malformed):

@@ -1,6 +1,6 @@
-"""Shows a removal plan, and carries it out when that was said."""
+"""Shows the plan of a garbage collection, and carries it out with --yes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -8,59 +8,81 @@ from lading.cli import output
 from lading.cli.image.runtime_classes import RuntimeClasses
 from lading.cli.output import Format
 from lading.ports.cri import Cri
-from lading.ports.state_file import StateFile
-from lading.runtime_images import apply, names
-from lading.runtime_images.apply import Outcome
-from lading.runtime_images.types import Decision, ImageKey, RemovalPlan, Verdict, Whose
+from lading.runtime_images import apply
+from lading.runtime_images import images as node_images
+from lading.runtime_images.apply import RemovalOutcome
+from lading.runtime_images.state import ImageStateFile
+from lading.runtime_images.types import (
+    GcDecision,
+    GcPlan,
+    ImageHandlers,
+    ImageVerdict,
+    LocalImageId,
+    WriteImageRecords,
+)
+from lading.wiring import image_commands as wiring
 
 _HEADERS = ("IMAGE", "RUNTIME CLASS", "DECISION", "FREES", "REASON", "BECAUSE")
 
-_WORDS = {Outcome.REMOVED: "Deleted", Outcome.KEPT: "Kept", Outcome.FAILED: "Error"}
+_WORDS = {
+    RemovalOutcome.REMOVED: "Deleted",
+    RemovalOutcome.KEPT: "Kept",
+    RemovalOutcome.FAILED: "Error",
+}
 
 yes_option = click.option("--yes", is_flag=True, help="Do it; without, only the plan is shown.")
 form_option = output.form_option(default=Format.TABLE)
 
 
-async def show(plan: RemovalPlan, form: Format, classes: RuntimeClasses) -> None:
+async def show(plan: GcPlan, form: Format, classes: RuntimeClasses) -> None:
     if form is not Format.TABLE:
         click.echo(output.document(_document(plan), form), nl=False)
         return
-    labels = await classes.labels(plan.whose)
+    labels = await classes.labels(plan.handlers)
     rows = (_cells(verdict, labels) for verdict in plan.verdicts)
     click.echo(output.table(_HEADERS, rows), nl=False)
-    for note in plan.notes:
+    for note in _notes(plan):
         click.echo(f"Note: {note}", err=True)
 
 
-async def finish(plan: RemovalPlan, runtime: Cri, document: StateFile, *, yes: bool) -> None:
-    """Without a yes only the look is remembered, so that the next one knows ages."""
+def _notes(plan: GcPlan) -> Iterator[str]:
+    if not plan.space_is_known:
+        yield "the filesystem of the images cannot be seen from here, so thresholds are off"
+    if not plan.sandbox_image_is_known:
+        yield "the runtime does not report its sandbox image"
+
+
+async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, yes: bool) -> None:
+    """Without a yes only the records are written, so that the next run knows ages."""
     click.echo(_summary(plan, yes=yes), err=True)
-    if not yes:
-        await apply.remember(plan, document)
-        return
     failures = 0
-    async for removal in apply.apply(plan, runtime, document):
-        failures += removal.outcome is Outcome.FAILED
+    for action in plan.removals if yes else ():
+        removal = await apply.remove_planned(action, runtime, state, wiring.clock().now())
+        failures += removal.outcome is RemovalOutcome.FAILED
         # What is printed is the plan, which a program may read.
-        click.echo(f"{_WORDS[removal.outcome]}: {removal.key}: {removal.message}", err=True)
+        click.echo(f"{_WORDS[removal.outcome]}: {removal.image}: {removal.message}", err=True)
+    for write in plan.actions:
+        if isinstance(write, WriteImageRecords):
+            await state.save_records(write.records)
     if failures:
         raise click.exceptions.Exit(1)
 
 
-def _summary(plan: RemovalPlan, *, yes: bool) -> str:
-    if plan.actions:
-        count, size = len(plan.actions), output.decimal_size(plan.freed_bytes)
+def _summary(plan: GcPlan, *, yes: bool) -> str:
+    if plan.removals:
+        count, size = len(plan.removals), output.decimal_size(plan.freed_bytes)
         return f"{count} to remove, which frees {size}{'' if yes else '; add --yes to do it'}"
-    if plan.recheck_at is not None:
-        return f"Nothing to remove; the first of the young can go at {plan.recheck_at:%H:%M:%S} UTC"
+    if plan.first_old_enough_at is not None:
+        at = f"{plan.first_old_enough_at:%H:%M:%S} UTC"
+        return f"Nothing to remove; the first image is old enough at {at}"
     return "Nothing to remove"
 
 
-def _cells(verdict: Verdict, labels: Mapping[ImageKey, str]) -> tuple[str, ...]:
-    removed = verdict.decision is Decision.REMOVE
+def _cells(verdict: ImageVerdict, labels: Mapping[LocalImageId, str]) -> tuple[str, ...]:
+    removed = verdict.decision is GcDecision.REMOVE
     return (
-        names.display_name(verdict.image),
-        labels[verdict.key],
+        node_images.display_name(verdict.image),
+        labels[verdict.local_id],
         verdict.decision,
         output.decimal_size(verdict.frees_bytes) if removed else "",
         verdict.reason,
@@ -68,20 +90,21 @@ def _cells(verdict: Verdict, labels: Mapping[ImageKey, str]) -> tuple[str, ...]:
     )
 
 
-def _document(plan: RemovalPlan) -> dict[str, object]:
+def _document(plan: GcPlan) -> dict[str, object]:
     return {
         "wantedBytes": plan.wanted_bytes,
         "freedBytes": plan.freed_bytes,
-        "notes": list(plan.notes),
-        "verdicts": [_verdict(one, plan.whose[one.key]) for one in plan.verdicts],
+        "spaceIsKnown": plan.space_is_known,
+        "sandboxImageIsKnown": plan.sandbox_image_is_known,
+        "verdicts": [_verdict(one, plan.handlers[one.local_id]) for one in plan.verdicts],
     }
 
 
-def _verdict(verdict: Verdict, whose: Whose) -> dict[str, object]:
+def _verdict(verdict: ImageVerdict, handlers: ImageHandlers) -> dict[str, object]:
     return {
         "id": verdict.image.id,
         "runtimeHandler": verdict.image.runtime_handler,
-        "byDigestForHandlers": list(whose.by_digest),
+        "byDigestForHandlers": list(handlers.by_digest),
         "names": [*verdict.image.repo_tags, *verdict.image.repo_digests],
         "decision": verdict.decision.value,
         "reason": verdict.reason.value,

@@ -13,8 +13,8 @@ import click
 from lading.adapters.kube.connection import ConfigurationError
 from lading.api.node import RUNTIME_CLASSES
 from lading.ports.kube import KubeError
-from lading.runtime_images import classes
-from lading.runtime_images.types import ImageKey, Whose
+from lading.runtime_images import handlers
+from lading.runtime_images.types import ImageHandlers, LocalImageId
 from lading.wiring import runtime_handlers
 
 HANDLER_PREFIX = "handler:"
@@ -48,11 +48,11 @@ class RuntimeClasses:
                 f"{error}; or name the handler itself with --runtime {HANDLER_PREFIX}NAME"
             ) from error
 
-    async def labels(self, whose: Mapping[ImageKey, Whose]) -> dict[ImageKey, str]:
-        """How to show for whom each image is; in brackets for whom it is here by digest."""
-        handlers = set[str]().union(*(one.handlers for one in whose.values()))
-        words = await self._words(handlers - {""})
-        return {key: _label(one, words) for key, one in whose.items()}
+    async def labels(self, images: Mapping[LocalImageId, ImageHandlers]) -> dict[LocalImageId, str]:
+        """The runtime classes of each image; in brackets those for which it is here by digest."""
+        used = set[str]().union(*(one.all for one in images.values()))
+        words = await self._words(used - {""})
+        return {image: _label(one, words) for image, one in images.items()}
 
     async def _words(self, wanted: set[str]) -> Mapping[str, str]:
         """The classes of each handler, or itself as `--runtime` takes it."""
@@ -71,7 +71,7 @@ class RuntimeClasses:
 
         target = Target(kubeconfig=self.kubeconfig, context="", namespace="")
         async with target.open() as cluster:
-            return await classes.handler_of(cluster, name)
+            return await handlers.handler_of_class(cluster, name)
 
     async def _names_in_cluster(self) -> dict[str, tuple[str, ...]]:
         """Nothing when no cluster answers: names are a comfort, handlers do as well."""
@@ -88,6 +88,6 @@ class RuntimeClasses:
         return found
 
 
-def _label(whose: Whose, words: Mapping[str, str]) -> str:
-    kept = [] if whose.handler is None else [words[whose.handler]]
-    return ", ".join([*kept, *(f"[{words[handler]}]" for handler in whose.by_digest)])
+def _label(used: ImageHandlers, words: Mapping[str, str]) -> str:
+    listed = [] if used.listed is None else [words[used.listed]]
+    return ", ".join([*listed, *(f"[{words[handler]}]" for handler in used.by_digest)])

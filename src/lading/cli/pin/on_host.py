@@ -1,4 +1,4 @@
-"""Preloads and pins sets on one host, showing progress, until all is done or nothing more can be.
+"""Preloads and pins sets on one host, showing progress, until there is nothing left to do.
 
 What a set pins here stays pinned, whatever is applied later under another name: the runtime keeps
 it, with the names of the sets.
@@ -9,53 +9,44 @@ from collections.abc import Sequence
 
 import click
 
-from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.cli.pin import sets
 from lading.cli.status_line import StatusLine
-from lading.kernel import conditions
-from lading.pinned_images.node import report
+from lading.kernel.feature_gates import Gates
+from lading.pinned_images.node import host as node_host
+from lading.pinned_images.node.progress import Progress
+from lading.pinned_images.node.types import PinSettings, SetState
 from lading.wiring import host, without_cluster
 from lading.wiring.clock import system_clock
 from lading.wiring.host import Host
 
 
-async def synchronize(files: Sequence[str], endpoint: str) -> None:
-    clock = system_clock()
-    display = _Display()
+async def synchronize(
+    files: Sequence[str], endpoint: str, *, gates: Gates, settings: PinSettings
+) -> None:
+    clock, line = system_clock(), StatusLine()
     wanted = await sets.sets_in(files)
     place = Host(runtime_endpoint=endpoint, state_dir=sets.HOST_STATE_FOLDER)
     async with host.open_host(place, clock) as parts:
-        desired = without_cluster.desired_of(socket.gethostname(), wanted, clock.now())
+        desired = node_host.desired_of(
+            socket.gethostname(),
+            wanted,
+            handlers=without_cluster.declared_handlers(place.root, gates),
+            settings=settings,
+            now=clock.now(),
+        )
         try:
-            await without_cluster.synchronize(parts, desired, clock, told=display.told)
+            found = await without_cluster.synchronize(
+                parts, desired, clock, gates=gates, show=lambda one: line.show(one.message)
+            )
         finally:
-            display.line.clear()
-    for one in wanted:
-        click.echo(f"pinnedimageset/{one.metadata.name}: {len(one.spec.pinned_images)} pinned")
+            line.clear()
+    _report(found)
 
 
-class _Display:
-    """Shows each new progress text, and knows when there is nothing more to wait for."""
-
-    def __init__(self) -> None:
-        self.line = StatusLine()
-
-    def told(self, status: MachineConfigNodeStatus) -> bool:
-        progressing = conditions.find(status.conditions, report.PROGRESSING)
-        if progressing is None:
-            return False
-        self.line.show(progressing.message)
-        if not conditions.is_true(status.conditions, report.PROGRESSING):
-            return True
-        degraded = conditions.is_true(status.conditions, report.DEGRADED)
-        if degraded and not report.says_pulling(progressing.message):
-            raise click.ClickException(_errors(status))
-        return False
-
-
-def _errors(status: MachineConfigNodeStatus) -> str:
-    return "\n".join(
-        f"{entry.name}: {error}"
-        for entry in status.pinned_image_sets
-        for error in entry.last_failed_generation_errors
-    )
+def _report(found: Progress) -> None:
+    for one in found.sets:
+        if one.state == SetState.PINNED:
+            click.echo(f"pinnedimageset/{one.name}: {one.image_count} pinned")
+    problems = [f"{one.name}: {problem.message}" for one in found.sets for problem in one.problems]
+    if problems:
+        raise click.ClickException("\n".join(problems))

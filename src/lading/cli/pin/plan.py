@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,16 @@ import click
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import connection, options, output, running
 from lading.cli.connection import Target
+from lading.cli.feature_gates import feature_gates_option
 from lading.cli.output import Format
-from lading.cli.pin import sets
+from lading.cli.pin import sets, setting_options
 from lading.kernel import quantities
+from lading.kernel.feature_gates import Gates
+from lading.kernel.images import ImageKey
 from lading.kernel.objects import Key
+from lading.pinned_images.node import host as node_host
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import ImageKey
+from lading.pinned_images.node.types import PinSettings
 from lading.wiring import cluster_preview, host, without_cluster
 from lading.wiring.clock import system_clock
 from lading.wiring.host import Host
@@ -39,6 +44,8 @@ NAMED_NODES_MAX = 5
     callback=lambda _context, _option, texts: tuple(_secret_key(text) for text in texts),
     help="A Secret of the cluster with credentials for the registries; may be given several times.",
 )
+@feature_gates_option()
+@setting_options.expansion_factor_option
 @output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(
@@ -46,12 +53,14 @@ def command(
     files: tuple[str, ...],
     endpoints: tuple[str, ...],
     secrets: tuple[Key, ...],
+    gates: Gates,
+    expansion_factor: float,
     form: Format,
 ) -> None:
     """Show what each node would pull, the bytes, what stays free, and what would be refused.
 
     It fails where a node would refuse something or no node would take a set, so that a script can
-    stop there.
+    stop there. Give it the feature gates and the expansion factor of the agents.
 
     The free space of a cluster's nodes is asked from their kubelets through the API server, for
     which `get` on `nodes/proxy` is needed; it is unknown otherwise.
@@ -61,7 +70,16 @@ def command(
             "--pull-secret is read from a cluster, and --runtime-endpoint does without one;"
             " name an auth file in REGISTRY_AUTH_FILE instead"
         )
-    running.run(_plan(target, files, endpoints, secrets, form))
+    settings = PinSettings(expansion_factor=expansion_factor)
+    running.run(_plan(target, files, endpoints, secrets, _Assumed(gates, settings), form))
+
+
+@dataclass(frozen=True, slots=True)
+class _Assumed:
+    """What the agents are assumed to run with."""
+
+    gates: Gates
+    settings: PinSettings
 
 
 def _secret_key(text: str) -> Key:
@@ -76,13 +94,14 @@ async def _plan(
     files: tuple[str, ...],
     endpoints: tuple[str, ...],
     secrets: tuple[Key, ...],
+    assumed: _Assumed,
     form: Format,
 ) -> None:
     wanted = await sets.sets_in(files)
     if endpoints:
-        previews = await _of_hosts(wanted, endpoints)
+        previews = await _of_hosts(wanted, endpoints, assumed)
     else:
-        previews = await _of_cluster(wanted, target, secrets)
+        previews = await _of_cluster(wanted, target, secrets, assumed)
     _show(previews, [one.metadata.name for one in wanted], form)
 
 
@@ -91,8 +110,8 @@ def _show(previews: Sequence[Preview], names: Sequence[str], form: Format) -> No
         click.echo(rendered(previews, form), nl=False)
     taken = {name for one in previews for name in one.set_names}
     complaints = [
-        f"no node would take the set {name}: check its labels against `lading get mcp`, and its"
-        " nodeSelector against `lading get nodes`"
+        f"no node would take the set {name}: compare its labels with `lading get mcp`, and its"
+        " nodeSelector with `lading get nodes`"
         for name in names
         if name not in taken
     ]
@@ -103,7 +122,7 @@ def _show(previews: Sequence[Preview], names: Sequence[str], form: Format) -> No
 
 
 async def _of_cluster(
-    wanted: list[PinnedImageSet], target: Target, secrets: tuple[Key, ...]
+    wanted: list[PinnedImageSet], target: Target, secrets: tuple[Key, ...], assumed: _Assumed
 ) -> Sequence[Preview]:
     async with target.open() as client:
         return await cluster_preview.previews(
@@ -112,18 +131,28 @@ async def _of_cluster(
             system_clock(),
             journal=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
             pull_secrets=secrets,
+            gates=assumed.gates,
+            settings=assumed.settings,
         )
 
 
-async def _of_hosts(wanted: list[PinnedImageSet], endpoints: tuple[str, ...]) -> Sequence[Preview]:
+async def _of_hosts(
+    wanted: list[PinnedImageSet], endpoints: tuple[str, ...], assumed: _Assumed
+) -> Sequence[Preview]:
     clock = system_clock()
     previews = []
     for endpoint in endpoints:
         place = Host(runtime_endpoint=endpoint, state_dir=sets.HOST_STATE_FOLDER)
         async with host.open_host(place, clock) as parts:
-            name = name_of(endpoint, endpoints)
-            desired = without_cluster.desired_of(name, wanted, clock.now())
-            previews.append(await without_cluster.preview(parts, desired, clock))
+            desired = node_host.desired_of(
+                name_of(endpoint, endpoints),
+                wanted,
+                handlers=without_cluster.declared_handlers(place.root, assumed.gates),
+                settings=assumed.settings,
+                now=clock.now(),
+            )
+            gates = assumed.gates
+            previews.append(await without_cluster.preview(parts, desired, clock, gates=gates))
     return previews
 
 
@@ -179,7 +208,7 @@ def _unsized(previews: Sequence[Preview]) -> str:
         for key in one.unknown:
             wanted_on.setdefault(key, []).append(one.node_name)
     return "".join(
-        f"the size of {key} cannot be learnt; wanted on {_names(nodes)}\n"
+        f"the size of {key} is unknown; wanted on {_names(nodes)}\n"
         for key, nodes in sorted(wanted_on.items())
     )
 

@@ -1,7 +1,7 @@
-"""How far each node is with each of its sets, from what nodes and sets say about themselves.
+"""How far each node is with each of its sets, from the reports of nodes and sets.
 
-A node that has not heard of a set's newest generation is not done, whatever it held before; and a
-node that says nothing is missed, because the set knows how many there must be.
+A node that does not report the newest generation of a set is not done, whatever it had before. A
+node without a report is missed, because the set knows how many nodes there must be.
 """
 
 from collections import Counter
@@ -15,15 +15,15 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import output
-from lading.kernel import conditions
+from lading.kernel import conditions, quantities
 from lading.pinned_images import claims
 from lading.pinned_images.node import report
 from lading.pinned_images.reasons import ConditionType, Reason
 
-NOBODY_TO_WAIT_FOR = (Reason.NO_NODES, Reason.GATE_OFF)
+_SETTLED_REASONS = (Reason.NO_NODES, Reason.GATE_OFF)
 
 
-class State(StrEnum):
+class RowState(StrEnum):
     PINNED = "Pinned"
     PULLING = "Pulling"
     FAILED = "Failed"
@@ -38,19 +38,23 @@ class Row:
     pool: str
     set: str
     generation: str
-    state: State
+    state: RowState
+    images: int
+    """Of the set; 0 when the node does not report it."""
+    present: int
+    """Those of them that are on the node."""
     detail: str
 
     @property
     def is_settled(self) -> bool:
-        return self.state in (State.PINNED, State.NO_NODES)
+        return self.state in (RowState.PINNED, RowState.NO_NODES)
 
 
 def rows(nodes: Iterable[MachineConfigNode], sets: Iterable[PinnedImageSet]) -> list[Row]:
     existing = {one.metadata.name: one for one in sets if not one.metadata.deletion_timestamp}
     found = [row for node in nodes for row in _of_node(node, existing)]
-    told = Counter(row.set for row in found)
-    return found + [row for name, one in existing.items() for row in _of_set(one, told[name])]
+    reports = Counter(row.set for row in found)
+    return found + [row for name, one in existing.items() for row in _of_set(one, reports[name])]
 
 
 def _of_node(node: MachineConfigNode, existing: Mapping[str, PinnedImageSet]) -> Iterator[Row]:
@@ -58,64 +62,77 @@ def _of_node(node: MachineConfigNode, existing: Mapping[str, PinnedImageSet]) ->
         image_set = existing.get(entry.name)
         wanted = image_set.metadata.generation if image_set else entry.desired_generation
         is_another = image_set is not None and entry.uid != image_set.metadata.uid
-        state = State.WAITING if is_another else _state(node, entry, wanted)
+        state = RowState.WAITING if is_another else _state(node, entry, wanted)
         yield Row(
             node=node.metadata.name,
             pool=node.spec.pool.name,
             set=entry.name,
             generation=f"{entry.current_generation or '-'}/{wanted}",
             state=state,
+            images=entry.image_count,
+            present=entry.present_image_count,
             detail=_detail(node, entry, state),
         )
 
 
-def _state(node: MachineConfigNode, entry: NodePinnedImageSet, wanted: int) -> State:
-    """The last error stays listed when its cause has gone; the condition then says so."""
+def _state(node: MachineConfigNode, entry: NodePinnedImageSet, wanted: int) -> RowState:
+    """The last error stays listed when its cause has gone; the condition is then False."""
     if entry.desired_generation != wanted:
-        return State.WAITING
+        return RowState.WAITING
     if entry.current_generation == wanted:
-        return State.PINNED
+        return RowState.PINNED
     failed = entry.last_failed_generation == wanted
     degraded = conditions.is_true(node.status.conditions, report.DEGRADED)
-    return State.FAILED if failed and degraded else State.PULLING
+    return RowState.FAILED if failed and degraded else RowState.PULLING
 
 
-def _detail(node: MachineConfigNode, entry: NodePinnedImageSet, state: State) -> str:
+def _detail(node: MachineConfigNode, entry: NodePinnedImageSet, state: RowState) -> str:
     match state:
-        case State.FAILED:
-            return next(iter(entry.last_failed_generation_errors), "it failed without a word")
-        case State.PULLING:
-            progressing = conditions.find(node.status.conditions, report.PROGRESSING)
-            text = progressing.message if progressing else ""
-            return f"{output.bar(report.progress_fraction(text))} {text}"
-        case State.WAITING:
-            return "the node has not heard of this generation yet; does its agent run?"
+        case RowState.FAILED:
+            return next(iter(entry.last_failed_generation_errors), "it failed without a message")
+        case RowState.PULLING:
+            return _progress(node, entry)
+        case RowState.WAITING:
+            return "the node does not report this generation yet; does its agent run?"
         case _:
             return ""
 
 
-def _of_set(image_set: PinnedImageSet, told: int) -> Iterator[Row]:
-    """What no node says: that some are silent, or that there are none."""
-    silent = image_set.status.node_count - told
-    if silent <= 0 and told:
+def _progress(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
+    """A definition of another owner may drop the counts; then the node's own sentence is shown."""
+    if not entry.image_count:
+        progressing = conditions.find(node.status.conditions, report.PROGRESSING)
+        return progressing.message if progressing else ""
+    bar = output.bar(entry.present_image_count / entry.image_count)
+    text = f"{bar} {entry.present_image_count} of {entry.image_count} images are on the node"
+    missing = quantities.format_bytes(entry.missing_bytes)
+    return f"{text}, {missing} to go" if entry.missing_bytes else text
+
+
+def _of_set(image_set: PinnedImageSet, reports: int) -> Iterator[Row]:
+    """What no node reports: that some nodes are missing, or that there are none."""
+    missing = image_set.status.node_count - reports
+    if missing <= 0 and reports:
         return
     state, detail = _without_nodes(image_set)
-    if silent > 0:
-        nodes = "1 node has" if silent == 1 else f"{silent} nodes have"
-        state, detail = State.WAITING, f"{nodes} not said anything yet; do their agents run?"
+    if missing > 0:
+        nodes = "1 node does" if missing == 1 else f"{missing} nodes do"
+        state, detail = RowState.WAITING, f"{nodes} not report this set yet; do the agents run?"
     yield Row(
         node="",
         pool="",
         set=image_set.metadata.name,
         generation=f"-/{image_set.metadata.generation}",
         state=state,
+        images=len(image_set.spec.pinned_images),
+        present=0,
         detail=detail,
     )
 
 
-def _without_nodes(image_set: PinnedImageSet) -> tuple[State, str]:
+def _without_nodes(image_set: PinnedImageSet) -> tuple[RowState, str]:
     ready = conditions.find(image_set.status.conditions, ConditionType.READY)
     if ready is None or ready.observed_generation != image_set.metadata.generation:
-        return State.WAITING, "the controller has not heard of this generation yet; does it run?"
-    settled = ready.reason in NOBODY_TO_WAIT_FOR
-    return State.NO_NODES if settled else State.WAITING, ready.message
+        return RowState.WAITING, "the controller has not observed this generation; does it run?"
+    settled = ready.reason in _SETTLED_REASONS
+    return RowState.NO_NODES if settled else RowState.WAITING, ready.message

@@ -17,7 +17,7 @@ WATCH_SECONDS = 1.0
 
 
 @click.command(name="status")
-@click.option("-w", "--watch", is_flag=True, help="Go on until every set is pinned on its nodes.")
+@click.option("-w", "--watch", is_flag=True, help="Until every set is pinned on its nodes.")
 @output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(target: Target, watch: bool, form: Format) -> None:
@@ -52,9 +52,10 @@ def rendered(found: list[Row], form: Format) -> str:
             [{name: getattr(row, name) for name in fields} for row in found], form
         )
     if not found:
-        return "There is no pinned image set; `lading apply -f FILE` makes one\n"
+        return "No pinned image sets; `lading apply -f FILE` creates one\n"
+    headers = ("NODE", "POOL", "SET", "GENERATION", "STATE", "DETAIL")
     cells = [
         (row.node or "-", row.pool or "-", row.set, row.generation, row.state, row.detail)
         for row in found
     ]
-    return output.table([name.upper() for name in fields], cells)
+    return output.table(headers, cells)

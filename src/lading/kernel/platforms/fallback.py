@@ -1,4 +1,4 @@
-"""The CPUs whose images a CPU can run, best first: newer variants run what was built for older."""
+"""The CPUs that a CPU can run images of, best first: newer variants run what older ones do."""
 
 import re
 

@@ -2,7 +2,7 @@
 
 Reads `…runtimes.<handler>.guest_platform` tables and containerd's own
 `…runtime_platforms.<handler>.platform` wherever a plugin section holds them; decides nothing about
-whether a guest can run. A table of ours may also say which runtime classes have the handler.
+whether a guest can run. A table of ours may also list the runtime classes of the handler.
 """
 
 import tomllib

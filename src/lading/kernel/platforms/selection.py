@@ -1,4 +1,4 @@
-"""Chooses the entry of an image index for a platform, or says entry by entry why none fits.
+"""Chooses the entry of an image index for a platform, or explains why each does not fit.
 
 Knows nothing about registries or manifests: an entry is anything that has a platform or None.
 """
@@ -26,7 +26,7 @@ E = TypeVar("E", bound=Entry)
 class Chosen(Generic[E]):
     entry: E
     platform_is_declared: bool
-    """False: the index does not say, and the image's own configuration must be looked at."""
+    """False: the index declares none, and the image's own configuration must be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ def refusal(wanted: Platform, offered: Platform | None) -> str | None:
 
 
 def _declared(platform: Platform | None) -> Platform | None:
-    """One without system and processor says nothing, as the configuration of an artifact does."""
+    """One without system and processor declares nothing, like that of an artifact."""
     return platform if platform and (platform.os or platform.architecture) else None
 
 

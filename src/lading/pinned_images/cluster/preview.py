@@ -17,21 +17,16 @@ from lading.api.machineconfiguration.machine_config_pool import (
     PinnedImageSetRef,
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.kernel import references
 from lading.kernel.conditions import Truth
+from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images import claims
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import rules
 from lading.pinned_images.node import desire, limits
 from lading.pinned_images.node import preview as node_preview
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import (
-    Desired,
-    ImageKey,
-    Observed,
-    Present,
-    Resolution,
-    Settings,
-)
+from lading.pinned_images.node.types import Desired, Observed, PinSettings, Present
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 
@@ -79,7 +74,12 @@ def _with_entries(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> Ma
 
 
 def desired_of(
-    node: Node, objects: ClusterObjects, *, handlers: Mapping[str, str] | None, now: datetime
+    node: Node,
+    objects: ClusterObjects,
+    *,
+    handlers: Mapping[str, str] | None,
+    settings: PinSettings,
+    now: datetime,
 ) -> Desired:
     return desire.desired(
         node,
@@ -87,7 +87,7 @@ def desired_of(
         objects.sets,
         handlers=handlers,
         first_seen={},
-        settings=Settings(),
+        settings=settings,
         generation=0,
         now=now,
     )
@@ -123,7 +123,7 @@ def _held_images(
 ) -> frozenset[str]:
     held = claims.held(report) if report is not None else {}
     return frozenset(
-        desire.name_in_runtimes(image.name)
+        references.name_in_runtimes(image.name)
         for image_set in sets
         if held.get(image_set.metadata.name) == membership.claim_of(image_set)
         for image in image_set.spec.pinned_images

@@ -1,1 +1,1 @@
-"""One node: preloads the images of its sets, pins them, and says how far it is."""
+"""One node: preloads the images of its sets, pins them, and reports its progress."""

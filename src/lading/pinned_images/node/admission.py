@@ -4,14 +4,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lading.kernel import quantities
+from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node import rules
-from lading.pinned_images.node.types import Desired, ImageKey, Layer, Observed, Trouble
+from lading.pinned_images.node.types import Desired, Observed, Problem
 from lading.pinned_images.reasons import Reason
 
 
 def admit_by_storage(
     desired: Desired, observed: Observed
-) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
+) -> tuple[frozenset[ImageKey], dict[str, Problem]]:
     """The missing images that may be pulled, and the sets that do not fit as a whole.
 
     Nobody knows how much of its room a running pull has taken already. Until it has ended it
@@ -48,11 +49,11 @@ def _needs(desired: Desired, observed: Observed, known: frozenset[Layer]) -> lis
 
 def _admit(
     needs: Iterable[_Need], observed: Observed, taken_bytes: int, factor: float
-) -> tuple[frozenset[ImageKey], dict[str, Trouble]]:
+) -> tuple[frozenset[ImageKey], dict[str, Problem]]:
     """Layers are counted once over all sets, beside bytes that are taken already."""
     counted: set[Layer] = set()
     admitted: set[ImageKey] = set()
-    refusals: dict[str, Trouble] = {}
+    refusals: dict[str, Problem] = {}
     for need in needs:
         new_layers = need.layers - counted
         needed_bytes = taken_bytes + rules.bytes_of(new_layers)
@@ -66,13 +67,13 @@ def _admit(
     return frozenset(admitted), refusals
 
 
-def _refusal(*, needed_bytes: int, observed: Observed, factor: float) -> Trouble | None:
+def _refusal(*, needed_bytes: int, observed: Observed, factor: float) -> Problem | None:
     """The images do not fit beside what must stay free."""
     if observed.budget is None or needed_bytes * factor <= observed.budget.usable_bytes:
         return None
     budget = observed.budget
     shown = quantities.format_bytes
-    return Trouble(
+    return Problem(
         reason=Reason.INSUFFICIENT_STORAGE,
         message=(
             f"needs {shown(int(needed_bytes * factor))} of disk for {shown(needed_bytes)} to pull, "

@@ -10,14 +10,12 @@ from lading.pinned_images.node import report
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.types import (
     CancelPull,
-    ImageKey,
     RecordEvent,
     ResolveImages,
     StartPull,
     WritePins,
     WriteStatus,
 )
-from lading.ports.cri import ImageSpec
 
 NodeAction = StartPull | CancelPull | ResolveImages | WritePins | WriteStatus | RecordEvent
 OUR_CONDITIONS = (report.PROGRESSING, report.DEGRADED)
@@ -31,26 +29,20 @@ async def apply(
     record: Callable[[RecordEvent], None],
 ) -> None:
     match action:
-        case StartPull(key=key, pull_reference=reference, new_bytes=new_bytes):
-            tools.pulls.start(key, _spec(key, reference, tools), new_bytes=new_bytes)
+        case StartPull(key=key, spec=spec, new_bytes=new_bytes):
+            tools.pulls.start(key, spec, new_bytes=new_bytes)
         case CancelPull(key=key):
             tools.pulls.cancel(key)
         case ResolveImages(keys=keys):
             tools.resolver.resolve(keys)
         case WritePins(pins=pins):
-            await tools.pins.hold(pins)
+            await tools.pins.write(pins)
         case WriteStatus(status=status):
             await write_status(status)
         case RecordEvent() as event:
             record(event)
         case _:
             assert_never(action)
-
-
-def _spec(key: ImageKey, pull_reference: str, tools: NodeTools) -> ImageSpec:
-    if tools.handlers_honoured:
-        return ImageSpec(image=key.image, runtime_handler=key.runtime_handler)
-    return ImageSpec(image=pull_reference)
 
 
 def status_body(status: MachineConfigNodeStatus) -> dict[str, Any]:

@@ -38,9 +38,10 @@ from lading.pinned_images.node.report_writer import ReportWriter
 from lading.pinned_images.node.types import (
     Desired,
     Observed,
+    PinSettings,
     RecordEvent,
-    Settings,
     WritePins,
+    WriteStatus,
     Written,
 )
 from lading.ports import cri
@@ -81,7 +82,7 @@ class NodeReconciler:
         tools: NodeTools,
         recorder: EventRecorder,
         metrics: PinMetrics,
-        settings: Settings,
+        settings: PinSettings,
         by_runtime_class: bool,
         is_on: bool = True,
     ) -> None:
@@ -103,7 +104,7 @@ class NodeReconciler:
         self._seen: tuple[Desired, Observed] | None = None
 
     def progress(self) -> Progress | None:
-        """How far the node is, as it was last seen; None before the first look."""
+        """How far the node is, as last observed; None before the first reconcile."""
         return progress.progress(*self._seen) if self._seen else None
 
     async def reconcile(self, key: Key) -> datetime | None:
@@ -130,16 +131,21 @@ class NodeReconciler:
         return policy.plan(*observed, now) if observed else Plan()
 
     async def apply(self, action: NodeAction) -> None:
-        if isinstance(action, WritePins):
-            await self._write_pins(action)
-        else:
-            await self._carry_out(action)
+        match action:
+            case WritePins():
+                await self._write_pins(action)
+            case WriteStatus(problems=problems):
+                await self._carry_out(action)
+                now = self._clock.now()
+                self._written_at = self._written_at.with_status(now, problems)
+            case _:
+                await self._carry_out(action)
 
     async def _carry_out(self, action: NodeAction) -> None:
         await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
 
     async def _write_pins(self, action: WritePins) -> None:
-        """Why it failed is a fact that the next look sees, unless it is likely to pass."""
+        """Why it failed is a fact that the next reconcile observes, unless it is likely to pass."""
         reason = ""
         try:
             await self._carry_out(action)
@@ -172,7 +178,6 @@ class NodeReconciler:
 
     async def _write_status(self, status: MachineConfigNodeStatus) -> None:
         await self._report_writer.write(status)
-        self._written_at = self._written_at.with_status(self._clock.now())
 
     def _record(self, event: RecordEvent) -> None:
         mine = self._reports.get(self._key)

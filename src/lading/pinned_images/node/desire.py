@@ -1,4 +1,4 @@
-"""What this node should hold, from the objects of the cluster. Pure."""
+"""The images that this node should have, from the objects of the cluster. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,13 +10,14 @@ from lading.api.machineconfiguration.machine_config_pool import (
     PoolSynchronizerType,
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImage, PinnedImageSet
+from lading.kernel import references
+from lading.kernel.images import ImageKey
 from lading.pinned_images import rules
-from lading.pinned_images.node.types import Desired, DesiredSet, ImageKey, Settings
+from lading.pinned_images.node.types import Desired, DesiredSet, PinSettings
 
 CONTROL_PLANE_PARALLEL_PULLS_MAX = 2  # etcd shares the disk there
 START_SPREAD_PER_NODE = timedelta(milliseconds=100)
 START_SPREAD_MAX = timedelta(minutes=1)
-DOCKER_HUB_HOSTS = ("docker.io", "index.docker.io")
 
 FirstSeen = Mapping[tuple[str, int], datetime]
 """When a generation was first seen, by (uid of the set, generation)."""
@@ -29,11 +30,11 @@ def desired(
     *,
     handlers: Mapping[str, str] | None,
     first_seen: FirstSeen,
-    settings: Settings,
+    settings: PinSettings,
     generation: int,
     now: datetime,
 ) -> Desired:
-    """`handlers` is runtime class -> handler; None when images are not told apart by class."""
+    """`handlers` is runtime class -> handler; None when the feature gate is off."""
     pools = tuple(pools)
     mine = rules.sets_of_node(node, pools, sets)
     return Desired(
@@ -68,8 +69,8 @@ def desired_set(
 
 
 def _keys(image: PinnedImage, handlers: Mapping[str, str] | None) -> Iterable[ImageKey | str]:
-    """What to hold for the image; a sentence for what cannot be asked for."""
-    listed = name_in_runtimes(image.name)
+    """The keys of the image; a sentence for what cannot be asked for."""
+    listed = references.name_in_runtimes(image.name)
     if not image.runtime_class_names:
         yield ImageKey(listed)
         return
@@ -85,15 +86,9 @@ def _keys(image: PinnedImage, handlers: Mapping[str, str] | None) -> Iterable[Im
             yield ImageKey(listed, handlers[name])
 
 
-def name_in_runtimes(image: str) -> str:
-    """The name under which every runtime lists the image, however Docker Hub was spelled."""
-    host, _, path = image.partition("/")
-    if host not in DOCKER_HUB_HOSTS:
-        return image
-    return f"docker.io/{path}" if "/" in path else f"docker.io/library/{path}"
-
-
-def _settings_for(node: Node, pools: tuple[MachineConfigPool, ...], settings: Settings) -> Settings:
+def _settings_for(
+    node: Node, pools: tuple[MachineConfigPool, ...], settings: PinSettings
+) -> PinSettings:
     control_plane = rules.CONTROL_PLANE_LABEL in node.metadata.labels
     at_once = settings.parallel_pulls_max
     if control_plane:

@@ -1,47 +1,53 @@
-"""What a new status of a node says that the last one did not, for whoever reads events. Pure."""
+"""What a new status of a node reports that the last one did not, as events. Pure."""
 
-import re
 from collections.abc import Iterable
 
 from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
-from lading.pinned_images.node.types import RecordEvent, Verdict
-
-# Not those in the name of an image.
-_FIGURES = re.compile(r"(?<![\w.-])[0-9.]+(?!\w)")
+from lading.pinned_images.node.types import Observed, RecordEvent, ReportedProblems, SetVerdict
 
 
 def events(
-    verdicts: Iterable[Verdict], before: MachineConfigNodeStatus, after: MachineConfigNodeStatus
+    verdicts: Iterable[SetVerdict], observed: Observed, after: MachineConfigNodeStatus
 ) -> Iterable[RecordEvent]:
-    """One when a set becomes pinned, fails in a new way, or has left no pin behind."""
-    last = {entry.name: entry for entry in before.pinned_image_sets}
+    """One when a set becomes pinned, fails in a new way, or has no pin left."""
+    last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
     new = {entry.name: entry for entry in after.pinned_image_sets}
     by_name = {verdict.desired.name: verdict for verdict in verdicts}
     for name in sorted(new.keys() & by_name.keys()):
-        yield from _of_set(by_name[name], last.get(name, NodePinnedImageSet(name=name)), new[name])
+        before = last.get(name, NodePinnedImageSet(name=name))
+        yield from _of_set(by_name[name], before, new[name], observed.reported_problems)
     for name in sorted(last.keys() - new.keys() - by_name.keys()):
         because = "the node no longer has it"
         yield RecordEvent(set_name=name, warning=False, reason="Unpinned", because=because)
 
 
 def _of_set(
-    verdict: Verdict, last: NodePinnedImageSet, new: NodePinnedImageSet
+    verdict: SetVerdict,
+    last: NodePinnedImageSet,
+    new: NodePinnedImageSet,
+    reported: ReportedProblems | None,
 ) -> Iterable[RecordEvent]:
     generation = new.desired_generation
     if new.current_generation == generation != last.current_generation:
         because = f"generation {generation}: {len(verdict.desired.images)} images are pinned"
         yield RecordEvent(set_name=new.name, warning=False, reason="Pinned", because=because)
-    if verdict.troubles and _gist(new) != _gist(last):
-        trouble = verdict.troubles[0]
+    if verdict.problems and _fails_in_a_new_way(verdict, last, reported):
+        problem = verdict.problems[0]
         yield RecordEvent(
-            set_name=new.name, warning=True, reason=trouble.reason, because=trouble.message
+            set_name=new.name, warning=True, reason=problem.reason, because=problem.message
         )
 
 
-def _gist(entry: NodePinnedImageSet) -> tuple[int, list[str]]:
-    """The errors without their figures: other free bytes or another port make no other error."""
-    errors = [_FIGURES.sub("", error) for error in entry.last_failed_generation_errors]
-    return entry.last_failed_generation, errors
+def _fails_in_a_new_way(
+    verdict: SetVerdict, last: NodePinnedImageSet, reported: ReportedProblems | None
+) -> bool:
+    """After a restart, the failure of a generation counts as reported by the process before."""
+    if last.last_failed_generation != verdict.desired.generation:
+        return True
+    if reported is None:
+        return False
+    problems = frozenset(problem.id for problem in verdict.problems)
+    return reported.get(verdict.desired.name, frozenset()) != problems

@@ -1,13 +1,13 @@
 """What a node's preloading did and how far it is, in numbers that a monitoring system can add up.
 
-Names and labels are user-visible; whoever changes one changes the documentation.
+Names and labels are user-visible and documented in docs/metrics.md.
 """
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from lading.pinned_images.node.types import Desired, FaultKind, Observed
+from lading.pinned_images.node.types import Desired, Observed, PullErrorKind
 
-# From an image whose layers are all here already to a very large one over a slow line.
+# From an image with all layers present to a very large one over a slow line.
 PULL_SECONDS_BUCKETS = (0.2, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 
 
@@ -40,7 +40,7 @@ class PinMetrics:
         )
         self.pinned = Gauge(
             "lading_pinned_images_pinned",
-            "Images whose pin of ours the runtime confirms.",
+            "Images that the runtime reports as pinned by us.",
             registry=registry,
         )
 
@@ -49,10 +49,12 @@ class PinMetrics:
         self.pull_bytes.inc(size_bytes)
         self.pull_seconds.observe(seconds)
 
-    def failed(self, kind: FaultKind) -> None:
+    def failed(self, kind: PullErrorKind) -> None:
         self.pull_failures.labels(kind).inc()
 
     def count(self, desired: Desired, observed: Observed) -> None:
         wanted = {key for image_set in desired.sets for key in image_set.images}
         self.missing.set(len(wanted - observed.images.keys()))
-        self.pinned.set(len({held.pin.image_id for held in observed.pins if held.effective}))
+        self.pinned.set(
+            len({recorded.pin.image_id for recorded in observed.pins if recorded.effective})
+        )

@@ -6,18 +6,11 @@ from dataclasses import dataclass
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel.conditions import Truth
+from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node import limits, skew
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import (
-    Budget,
-    Desired,
-    ImageKey,
-    Observed,
-    Present,
-    Resolution,
-    Written,
-)
+from lading.pinned_images.node.types import Budget, Desired, Observed, Present, Written
 from lading.ports.cri import Cri, Image, Pins
 from lading.ports.disk import Disk
 from lading.ports.kubelet import Kubelet
@@ -47,7 +40,7 @@ async def observe(
 ) -> Observed:
     """Everything that the plan of a node needs.
 
-    `node` is None on a host without a cluster, `last_status` while nobody wants one.
+    `node` is None on a host without a cluster, `last_status` where no status is reported.
     """
     keys = {key for image_set in desired.sets for key in image_set.images}
     images = await tools.cri.images()
@@ -59,11 +52,12 @@ async def observe(
         and not _condition_is(node, "DiskPressure", Truth.FALSE, absent=True),
         images=present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured),
         image_ids=frozenset(image.id for image in images),
-        pins=await tools.pins.held() if cannot_pin is None else (),
+        pins=await tools.pins.recorded() if cannot_pin is None else (),
         cannot_pin="" if cannot_pin is None else cannot_pin.message,
         pins_ignored=skew.pins_ignored(node.status.node_info.kubelet_version) if node else "",
         resolutions=resolutions,
         unresolved=tools.resolver.failed(),
+        handlers_honoured=tools.handlers_honoured,
         budget=await _budget(tools),
         pulls=tools.pulls.snapshot(),
         last_status=last_status or MachineConfigNodeStatus(),
@@ -71,6 +65,7 @@ async def observe(
         status_writes=written.statuses_at,
         pins_written_at=written.pins_at,
         pins_error=written.pins_error,
+        reported_problems=written.problems,
     )
 
 
@@ -93,7 +88,7 @@ def present(
         if handler and not handlers_honoured:
             if key not in resolutions:
                 continue
-            name, handler = resolutions[key].pull_reference, ""
+            name, handler = resolutions[key].manifest, ""
         if (name, handler) in listed:
             found[key] = Present(image_id=listed[name, handler].id, reference=name)
     return found

@@ -13,10 +13,10 @@ from lading.pinned_images.node import admission, events, report, rules, schedule
 from lading.pinned_images.node.types import (
     Desired,
     Observed,
+    Problem,
     ResolveImages,
     SetState,
-    Trouble,
-    Verdict,
+    SetVerdict,
     WritePins,
 )
 from lading.ports.cri import Pin
@@ -26,7 +26,7 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
     admitted, refusals = admission.admit_by_storage(desired, observed)
     found = verdicts(desired, observed, refusals)
     pulls = schedule.pull_schedule(desired, admitted, observed, now)
-    pins = pins_to_hold(found, observed)
+    pins = pins_to_write(found, observed)
     status = report.status_to_write(desired, found, observed, now)
     return Plan(
         actions=(
@@ -34,11 +34,7 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
             *pulls,
             *pins,
             *status,
-            *(
-                event
-                for write in status
-                for event in events.events(found, observed.last_status, write.status)
-            ),
+            *(event for write in status for event in events.events(found, observed, write.status)),
         ),
         recheck_at=planning.earliest(
             read_back_at(desired, observed, now) if pins else None,
@@ -48,11 +44,13 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
 
 
 def verdicts(
-    desired: Desired, observed: Observed, refusals: dict[str, Trouble]
-) -> tuple[Verdict, ...]:
+    desired: Desired, observed: Observed, refusals: dict[str, Problem]
+) -> tuple[SetVerdict, ...]:
+    is_complete = all(key in observed.images for one in desired.sets for key in one.images)
+    here = frozenset() if is_complete else rules.layers_present(observed)
     return tuple(
-        rules.verdict(image_set, observed, refusals, node_name=desired.node_name)
-        for image_set in desired.sets
+        rules.verdict(one, observed, refusals, node_name=desired.node_name, here=here)
+        for one in desired.sets
     )
 
 
@@ -60,14 +58,20 @@ def images_to_resolve(
     desired: Desired, observed: Observed, now: datetime
 ) -> tuple[ResolveImages, ...]:
     wanted = {key for image_set in desired.sets for key in image_set.images}
-    unknown = tuple(sorted(key for key in wanted if rules.resolution_is_wanted(key, observed, now)))
+    unknown = tuple(
+        sorted(
+            key
+            for key in wanted
+            if rules.resolution_is_wanted(key, observed, desired.node_name, now)
+        )
+    )
     if not unknown:
         return ()
     return (ResolveImages(keys=unknown, because="their size on this node is not known"),)
 
 
-def pins_to_hold(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[Action, ...]:
-    """The pins of complete sets, and what incomplete ones held before, unless all is so already."""
+def pins_to_write(verdicts: tuple[SetVerdict, ...], observed: Observed) -> tuple[Action, ...]:
+    """The pins of complete sets and the earlier ones of incomplete sets; nothing if in force."""
     references: dict[str, str] = {}
     owners: dict[str, set[str]] = {}
     for verdict in verdicts:
@@ -83,26 +87,33 @@ def pins_to_hold(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[Act
     return (WritePins(pins=wanted, because=_why_pins_change(wanted, observed)),)
 
 
-def _pins_of(verdict: Verdict, observed: Observed) -> Iterable[tuple[str, str]]:
+def _pins_of(verdict: SetVerdict, observed: Observed) -> Iterable[tuple[str, str]]:
     if verdict.state is SetState.PINNED or (verdict.is_complete and observed.node_is_well):
         for key in verdict.desired.images:
             present = observed.images[key]
             yield present.image_id, present.reference
         return
-    for held in observed.pins:
-        if verdict.desired.name in held.pin.owners and held.pin.image_id in observed.image_ids:
-            yield held.pin.image_id, held.pin.image
+    for recorded in observed.pins:
+        if (
+            verdict.desired.name in recorded.pin.owners
+            and recorded.pin.image_id in observed.image_ids
+        ):
+            yield recorded.pin.image_id, recorded.pin.image
 
 
 def _in_force(wanted: tuple[Pin, ...], observed: Observed) -> bool:
-    effective = {held.pin.image_id: held.pin.owners for held in observed.pins if held.effective}
+    effective = {
+        recorded.pin.image_id: recorded.pin.owners
+        for recorded in observed.pins
+        if recorded.effective
+    }
     return len(effective) == len(observed.pins) and effective == {
         pin.image_id: pin.owners for pin in wanted
     }
 
 
 def _why_pins_change(wanted: tuple[Pin, ...], observed: Observed) -> str:
-    before = {held.pin.image_id for held in observed.pins if held.effective}
+    before = {recorded.pin.image_id for recorded in observed.pins if recorded.effective}
     after = {pin.image_id for pin in wanted}
     kept = len(before & after)
     return f"{len(after - before)} to pin, {len(before - after)} to unpin, {kept} to keep"
@@ -117,15 +128,20 @@ def read_back_at(desired: Desired, observed: Observed, now: datetime) -> datetim
 
 def recheck_at(
     desired: Desired,
-    verdicts: tuple[Verdict, ...],
+    verdicts: tuple[SetVerdict, ...],
     observed: Observed,
     now: datetime,
     *,
     status_is_written: bool,
 ) -> datetime | None:
-    """At the end of the round at the latest: what was lost by hand is noticed then."""
+    """After the resync period at the latest: what was removed by hand is noticed then."""
+    wanted = {key for image_set in desired.sets for key in image_set.images}
     retries = (
         rules.retry_at(key, pull, desired.node_name, now) for key, pull in observed.pulls.items()
+    )
+    resolves = (
+        rules.resolve_again_at(key, observed, desired.node_name, now)
+        for key in wanted & observed.unresolved.keys()
     )
     starts = (
         rules.starts_at(verdict.desired, desired, now)
@@ -133,7 +149,11 @@ def recheck_at(
         if verdict.state is not SetState.PINNED
     )
     due = planning.earliest(
-        *(instant for instant in (*retries, *starts) if instant is not None and instant > now)
+        *(
+            instant
+            for instant in (*retries, *resolves, *starts)
+            if instant is not None and instant > now
+        )
     )
     report_due = None if status_is_written else report.next_write_at(desired, observed, now)
     return planning.earliest(now + desired.settings.resync_period, due, report_due)

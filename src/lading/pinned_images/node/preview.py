@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node import admission, rules
-from lading.pinned_images.node.types import Desired, ImageKey, Observed
+from lading.pinned_images.node.types import Desired, Observed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +14,7 @@ class Preview:
     wanted_count: int
     to_pull: tuple[ImageKey, ...]
     unknown: tuple[ImageKey, ...]
-    """Images whose size could not be had; they are tried last and not counted."""
+    """Images whose size is unknown; they are pulled last and not counted."""
     pull_bytes: int
     disk_bytes: int
     """What the pulled layers are expected to take on disk."""
@@ -23,7 +24,7 @@ class Preview:
 
     @property
     def free_after_bytes(self) -> int | None:
-        """None where nobody can know: of an image without a size, too."""
+        """None when the free space or the size of an image is unknown."""
         if self.free_bytes is None or self.unknown:
             return None
         return self.free_bytes - self.disk_bytes
@@ -32,15 +33,22 @@ class Preview:
 def preview(desired: Desired, observed: Observed) -> Preview:
     admitted, refused = admission.admit_by_storage(desired, observed)
     wanted = {key for image_set in desired.sets for key in image_set.images}
-    to_pull = tuple(sorted(key for key in admitted if key not in observed.images))
+    unusable = {
+        key: error
+        for key in sorted(wanted)
+        if (error := rules.guests_cannot_run(key, observed)) is not None
+    }
+    missing = admitted - observed.images.keys() - unusable.keys()
+    to_pull = tuple(sorted(missing))
     layers = rules.layers_of(to_pull, observed) - rules.layers_present(observed)
     pull_bytes = rules.bytes_of(layers)
-    problems = [f"{name}: {trouble.message}" for name, trouble in sorted(refused.items())]
+    problems = [f"{name}: {problem.message}" for name, problem in sorted(refused.items())]
     problems += [
         f"{image_set.name}: {text}" for image_set in desired.sets for text in image_set.unresolvable
     ]
-    if (trouble := rules.node_trouble(observed, desired.node_name)) is not None:
-        problems.append(trouble.message)
+    problems += [f"{key}: {error.message}" for key, error in unusable.items()]
+    if (problem := rules.node_problem(observed, desired.node_name)) is not None:
+        problems.append(problem.message)
     if observed.cannot_pin:
         problems.append(f"nothing can be pinned: {observed.cannot_pin}")
     return Preview(

@@ -1,11 +1,17 @@
-"""How far a node is, in numbers, for whoever asks the agent itself. Pure.
+"""How far a node is, in numbers, for a client that asks the agent itself. Pure.
 
-The status says the same more rarely: it is written for the cluster, and every write costs.
+The status reports the same more rarely: it is written for the cluster, and every write costs.
 """
 
 from lading.kernel.objects import Model
 from lading.pinned_images.node import admission, plan, rules
-from lading.pinned_images.node.types import Budget, Desired, Observed, Verdict
+from lading.pinned_images.node.types import Budget, Desired, Observed, SetVerdict
+
+
+class SetProblem(Model, frozen=True, kw_only=True, omit_defaults=False):
+    reason: str
+    message: str
+    image: str
 
 
 class SetProgress(Model, frozen=True, kw_only=True, omit_defaults=False):
@@ -14,7 +20,7 @@ class SetProgress(Model, frozen=True, kw_only=True, omit_defaults=False):
     state: str
     image_count: int
     missing: tuple[str, ...]
-    errors: tuple[str, ...]
+    problems: tuple[SetProblem, ...]
 
 
 class PullProgress(Model, frozen=True, kw_only=True, omit_defaults=False):
@@ -24,7 +30,7 @@ class PullProgress(Model, frozen=True, kw_only=True, omit_defaults=False):
     error: str = ""
 
 
-class Storage(Model, frozen=True, kw_only=True, omit_defaults=False):
+class StorageBudget(Model, frozen=True, kw_only=True, omit_defaults=False):
     capacity_bytes: int
     free_bytes: int
     reserve_bytes: int
@@ -33,33 +39,35 @@ class Storage(Model, frozen=True, kw_only=True, omit_defaults=False):
 
 class Progress(Model, frozen=True, kw_only=True, omit_defaults=False):
     node: str
+    message: str
+    """The numbers in one sentence."""
     image_count: int
     present_count: int
     bytes_wanted: int
-    bytes_missing: int
+    bytes_missing: int | None
+    """None when the size of an image is not known."""
     sets: tuple[SetProgress, ...]
     pulls: tuple[PullProgress, ...]
-    storage: Storage | None
+    storage: StorageBudget | None
 
 
 def progress(desired: Desired, observed: Observed) -> Progress:
-    wanted = {key for image_set in desired.sets for key in image_set.images}
-    missing = wanted - observed.images.keys()
     _, refusals = admission.admit_by_storage(desired, observed)
-    layers_to_come = rules.layers_of(missing, observed) - rules.layers_present(observed)
+    counts = rules.counts(desired.sets, observed)
     return Progress(
         node=desired.node_name,
-        image_count=len(wanted),
-        present_count=len(wanted) - len(missing),
-        bytes_wanted=rules.bytes_of(rules.layers_of(wanted, observed)),
-        bytes_missing=rules.bytes_of(layers_to_come),
+        message=str(counts),
+        image_count=counts.wanted,
+        present_count=counts.present,
+        bytes_wanted=counts.wanted_bytes,
+        bytes_missing=counts.missing_bytes,
         sets=tuple(_set(verdict) for verdict in plan.verdicts(desired, observed, refusals)),
         pulls=tuple(
             PullProgress(
                 image=str(key),
                 running=pull.running,
                 attempts=pull.attempts,
-                error=pull.fault.message if pull.fault else "",
+                error=pull.error.message if pull.error else "",
             )
             for key, pull in sorted(observed.pulls.items())
         ),
@@ -67,21 +75,24 @@ def progress(desired: Desired, observed: Observed) -> Progress:
     )
 
 
-def _set(verdict: Verdict) -> SetProgress:
+def _set(verdict: SetVerdict) -> SetProgress:
     return SetProgress(
         name=verdict.desired.name,
         generation=verdict.desired.generation,
         state=verdict.state,
         image_count=len(verdict.desired.images),
         missing=tuple(map(str, verdict.missing)),
-        errors=tuple(trouble.message for trouble in verdict.troubles),
+        problems=tuple(
+            SetProblem(reason=problem.reason, message=problem.message, image=problem.image)
+            for problem in verdict.problems
+        ),
     )
 
 
-def _storage(budget: Budget | None) -> Storage | None:
+def _storage(budget: Budget | None) -> StorageBudget | None:
     if budget is None:
         return None
-    return Storage(
+    return StorageBudget(
         capacity_bytes=budget.capacity_bytes,
         free_bytes=budget.free_bytes,
         reserve_bytes=budget.reserve_bytes,

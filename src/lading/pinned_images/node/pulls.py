@@ -1,7 +1,7 @@
 """The pull engine: one task per pull, and a ledger that `observe` reads like any other fact.
 
-It decides nothing: the plan says what to start and what to cancel. A finished pull leaves the
-ledger and is seen as present in the runtime; a failed one stays with its fault.
+It decides nothing: the plan decides what to start and what to cancel. A finished pull leaves the
+ledger and is seen as present in the runtime; a failed one stays with its error.
 """
 
 import asyncio
@@ -9,21 +9,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from lading.kernel import texts
+from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.types import Fault, FaultKind, ImageKey, Pull
+from lading.pinned_images.node.types import Pull, PullError, PullErrorKind
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.node import Credentials
 
-_KINDS: Mapping[type[cri.CriError], FaultKind] = {
-    cri.NoSpace: FaultKind.NO_SPACE,
-    cri.ImageNotFound: FaultKind.NOT_FOUND,
-    cri.Unauthorized: FaultKind.UNAUTHORIZED,
-    cri.NoMatchingPlatform: FaultKind.NO_MATCHING_PLATFORM,
-    cri.UnknownHandler: FaultKind.UNKNOWN_HANDLER,
-    cri.InvalidReference: FaultKind.NOT_FOUND,
-    cri.ContentRejected: FaultKind.REJECTED,
+_KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
+    cri.NoSpace: PullErrorKind.NO_SPACE,
+    cri.ImageNotFound: PullErrorKind.NOT_FOUND,
+    cri.Unauthorized: PullErrorKind.UNAUTHORIZED,
+    cri.NoMatchingPlatform: PullErrorKind.NO_MATCHING_PLATFORM,
+    cri.UnknownHandler: PullErrorKind.UNKNOWN_HANDLER,
+    cri.InvalidReference: PullErrorKind.NOT_FOUND,
+    cri.ContentRejected: PullErrorKind.REJECTED,
 }
 
 
@@ -35,15 +36,15 @@ class PullEngine:
         credentials: Credentials,
         clock: Clock,
         metrics: PinMetrics,
-        remember: Callable[[ImageKey, ImageSpec], Awaitable[None]],
+        pulled: Callable[[ImageKey, ImageSpec], Awaitable[None]],
         changed: Callable[[], None],
     ) -> None:
-        """`remember` is told of every image that was pulled, and how it was named."""
+        """`pulled` is called for every image that was pulled, with the name it was pulled by."""
         self._cri = cri
         self._credentials = credentials
         self._clock = clock
         self._metrics = metrics
-        self._remember = remember
+        self._pulled = pulled
         self._changed = changed
         self._ledger: dict[ImageKey, Pull] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
@@ -76,15 +77,14 @@ class PullEngine:
     async def _pull(self, key: ImageKey, spec: ImageSpec, new_bytes: int) -> None:
         began = self._clock.monotonic()
         try:
-            _check_what_guests_need(key, spec)
             credential = await self._credentials.credential(spec.image)
             await self._cri.pull(spec, credential)
             await self._see(spec)
-            await self._remember(key, spec)
+            await self._pulled(key, spec)
         except cri.CriError as error:
             self._fail(key, kind=kind_of(error), message=error.message)
-        except Exception as error:  # noqa: BLE001 - a pull is a boundary: the fault is a fact
-            self._fail(key, kind=FaultKind.OTHER, message=f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - a pull is a boundary: the failure is a fact
+            self._fail(key, kind=PullErrorKind.OTHER, message=f"{type(error).__name__}: {error}")
         except asyncio.CancelledError:
             self._ledger.pop(key, None)
             raise
@@ -103,24 +103,14 @@ class PullEngine:
             instead = f"lists it as {', '.join(names)}" if names else "does not list it"
             raise cri.CriError(f"it was pulled, but the runtime {instead}", image=spec.image)
 
-    def _fail(self, key: ImageKey, *, kind: FaultKind, message: str) -> None:
+    def _fail(self, key: ImageKey, *, kind: PullErrorKind, message: str) -> None:
         """A runtime repeats the URL that it asked for, and a registry may have signed that."""
         self._metrics.failed(kind)
-        fault = Fault(kind=kind, message=texts.bounded_text(message), at=self._clock.now())
-        self._ledger[key] = replace(self._ledger[key], running=False, fault=fault)
+        error = PullError(kind=kind, message=texts.bounded_text(message), at=self._clock.now())
+        self._ledger[key] = replace(self._ledger[key], running=False, error=error)
 
 
-def _check_what_guests_need(key: ImageKey, spec: ImageSpec) -> None:
-    """The runtime would bring the node's own manifest, and we would ask for it for ever."""
-    if not spec.image:
-        raise cri.RegistryUnavailable(
-            f"its registry did not tell which manifest is for {key.runtime_handler}; "
-            "the agent's log says why",
-            image=key.image,
-        )
-
-
-def kind_of(error: cri.CriError) -> FaultKind:
+def kind_of(error: cri.CriError) -> PullErrorKind:
     if isinstance(error, cri.Transient):
-        return FaultKind.UNAVAILABLE
-    return _KINDS.get(type(error), FaultKind.OTHER)
+        return PullErrorKind.UNAVAILABLE
+    return _KINDS.get(type(error), PullErrorKind.OTHER)

@@ -1,9 +1,8 @@
-"""What a node says about itself in the status of its MachineConfigNode. Pure.
+"""What a node reports in the status of its MachineConfigNode. Pure.
 
 The last good generation and the last error survive a retry; a time-out is progress, not failure.
 """
 
-import re
 from datetime import datetime
 
 import msgspec
@@ -13,7 +12,7 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
-from lading.kernel import conditions, planning, quantities, texts
+from lading.kernel import conditions, planning, texts
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images import claims
 from lading.pinned_images.node import rules
@@ -21,7 +20,7 @@ from lading.pinned_images.node.types import (
     Desired,
     Observed,
     SetState,
-    Verdict,
+    SetVerdict,
     WriteStatus,
 )
 from lading.pinned_images.reasons import ConditionType, Reason
@@ -32,16 +31,18 @@ ERROR_BYTES_MAX = 1024
 
 
 def status_to_write(
-    desired: Desired, verdicts: tuple[Verdict, ...], observed: Observed, now: datetime
+    desired: Desired, verdicts: tuple[SetVerdict, ...], observed: Observed, now: datetime
 ) -> tuple[WriteStatus, ...]:
     new = status(desired, verdicts, observed, now)
-    if new == observed.last_status or not observed.status_is_wanted:
+    is_same = _without_counts(new) == _without_counts(observed.last_status)
+    if is_same or not observed.status_is_wanted:
         return ()
     is_progress = _state(new) == _state(observed.last_status)
     if _due_at(desired, observed, now, state_changed=not is_progress) > now:
         return ()
     because = "progress is reported every so often" if is_progress else "a set's state changed"
-    return (WriteStatus(status=new, because=because),)
+    problems = {one.desired.name: frozenset(p.id for p in one.problems) for one in verdicts}
+    return (WriteStatus(status=new, problems=problems, because=because),)
 
 
 def next_write_at(desired: Desired, observed: Observed, now: datetime) -> datetime | None:
@@ -58,13 +59,11 @@ def _due_at(
 
 
 def status(
-    desired: Desired, verdicts: tuple[Verdict, ...], observed: Observed, now: datetime
+    desired: Desired, verdicts: tuple[SetVerdict, ...], observed: Observed, now: datetime
 ) -> MachineConfigNodeStatus:
     last = observed.last_status
-    found = last.conditions
-    for condition in (_progressing(verdicts, observed), _degraded(verdicts, observed)):
-        said = msgspec.structs.replace(condition, observed_generation=desired.generation)
-        found = conditions.with_condition(found, said, now=now)
+    new = (_progressing(verdicts, observed), _degraded(verdicts, observed))
+    found = conditions.with_conditions(last.conditions, new, generation=desired.generation, now=now)
     return msgspec.structs.replace(
         last,
         observed_generation=desired.generation,
@@ -73,7 +72,9 @@ def status(
     )
 
 
-def _entries(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[NodePinnedImageSet, ...]:
+def _entries(
+    verdicts: tuple[SetVerdict, ...], observed: Observed
+) -> tuple[NodePinnedImageSet, ...]:
     """By name: all that are done, and of the others as many as the status has room for."""
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
     entries = [_entry(verdict, last.get(verdict.desired.name)) for verdict in verdicts]
@@ -86,13 +87,13 @@ def _entries(verdicts: tuple[Verdict, ...], observed: Observed) -> tuple[NodePin
     return tuple(sorted(listed, key=lambda entry: entry.name))
 
 
-def _lingering(verdicts: tuple[Verdict, ...], observed: Observed) -> list[str]:
-    """Sets that the node no longer has, and that are told as long as a pin of theirs is left."""
-    owners = {owner for held in observed.pins for owner in held.pin.owners}
+def _lingering(verdicts: tuple[SetVerdict, ...], observed: Observed) -> list[str]:
+    """Sets that the node no longer has, reported as long as a pin of theirs is left."""
+    owners = {owner for recorded in observed.pins for owner in recorded.pin.owners}
     return sorted(owners - {verdict.desired.name for verdict in verdicts})
 
 
-def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
+def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
     name, uid, generation = (
         verdict.desired.name,
         verdict.desired.uid,
@@ -100,17 +101,29 @@ def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImage
     )
     if last is None or last.uid != uid or last.desired_generation > generation:
         last = NodePinnedImageSet(name=name, uid=uid)  # new here, or deleted and made again
+    count = len(verdict.desired.images)
     if verdict.state is SetState.PINNED:
         return NodePinnedImageSet(
-            name=name, uid=uid, current_generation=generation, desired_generation=generation
+            name=name,
+            uid=uid,
+            current_generation=generation,
+            desired_generation=generation,
+            image_count=count,
+            present_image_count=count,
         )
-    entry = msgspec.structs.replace(last, desired_generation=generation)
+    entry = msgspec.structs.replace(
+        last,
+        desired_generation=generation,
+        image_count=count,
+        present_image_count=count - len(verdict.missing),
+        missing_bytes=verdict.missing_bytes or 0,
+    )
     if entry.current_generation == generation:  # something was lost
         entry = msgspec.structs.replace(entry, current_generation=0)
     if verdict.state is SetState.FAILED:
         errors = [
-            texts.bounded_text(trouble.message, bytes_max=ERROR_BYTES_MAX)
-            for trouble in verdict.troubles
+            texts.bounded_text(problem.message, bytes_max=ERROR_BYTES_MAX)
+            for problem in verdict.problems
         ]
         entry = msgspec.structs.replace(
             entry,
@@ -120,55 +133,21 @@ def _entry(verdict: Verdict, last: NodePinnedImageSet | None) -> NodePinnedImage
     return entry
 
 
-def _progressing(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
+def _progressing(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condition:
     if all(verdict.state is SetState.PINNED for verdict in verdicts):
         return _condition(
             PROGRESSING, Truth.FALSE, Reason.AS_EXPECTED, "All pinned image sets complete"
         )
-    return _condition(
-        PROGRESSING, Truth.TRUE, Reason.PREFETCHING, progress_text(verdicts, observed)
-    )
+    counts = rules.counts((verdict.desired for verdict in verdicts), observed)
+    return _condition(PROGRESSING, Truth.TRUE, Reason.PREFETCHING, str(counts))
 
 
-def progress_text(verdicts: tuple[Verdict, ...], observed: Observed) -> str:
-    """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled`."""
-    wanted = {key for verdict in verdicts for key in verdict.desired.images}
-    missing = {key for key in wanted if key not in observed.images}
-    to_go = rules.layers_of(missing, observed) - rules.layers_present(observed)
-    everything = rules.layers_of(wanted, observed)
-    running = sum(pull.running for pull in observed.pulls.values())
-    sized = (
-        f", {quantities.format_bytes(rules.bytes_of(to_go))} of "
-        f"{quantities.format_bytes(rules.bytes_of(everything))} to go"
-        if missing and missing <= observed.resolutions.keys()
-        else ""
-    )
-    here = f"{len(wanted) - len(missing)} of {len(wanted)} images are on the node{sized}"
-    return f"{here}, {running} being pulled" if running else here
-
-
-def says_pulling(text: str) -> bool:
-    """Whether `progress_text` said that something is being pulled."""
-    return text.endswith("being pulled")
-
-
-_COUNTS = re.compile(r"(\d+) of (\d+) images")
-
-
-def progress_fraction(text: str) -> float:
-    """How far the node is, read from what `progress_text` said; 0 when it said nothing."""
-    counts = _COUNTS.match(text)
-    if counts is None or counts[2] == "0":
-        return 0.0
-    return int(counts[1]) / int(counts[2])
-
-
-def _degraded(verdicts: tuple[Verdict, ...], observed: Observed) -> Condition:
+def _degraded(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condition:
     failed = [verdict for verdict in verdicts if verdict.state is SetState.FAILED]
     if failed:
-        troubles = [(one.desired.name, trouble) for one in failed for trouble in one.troubles]
-        name, worst = min(troubles, key=lambda named: _severity(named[1].reason))
-        more = len(troubles) - 1
+        problems = [(one.desired.name, problem) for one in failed for problem in one.problems]
+        name, worst = min(problems, key=lambda named: _severity(named[1].reason))
+        more = len(problems) - 1
         also = f" (and {more} more, see pinnedImageSets)" if more else ""
         return _condition(DEGRADED, Truth.TRUE, worst.reason, f"set {name}: {worst.message}{also}")
     if observed.pins_error and (lingering := _lingering(verdicts, observed)):
@@ -191,10 +170,21 @@ def _condition(type_: str, status: Truth, reason: Reason, message: str) -> Condi
 def _state(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
     """The status without its wording, which changes at every pull and with every free byte."""
     return msgspec.structs.replace(
-        status,
+        _without_counts(status),
         conditions=tuple(msgspec.structs.replace(one, message="") for one in status.conditions),
         pinned_image_sets=tuple(
             msgspec.structs.replace(one, last_failed_generation_errors=())
+            for one in _without_counts(status).pinned_image_sets
+        ),
+    )
+
+
+def _without_counts(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
+    """The counts follow the message. A definition of another owner may drop them."""
+    return msgspec.structs.replace(
+        status,
+        pinned_image_sets=tuple(
+            msgspec.structs.replace(one, image_count=0, present_image_count=0, missing_bytes=0)
             for one in status.pinned_image_sets
         ),
     )

@@ -1,29 +1,29 @@
 """The facts that the plan decides by, each a small pure function named after what it finds."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from lading.kernel import planning
 from lading.kernel.backoff import Backoff
+from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node.types import (
     Desired,
     DesiredSet,
-    FaultKind,
-    ImageKey,
-    Layer,
+    ImageCounts,
     Observed,
+    Problem,
     Pull,
+    PullError,
+    PullErrorKind,
     SetState,
-    Trouble,
-    Verdict,
+    SetVerdict,
 )
 from lading.pinned_images.reasons import Reason
 
-# A passing fault (a registry restarting) is reported as progress until it has lasted this often.
+# A passing failure (a registry restarting) is progress until it has happened this often.
 TRANSIENT_FAILURES_MAX = 3
 RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
-RESOLVE_AGAIN = timedelta(minutes=1)
 
 
 def images_missing(image_set: DesiredSet, observed: Observed) -> tuple[ImageKey, ...]:
@@ -31,11 +31,11 @@ def images_missing(image_set: DesiredSet, observed: Observed) -> tuple[ImageKey,
 
 
 def set_is_pinned(image_set: DesiredSet, observed: Observed) -> bool:
-    """Every image is here and the runtime itself says that our pin for this set is in force."""
+    """Every image is here and the runtime itself reports our pin for this set as in force."""
     in_force = {
-        held.pin.image_id
-        for held in observed.pins
-        if held.effective and image_set.name in held.pin.owners
+        recorded.pin.image_id
+        for recorded in observed.pins
+        if recorded.effective and image_set.name in recorded.pin.owners
     }
     return all(
         key in observed.images and observed.images[key].image_id in in_force
@@ -44,31 +44,80 @@ def set_is_pinned(image_set: DesiredSet, observed: Observed) -> bool:
 
 
 def pin_not_taken(image_set: DesiredSet, observed: Observed) -> str:
-    """An image whose pin we wrote and the runtime does not honour; empty when there is none."""
+    """An image that we pinned and the runtime reports as unpinned; empty when there is none."""
     if observed.pins_written_at is None:
         return ""
-    for held in observed.pins:
-        if image_set.name in held.pin.owners and not held.effective:
-            return held.pin.image
+    for recorded in observed.pins:
+        if image_set.name in recorded.pin.owners and not recorded.effective:
+            return recorded.pin.image
     return ""
 
 
-def pull_is_a_fault(pull: Pull) -> bool:
-    """Whether the last failure is one that somebody must know about."""
-    if pull.fault is None:
-        return False
-    passing = pull.fault.kind in (FaultKind.UNAVAILABLE, FaultKind.OTHER)
+def pull_error(key: ImageKey, observed: Observed) -> PullError | None:
+    """The last failure of a pull, if it is one that must be reported."""
+    pull = observed.pulls.get(key)
+    if pull is None or pull.error is None:
+        return None
     failures = pull.attempts - 1 if pull.running else pull.attempts
-    return not passing or failures >= TRANSIENT_FAILURES_MAX
+    return pull.error if is_reported(pull.error, failures) else None
+
+
+def resolve_error(key: ImageKey, observed: Observed) -> PullError | None:
+    """Why the manifest that we must choose ourselves is not known, if that must be reported."""
+    failed = observed.unresolved.get(key)
+    if failed is None or not manifest_is_ours_to_choose(key, observed):
+        return None
+    return failed.error if is_reported(failed.error, failed.attempts) else None
+
+
+def is_reported(error: PullError, failures: int) -> bool:
+    is_passing = error.kind in (PullErrorKind.UNAVAILABLE, PullErrorKind.OTHER)
+    return not is_passing or failures >= TRANSIENT_FAILURES_MAX
+
+
+def manifest_is_ours_to_choose(key: ImageKey, observed: Observed) -> bool:
+    """A runtime that ignores handlers would take the host's manifest for the guests."""
+    return bool(key.runtime_handler) and not observed.handlers_honoured
+
+
+def guests_cannot_run(key: ImageKey, observed: Observed) -> PullError | None:
+    """The registry has no manifest for the platform of the guests."""
+    failed = observed.unresolved.get(key)
+    if failed is None or not manifest_is_ours_to_choose(key, observed):
+        return None
+    return failed.error if failed.error.kind is PullErrorKind.NO_MATCHING_PLATFORM else None
+
+
+def can_be_pulled(key: ImageKey, observed: Observed) -> bool:
+    """Once it is resolved; where the runtime chooses the manifest, also when that failed."""
+    if key in observed.resolutions:
+        return True
+    return key in observed.unresolved and not manifest_is_ours_to_choose(key, observed)
 
 
 def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> datetime | None:
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
-    if pull.fault is None or pull.running:
+    if pull.error is None or pull.running:
         return None
+    return _retry_at(key, pull.error, pull.attempts, node_name, now)
+
+
+def resolve_again_at(
+    key: ImageKey, observed: Observed, node_name: str, now: datetime
+) -> datetime | None:
+    """When an image that could not be resolved is resolved again; only while it is missing."""
+    failed = observed.unresolved.get(key)
+    if failed is None or key in observed.images:
+        return None
+    return _retry_at(key, failed.error, failed.attempts, node_name, now)
+
+
+def _retry_at(
+    key: ImageKey, error: PullError, attempts: int, node_name: str, now: datetime
+) -> datetime:
     jitter = fraction(node_name, *key)
-    delay = timedelta(seconds=RETRY.delay_seconds(failures=pull.attempts, jitter=jitter))
-    return planning.due(pull.fault.at, delay, now=now)
+    delay = timedelta(seconds=RETRY.delay_seconds(failures=attempts, jitter=jitter))
+    return planning.due(error.at, delay, now=now)
 
 
 def starts_at(image_set: DesiredSet, desired: Desired, now: datetime) -> datetime:
@@ -86,23 +135,22 @@ def fraction(*words: str) -> float:
 def space_is_exhausted(observed: Observed, now: datetime, node_name: str) -> bool:
     """A pull hit the end of the disk and its time to try again has not come."""
     return any(
-        pull.fault is not None
-        and pull.fault.kind is FaultKind.NO_SPACE
+        pull.error is not None
+        and pull.error.kind is PullErrorKind.NO_SPACE
         and (retry := retry_at(key, pull, node_name, now)) is not None
         and retry > now
         for key, pull in observed.pulls.items()
     )
 
 
-def resolution_is_wanted(key: ImageKey, observed: Observed, now: datetime) -> bool:
-    """Asked once for every image, and again only for one that is still to be pulled."""
+def resolution_is_wanted(key: ImageKey, observed: Observed, node_name: str, now: datetime) -> bool:
+    """Once for every image, and again only for one that is still to be pulled."""
     if key in observed.resolutions:
         return False
-    failed_at = observed.unresolved.get(key)
-    if failed_at is None:
+    if key not in observed.unresolved:
         return True
-    again_at = planning.due(failed_at, RESOLVE_AGAIN, now=now)
-    return key not in observed.images and again_at <= now
+    again_at = resolve_again_at(key, observed, node_name, now)
+    return again_at is not None and again_at <= now
 
 
 def layers_present(observed: Observed) -> frozenset[Layer]:
@@ -120,7 +168,7 @@ def layers_of(keys: Iterable[ImageKey], observed: Observed) -> frozenset[Layer]:
 
 
 def mean_image_bytes(desired: Desired, observed: Observed) -> float:
-    """The mean size of the images that the node should hold, as far as sizes are known."""
+    """The mean size of the images that the node should have, as far as sizes are known."""
     wanted = {key for image_set in desired.sets for key in image_set.images}
     sizes = [observed.resolutions[key].size_bytes for key in wanted & observed.resolutions.keys()]
     return sum(sizes) / len(sizes) if sizes else 0.0
@@ -130,17 +178,39 @@ def bytes_of(layers: Iterable[Layer]) -> int:
     return sum(layer.size_bytes for layer in layers)
 
 
-def node_trouble(observed: Observed, node_name: str) -> Trouble | None:
+def bytes_missing(
+    missing: Collection[ImageKey], observed: Observed, here: frozenset[Layer]
+) -> int | None:
+    """None when the size of an image is not known."""
+    if any(key not in observed.resolutions for key in missing):
+        return None
+    return bytes_of(layers_of(missing, observed) - here)
+
+
+def counts(sets: Iterable[DesiredSet], observed: Observed) -> ImageCounts:
+    wanted = {key for image_set in sets for key in image_set.images}
+    missing = wanted - observed.images.keys()
+    here = layers_present(observed) if missing else frozenset()
+    return ImageCounts(
+        wanted=len(wanted),
+        present=len(wanted) - len(missing),
+        pulling=sum(pull.running for pull in observed.pulls.values()),
+        wanted_bytes=bytes_of(layers_of(wanted, observed)),
+        missing_bytes=bytes_missing(missing, observed, here),
+    )
+
+
+def node_problem(observed: Observed, node_name: str) -> Problem | None:
     """What keeps the whole node from pulling and pinning."""
     if not observed.ready:
-        return Trouble(
+        return Problem(
             reason=Reason.NODE_NOT_READY,
-            message=f"node {node_name} is not Ready; pulling goes on when it is",
+            message=f"node {node_name} is not Ready; images are pulled when it is Ready again",
         )
     if observed.disk_pressure:
-        return Trouble(
+        return Problem(
             reason=Reason.DISK_PRESSURE,
-            message=f"node {node_name} reports DiskPressure; pulling goes on when it has passed",
+            message=f"node {node_name} reports DiskPressure; images are pulled when it has passed",
         )
     return None
 
@@ -148,45 +218,55 @@ def node_trouble(observed: Observed, node_name: str) -> Trouble | None:
 def verdict(
     image_set: DesiredSet,
     observed: Observed,
-    refusals: dict[str, Trouble],
+    refusals: dict[str, Problem],
     *,
     node_name: str,
-) -> Verdict:
+    here: frozenset[Layer],
+) -> SetVerdict:
+    """`here` are the layers of the images that are on the node."""
     missing = images_missing(image_set, observed)
-    troubles = tuple(_troubles(image_set, observed, missing, refusals, node_name))
+    problems = tuple(_problems(image_set, observed, missing, refusals, node_name))
     if not missing and not image_set.unresolvable:
         done = set_is_pinned(image_set, observed)
-        state = SetState.PINNED if done else SetState.FAILED if troubles else SetState.PINNING
-        return Verdict(desired=image_set, state=state, troubles=() if done else troubles)
-    state = SetState.FAILED if troubles else SetState.PULLING
-    return Verdict(desired=image_set, state=state, missing=missing, troubles=troubles)
+        state = SetState.PINNED if done else SetState.FAILED if problems else SetState.PINNING
+        return SetVerdict(desired=image_set, state=state, problems=() if done else problems)
+    return SetVerdict(
+        desired=image_set,
+        state=SetState.FAILED if problems else SetState.PULLING,
+        missing=missing,
+        missing_bytes=bytes_missing(missing, observed, here),
+        problems=problems,
+    )
 
 
-def _troubles(
+def _problems(
     image_set: DesiredSet,
     observed: Observed,
     missing: tuple[ImageKey, ...],
-    refusals: dict[str, Trouble],
+    refusals: dict[str, Problem],
     node_name: str,
-) -> Iterable[Trouble]:
-    if (trouble := node_trouble(observed, node_name)) is not None:
-        yield trouble
+) -> Iterable[Problem]:
+    if (problem := node_problem(observed, node_name)) is not None:
+        yield problem
     for text in image_set.unresolvable:
-        yield Trouble(reason=Reason.PREFETCH_FAILED, message=text)
+        yield Problem(reason=Reason.PREFETCH_FAILED, message=text)
     if image_set.name in refusals:
         yield refusals[image_set.name]
     for key in missing:
-        pull = observed.pulls.get(key)
-        if pull is not None and pull.fault is not None and pull_is_a_fault(pull):
-            no_space = pull.fault.kind is FaultKind.NO_SPACE
+        if (error := pull_error(key, observed)) is not None:
+            no_space = error.kind is PullErrorKind.NO_SPACE
             reason = Reason.NO_SPACE if no_space else Reason.PREFETCH_FAILED
-            yield Trouble(reason=reason, message=f"failed to pull {key}: {pull.fault.message}")
+            message = f"failed to pull {key}: {error.message}"
+            yield Problem(reason=reason, message=message, image=str(key))
+        elif (error := resolve_error(key, observed)) is not None:
+            message = f"failed to resolve {key}: {error.message}"
+            yield Problem(reason=Reason.PREFETCH_FAILED, message=message, image=str(key))
     if not missing and (image := pin_not_taken(image_set, observed)):
         message = f"{image} was pinned, but the runtime does not report it as pinned"
-        yield Trouble(reason=Reason.PIN_NOT_TAKEN, message=message)
+        yield Problem(reason=Reason.PIN_NOT_TAKEN, message=message, image=image)
     if not missing and observed.pins_error:
         message = f"all images are on the node, but pinning failed: {observed.pins_error}"
-        yield Trouble(reason=Reason.PINNING_FAILED, message=message)
+        yield Problem(reason=Reason.PINNING_FAILED, message=message)
     if not missing and observed.cannot_pin:
         message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
-        yield Trouble(reason=Reason.CANNOT_PIN, message=message)
+        yield Problem(reason=Reason.CANNOT_PIN, message=message)

@@ -1,22 +1,16 @@
 """Which pulls start, in which order, and which are given up. Pure.
 
-It never waits: what a pull came to is seen at the next look.
+It never waits: the result of a pull is observed by the next reconcile.
 """
 
 from collections.abc import Iterable
 from datetime import datetime
 
+from lading.kernel.images import ImageKey, Layer
 from lading.kernel.planning import Action
 from lading.pinned_images.node import rules
-from lading.pinned_images.node.types import (
-    CancelPull,
-    Desired,
-    DesiredSet,
-    ImageKey,
-    Layer,
-    Observed,
-    StartPull,
-)
+from lading.pinned_images.node.types import CancelPull, Desired, DesiredSet, Observed, StartPull
+from lading.ports.cri import ImageSpec
 
 
 def pull_schedule(
@@ -24,7 +18,7 @@ def pull_schedule(
 ) -> tuple[Action, ...]:
     """Starts and cancels; never waits."""
     cancelled = tuple(_cancellations(desired, observed))
-    if rules.node_trouble(observed, desired.node_name) is not None:
+    if rules.node_problem(observed, desired.node_name) is not None:
         return cancelled
     if rules.space_is_exhausted(observed, now, desired.node_name):
         return cancelled
@@ -58,9 +52,8 @@ def _cancellations(desired: Desired, observed: Observed) -> Iterable[CancelPull]
 def _may_start(
     key: ImageKey, image_set: DesiredSet, desired: Desired, observed: Observed, now: datetime
 ) -> bool:
-    known = key in observed.resolutions or key in observed.unresolved
     pull = observed.pulls.get(key)
-    if not known or (pull is not None and pull.running):
+    if not rules.can_be_pulled(key, observed) or (pull is not None and pull.running):
         return False
     retry = rules.retry_at(key, pull, desired.node_name, now) if pull is not None else None
     return rules.starts_at(image_set, desired, now) <= now and (retry is None or retry <= now)
@@ -72,7 +65,7 @@ def pull_order(
     """Small images first, so that many are here soon; then the large ones, the largest first.
 
     A large image that is begun last keeps the node waiting when everything else is done. What is
-    small is smaller than the mean of all images that the node should hold.
+    small is smaller than the mean of all images that the node should have.
     """
     sizes = {key: found.size_bytes for key in keys if (found := observed.resolutions.get(key))}
     mean_bytes = rules.mean_image_bytes(desired, observed) if sizes else 0
@@ -85,7 +78,7 @@ def pull_order(
 def _within_the_cap(
     ordered: tuple[ImageKey, ...], running: set[ImageKey], at_once_max: int
 ) -> tuple[ImageKey, ...]:
-    """The next pulls. A registry that hangs may hold every place, but none of the others' first.
+    """The next pulls. A registry that hangs may take every place, but not the first of the others.
 
     So a registry without a pull in flight comes first, and waits for no place up to twice the cap.
     """
@@ -98,11 +91,15 @@ def _within_the_cap(
 
 
 def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:
-    resolution = observed.resolutions.get(key)
-    unsized = "" if key.runtime_handler else key.image
     return StartPull(
         key=key,
-        pull_reference=resolution.pull_reference if resolution else unsized,
+        spec=_spec(key, observed),
         new_bytes=rules.bytes_of(rules.layers_of([key], observed) - here),
         because="a set wants it on this node",
     )
+
+
+def _spec(key: ImageKey, observed: Observed) -> ImageSpec:
+    if rules.manifest_is_ours_to_choose(key, observed):
+        return ImageSpec(image=observed.resolutions[key].manifest)
+    return ImageSpec(image=key.image, runtime_handler=key.runtime_handler)

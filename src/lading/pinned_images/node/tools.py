@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from lading.kernel.images import ImageKey
 from lading.loop.debounce import debounced
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import ImageKey
 from lading.ports.clock import Clock
 from lading.ports.cri import ImageSpec
 from lading.ports.node import NodeParts
@@ -24,7 +24,7 @@ async def open_tools(
     clock: Clock,
     *,
     handlers_honoured: bool,
-    remember: Callable[[ImageKey, ImageSpec], Awaitable[None]],
+    pulled: Callable[[ImageKey, ImageSpec], Awaitable[None]],
     metrics: PinMetrics,
     changed: Callable[[], None],
 ) -> AsyncIterator[NodeTools]:
@@ -34,7 +34,7 @@ async def open_tools(
             credentials=node.credentials,
             clock=clock,
             metrics=metrics,
-            remember=remember,
+            pulled=pulled,
             changed=soon,
         )
         resolver = Resolver(

@@ -4,31 +4,16 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
-from lading.kernel import pacing
+from lading.kernel import pacing, quantities
+from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.pacing import Pacing, Writes
 from lading.pinned_images.reasons import Reason
-from lading.ports.cri import HeldPin, Pin
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
 
 STATUS_BURST_MAX = 30
-"""So often a status is written at once within `Settings.status_interval_min`; then evenly."""
-
-
-class ImageKey(NamedTuple):
-    """An image as a set names it, for one runtime handler ("" is the node's default)."""
-
-    image: str
-    runtime_handler: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.image} for {self.runtime_handler}" if self.runtime_handler else self.image
-
-    @property
-    def registry(self) -> str:
-        """As the image names it; a mirror that stands in for it shares its luck."""
-        return self.image.partition("/")[0]
+"""So often a status is written at once within `PinSettings.status_interval_min`; then evenly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +29,8 @@ class DesiredSet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What an administrator may turn; the numbers are the design's unless said otherwise."""
+class PinSettings:
+    """What an administrator may change; the defaults are the design's."""
 
     parallel_pulls_max: int = 8
     expansion_factor: float = 2.0
@@ -55,7 +40,7 @@ class Settings:
     resync_period: timedelta = timedelta(minutes=2)
     status_interval_min: timedelta = timedelta(seconds=30)
     read_back_after: timedelta = timedelta(milliseconds=100)
-    """How soon after writing pins, which waits for them, the runtime is asked whether they hold."""
+    """How soon after writing pins the runtime is asked whether they are in force."""
     pins_interval: timedelta = timedelta(seconds=30)
     """How often pins are written that the runtime does not take."""
 
@@ -71,11 +56,31 @@ class Desired:
     sets: tuple[DesiredSet, ...]
     generation: int = 0
     """Of the MachineConfigNode that the status is about."""
-    settings: Settings = Settings()
+    settings: PinSettings = PinSettings()
 
 
-class FaultKind(StrEnum):
-    """Why a pull failed, in words that a status, an event and a metric share."""
+ProblemId = tuple[Reason, str]
+"""What makes two problems the same: other free bytes in the message make no other problem."""
+ReportedProblems = Mapping[str, frozenset[ProblemId]]
+"""By the name of the set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why a set or an image is not as desired."""
+
+    reason: Reason
+    message: str
+    image: str = ""
+    """The image that it is about, for one runtime handler; empty when it is about no single one."""
+
+    @property
+    def id(self) -> ProblemId:
+        return self.reason, self.image
+
+
+class PullErrorKind(StrEnum):
+    """Why a pull failed; a status, an event and a metric share the name."""
 
     NOT_FOUND = "ImageNotFound"
     UNAUTHORIZED = "Unauthorized"
@@ -88,8 +93,8 @@ class FaultKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    kind: FaultKind
+class PullError:
+    kind: PullErrorKind
     message: str
     at: datetime
 
@@ -100,26 +105,14 @@ class Pull:
 
     running: bool
     attempts: int
-    fault: Fault | None = None
+    error: PullError | None = None
     """The last failure; it stays while the next attempt runs."""
 
 
-class Layer(NamedTuple):
-    digest: str
-    """As text, because a node compares tens of thousands of them at every look."""
-    size_bytes: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """What an image means on this node: what to ask the runtime for, and what it brings."""
-
-    pull_reference: str
-    layers: tuple[Layer, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(layer.size_bytes for layer in self.layers)
+class FailedResolution:
+    attempts: int
+    error: PullError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,15 +145,17 @@ class Observed:
     images: Mapping[ImageKey, Present] = field(default_factory=dict)
     image_ids: frozenset[str] = frozenset()
     """Everything that the runtime lists, wanted by a set or not."""
-    pins: tuple[HeldPin, ...] = ()
+    pins: tuple[RecordedPin, ...] = ()
     cannot_pin: str = ""
     """Why this runtime lets us pin nothing; empty when it does."""
     pins_ignored: str = ""
     """Why the kubelet would collect pinned images all the same; empty when it would not."""
     resolutions: Mapping[ImageKey, Resolution] = field(default_factory=dict)
-    unresolved: Mapping[ImageKey, datetime] = field(default_factory=dict)
-    """Tried in vain, and when: the runtime may still know a way, so they are pulled unsized."""
+    unresolved: Mapping[ImageKey, FailedResolution] = field(default_factory=dict)
+    """The runtime may reach a registry that we do not, so these are pulled without a size."""
     budget: Budget | None = None
+    handlers_honoured: bool = True
+    """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
     status_is_wanted: bool = True
@@ -168,6 +163,8 @@ class Observed:
     status_writes: Writes = ()
     pins_written_at: datetime | None = None
     pins_error: str = ""
+    reported_problems: ReportedProblems | None = None
+    """What the last status of this process reported; None before it wrote one."""
 
     @property
     def node_is_well(self) -> bool:
@@ -182,9 +179,12 @@ class Written:
     pins_at: datetime | None = None
     pins_error: str = ""
     """Why the last pins could not be written; empty when they could."""
+    problems: ReportedProblems | None = None
+    """What the last status reported."""
 
-    def with_status(self, now: datetime) -> "Written":
-        return replace(self, statuses_at=pacing.with_write(self.statuses_at, now))
+    def with_status(self, now: datetime, problems: ReportedProblems) -> "Written":
+        times = pacing.with_write(self.statuses_at, now)
+        return replace(self, statuses_at=times, problems=problems)
 
 
 class SetState(StrEnum):
@@ -195,19 +195,15 @@ class SetState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    reason: Reason
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class SetVerdict:
     """How far one set is; no verdict depends on another set's."""
 
     desired: DesiredSet
     state: SetState
     missing: tuple[ImageKey, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+    missing_bytes: int | None = 0
+    """Compressed bytes of the layers that are not here; None when the size is not known."""
+    problems: tuple[Problem, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -216,10 +212,32 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImageCounts:
+    """How far the node is with the images of all its sets, each counted once."""
+
+    wanted: int
+    present: int
+    pulling: int
+    wanted_bytes: int
+    missing_bytes: int | None
+    """None when the size of an image is not known."""
+
+    def __str__(self) -> str:
+        """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled`."""
+        parts = [f"{self.present} of {self.wanted} images are on the node"]
+        if self.missing_bytes is not None and self.present < self.wanted:
+            shown = quantities.format_bytes
+            parts.append(f"{shown(self.missing_bytes)} of {shown(self.wanted_bytes)} to go")
+        if self.pulling:
+            parts.append(f"{self.pulling} being pulled")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartPull:
     key: ImageKey
-    pull_reference: str
-    """Empty while nobody knows which manifest the guests of a runtime handler need."""
+    spec: ImageSpec
+    """How the runtime is asked for it."""
     new_bytes: int
     """Compressed bytes of the layers that are not here; 0 when its size is not known."""
     because: str
@@ -260,13 +278,14 @@ class WritePins:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteStatus:
     status: MachineConfigNodeStatus
+    problems: ReportedProblems
     because: str
     lane: Hashable = "status"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordEvent:
-    """Follows its status: while that cannot be written, the same would be told at every look."""
+    """Follows its status: while that cannot be written, it would be recorded at every reconcile."""
 
     set_name: str
     warning: bool

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from weakref import WeakValueDictionary
 
+from lading import files
 from lading.kernel import digests
 from lading.kernel.digests import Digest
 from lading.ports import cri
-from lading.servers import files
 
 READ_BYTES = 1024 * 1024
 

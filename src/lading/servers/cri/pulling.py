@@ -6,7 +6,7 @@ the next pull takes over.
 
 import asyncio
 
-from lading.kernel import manifests, platforms
+from lading.kernel import manifests
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import Descriptor
 from lading.kernel.platforms import Platform
@@ -31,13 +31,11 @@ async def pull(
     records: Records,
 ) -> str:
     """Returns the image's ID. The reference has a registry, and a tag or a digest."""
-    found = await platform_image.find(registry, reference, platform)
+    found = await platform_image.find(registry, reference, platform, for_guest=bool(handler))
     with content.lease(_blobs(found)):
         _require_space(content, records)
         await _fetch(registry, reference, found, content)
         config = manifests.parse_config(content.read(found.image.config.digest))
-        if handler or not found.platform_is_proven:
-            _require_platform(reference, platform, config.platform)
         stored = StoredImage(
             id=str(found.image.config.digest),
             handler=handler,
@@ -67,13 +65,6 @@ def _require_space(content: ContentStore, records: Records) -> None:
     except cri.NoSpace:
         content.sweep(records.blobs())
         content.require_space()
-
-
-def _require_platform(reference: Reference, wanted: Platform, offered: Platform) -> None:
-    refusal = platforms.refusal(wanted, offered)
-    if refusal is not None:
-        said = f"no match for platform {wanted}: {reference} is {offered}: {refusal}"
-        raise cri.NoMatchingPlatform(said)
 
 
 async def _fetch(

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from lading import files
 from lading.kernel.digests import Digest
-from lading.servers import files
+from lading.servers.registry import links
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
 
@@ -15,7 +16,7 @@ class Blobs:
 
     def path(self, name: str, digest: Digest) -> Path:
         """The file of a blob that the repository has."""
-        target = files.read_link(self.layout.layer_link(name, digest))
+        target = links.read_link(self.layout.layer_link(name, digest))
         if target is not None:
             path = self.layout.blob(target)
             if path.is_file():
@@ -34,13 +35,13 @@ class Blobs:
         target = self.layout.blob(digest)
         if not target.is_file():
             files.move_into_place(file, target)
-        files.write_link(self.layout.layer_link(name, digest), digest)
+        links.write_link(self.layout.layer_link(name, digest), digest)
 
     def mount(self, name: str, digest: Digest, *, source: str) -> bool:
-        target = files.read_link(self.layout.layer_link(source, digest))
+        target = links.read_link(self.layout.layer_link(source, digest))
         if target is None or not self.layout.blob(target).is_file():
             return False
-        files.write_link(self.layout.layer_link(name, digest), target)
+        links.write_link(self.layout.layer_link(name, digest), target)
         return True
 
     def unlink(self, name: str, digest: Digest) -> None:

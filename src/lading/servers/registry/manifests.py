@@ -8,12 +8,12 @@ import shutil
 import threading
 from dataclasses import dataclass, field
 
+from lading import files
 from lading.kernel import digests, manifests, references
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import ImageManifest, Index
-from lading.servers import files
-from lading.servers.registry import catalog
+from lading.servers.registry import catalog, links
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
@@ -52,7 +52,7 @@ class Manifests:
 
     def content(self, name: str, digest: Digest) -> bytes | None:
         """The bytes of a manifest that the repository has."""
-        target = files.read_link(self.layout.revision_link(name, digest))
+        target = links.read_link(self.layout.revision_link(name, digest))
         try:
             return None if target is None else self.layout.blob(target).read_bytes()
         except FileNotFoundError:
@@ -68,10 +68,10 @@ class Manifests:
         if not blob.is_file():
             files.write_atomically(blob, content)
         with self._linking:
-            files.write_link(self.layout.revision_link(name, digest), digest)
+            links.write_link(self.layout.revision_link(name, digest), digest)
             for tag in wanted_tags:
-                files.write_link(self.layout.tag_index_link(name, tag, digest), digest)
-                files.write_link(self.layout.tag_link(name, tag), digest)
+                links.write_link(self.layout.tag_index_link(name, tag, digest), digest)
+                links.write_link(self.layout.tag_link(name, tag), digest)
         subject = manifest.subject.digest if manifest.subject else None
         return Accepted(digest=digest, tags=tuple(wanted_tags), subject=subject)
 
@@ -89,7 +89,7 @@ class Manifests:
         if not link.is_file():
             raise _unknown(name, str(digest))
         for tag in catalog.tags(self.layout, name):
-            if files.read_link(self.layout.tag_link(name, tag)) == digest:
+            if links.read_link(self.layout.tag_link(name, tag)) == digest:
                 self._delete_tag(name, tag)
         link.unlink(missing_ok=True)
 
@@ -105,7 +105,7 @@ class Manifests:
         digest = _digest(tag_or_digest)
         if digest is not None:
             return digest
-        return files.read_link(self.layout.tag_link(name, _possible_tag(name, tag_or_digest)))
+        return links.read_link(self.layout.tag_link(name, _possible_tag(name, tag_or_digest)))
 
     def _check_complete(self, name: str, manifest: ImageManifest | Index) -> None:
         match manifest:

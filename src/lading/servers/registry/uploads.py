@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
+from lading import files
 from lading.kernel.digests import Digest
-from lading.servers import files
 from lading.servers.registry import catalog
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.faults import Code, Fault

@@ -7,7 +7,7 @@ import msgspec
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
 from lading.api.node import RUNTIME_CLASSES
 from lading.kernel import conditions, quantities, references
-from lading.pinned_images.node import report
+from lading.pinned_images.node import host, report
 from lading.pinned_images.reasons import Reason
 from lading.ports.cri import ImageSpec
 from lading.standalone import sample_sets
@@ -39,8 +39,11 @@ async def a_set_is_planned(stage: Stage, images: Images) -> None:
     wanted = msgspec.convert(sample_sets.set_of(RELEASE, images.values()), PinnedImageSet)
     for node in stage.cluster.nodes:
         name = node.description.name
-        desired = without_cluster.desired_of(name, [wanted], stage.clock.now())
-        found = await without_cluster.preview(node.parts, desired, stage.clock)
+        desired = host.desired_of(
+            name, [wanted], handlers=None, settings=stages.SETTINGS, now=stage.clock.now()
+        )
+        gates = stages.GATES
+        found = await without_cluster.preview(node.parts, desired, stage.clock, gates=gates)
         shown = quantities.format_bytes
         pulls = f"{len(found.to_pull)} images, {shown(found.pull_bytes)} to pull"
         stage.story.tell(f"{found.node_name}: {found.refusals[0] if found.refusals else pulls}")

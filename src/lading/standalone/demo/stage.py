@@ -13,7 +13,7 @@ from lading.kernel import conditions, references
 from lading.kernel.conditions import Truth
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node import report
-from lading.pinned_images.node.types import Settings
+from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.standalone import sample_images
@@ -40,17 +40,21 @@ NODES = (
 )
 
 
+GATES = parse_gates("RuntimeClassInImageCriApi=true")
+SETTINGS = PinSettings(
+    resync_period=timedelta(seconds=1),
+    read_back_after=timedelta(milliseconds=200),
+    status_interval_min=timedelta(milliseconds=500),
+)
+
+
 def options(data: Path) -> Options:
     """Three nodes, one of them with little disk; what is lost by hand is noticed in a second."""
     return Options(
         data=data,
         nodes=NODES,
-        gates=parse_gates("RuntimeClassInImageCriApi=true"),
-        settings=Settings(
-            resync_period=timedelta(seconds=1),
-            read_back_after=timedelta(milliseconds=200),
-            status_interval_min=timedelta(milliseconds=500),
-        ),
+        gates=GATES,
+        settings=SETTINGS,
     )
 
 

@@ -1,0 +1,55 @@
+"""Files that are whole or absent after a crash: written beside their place, flushed, then renamed.
+
+Adapters and servers both need it, so it stands below them.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+
+def write_atomically(
+    path: Path, content: bytes, *, mode: int = 0o666, temporary_folder: Path | None = None
+) -> None:
+    """The temporary file is in the same folder, or in one on the same filesystem."""
+    make_folder(path.parent)
+    folder = path.parent if temporary_folder is None else temporary_folder
+    temporary = folder / f".lading-{secrets.token_hex(8)}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+
+
+def move_into_place(source: Path, target: Path) -> None:
+    """Moves a finished file on the same filesystem to its final name."""
+    make_folder(target.parent)
+    with source.open("rb") as file:
+        os.fsync(file.fileno())
+    source.rename(target)
+    flush_folder(target.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes the folder and its parents; each new entry is on the disk when this returns."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    flush_folder(folder.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Without it a crash may still undo a renaming."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,38 @@
+"""An image as it is wanted on a node, and what it is made of on a platform."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class ImageKey(NamedTuple):
+    """An image by its reference, for one runtime handler ("" is the node's default)."""
+
+    image: str
+    runtime_handler: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.image} for {self.runtime_handler}" if self.runtime_handler else self.image
+
+    @property
+    def registry(self) -> str:
+        """As the image names it; a mirror of it counts as the same."""
+        return self.image.partition("/")[0]
+
+
+class Layer(NamedTuple):
+    digest: str
+    """As text, because a node compares tens of thousands of them in every reconcile."""
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """What an image means on a platform: its manifest, and the layers that it brings."""
+
+    manifest: str
+    """`repository@digest` of the manifest for that platform."""
+    layers: tuple[Layer, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(layer.size_bytes for layer in self.layers)

@@ -1,0 +1,52 @@
+"""`lading image gc`: the plan, and what --yes does."""
+
+import json
+
+from tests.cli.image.builders import AT_ONCE, arm_image_id, declare_in_use, golden, handlers
+from tests.cli.image.conftest import Run
+from tests.runtime_images.conftest import Stand
+
+
+async def test_gc_without_yes_shows_the_plan_and_changes_nothing(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    shown = await run("gc", *AT_ONCE)
+    assert shown.output == golden("""
+        IMAGE                        RUNTIME CLASS   DECISION   FREES   REASON   BECAUSE
+        registry.local/team/app:1   <default>       remove     100kB   Unused   no container uses it
+        registry.local/team/app:1   handler:arm     remove     2MB     Unused   no container uses it
+    """)
+    assert "2 to remove, which frees 2.1MB; add --yes to do it" in shown.errors
+    assert await handlers(stand) == ["", "arm"]
+
+
+async def test_gc_with_yes_removes_what_the_plan_says(run: Run, stand: Stand, tag: str) -> None:
+    declare_in_use(stand, await arm_image_id(stand))
+    collected = await run("gc", *AT_ONCE, "--yes", "-o", "json")
+    reasons = {
+        each["runtimeHandler"]: each["reason"] for each in json.loads(collected.output)["verdicts"]
+    }
+    assert reasons == {"": "Unused", "arm": "InUse"}
+    assert await handlers(stand) == ["arm"]
+
+
+async def test_the_first_gc_of_a_node_only_records_the_images(run: Run, tag: str) -> None:
+    shown = await run("gc", "--all", "--yes")
+    assert shown.output.count("TooYoung") == 2
+    assert "Nothing to remove; the first image is old enough at" in shown.errors
+
+
+async def test_gc_never_claims_to_have_removed_what_the_gate_hides(
+    run: Run, stand: Stand, tag: str
+) -> None:
+    collected = await run("gc", *AT_ONCE, "--yes", gate=False)
+    assert collected.code == 1
+    assert collected.errors.count("Deleted:") == 1
+    assert "the runtime still lists it" in collected.errors
+    assert await handlers(stand) == ["arm"]
+
+
+async def test_thresholds_in_the_wrong_order_are_a_usage_error(run: Run) -> None:
+    refused = await run("gc", "--low", "90")
+    assert refused.code == 2
+    assert "--low must not be above --high" in refused.errors

@@ -1,0 +1,231 @@
+"""`lading pin` and `lading apply --runtime-endpoint` on an embedded runtime, as a person would."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.registry import client as registry_client
+from lading.kernel import references
+from lading.servers.cri import server as cri_server
+from lading.servers.cri.core import EmbeddedRuntime
+from lading.servers.registry import server as registry_server
+from lading.standalone import sample_images
+from lading.wiring.host import machine_platform
+
+
+@dataclass(frozen=True)
+class HostUnderTest:
+    endpoint: str
+    images: tuple[str, ...]
+    folder: Path
+    runtime: EmbeddedRuntime
+
+    def set_file(self, *images: str, name: str = "mine", runtime_class: str = "") -> str:
+        path = self.folder / f"{name}.yaml"
+        document = {
+            "apiVersion": "machineconfiguration.openshift.io/v1",
+            "kind": "PinnedImageSet",
+            "metadata": {"name": name},
+            "spec": {
+                "pinnedImages": [
+                    {"name": image}
+                    | ({"runtimeClassNames": [runtime_class]} if runtime_class else {})
+                    for image in images or self.images
+                ]
+            },
+        }
+        path.write_text(yaml.safe_dump(document))
+        return str(path)
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[HostUnderTest]:
+    clock = SystemClock()
+    async with (
+        registry_server.serve(tmp_path / "registry") as url,
+        registry_client.connect(clock) as registry,
+    ):
+        runtime = EmbeddedRuntime(
+            root=tmp_path / "images", registry=registry, clock=clock, platform=machine_platform()
+        )
+        images = [
+            str(
+                await sample_images.push(
+                    registry,
+                    references.parse(f"{url.removeprefix('http://')}/app{number}:v1"),
+                    sample_images.image(
+                        [{"file": sample_images.noise(str(number), 100_000)}],
+                        platform=machine_platform(),
+                    ),
+                )
+            )
+            for number in range(3)
+        ]
+        async with cri_server.serve(runtime, tmp_path / "cri.sock") as endpoint:
+            yield HostUnderTest(endpoint, tuple(images), tmp_path, runtime)
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    output: str
+
+
+async def lading(host: HostUnderTest, *arguments: str) -> Result:
+    """The command in a process of its own, because it brings its own event loop."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from lading.cli.main import main; main()", *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "XDG_DATA_HOME": str(host.folder / "data")},
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    assert process.returncode is not None
+    return Result(process.returncode, output.decode())
+
+
+async def applied(host: HostUnderTest, *images: str, name: str = "mine") -> Result:
+    file = host.set_file(*images, name=name)
+    return await lading(host, "apply", "-f", file, "--runtime-endpoint", host.endpoint)
+
+
+async def pinned_names(host: HostUnderTest) -> list[str]:
+    images = await host.runtime.images()
+    return sorted(name for image in images if image.pinned for name in image.repo_digests)
+
+
+async def test_a_plan_tells_bytes_and_changes_nothing(host: HostUnderTest) -> None:
+    file = host.set_file()
+    result = await lading(host, "pin", "plan", "-f", file, "--runtime-endpoint", host.endpoint)
+    assert result.code == 0, result.output
+    header, row = result.output.splitlines()
+    assert header.split()[:2] == ["NODE", "IMAGES"]
+    assert row.split()[1:3] == ["3", "3"]
+    assert await host.runtime.images() == ()
+
+
+async def test_a_plan_can_be_read_by_a_program(host: HostUnderTest) -> None:
+    result = await lading(
+        host, "pin", "plan", "-f", host.set_file(host.images[0]),
+        "--runtime-endpoint", host.endpoint, "-o", "json",
+    )  # fmt: skip
+    assert result.code == 0, result.output
+    (plan,) = json.loads(result.output)
+    assert plan["toPull"] == [{"image": host.images[0]}]
+    assert (plan["images"], plan["sizeUnknown"], plan["refusals"]) == (1, [], [])
+    assert plan["downloadBytes"] > 0
+    assert plan["freeBytes"] - plan["diskBytes"] == plan["freeAfterBytes"]
+
+
+async def test_a_plan_claims_no_size_that_is_unknown(host: HostUnderTest) -> None:
+    missing = host.images[0].split("@")[0] + "@sha256:" + "0" * 64
+    file = host.set_file(host.images[1], missing)
+    result = await lading(host, "pin", "plan", "-f", file, "--runtime-endpoint", host.endpoint)
+    assert result.code == 0, result.output
+    (row,) = [line for line in result.output.splitlines() if " or more " in line]
+    assert row.endswith(" unknown")
+    assert f"the size of {missing} is unknown; wanted on " in result.output
+
+
+async def test_a_host_without_a_cluster_preloads_and_pins(host: HostUnderTest) -> None:
+    result = await applied(host)
+    assert result.code == 0, result.output
+    assert "pinnedimageset/mine: 3 pinned" in result.output
+    assert await pinned_names(host) == sorted(host.images)
+
+
+async def test_a_set_that_shrinks_unpins_what_it_left_out(host: HostUnderTest) -> None:
+    assert (await applied(host)).code == 0
+    result = await applied(host, host.images[0])
+    assert result.code == 0, result.output
+    assert await pinned_names(host) == [host.images[0]]
+
+
+async def test_a_set_takes_nothing_from_those_that_were_applied_before(host: HostUnderTest) -> None:
+    first, shared, second = host.images
+    assert (await applied(host, first, shared, name="first")).code == 0
+    assert (await applied(host, shared, second, name="second")).code == 0
+    assert await pinned_names(host) == sorted(host.images)
+    assert (await applied(host, second, name="second")).code == 0
+    assert await pinned_names(host) == sorted(host.images), "the first set still has the shared one"
+    assert (await applied(host, first, name="first")).code == 0
+    assert await pinned_names(host) == sorted([first, second])
+
+
+async def test_an_image_that_is_not_there_fails_with_its_name(host: HostUnderTest) -> None:
+    missing = host.images[0].split("@")[0] + "@sha256:" + "0" * 64
+    result = await applied(host, host.images[1], missing)
+    assert result.code == 1
+    assert missing in result.output
+    assert await pinned_names(host) == []
+
+
+async def test_another_kind_is_refused(host: HostUnderTest) -> None:
+    path = host.folder / "other.yaml"
+    path.write_text("apiVersion: v1\nkind: ConfigMap\n")
+    result = await lading(host, "pin", "plan", "-f", str(path), "--runtime-endpoint", host.endpoint)
+    assert result.code == 1
+    assert "expected a PinnedImageSet" in result.output
+
+
+@pytest.mark.parametrize("command", [("apply",), ("pin", "plan")])
+async def test_a_set_that_a_cluster_would_refuse_is_refused_here(
+    host: HostUnderTest, command: tuple[str, ...]
+) -> None:
+    file = host.set_file("nginx")
+    result = await lading(host, *command, "-f", file, "--runtime-endpoint", host.endpoint)
+    assert result.code == 1
+    assert f"{file}:7: spec.pinnedImages[0].name: Invalid value" in result.output
+    assert await host.runtime.images() == ()
+
+
+@pytest.mark.parametrize("command", [("apply",), ("pin", "plan")], ids=["apply", "plan"])
+@pytest.mark.parametrize(
+    ("gates", "message"),
+    [
+        ("RuntimeClassInImageCriApi=false", "RuntimeClassInImageCriApi is off on this node"),
+        ("RuntimeClassInImageCriApi=true", "runtime class 'absent', which does not exist"),
+    ],
+    ids=["off", "on"],
+)
+async def test_the_gate_of_runtime_classes_means_the_same_to_a_plan_and_to_a_host(
+    host: HostUnderTest, command: tuple[str, ...], gates: str, message: str
+) -> None:
+    file = host.set_file(host.images[0], runtime_class="absent")
+    where = ("--runtime-endpoint", host.endpoint, "--feature-gates", gates)
+    result = await lading(host, *command, "-f", file, *where)
+    assert result.code == 1, result.output
+    assert message in result.output
+    assert await host.runtime.images() == ()
+
+
+async def test_a_plan_counts_the_disk_with_the_expansion_factor_of_the_agents(
+    host: HostUnderTest,
+) -> None:
+    where = ("-f", host.set_file(), "--runtime-endpoint", host.endpoint, "-o", "json")
+    result = await lading(host, "pin", "plan", *where, "--expansion-factor", "3")
+    (plan,) = json.loads(result.output)
+    assert plan["diskBytes"] == 3 * plan["downloadBytes"]
+
+
+async def test_a_pull_secret_without_its_namespace_is_a_usage_error(host: HostUnderTest) -> None:
+    result = await lading(host, "pin", "plan", "-f", host.set_file(), "--pull-secret", "mine")
+    assert result.code == 2
+    assert "'mine' does not have the form NAMESPACE/NAME" in result.output
+
+
+async def test_a_pull_secret_needs_a_cluster(host: HostUnderTest) -> None:
+    result = await lading(
+        host, "pin", "plan", "-f", host.set_file(), "--runtime-endpoint", host.endpoint,
+        "--pull-secret", "default/mine",
+    )  # fmt: skip
+    assert result.code == 2
+    assert "REGISTRY_AUTH_FILE" in result.output

@@ -1,0 +1,149 @@
+"""What `lading pin status` shows of the reports of nodes."""
+
+from typing import Any
+
+from lading.adapters.kube.client import KubeClient
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.cli.pin import status
+from lading.cli.pin.rows import Row
+from lading.standalone import sample_sets
+from tests.pinned_images import installed_api
+from tests.pinned_images.installed_api import api
+
+FAILED = {"desiredGeneration": 2, "lastFailedGeneration": 2}
+WITH_ERROR = {**FAILED, "lastFailedGenerationErrors": ["there was no room"]}
+
+
+__all__ = ["api"]
+
+
+def condition(type_: str, is_true: bool, message: str = "") -> dict[str, str]:
+    return {
+        "type": f"PinnedImageSets{type_}",
+        "status": str(is_true),
+        "reason": "Because",
+        "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+
+
+async def make_set(api: KubeClient, *, edits: int = 0, **said: Any) -> None:
+    """Of generation 1, and one more with each edit."""
+    image = f"example.com/app@sha256:{'0' * 64}"
+    await api.create(PINNED_IMAGE_SETS, sample_sets.set_of("s", [image]))
+    for number in range(edits):
+        names = [{"name": f"{image[:-1]}{index}"} for index in range(number + 2)]
+        await api.patch(PINNED_IMAGE_SETS, "s", {"spec": {"pinnedImages": names}})
+    if said:
+        await api.patch(PINNED_IMAGE_SETS, "s", {"status": said}, subresource="status")
+
+
+def ready(reason: str, message: str, *, generation: int = 1) -> dict[str, Any]:
+    return {
+        "type": "Ready",
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+
+
+async def report(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> None:
+    await installed_api.describe_node(api, "n")
+    progressing = condition("Progressing", True, "1 of 4 images are on the node")
+    said = {
+        "pinnedImageSets": [{"name": "s", **entry}],
+        "conditions": [progressing, condition("Degraded", degraded)],
+    }
+    await api.patch(MACHINE_CONFIG_NODES, "n", {"status": said}, subresource="status")
+
+
+async def row_of(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> Row:
+    await report(api, entry, degraded=degraded)
+    (row,) = await status.read(api)
+    return row
+
+
+async def test_a_failed_set_shows_its_error(api: KubeClient) -> None:
+    row = await row_of(api, WITH_ERROR, degraded=True)
+    assert (row.generation, row.state, row.detail) == ("-/2", "Failed", "there was no room")
+
+
+async def test_an_error_that_is_over_no_longer_hides_the_progress(api: KubeClient) -> None:
+    row = await row_of(api, WITH_ERROR, degraded=False)
+    assert row.state == "Pulling"
+    assert row.detail == "1 of 4 images are on the node"
+
+
+async def test_the_progress_of_a_set_comes_from_its_own_counts(api: KubeClient) -> None:
+    counts = {"imageCount": 8, "presentImageCount": 2, "missingBytes": 3 * 1024**2}
+    row = await row_of(api, {"desiredGeneration": 2, **counts}, degraded=False)
+    assert (row.state, row.present, row.images) == ("Pulling", 2, 8)
+    assert row.detail == "[###.........] 2 of 8 images are on the node, 3 MiB to go"
+
+
+async def test_a_failure_without_a_message_is_shown_all_the_same(api: KubeClient) -> None:
+    row = await row_of(api, FAILED, degraded=True)
+    assert (row.state, row.detail) == ("Failed", "it failed without a message")
+
+
+async def test_a_pinned_set_needs_no_detail(api: KubeClient) -> None:
+    row = await row_of(api, {"currentGeneration": 2, **WITH_ERROR}, degraded=True)
+    assert (row.generation, row.state, row.detail) == ("2/2", "Pinned", "")
+    assert row.is_settled
+
+
+async def test_a_node_that_holds_an_earlier_generation_is_not_done(api: KubeClient) -> None:
+    """Its agent may be dead, and its report an old one."""
+    await make_set(api, edits=1)
+    held = {"currentGeneration": 1, "desiredGeneration": 1}
+    row = await row_of(api, held, degraded=False)
+    assert (row.node, row.generation, row.state) == ("n", "1/2", "Waiting")
+    assert not row.is_settled
+
+
+async def test_a_node_that_holds_another_set_of_the_same_name_is_not_done(api: KubeClient) -> None:
+    await make_set(api)
+    held = {"uid": "of-another", "currentGeneration": 1, "desiredGeneration": 1}
+    row = await row_of(api, held, degraded=False)
+    assert (row.node, row.generation, row.state) == ("n", "1/1", "Waiting")
+
+
+async def test_a_node_without_a_report_is_missed(api: KubeClient) -> None:
+    await make_set(api, observedGeneration=1, nodeCount=2)
+    uid = (await api.get(PINNED_IMAGE_SETS, "s")).metadata.uid
+    held = {"uid": uid, "currentGeneration": 1, "desiredGeneration": 1}
+    await report(api, held, degraded=False)
+    done, missed = await status.read(api)
+    assert (done.node, done.state) == ("n", "Pinned")
+    assert (missed.node, missed.generation, missed.state) == ("", "-/1", "Waiting")
+    assert missed.detail == "1 node does not report this set yet; do the agents run?"
+
+
+async def test_a_set_that_the_controller_has_not_observed_is_waited_for(api: KubeClient) -> None:
+    await make_set(api)
+    (row,) = await status.read(api)
+    assert (row.set, row.state, row.is_settled) == ("s", "Waiting", False)
+    assert "controller" in row.detail
+
+
+async def test_a_set_that_no_node_takes_says_why_and_is_not_waited_for(api: KubeClient) -> None:
+    said = ready("NoNodes", "no pool selects this set")
+    await make_set(api, observedGeneration=1, conditions=[said])
+    (row,) = await status.read(api)
+    assert (row.state, row.detail) == ("NoNodes", "no pool selects this set")
+    assert row.is_settled
+
+
+async def test_a_set_that_pools_are_about_to_get_is_waited_for(api: KubeClient) -> None:
+    said = ready("InProgress", "its pools are about to get it")
+    await make_set(api, observedGeneration=1, conditions=[said])
+    (row,) = await status.read(api)
+    assert (row.state, row.is_settled) == ("Waiting", False)
+
+
+async def test_a_set_that_is_gone_is_shown_until_its_nodes_let_it_go(api: KubeClient) -> None:
+    row = await row_of(api, {"currentGeneration": 1, "desiredGeneration": 1}, degraded=False)
+    assert (row.set, row.generation, row.state) == ("s", "1/1", "Pinned")

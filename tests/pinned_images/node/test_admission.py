@@ -1,0 +1,77 @@
+"""Which sets fit on the disk beside what must stay free."""
+
+from typing import Any
+
+from lading.kernel.images import Resolution
+from lading.pinned_images.node.types import (
+    StartPull,
+)
+from tests.pinned_images.node.builders import (
+    RUNNING,
+    actions_of,
+    budget,
+    image_set,
+    key,
+    layer,
+    observed,
+    planned,
+    present,
+    started,
+    status_of,
+)
+
+
+def test_a_set_that_does_not_fit_is_refused_whole_and_others_are_pulled() -> None:
+    seen = observed(known=["a", "b", "c"], budget=budget(free_mib=50))
+    plan = planned([image_set("large", "a", "b", "c"), image_set("small", "c")], seen)
+    assert [action.key for action in actions_of(plan, StartPull)] == [key("c")]
+    (large, small) = status_of(plan).pinned_image_sets
+    assert "needs 60 MiB of disk" in large.last_failed_generation_errors[0]
+    assert small.last_failed_generation_errors == ()
+
+
+def test_layers_are_counted_once_over_all_sets() -> None:
+    """OpenShift's daemon checked each set alone, against the size of the disk, not its rest."""
+    shared = layer("shared", 10)
+    resolutions = {
+        key(name): Resolution(manifest=key(name).image, layers=(shared, layer(name, 1)))
+        for name in ("a", "b")
+    }
+    seen = observed(resolutions=resolutions, budget=budget(free_mib=24))
+    assert started([image_set("s", "a"), image_set("t", "b")], seen) == ["a", "b"]
+    tight = observed(resolutions=resolutions, budget=budget(free_mib=23))
+    assert started([image_set("s", "a"), image_set("t", "b")], tight) == ["a"]
+
+
+def test_layers_that_are_already_here_cost_nothing() -> None:
+    shared = layer("shared", 100)
+    resolutions = {
+        key(name): Resolution(manifest=key(name).image, layers=(shared, layer(name, 1)))
+        for name in ("a", "b")
+    }
+    seen = observed(images=present("a"), resolutions=resolutions, budget=budget(free_mib=2))
+    assert started([image_set("s", "a", "b")], seen) == ["b"]
+
+
+def test_what_the_kubelet_needs_free_is_not_ours() -> None:
+    seen = observed(known=["a"], budget=budget(free_mib=100, reserve_mib=90))
+    plan = planned([image_set("s", "a")], seen)
+    assert actions_of(plan, StartPull) == []
+    assert "90 MiB must stay free" in status_of(plan).conditions[0].message
+
+
+def test_a_pull_under_way_keeps_its_room_and_refuses_no_set_for_it() -> None:
+    """How much of its 20 MiB it has taken nobody knows, so a second one may have to wait."""
+    sets = [image_set("s", "a"), image_set("t", "b")]
+    known: dict[str, Any] = {"known": ["a", "b"], "pulls": {key("a"): RUNNING}}
+    assert started(sets, observed(**known, budget=budget(free_mib=40))) == ["b"]
+    waiting = planned(sets, observed(**known, budget=budget(free_mib=39)))
+    assert actions_of(waiting, StartPull) == []
+    assert [one.last_failed_generation for one in status_of(waiting).pinned_image_sets] == [0, 0]
+    refused = planned(sets, observed(**known, budget=budget(free_mib=19)))
+    assert [one.last_failed_generation for one in status_of(refused).pinned_image_sets] == [0, 1]
+
+
+def test_a_large_set_that_cannot_fit_takes_nothing_from_a_small_one() -> None:
+    seen = observed(known=["a", "b", "c"], budget=budget(free_mib=50))
+    assert started([image_set("large", "a", "b"), image_set("small", "c")], seen) == ["c"]

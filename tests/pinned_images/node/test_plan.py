@@ -1,0 +1,232 @@
+"""What a node resolves and pins, and when it is reconciled again."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.kernel.images import Resolution
+from lading.kernel.planning import Plan
+from lading.pinned_images.node.types import (
+    DesiredSet,
+    Observed,
+    PullErrorKind,
+    ResolveImages,
+    StartPull,
+    WritePins,
+)
+from lading.ports.cri import RecordedPin
+from tests.pinned_images.node.builders import (
+    NOW,
+    UNRESOLVED,
+    actions_of,
+    image_id,
+    image_set,
+    key,
+    observed,
+    pinned,
+    planned,
+    present,
+    status_of,
+    unresolved,
+)
+
+GUEST = key("a", "kata")
+
+
+GUEST_MANIFEST = Resolution(manifest="registry.example/a@sha256:guest", layers=())
+
+
+def test_an_image_is_resolved_before_it_is_pulled() -> None:
+    plan = planned([image_set("s", "a", "b")], observed(known=["b"]))
+    assert [action.keys for action in actions_of(plan, ResolveImages)] == [(key("a"),)]
+    assert [action.key for action in actions_of(plan, StartPull)] == [key("b")]
+
+
+def test_a_size_that_could_not_be_had_is_asked_for_again_only_while_it_matters() -> None:
+    later = NOW + timedelta(minutes=2)
+    missing = observed(unresolved={key("a"): UNRESOLVED})
+    assert actions_of(planned([image_set("s", "a")], missing), ResolveImages) == []
+    again = planned([image_set("s", "a")], missing, now=later)
+    assert [action.keys for action in actions_of(again, ResolveImages)] == [(key("a"),)]
+    here = observed(images=present("a"), unresolved={key("a"): UNRESOLVED}, resolutions={})
+    assert actions_of(planned([image_set("s", "a")], here, now=later), ResolveImages) == []
+
+
+def test_a_node_is_reconciled_after_the_resync_period_at_the_latest() -> None:
+    pins = pinned("a", by="s")
+    assert planned([image_set("s", "a")], observed("a", pins=pins)).recheck_at == (
+        NOW + timedelta(minutes=2)
+    )
+
+
+def for_guests(kind: PullErrorKind, *, attempts: int = 1, **more: Any) -> Plan:
+    """A set with an image for guests that could not be resolved."""
+    seen = observed(unresolved={GUEST: unresolved(kind, attempts=attempts)}, **more)
+    return planned([replace(image_set("s"), images=(GUEST,))], seen)
+
+
+def test_an_image_that_guests_cannot_run_fails_its_set_and_is_not_pulled() -> None:
+    plan = for_guests(PullErrorKind.NO_MATCHING_PLATFORM, handlers_honoured=False)
+    assert actions_of(plan, StartPull) == []
+    (entry,) = status_of(plan).pinned_image_sets
+    assert entry.last_failed_generation_errors == (f"failed to resolve {GUEST}: it broke",)
+
+
+def test_a_registry_that_is_away_fails_a_guests_image_only_after_some_attempts() -> None:
+    for attempts, failed_generation in ((2, 0), (3, 1)):
+        plan = for_guests(PullErrorKind.UNAVAILABLE, attempts=attempts, handlers_honoured=False)
+        assert actions_of(plan, StartPull) == []
+        assert status_of(plan).pinned_image_sets[0].last_failed_generation == failed_generation
+        assert plan.recheck_at is not None
+        assert plan.recheck_at < NOW + timedelta(minutes=1)
+
+
+def test_a_runtime_that_knows_handlers_chooses_the_manifest_itself() -> None:
+    plan = for_guests(PullErrorKind.NO_MATCHING_PLATFORM, handlers_honoured=True)
+    assert [start.key for start in actions_of(plan, StartPull)] == [GUEST]
+    assert status_of(plan).pinned_image_sets[0].last_failed_generation == 0
+
+
+def pins_written(plan: Plan) -> dict[str, tuple[str, ...]] | None:
+    writes = actions_of(plan, WritePins)
+    if not writes:
+        return None
+    return {pin.image_id: pin.owners for pin in writes[0].pins}
+
+
+def test_a_complete_set_is_pinned() -> None:
+    plan = planned([image_set("s", "a", "b")], observed("a", "b"))
+    assert pins_written(plan) == {image_id("a"): ("s",), image_id("b"): ("s",)}
+
+
+def test_an_incomplete_set_pins_nothing_new() -> None:
+    assert pins_written(planned([image_set("s", "a", "b")], observed("a", known=["b"]))) is None
+
+
+def test_what_is_pinned_already_is_not_written_again() -> None:
+    plan = planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s")))
+    assert pins_written(plan) is None
+
+
+def test_a_pin_that_the_runtime_has_lost_is_written_again() -> None:
+    seen = observed("a", pins=pinned("a", by="s", effective=False))
+    assert pins_written(planned([image_set("s", "a")], seen)) == {image_id("a"): ("s",)}
+
+
+def test_while_a_new_generation_is_incomplete_the_old_pins_stay() -> None:
+    seen = observed("a", "b", known=["c"], pins=pinned("a", "b", by="s"))
+    plan = planned([image_set("s", "b", "c", generation=2)], seen)
+    assert pins_written(plan) is None
+
+
+def test_when_the_new_generation_is_complete_what_it_left_out_is_unpinned() -> None:
+    seen = observed("a", "b", "c", pins=pinned("a", "b", by="s"))
+    plan = planned([image_set("s", "b", "c", generation=2)], seen)
+    assert pins_written(plan) == {image_id("b"): ("s",), image_id("c"): ("s",)}
+
+
+def test_a_removed_set_is_unpinned_although_another_is_failing() -> None:
+    """In OpenShift's daemon one failing set blocked pinning and unpinning of all the others."""
+    seen = observed("a", "b", known=["c"], pins=(*pinned("a", by="gone"), *pinned("b", by="s")))
+    plan = planned([image_set("s", "b", "c")], seen)
+    assert pins_written(plan) == {image_id("b"): ("s",)}
+
+
+def test_an_image_of_two_sets_stays_pinned_when_one_set_goes() -> None:
+    seen = observed("a", pins=pinned("a", by="s+t"))
+    assert pins_written(planned([image_set("t", "a")], seen)) == {image_id("a"): ("t",)}
+
+
+def test_an_image_that_has_gone_is_not_pinned() -> None:
+    seen = observed(
+        known=["a", "b"], pins=pinned("a", by="s", effective=False), image_ids=frozenset()
+    )
+    assert pins_written(planned([image_set("s", "a", "b")], seen)) == {}
+
+
+def test_without_sets_every_pin_of_ours_goes() -> None:
+    assert pins_written(planned([], observed("a", pins=pinned("a", by="s")))) == {}
+
+
+def test_a_node_that_is_not_ready_writes_no_new_pins_and_keeps_the_old_ones() -> None:
+    seen = observed("a", "b", pins=pinned("a", by="s"), ready=False)
+    assert pins_written(planned([image_set("s", "a", "b")], seen)) is None
+
+
+def test_a_runtime_that_cannot_pin_is_not_asked_to() -> None:
+    seen = observed("a", cannot_pin="containerd 1.6.20 ignores pins")
+    assert pins_written(planned([image_set("s", "a")], seen)) is None
+
+
+def test_pins_that_could_not_be_written_are_retried_and_the_cause_is_reported() -> None:
+    seen = observed("a", pins_written_at=NOW, pins_error="no space left on device")
+    plan = planned([image_set("s", "a")], seen)
+    assert pins_written(plan) == {image_id("a"): ("s",)}
+    (entry,) = status_of(plan).pinned_image_sets
+    assert entry.last_failed_generation_errors == (
+        "all images are on the node, but pinning failed: no space left on device",
+    )
+
+
+def test_pins_are_read_back_soon_and_not_hammered_when_they_are_not_taken() -> None:
+    sets = [image_set("s", "a")]
+    first = planned(sets, observed("a"))
+    assert first.recheck_at == NOW + timedelta(milliseconds=100)
+    lost = observed("a", pins=pinned("a", by="s", effective=False), pins_written_at=NOW)
+    again = planned(sets, lost, now=NOW + timedelta(seconds=1))
+    assert pins_written(again) == {image_id("a"): ("s",)}
+    assert again.recheck_at == NOW + timedelta(seconds=31)
+
+
+def test_a_clock_that_is_set_back_keeps_no_pin_from_being_read_back() -> None:
+    earlier = NOW - timedelta(hours=1)
+    plan = planned([image_set("s", "a")], observed("a", pins_written_at=NOW), now=earlier)
+    assert plan.recheck_at == earlier + timedelta(milliseconds=100)
+
+
+names = st.sampled_from(["a", "b", "c", "d"])
+
+
+sets = st.lists(
+    st.builds(
+        lambda name, images: image_set(name, *sorted(images)),
+        st.sampled_from(["s", "t", "u"]),
+        st.sets(names, min_size=1),
+    ),
+    unique_by=lambda one: one.name,
+    max_size=3,
+)
+
+
+held = st.lists(
+    st.builds(
+        lambda name, owners, effective: pinned(name, by="+".join(owners), effective=effective)[0],
+        names,
+        st.sets(st.sampled_from(["s", "t", "u", "gone"]), min_size=1),
+        st.booleans(),
+    ),
+    unique_by=lambda one: one.pin.image_id,
+)
+
+
+@given(sets=sets, here=st.sets(names), pins=held, ready=st.booleans(), pressure=st.booleans())
+def test_no_pin_is_ever_planned_for_an_absent_image_or_a_set_that_is_not_there(
+    sets: list[DesiredSet], here: set[str], pins: list[RecordedPin], ready: bool, pressure: bool
+) -> None:
+    seen: Observed = observed(
+        *here,
+        known=["a", "b", "c", "d"],
+        pins=tuple(pins),
+        image_ids=frozenset(image_id(name) for name in here),
+        ready=ready,
+        disk_pressure=pressure,
+    )
+    written = pins_written(planned(sets, seen))
+    if written is None:
+        return
+    assert set(written) <= seen.image_ids
+    allowed = {one.name for one in sets}
+    assert all(owners and set(owners) <= allowed for owners in written.values())

@@ -1,0 +1,333 @@
+"""What a node reports: never more than it observed, and slow is not failed."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from lading.kernel import conditions
+from lading.pinned_images.node import report
+from lading.pinned_images.node.types import (
+    STATUS_BURST_MAX,
+    PullErrorKind,
+    WritePins,
+    WriteStatus,
+)
+from lading.pinned_images.reasons import Reason
+from tests.pinned_images.node.builders import (
+    MIB,
+    NOW,
+    RUNNING,
+    actions_of,
+    budget,
+    events_of,
+    failed,
+    image_set,
+    key,
+    observed,
+    pinned,
+    planned,
+    status_of,
+    truth,
+    written,
+)
+
+
+def test_a_pinned_set_shows_its_generation() -> None:
+    plan = planned([image_set("s", "a", generation=3)], observed("a", pins=pinned("a", by="s")))
+    status = status_of(plan)
+    (entry,) = status.pinned_image_sets
+    assert (entry.current_generation, entry.desired_generation) == (3, 3)
+    assert truth(status, report.PROGRESSING) == ("False", "AsExpected")
+    assert truth(status, report.DEGRADED) == ("False", "AsExpected")
+    assert events_of(plan) == [("s", "Pinned")]
+
+
+def test_images_that_are_here_but_not_pinned_do_not_count_as_done() -> None:
+    """OpenShift's daemon wrote its file and never asked whether the runtime took it."""
+    for pins in ((), pinned("a", by="s", effective=False), pinned("a", by="other")):
+        status = status_of(planned([image_set("s", "a")], observed("a", pins=pins)))
+        assert status.pinned_image_sets[0].current_generation == 0
+        assert truth(status, report.PROGRESSING) == ("True", "ImagePrefetch")
+
+
+def test_slow_is_progressing_and_not_degraded() -> None:
+    """OpenShift's daemon reported a round that ran out of time as a failure."""
+    seen = observed("a", known=["b"], pulls={key("b"): RUNNING})
+    status = status_of(planned([image_set("s", "a", "b")], seen, now=NOW + timedelta(hours=1)))
+    assert truth(status, report.DEGRADED) == ("False", "AsExpected")
+    progressing = conditions.find(status.conditions, report.PROGRESSING)
+    assert progressing is not None
+    assert progressing.message == (
+        "1 of 2 images are on the node, 10 MiB of 20 MiB to go, 1 being pulled"
+    )
+
+
+def test_bytes_are_reported_only_when_the_size_of_all_that_is_missing_is_known() -> None:
+    status = status_of(planned([image_set("s", "a", "b", "c")], observed("a", known=["b"])))
+    progressing = conditions.find(status.conditions, report.PROGRESSING)
+    assert progressing is not None
+    assert progressing.message == "1 of 3 images are on the node"
+
+
+def test_a_passing_failure_degrades_only_when_it_lasts() -> None:
+    for attempts, expected in ((1, "False"), (3, "True")):
+        pull = failed(PullErrorKind.UNAVAILABLE, attempts=attempts)
+        seen = observed(known=["a"], pulls={key("a"): pull})
+        status = status_of(planned([image_set("s", "a")], seen))
+        assert truth(status, report.DEGRADED)[0] == expected
+
+
+def test_an_attempt_that_runs_has_not_failed_yet() -> None:
+    twice = replace(failed(PullErrorKind.UNAVAILABLE, attempts=3), running=True)
+    status = status_of(
+        planned([image_set("s", "a")], observed(known=["a"], pulls={key("a"): twice}))
+    )
+    assert truth(status, report.DEGRADED) == ("False", "AsExpected")
+
+
+def test_the_last_good_generation_and_the_last_error_survive_a_retry() -> None:
+    """OpenShift's daemon dropped both each time it began to try again."""
+    good = status_of(
+        planned([image_set("s", "a", generation=1)], observed("a", pins=pinned("a", by="s")))
+    )
+    new = image_set("s", "a", "b", generation=2)
+    seen = observed("a", known=["b"], pins=pinned("a", by="s"), last_status=good)
+    gone = failed(PullErrorKind.NOT_FOUND, message="no such image")
+    bad = status_of(planned([new], replace(seen, pulls={key("b"): gone})))
+    retried = replace(seen, pulls={key("b"): RUNNING}, last_status=bad)
+    (entry,) = status_of(planned([new], retried)).pinned_image_sets
+    assert entry.current_generation == 1
+    assert entry.last_failed_generation == 2
+    assert "no such image" in entry.last_failed_generation_errors[0]
+
+
+def test_success_clears_the_error() -> None:
+    bad = status_of(
+        planned(
+            [image_set("s", "a")],
+            observed(known=["a"], pulls={key("a"): failed(PullErrorKind.NOT_FOUND)}),
+        )
+    )
+    healed = observed("a", pins=pinned("a", by="s"), last_status=bad)
+    (entry,) = status_of(planned([image_set("s", "a")], healed)).pinned_image_sets
+    assert entry.last_failed_generation == 0
+    assert entry.last_failed_generation_errors == ()
+
+
+def test_nothing_is_written_while_there_is_no_object() -> None:
+    plan = planned([image_set("s", "a")], observed("a", status_is_wanted=False))
+    assert actions_of(plan, WriteStatus) == []
+    assert events_of(plan) == []
+
+
+def test_a_steady_node_writes_nothing() -> None:
+    seen = observed("a", pins=pinned("a", by="s"))
+    first = planned([image_set("s", "a")], seen)
+    steady = observed("a", pins=pinned("a", by="s"), last_status=status_of(first))
+    second = planned([image_set("s", "a")], steady, now=NOW + timedelta(days=1))
+    assert second.actions == ()
+
+
+def test_progress_is_written_at_most_every_thirty_seconds() -> None:
+    sets = [image_set("s", "a", "b")]
+    first = status_of(planned(sets, observed(known=["a", "b"])))
+    more: dict[str, Any] = {"known": ["b"], "last_status": first, "status_writes": (NOW,)}
+    early = planned(sets, observed("a", **more), now=NOW + timedelta(seconds=10))
+    assert actions_of(early, WriteStatus) == []
+    assert early.recheck_at == NOW + timedelta(seconds=30)
+    due = planned(sets, observed("a", **more), now=NOW + timedelta(seconds=30))
+    assert len(actions_of(due, WriteStatus)) == 1
+
+
+def test_a_new_error_does_not_wait_for_the_thirty_seconds() -> None:
+    sets = [image_set("s", "a")]
+    first = status_of(planned(sets, observed(known=["a"])))
+    pulls = {key("a"): failed(PullErrorKind.UNAUTHORIZED)}
+    seen = observed(known=["a"], pulls=pulls, last_status=first, status_writes=(NOW,))
+    plan = planned(sets, seen, now=NOW + timedelta(seconds=1))
+    assert truth(status_of(plan), report.DEGRADED) == ("True", "PrefetchFailed")
+    assert events_of(plan) == [("s", "PrefetchFailed")]
+
+
+def test_a_runtime_that_cannot_pin_is_reported_and_nothing_is_claimed() -> None:
+    seen = observed("a", cannot_pin="containerd 1.6.20 ignores pins; 1.6.25 or later honours them")
+    status = status_of(planned([image_set("s", "a")], seen))
+    assert truth(status, report.DEGRADED) == ("True", Reason.CANNOT_PIN)
+    assert status.pinned_image_sets[0].current_generation == 0
+
+
+def test_a_pin_that_the_runtime_does_not_take_is_reported() -> None:
+    pins = pinned("a", by="s", effective=False)
+    status = status_of(
+        planned([image_set("s", "a")], observed("a", pins=pins, pins_written_at=NOW))
+    )
+    assert truth(status, report.DEGRADED) == ("True", Reason.PIN_NOT_TAKEN)
+
+
+def test_a_kubelet_that_ignores_pins_is_named() -> None:
+    seen = observed("a", pins=pinned("a", by="s"), pins_ignored="kubelet 1.26.1 ignores pins")
+    status = status_of(planned([image_set("s", "a")], seen))
+    assert truth(status, report.DEGRADED) == ("True", Reason.PINS_IGNORED)
+    assert status.pinned_image_sets[0].current_generation == 1
+
+
+def test_at_most_ten_errors_are_kept_and_each_names_its_image() -> None:
+    images = [f"i{number}" for number in range(20)]
+    pulls = {key(name): failed(PullErrorKind.NOT_FOUND) for name in images}
+    status = status_of(planned([image_set("s", *images)], observed(known=images, pulls=pulls)))
+    errors = status.pinned_image_sets[0].last_failed_generation_errors
+    assert len(errors) == 10
+    assert all("registry.example/i" in error for error in errors)
+
+
+def test_a_long_error_is_cut() -> None:
+    pulls = {key("a"): failed(PullErrorKind.NOT_FOUND, message="x" * 5_000)}
+    status = status_of(planned([image_set("s", "a")], observed(known=["a"], pulls=pulls)))
+    (error,) = status.pinned_image_sets[0].last_failed_generation_errors
+    assert len(error.encode()) == report.ERROR_BYTES_MAX
+
+
+def test_a_set_that_went_leaves_the_status_when_its_pins_are_gone() -> None:
+    before = status_of(planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s"))))
+    still = planned([], observed("a", pins=pinned("a", by="s"), last_status=before))
+    assert [type(action) for action in still.actions] == [WritePins]
+    gone = planned([], observed("a", last_status=before))
+    assert status_of(gone).pinned_image_sets == ()
+    assert events_of(gone) == [("s", "Unpinned")]
+
+
+def test_pins_of_a_set_that_went_and_cannot_be_removed_are_reported() -> None:
+    before = status_of(planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s"))))
+    seen = observed("a", pins=pinned("a", by="s"), pins_error="read-only", last_status=before)
+    status = status_of(planned([], seen))
+    assert truth(status, report.DEGRADED) == ("True", Reason.PINNING_FAILED)
+    assert [entry.name for entry in status.pinned_image_sets] == ["s"]
+
+
+def test_a_runtime_class_that_does_not_exist_fails_its_set_only() -> None:
+    bad = image_set("s", "a", unresolvable=("runtime class 'kata' does not exist",))
+    plan = planned([bad, image_set("t", "b")], observed("a", "b", pins=pinned("b", by="t")))
+    (first, second) = status_of(plan).pinned_image_sets
+    assert first.last_failed_generation_errors == ("runtime class 'kata' does not exist",)
+    assert second.current_generation == 1
+
+
+@pytest.mark.parametrize("generation_before", [1, 5])
+def test_a_set_made_again_is_not_taken_for_done_whatever_its_namesake_had_reached(
+    generation_before: int,
+) -> None:
+    before = status_of(
+        planned(
+            [image_set("s", "a", generation=generation_before)],
+            observed("a", pins=pinned("a", by="s")),
+        )
+    )
+    seen = observed("a", known=["b"], pins=pinned("a", by="s"), last_status=before)
+    (entry,) = status_of(planned([image_set("s", "b", generation=1)], seen)).pinned_image_sets
+    assert (entry.current_generation, entry.desired_generation) == (0, 1)
+
+
+def test_a_set_that_lost_an_image_is_not_done_until_it_is_back() -> None:
+    sets = [image_set("s", "a")]
+    before = status_of(planned(sets, observed("a", pins=pinned("a", by="s"))))
+    lost = status_of(planned(sets, observed(known=["a"], last_status=before)))
+    assert lost.pinned_image_sets[0].current_generation == 0
+    back = planned(sets, observed("a", pins=pinned("a", by="s"), last_status=lost))
+    assert status_of(back).pinned_image_sets[0].current_generation == 1
+    assert events_of(back) == [("s", "Pinned")]
+
+
+def test_no_space_is_reported_first_although_another_set_failed_before_it() -> None:
+    pulls = {
+        key("a"): failed(PullErrorKind.NOT_FOUND, message="no such image"),
+        key("b"): failed(PullErrorKind.NO_SPACE, message="no space left on device"),
+    }
+    seen = observed(known=["a", "b"], pulls=pulls)
+    status = status_of(planned([image_set("first", "a"), image_set("second", "b")], seen))
+    degraded = conditions.find(status.conditions, report.DEGRADED)
+    assert degraded is not None
+    assert degraded.reason == Reason.NO_SPACE
+    assert degraded.message.startswith(f"set second: failed to pull {key('b')}: no space left")
+
+
+def test_an_error_that_differs_in_its_numbers_only_is_progress_and_no_new_event() -> None:
+    """Free bytes change all the time; a status must not follow each of them."""
+    sets = [image_set("s", "a")]
+    first = written(planned(sets, observed(known=["a"], budget=budget(free_mib=19))))
+    other: dict[str, Any] = {"known": ["a"], "budget": budget(free_mib=18)}
+    seen = observed(**other, **first, status_writes=(NOW,))
+    assert planned(sets, seen, now=NOW + timedelta(seconds=29)).actions == ()
+    late = planned(sets, seen, now=NOW + timedelta(seconds=30))
+    assert "of 18 MiB free" in status_of(late).pinned_image_sets[0].last_failed_generation_errors[0]
+    assert events_of(late) == []
+
+
+def test_a_clock_that_is_set_back_keeps_no_progress_from_being_reported() -> None:
+    sets = [image_set("s", "a", "b")]
+    first = status_of(planned(sets, observed(known=["a", "b"])))
+    seen = observed("a", known=["b"], last_status=first, status_writes=(NOW,))
+    plan = planned(sets, seen, now=NOW - timedelta(hours=1))
+    assert "1 of 2 images" in status_of(plan).conditions[1].message
+
+
+def test_a_state_that_changes_all_the_time_is_written_evenly_after_a_burst() -> None:
+    """Two agents that run for one node by mistake would contradict each other for ever."""
+    sets, last = [image_set("s", "a")], NOW + timedelta(seconds=20)
+    writes = (*(NOW,) * (STATUS_BURST_MAX - 1), last)
+    seen = observed("a", pins=pinned("a", by="s"), status_writes=writes)
+    early = planned(sets, seen, now=last + timedelta(seconds=0.5))
+    assert early.actions == ()
+    assert early.recheck_at == last + timedelta(seconds=1)
+    assert status_of(planned(sets, seen, now=early.recheck_at)).pinned_image_sets
+
+
+def test_a_burst_that_is_long_ago_delays_nothing() -> None:
+    first, last = NOW - timedelta(seconds=30), NOW - timedelta(seconds=0.5)
+    writes = (first, *(last,) * (STATUS_BURST_MAX - 1))
+    seen = observed("a", pins=pinned("a", by="s"), status_writes=writes)
+    assert status_of(planned([image_set("s", "a")], seen)).pinned_image_sets
+
+
+def test_every_set_that_is_done_is_reported_and_of_the_others_as_many_as_there_is_room_for() -> (
+    None
+):
+    """A node may be in several full pools; a status that is too long would be refused whole."""
+    done = [image_set(f"done-{number:03}", "a") for number in range(120)]
+    others = [image_set(f"other-{number:03}", "b") for number in range(120)]
+    owners = "+".join(one.name for one in done)
+    seen = observed("a", known=["b"], pins=pinned("a", by=owners))
+    entries = status_of(planned([*done, *others], seen)).pinned_image_sets
+    assert sum(entry.name.startswith("done") for entry in entries) == 120
+    assert sum(entry.name.startswith("other") for entry in entries) == 100
+
+
+def test_a_set_made_again_in_the_same_generation_starts_anew() -> None:
+    pins = pinned("a", by="s")
+    before = status_of(planned([image_set("s", "a", uid="first")], observed("a", pins=pins)))
+    assert [(one.uid, one.current_generation) for one in before.pinned_image_sets] == [("first", 1)]
+    seen = observed("a", known=["b"], pins=pins, last_status=before)
+    again = status_of(planned([image_set("s", "b", uid="second")], seen))
+    assert [(one.uid, one.current_generation) for one in again.pinned_image_sets] == [("second", 0)]
+
+
+def test_each_set_reports_its_own_counts() -> None:
+    sets = [image_set("s", "a", "b"), image_set("t", "a"), image_set("u", "c")]
+    entries = status_of(planned(sets, observed("a", known=["b"]))).pinned_image_sets
+    counts = [(one.present_image_count, one.image_count, one.missing_bytes) for one in entries]
+    assert counts == [(1, 2, 10 * MIB), (1, 1, 0), (0, 1, 0)]
+
+
+def test_counts_that_another_definition_drops_cause_no_write() -> None:
+    """The definition of MachineConfigNode may be another owner's, without our fields."""
+    sets = [image_set("s", "a", "b")]
+    first = status_of(planned(sets, observed("a", known=["b"])))
+    entries = (
+        msgspec.structs.replace(one, image_count=0, present_image_count=0, missing_bytes=0)
+        for one in first.pinned_image_sets
+    )
+    stored = msgspec.structs.replace(first, pinned_image_sets=tuple(entries))
+    plan = planned(sets, observed("a", known=["b"], last_status=stored))
+    assert actions_of(plan, WriteStatus) == []

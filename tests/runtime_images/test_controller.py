@@ -1,0 +1,239 @@
+"""Garbage collection and the count of images, on the loop and on an embedded node."""
+
+import asyncio
+import errno
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import prometheus_client
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lading.adapters.clock import VirtualClock
+from lading.adapters.cri.client import CriClient
+from lading.adapters.state_file import LocalStateFile
+from lading.loop import tasks
+from lading.loop.controller import Controller
+from lading.observability.metrics import Metrics
+from lading.ports.cri import Container, Cri, CriError, ImageSpec, Inspection
+from lading.runtime_images.controller import KEY, GarbageCollection, ImageCount
+from lading.runtime_images.handlers import WithoutHandlers
+from lading.runtime_images.metrics import ImageMetrics
+from lading.runtime_images.state import ImageStateFile
+from lading.wire import calls
+from tests.runtime_images import nodes
+from tests.runtime_images.conftest import Stand
+from tests.runtime_images.nodes import EVERYTHING, PERIOD_SECONDS, FullNode, container, tags_left
+
+TWO_PLATFORMS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
+IMAGES = "lading_runtime_images"
+LIST_FAILURES = "lading_runtime_images_list_failures_total"
+
+
+@pytest.fixture
+async def full(stand: Stand) -> FullNode:
+    return await nodes.full_node(stand)
+
+
+def on_the_loop(reconciler: GarbageCollection | ImageCount, clock: VirtualClock) -> Controller:
+    made = Controller(
+        name=reconciler.name,
+        reconcile=reconciler.reconcile,
+        clock=clock,
+        rng=random.Random(1),
+        metrics=Metrics(CollectorRegistry()),
+    )
+    made.wake(KEY)
+    return made
+
+
+async def until(clock: VirtualClock, holds: Callable[[], bool]) -> None:
+    """Lets one period after the other pass."""
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.sleep(0.01)
+            await clock.advance(PERIOD_SECONDS)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+
+    def of(self, name: str, **labels: str) -> float:
+        return self.registry.get_sample_value(name, labels) or 0.0
+
+
+async def test_a_first_reconcile_removes_nothing_and_a_later_one_frees_to_the_low_threshold(
+    full: FullNode,
+) -> None:
+    assert await full.used_percent() >= 85
+    await full.collect()
+    assert await tags_left(full.stand) == set(full.tags)
+    await full.clock.advance(PERIOD_SECONDS)
+    await full.collect()
+    assert 65 < await full.used_percent() <= 80
+
+
+async def test_images_are_collected_again_in_each_period(full: FullNode) -> None:
+    numbers = Numbers()
+    collection = full.collection(metrics=ImageMetrics(numbers.registry))
+    async with tasks.started(on_the_loop(collection, full.clock).run()):
+        await until(full.clock, lambda: 0 < numbers.of(IMAGES, runtime_handler="") < 9)
+    assert await full.used_percent() <= 80
+
+
+@pytest.mark.parametrize("is_spoilt", [False, True])
+async def test_ages_survive_a_restart_unless_their_file_cannot_be_read(
+    full: FullNode, is_spoilt: bool
+) -> None:
+    await full.collect()
+    await full.clock.advance(PERIOD_SECONDS)
+    if is_spoilt:
+        await LocalStateFile(full.stand.folder / "state" / "images.json").replace(b"{")
+    await full.collect()
+    assert (await tags_left(full.stand) == set(full.tags)) == is_spoilt
+
+
+async def test_images_in_use_and_mounted_survive_the_fullest_disk(full: FullNode) -> None:
+    used, mounted, *_ = await full.stand.runtime.images()
+    full.stand.embedded.declare_containers([container(used.id, mounts=mounted.id)])
+    await full.collect(policy=EVERYTHING)
+    assert await tags_left(full.stand) == {*used.repo_tags, *mounted.repo_tags}
+
+
+async def test_the_metric_counts_images_by_handler(full: FullNode) -> None:
+    tag = await nodes.published(full.stand, "guest:1", "linux/arm64")
+    await full.stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
+    registry = prometheus_client.CollectorRegistry()
+    await full.collect(metrics=ImageMetrics(registry))
+    counts = {
+        handler: registry.get_sample_value("lading_runtime_images", {"runtime_handler": handler})
+        for handler in ("", "arm")
+    }
+    assert counts == {"": 9, "arm": 1}
+
+
+@dataclass(slots=True)
+class FileOnFullDisk:
+    """Can be written only once the runtime has less than so many images."""
+
+    runtime: Cri
+    images_max: int
+    content: bytes | None = None
+
+    async def read(self) -> bytes | None:
+        return self.content
+
+    async def replace(self, content: bytes) -> None:
+        if len(await self.runtime.images()) > self.images_max:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.content = content
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        yield
+
+
+async def test_on_a_full_disk_images_are_removed_before_anything_is_written(
+    full: FullNode,
+) -> None:
+    state = ImageStateFile(FileOnFullDisk(full.stand.runtime, images_max=0))
+    await full.collect(state=state, policy=EVERYTHING)
+    assert await tags_left(full.stand) == set()
+    assert (await state.load()).records is not None
+
+
+async def test_on_a_disk_that_was_always_full_images_grow_old_all_the_same(
+    full: FullNode,
+) -> None:
+    """Otherwise every image would look young for ever, and none would go."""
+    state = ImageStateFile(FileOnFullDisk(full.stand.runtime, images_max=8))
+    collection = full.collection(state=state)
+    await collection.reconcile(KEY)
+    assert (await state.load()).records is None
+    await full.clock.advance(PERIOD_SECONDS)
+    await collection.reconcile(KEY)
+    assert await full.used_percent() <= 80
+    assert (await state.load()).records is not None
+
+
+class CannotInspectOne(WithoutHandlers):
+    async def inspect(self, spec: ImageSpec) -> Inspection | None:
+        (first, *_) = await self.images()
+        if spec.image == first.id:
+            raise CriError(f"ImageStatus of {spec.image} failed")
+        return await super().inspect(spec)
+
+
+async def test_an_image_that_cannot_be_inspected_stops_no_collection(full: FullNode) -> None:
+    await full.collect(runtime=CannotInspectOne(full.stand.runtime), policy=EVERYTHING)
+    assert await full.stand.runtime.images() == ()
+
+
+class CannotRemoveOne(WithoutHandlers):
+    def __init__(self, runtime: Cri, stuck: str) -> None:
+        super().__init__(runtime)
+        self._stuck = stuck
+
+    async def remove(self, spec: ImageSpec) -> None:
+        if spec.image == self._stuck:
+            raise CriError(f"RemoveImage of {spec.image} failed")
+        await super().remove(spec)
+
+
+async def test_an_image_that_cannot_be_removed_is_counted_and_stops_no_other(
+    full: FullNode,
+) -> None:
+    (first, *_) = await full.stand.runtime.images()
+    runtime = CannotRemoveOne(full.stand.runtime, stuck=first.id)
+    registry = CollectorRegistry()
+    await full.collect(runtime=runtime, policy=EVERYTHING, metrics=ImageMetrics(registry))
+    assert await tags_left(full.stand) == set(first.repo_tags)
+    failures = registry.get_sample_value("lading_runtime_images_removal_failures_total")
+    assert failures == 1
+
+
+class CannotListContainers(WithoutHandlers):
+    async def containers(self) -> tuple[Container, ...]:
+        raise CriError("ListContainers failed")
+
+
+async def test_a_list_that_fails_is_counted_and_retried(full: FullNode) -> None:
+    numbers = Numbers()
+    collection = full.collection(
+        runtime=CannotListContainers(full.stand.runtime), metrics=ImageMetrics(numbers.registry)
+    )
+    async with tasks.started(on_the_loop(collection, full.clock).run()):
+        await until(full.clock, lambda: numbers.of(LIST_FAILURES) >= 2)
+    assert await tags_left(full.stand) == set(full.tags)
+
+
+def count_of(runtime: Cri, clock: VirtualClock, numbers: Numbers) -> Controller:
+    period = timedelta(seconds=PERIOD_SECONDS)
+    metrics = ImageMetrics(numbers.registry)
+    return on_the_loop(
+        ImageCount(runtime=runtime, clock=clock, metrics=metrics, period=period), clock
+    )
+
+
+async def test_images_are_counted_at_the_start_and_again_in_each_period(stand: Stand) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    numbers, clock = Numbers(), VirtualClock()
+    await stand.runtime.pull(ImageSpec(image=tag))
+    async with tasks.started(count_of(stand.runtime, clock, numbers).run()):
+        await until(clock, lambda: numbers.of(IMAGES, runtime_handler="") == 1)
+        await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
+        await until(clock, lambda: numbers.of(IMAGES, runtime_handler="arm") == 1)
+
+
+async def test_a_runtime_that_does_not_answer_is_counted_and_asked_again(tmp_path: Path) -> None:
+    numbers, clock = Numbers(), VirtualClock()
+    async with (
+        calls.channel_to(f"unix://{tmp_path}/absent.sock") as channel,
+        tasks.started(count_of(CriClient(channel), clock, numbers).run()),
+    ):
+        await until(clock, lambda: numbers.of(LIST_FAILURES) >= 2)
