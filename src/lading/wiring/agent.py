@@ -21,7 +21,7 @@ from lading.pinned_images.node import controller as node_controller
 from lading.pinned_images.node.controller import Caches, NodeReconciler
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.pulls import Credentials, PullEngine
+from lading.pinned_images.node.pulls import PullCredentials, PullEngine
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
@@ -46,7 +46,7 @@ class NodeParts:
 
     runtime: NodeRuntime
     registry: Registry
-    credentials: Credentials
+    credentials: PullCredentials
     disk: Disk
     kubelet: Kubelet
     platform_of: Callable[[str], Platform]

@@ -29,7 +29,7 @@ _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
 }
 
 
-class Credentials(Protocol):
+class PullCredentials(Protocol):
     async def credential(self, image: str) -> Credential | None:
         """The credential that belongs to the image's registry and path; None is anonymous."""
 
@@ -39,7 +39,7 @@ class PullEngine:
         self,
         *,
         cri: Cri,
-        credentials: Credentials,
+        credentials: PullCredentials,
         clock: Clock,
         metrics: PinMetrics,
         pulled: Callable[[ImageKey, ImageSpec], Awaitable[None]],
