@@ -29,7 +29,7 @@ async def pushed(stand: Stand, sample: SampleImage) -> Reference:
 
 
 def undeclared(sample: SampleImage) -> SampleImage:
-    """An entry whose index does not say what it is for."""
+    """An entry without a platform in its index."""
     return replace(sample, platform=None)
 
 

@@ -128,7 +128,7 @@ CASES = (
         verdicts={"b": GcReason.MAKES_ROOM, "a/kata": GcReason.IN_USE, "b/kata": GcReason.IN_USE},
     ),
     Case(
-        name="a container whose pair is not listed keeps its image for every handler",
+        name="an image that is not listed for its container's handler stays for every handler",
         observed=ObservedImages(
             images=(KATA,), containers=(container("a"),), space=FULL, records=records(KATA)
         ),

@@ -86,7 +86,7 @@ RESOLUTIONS = st.builds(
 
 
 @given(OBSERVED, POLICIES)
-def test_collection_never_removes_what_somebody_needs(
+def test_collection_never_removes_what_is_needed(
     observed: ObservedImages, policy: GcPolicy
 ) -> None:
     check(observed, planning.plan(observed, policy, NOW))

@@ -13,7 +13,7 @@ from lading.ports.registry import Credential, Registry
 from lading.ports.state_file import StateFile
 
 
-class Credentials(Protocol):
+class PullCredentials(Protocol):
     async def credential(self, image: str) -> Credential | None:
         """The credential that belongs to the image's registry and path; None is anonymous."""
 
@@ -38,7 +38,7 @@ class NodeParts:
 
     runtime: NodeRuntime
     registry: Registry
-    credentials: Credentials
+    credentials: PullCredentials
     disk: Disk
     kubelet: Kubelet
     platform_of: Callable[[str], Platform]

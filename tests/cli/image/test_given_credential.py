@@ -25,7 +25,7 @@ async def test_pull_shows_the_registry_what_is_given_with_it(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--creds", "a:secret", "--auth", "c2VjcmV0OmI="), "use one of them"),
         (("--creds", ":secret"), "--creds: expected USER[:PASSWORD]"),
@@ -33,9 +33,9 @@ async def test_pull_shows_the_registry_what_is_given_with_it(
     ],
 )
 async def test_a_credential_that_cannot_be_read_is_a_usage_error_that_does_not_show_it(
-    run: Run, arguments: tuple[str, ...], said: str
+    run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
     refused = await run("pull", "app", *arguments)
     assert refused.code == 2
-    assert said in refused.errors
+    assert message in refused.errors
     assert "secret" not in refused.errors

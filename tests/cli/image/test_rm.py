@@ -15,7 +15,7 @@ async def test_rm_removes_for_one_runtime_class_only(run: Run, stand: Stand, tag
     assert await handlers(stand) == [""]
 
 
-async def test_rm_all_removes_every_image_of_the_class_that_nobody_needs(
+async def test_rm_all_removes_every_image_of_the_class_that_is_unneeded(
     run: Run, stand: Stand, tag: str
 ) -> None:
     await stand.runtime.pull(ImageSpec(image=await stand.publisher.index("team/b:1", LAYERS)))
@@ -69,7 +69,7 @@ async def test_an_image_that_is_the_hosts_and_a_classs_is_removed_by_force_only(
     assert (await run("rm", tag, "--force")).code == 0
     assert await handlers(stand) == ["arm"]
     await stand.runtime.pull(ImageSpec(image=tag))
-    assert "handler:kata" not in (await run("ls")).output, "nobody pulled it for kata again"
+    assert "handler:kata" not in (await run("ls")).output, "it was not pulled for kata again"
 
 
 async def test_rm_goes_on_after_an_image_that_is_not_there(

@@ -28,15 +28,15 @@ def condition(type_: str, is_true: bool, message: str = "") -> dict[str, str]:
     }
 
 
-async def make_set(api: KubeClient, *, edits: int = 0, **said: Any) -> None:
+async def make_set(api: KubeClient, *, edits: int = 0, **reported: Any) -> None:
     """Of generation 1, and one more with each edit."""
     image = f"example.com/app@sha256:{'0' * 64}"
     await api.create(PINNED_IMAGE_SETS, sample_sets.set_of("s", [image]))
     for number in range(edits):
         names = [{"name": f"{image[:-1]}{index}"} for index in range(number + 2)]
         await api.patch(PINNED_IMAGE_SETS, "s", {"spec": {"pinnedImages": names}})
-    if said:
-        await api.patch(PINNED_IMAGE_SETS, "s", {"status": said}, subresource="status")
+    if reported:
+        await api.patch(PINNED_IMAGE_SETS, "s", {"status": reported}, subresource="status")
 
 
 def ready(reason: str, message: str, *, generation: int = 1) -> dict[str, Any]:
@@ -53,11 +53,11 @@ def ready(reason: str, message: str, *, generation: int = 1) -> dict[str, Any]:
 async def report(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> None:
     await installed_api.describe_node(api, "n")
     progressing = condition("Progressing", True, "1 of 4 images are on the node")
-    said = {
+    body = {
         "pinnedImageSets": [{"name": "s", **entry}],
         "conditions": [progressing, condition("Degraded", degraded)],
     }
-    await api.patch(MACHINE_CONFIG_NODES, "n", {"status": said}, subresource="status")
+    await api.patch(MACHINE_CONFIG_NODES, "n", {"status": body}, subresource="status")
 
 
 async def row_of(api: KubeClient, entry: dict[str, Any], *, degraded: bool) -> Row:
@@ -130,16 +130,16 @@ async def test_a_set_that_the_controller_has_not_observed_is_waited_for(api: Kub
 
 
 async def test_a_set_that_no_node_takes_says_why_and_is_not_waited_for(api: KubeClient) -> None:
-    said = ready("NoNodes", "no pool selects this set")
-    await make_set(api, observedGeneration=1, conditions=[said])
+    not_ready = ready("NoNodes", "no pool selects this set")
+    await make_set(api, observedGeneration=1, conditions=[not_ready])
     (row,) = await status.read(api)
     assert (row.state, row.detail) == ("NoNodes", "no pool selects this set")
     assert row.is_settled
 
 
 async def test_a_set_that_pools_are_about_to_get_is_waited_for(api: KubeClient) -> None:
-    said = ready("InProgress", "its pools are about to get it")
-    await make_set(api, observedGeneration=1, conditions=[said])
+    not_ready = ready("InProgress", "its pools are about to get it")
+    await make_set(api, observedGeneration=1, conditions=[not_ready])
     (row,) = await status.read(api)
     assert (row.state, row.is_settled) == ("Waiting", False)
 

@@ -42,7 +42,7 @@ def test_guest_platforms_are_read_from_the_runtimes_own_configuration() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('[runtimes.a.guest_platform]\nOS = "linux"', "handler 'a'.*`Architecture`"),
         ("[runtimes.a]\nguest_platform = 3", "Expected `object`"),
@@ -50,8 +50,8 @@ def test_guest_platforms_are_read_from_the_runtimes_own_configuration() -> None:
         ("[runtimes", "TOML document"),
     ],
 )
-def test_a_wrong_guest_platform_is_refused_with_the_reason(text: str, said: str) -> None:
-    with pytest.raises(Malformed, match=said):
+def test_a_wrong_guest_platform_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(Malformed, match=message):
         guests.parse(text)
 
 

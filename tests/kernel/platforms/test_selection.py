@@ -1,4 +1,4 @@
-"""The platform rules as tables: what is one platform, what runs where, and what is said if not."""
+"""The platform rules as tables: what is one platform, what runs where, and why not."""
 
 from dataclasses import dataclass
 

@@ -33,7 +33,7 @@ class FickleRuntime(Runtime):
     faults: dict[str, cri.CriError] = field(default_factory=dict)
     """What a pull of the image comes to; of one that is not named it goes well."""
     lost_pins: set[str] = field(default_factory=set)
-    """Images whose pins are recorded, but no longer in force."""
+    """Images with pins that are recorded, but no longer in force."""
     refusal: cri.CannotPin | None = None
 
     async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
@@ -81,7 +81,7 @@ class Notes:
 class FickleApi:
     """Takes what an agent says, and shows it to the caches."""
 
-    said: Informer[MachineConfigNode]
+    nodes: Informer[MachineConfigNode]
     is_away: bool = False
     _revision: int = 0
 
@@ -93,7 +93,7 @@ class FickleApi:
             "status": status,
         }
         shown = msgspec.convert(body, MachineConfigNode)
-        self.said.put(shown)
+        self.nodes.put(shown)
         return shown
 
     async def apply(self, resource: object, body: dict[str, Any], **_: object) -> MachineConfigNode:

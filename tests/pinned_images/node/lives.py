@@ -160,8 +160,8 @@ class Life:
 
     @property
     def status(self) -> MachineConfigNodeStatus:
-        (said,) = self.caches.machine_config_nodes
-        return said.status
+        (found,) = self.caches.machine_config_nodes
+        return found.status
 
     async def look(self, *, actions_max: int | None = None) -> Look:
         """Looks and acts once; with a maximum, the agent is killed after so many actions."""

@@ -61,7 +61,7 @@ def test_what_the_kubelet_needs_free_is_not_ours() -> None:
 
 
 def test_a_pull_under_way_keeps_its_room_and_refuses_no_set_for_it() -> None:
-    """How much of its 20 MiB it has taken nobody knows, so a second one may have to wait."""
+    """How much of its 20 MiB it has taken is unknown, so a second one may have to wait."""
     sets = [image_set("s", "a"), image_set("t", "b")]
     known: dict[str, Any] = {"known": ["a", "b"], "pulls": {key("a"): RUNNING}}
     assert started(sets, observed(**known, budget=budget(free_mib=40))) == ["b"]

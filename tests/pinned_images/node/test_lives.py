@@ -63,7 +63,7 @@ class AnyLife(RuleBasedStateMachine):
         return self._runner.run(work)
 
     def _live(self) -> None:
-        """Long enough that a pull which goes well is pinned and told."""
+        """Long enough that a pull which goes well is pinned and reported."""
         for _ in range(LOOKS_AFTER_EACH):
             self._look()
             self._run(self.life.pass_time(LOOK_SECONDS))

@@ -38,7 +38,7 @@ class AskingRuntime(Runtime):
 class Credentials:
     async def credential(self, image: str) -> Credential | None:
         if image == BROKEN.image:
-            raise ValueError("the file of credentials has a line that nobody can read")
+            raise ValueError("the file of credentials has a line that is no JSON")
         return SECRET if image == key("private").image else None
 
 
@@ -93,7 +93,7 @@ async def test_a_credential_that_cannot_be_had_fails_its_image_only() -> None:
     fault = ledger[BROKEN].error
     assert fault is not None
     assert fault.kind is PullErrorKind.OTHER
-    assert "a line that nobody can read" in fault.message
+    assert "a line that is no JSON" in fault.message
 
 
 async def test_a_cancelled_pull_leaves_nothing_behind() -> None:

@@ -26,6 +26,6 @@ def test_kubelets_that_honour_pins_are_not_complained_about(version: str) -> Non
 def test_kubelets_that_ignore_pins_are_named_with_the_first_that_does_not(
     version: str, first_good: str
 ) -> None:
-    said = skew.pins_ignored(version)
-    assert f"kubelet {version} ignores pins" in said
-    assert f"{first_good} and later" in said
+    message = skew.pins_ignored(version)
+    assert f"kubelet {version} ignores pins" in message
+    assert f"{first_good} and later" in message

@@ -14,12 +14,12 @@ from lading.kernel.platforms.types import UNKNOWN, Platform, normalised
 _WINDOWS_FEATURE_ALWAYS_PRESENT = "win32k"
 
 
-class Entry(Protocol):
+class PlatformEntry(Protocol):
     @property
     def platform(self) -> Platform | None: ...
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=PlatformEntry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from lading.pinned_images.node.types import Pull, PullError, PullErrorKind
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
-from lading.ports.node import Credentials
+from lading.ports.node import PullCredentials
 
 _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
     cri.NoSpace: PullErrorKind.NO_SPACE,
@@ -33,7 +33,7 @@ class PullEngine:
         self,
         *,
         cri: Cri,
-        credentials: Credentials,
+        credentials: PullCredentials,
         clock: Clock,
         metrics: PinMetrics,
         pulled: Callable[[ImageKey, ImageSpec], Awaitable[None]],
