@@ -86,6 +86,8 @@ def test_the_media_type_is_what_all_agree_on(content: bytes, declared: str, expe
         (image(layers=[entry(size=-1)]), "", "size"),
         (image(layers=[entry(size="7")]), "", "size"),
         (index(manifests=[entry()] * (manifests.ENTRIES_MAX + 1)), "", "entries"),
+        (index(manifests=[entry(platform={"os": "x" * 513})]), "", "512 characters"),
+        (index(manifests=[entry(platform={"os.features": ["x"] * 65})]), "", "64 words"),
         (b" " * (manifests.MANIFEST_BYTES_MAX + 1), "", "bytes"),
         (b"[" * 100_000, "", "Expected|nested|truncated"),
         (b'{"x":' + b"[" * 100_000, "", "nested"),

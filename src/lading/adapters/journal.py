@@ -1,47 +1,68 @@
 """The `Journal` port as a file of lines: appended to, read whole at the start.
 
-A line that was cut off by a crash is skipped: its fact is found out again.
+A journal only saves questions, so nothing about its file stops a start: a line that was cut off by
+a crash is skipped, and a file that cannot be read, or is too large to be ours, is begun anew.
 """
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import structlog
 
 from lading.kernel.errors import UNREADABLE
 
-LINES_MAX = 100_000  # some fifteen megabytes; a fuller journal is begun anew
+BYTES_MAX = 4 * 1024 * 1024  # some 4,000 images; a fuller journal is begun anew
+
+log = structlog.get_logger(__name__)
 
 
 class FileJournal:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._entries = _read(path)
+        self._size_bytes = 0
+        self._entries: dict[str, Any] = {}
+        try:
+            self._read()
+        except OSError as error:
+            log.warning("journal begun anew", path=str(path), error=str(error))
+            self._set_aside()
 
     def entries(self) -> Mapping[str, Any]:
+        """Everything that is in the journal now."""
         return self._entries
 
     def put(self, key: str, value: Any) -> None:
-        mode = "ab" if len(self._entries) < LINES_MAX else "wb"
-        if mode == "wb":
+        line = b"\n" + msgspec.json.encode([key, value])
+        is_full = self._size_bytes + len(line) > BYTES_MAX
+        if is_full:
             self._entries.clear()
+            self._size_bytes = 0
+        if len(line) > BYTES_MAX:
+            return
         self._entries[key] = value
+        self._size_bytes += len(line)
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open(mode) as file:
-            file.write(b"\n" + msgspec.json.encode([key, value]))
+        with self._path.open("wb" if is_full else "ab") as file:
+            file.write(line)
 
-
-def _read(path: Path) -> dict[str, Any]:
-    entries: dict[str, Any] = {}
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return entries
-    for line in lines:
+    def _read(self) -> None:
         try:
-            key, value = msgspec.json.decode(line, type=tuple[str, Any])
-        except UNREADABLE:
-            continue
-        entries[key] = value
-    return entries
+            with self._path.open("rb") as file:
+                content = file.read(BYTES_MAX + 1)
+        except FileNotFoundError:
+            return
+        if len(content) > BYTES_MAX:
+            raise OSError(f"it has more than {BYTES_MAX} bytes")
+        self._size_bytes = len(content)
+        for line in content.splitlines():
+            with contextlib.suppress(*UNREADABLE):
+                key, value = msgspec.json.decode(line, type=tuple[str, Any])
+                self._entries[key] = value
+
+    def _set_aside(self) -> None:
+        """What cannot be read may be a folder, which cannot be written over."""
+        with contextlib.suppress(OSError):
+            self._path.rename(self._path.with_name(f"{self._path.name}.unreadable"))

@@ -18,6 +18,9 @@ from lading.kernel.platforms.types import Platform
 MANIFEST_BYTES_MAX = 4 * 1024 * 1024  # the limit that the OCI distribution specification names
 CONFIG_BYTES_MAX = 8 * 1024 * 1024
 ENTRIES_MAX = 4096
+PLATFORM_WORDS_MAX = 64
+PLATFORM_CHARACTERS_MAX = 512
+"""Of all its words; real ones have some twenty, and each is shown to people."""
 BLOB_BYTES_MAX = 2**63 - 1  # sizes are int64 in every implementation
 
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -41,7 +44,6 @@ class Descriptor:
     size_bytes: int
     platform: Platform | None = None
     artifact_type: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,20 @@ class _Descriptor(msgspec.Struct, rename="camel"):
     media_type: str = ""
     platform: _Platform | None = None
     artifact_type: str = ""
-    annotations: dict[str, str] | None = None
+
+
+class _Entry(msgspec.Struct, gc=False):
+    """Something is there; what it says is not looked at."""
+
+
+class _Outline(msgspec.Struct, rename="camel"):
+    """What tells the two shapes apart, at little cost: a hostile document may be large."""
+
+    schema_version: int = 0
+    media_type: str = ""
+    config: _Entry | None = None
+    layers: list[_Entry] | None = None
+    manifests: list[_Entry] | None = None
 
 
 class _Document(msgspec.Struct, rename="camel"):
@@ -123,13 +138,15 @@ class _Config(_Platform):
     rootfs: _RootFilesystem | None = None
 
 
+_outline_decoder = msgspec.json.Decoder(_Outline)
 _document_decoder = msgspec.json.Decoder(_Document)
 _config_decoder = msgspec.json.Decoder(_Config)
 
 
 def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
     """Reads a manifest; the document must agree with the `media_type` of the server."""
-    document, kind = _read(content, media_type)
+    kind = media_type_of(content, media_type)
+    document: _Document = _decode(_document_decoder, content, "manifest", MANIFEST_BYTES_MAX)
     if kind in INDEX_TYPES:
         return _index(document, kind)
     return _image_manifest(document, kind, content)
@@ -137,7 +154,13 @@ def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
 
 def media_type_of(content: bytes, media_type: str = "") -> str:
     """The type of a manifest that has the right form; its entries are not read one by one."""
-    return _read(content, media_type)[1]
+    outline: _Outline = _decode(_outline_decoder, content, "manifest", MANIFEST_BYTES_MAX)
+    if outline.schema_version != 2:
+        raise _malformed(content, "schemaVersion must be 2 (Docker schema 1 is not supported)")
+    entries = len(outline.manifests or ()) + len(outline.layers or ())
+    if entries > ENTRIES_MAX:
+        raise _malformed(content, f"{entries} entries are more than the {ENTRIES_MAX} allowed")
+    return _media_type(outline, content, media_type)
 
 
 def parse_config(content: bytes) -> ImageConfig:
@@ -152,16 +175,6 @@ def parse_config(content: bytes) -> ImageConfig:
         diff_ids=tuple(digests.parse(text) for text in diff_ids),
         labels=execution.labels or {},
     )
-
-
-def _read(content: bytes, declared: str) -> tuple[_Document, str]:
-    document: _Document = _decode(_document_decoder, content, "manifest", MANIFEST_BYTES_MAX)
-    if document.schema_version != 2:
-        raise _malformed(content, "schemaVersion must be 2 (Docker schema 1 is not supported)")
-    entries = len(document.manifests or ()) + len(document.layers or ())
-    if entries > ENTRIES_MAX:
-        raise _malformed(content, f"{entries} entries are more than the {ENTRIES_MAX} allowed")
-    return document, _media_type(document, content, declared)
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], content: bytes, what: str, bytes_max: int) -> Any:
@@ -199,7 +212,7 @@ def _image_manifest(document: _Document, kind: str, content: bytes) -> ImageMani
     )
 
 
-def _media_type(document: _Document, content: bytes, declared: str) -> str:
+def _media_type(document: _Outline, content: bytes, declared: str) -> str:
     """The one type that header, document and shape agree on.
 
     A document with both shapes could be read as two different images by two readers.
@@ -230,11 +243,14 @@ def _descriptor(raw: _Descriptor) -> Descriptor:
         size_bytes=raw.size,
         platform=None if raw.platform is None else _platform(raw.platform),
         artifact_type=raw.artifact_type,
-        annotations=raw.annotations or {},
     )
 
 
 def _platform(raw: _Platform) -> Platform:
+    words = (raw.os, raw.architecture, raw.variant, raw.os_version, *raw.os_features)
+    if len(words) > PLATFORM_WORDS_MAX or sum(map(len, words)) > PLATFORM_CHARACTERS_MAX:
+        reason = f"more than {PLATFORM_WORDS_MAX} words or {PLATFORM_CHARACTERS_MAX} characters"
+        raise Malformed(what="platform", text=raw.os, reason=reason)
     return Platform(
         os=raw.os,
         architecture=raw.architecture,

@@ -4,7 +4,7 @@ The walk goes from what a reference names, through indexes, to the manifest of o
 index does not declare the platform, the image's own configuration decides. Fetches no layers.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lading.kernel import manifests, platforms
 from lading.kernel.digests import Digest
@@ -15,6 +15,7 @@ from lading.kernel.references import Reference
 from lading.ports.registry import MalformedAnswer, Manifest, NoMatchingPlatform, Registry, TooLarge
 
 INDEX_DEPTH_MAX = 3
+LAYERS_MAX = 512  # overlayfs takes 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class PlatformImage:
     """The manifests that were walked, the last one being the image's."""
 
     walked: tuple[Manifest, ...]
+    """Without their content, unless it was asked for."""
     image: ImageManifest
 
     @property
@@ -39,6 +41,8 @@ async def resolve(
 ) -> Resolution:
     """The manifest and the layers of the image; raises what `find` raises."""
     found = await find(registry, reference, platform, for_guest=for_guest)
+    if len(found.image.layers) > LAYERS_MAX:
+        raise TooLarge(f"{reference}: more than {LAYERS_MAX} layers; no runtime can mount it")
     return Resolution(
         manifest=str(reference.at(found.digest)),
         layers=tuple(Layer(str(blob.digest), blob.size_bytes) for blob in found.image.blobs),
@@ -46,18 +50,26 @@ async def resolve(
 
 
 async def find(
-    registry: Registry, reference: Reference, platform: Platform, *, for_guest: bool
+    registry: Registry,
+    reference: Reference,
+    platform: Platform,
+    *,
+    for_guest: bool,
+    keep_content: bool = False,
 ) -> PlatformImage:
     """Raises NoMatchingPlatform with what is offered instead, besides what the port raises.
 
     For the host, a reference straight to one manifest is taken as it is: that is how a foreign
     image is asked for, and real runtimes do the same. For the guests of a runtime handler it is
-    refused unless they can run it.
+    refused unless they can run it. A document may be large, so it is released before the next
+    request.
     """
     walked = [await registry.manifest(reference)]
     is_proof_needed = for_guest
     while len(walked) <= INDEX_DEPTH_MAX:
         document = manifests.parse(walked[-1].content, walked[-1].media_type)
+        if not keep_content:
+            walked[-1] = replace(walked[-1], content=b"")
         if isinstance(document, ImageManifest):
             if is_proof_needed:
                 await _require_platform(registry, reference, document, platform)
@@ -66,6 +78,7 @@ async def find(
         if isinstance(choice, platforms.NoMatch):
             raise NoMatchingPlatform(f"{reference}: {choice}")
         is_proof_needed = for_guest or not choice.platform_is_declared
+        del document
         walked.append(await registry.manifest(reference.at(choice.entry.digest)))
     raise MalformedAnswer(f"{reference}: indexes are nested deeper than {INDEX_DEPTH_MAX}")
 

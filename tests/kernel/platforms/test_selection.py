@@ -186,3 +186,9 @@ def test_a_mismatch_says_what_is_offered_and_which_rule_failed_entry_by_entry() 
 
 def test_an_empty_index_is_said_to_be_empty() -> None:
     assert "empty" in str(platforms.select([], platforms.parse("linux/amd64")))
+
+
+def test_of_a_long_index_ten_entries_are_explained() -> None:
+    choice = platforms.select(entries(*["linux/arm64"] * 4096), platforms.parse("linux/amd64"))
+    assert str(choice).count("linux/arm64") == 10
+    assert str(choice).endswith("; and 4086 more")

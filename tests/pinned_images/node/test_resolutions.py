@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from lading.adapters import journal
 from lading.adapters.clock import SystemClock
 from lading.adapters.journal import FileJournal
 from lading.adapters.registry import client
@@ -17,6 +16,7 @@ from lading.kernel.images import ImageKey
 from lading.kernel.platforms import Platform
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import PullErrorKind
+from lading.ports import platform_image
 from lading.servers.registry import server
 from lading.standalone import sample_images
 
@@ -214,29 +214,12 @@ async def a_registry_that_never_answers() -> AsyncIterator[str]:
         ended.set()
 
 
-def test_a_journal_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    path = tmp_path / "notes"
-    journal = FileJournal(path)
-    journal.put("a", {"x": 1})
-    journal.put("b", {"x": 2})
-    path.write_bytes(path.read_bytes()[:-4])
-    assert FileJournal(path).entries() == {"a": {"x": 1}}
-    FileJournal(path).put("c", {"x": 3})
-    assert FileJournal(path).entries() == {"a": {"x": 1}, "c": {"x": 3}}
-
-
-def test_a_line_of_a_journal_that_is_no_text_is_passed_over(tmp_path: Path) -> None:
-    path = tmp_path / "notes"
-    path.write_bytes(b'["\xff", 1]\n["a", 1]')
-    assert FileJournal(path).entries() == {"a": 1}
-
-
-def test_a_journal_that_is_full_is_begun_anew_and_then_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_an_image_of_more_layers_than_any_runtime_mounts_is_not_resolved(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "LINES_MAX", 3)
-    notes = FileJournal(tmp_path / "notes")
-    for key in "abcde":
-        notes.put(key, 1)
-    assert set(notes.entries()) == {"d", "e"}
-    assert set(FileJournal(tmp_path / "notes").entries()) == {"d", "e"}
+    """A hostile manifest lists thousands, and each would be kept."""
+    monkeypatch.setattr(platform_image, "LAYERS_MAX", 0)
+    bad = await registry.push("app", (AMD64, 1000))
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(bad)
+    assert set(work.resolver.failed()) == {bad}

@@ -26,9 +26,14 @@ class Limits:
     """A registry that asks for more is reported instead of waited for."""
     redirects_max: int = 5
     tags_max: int = 100_000
+    large_bodies_max: int = 4
+    """Read at one time, of all registries; more wait. So memory holds a few large answers only."""
     credentials_tried_max: int = 8
 
 
+LARGE_BODY_BYTES = 64 * 1024
+"""Larger than nearly all manifests: who sends more is slowed down, and the others are not."""
+LARGE_BODY_SECONDS_MAX = 120.0
 ERROR_BYTES_MAX = 64 * 1024
 TOKEN_ANSWER_BYTES_MAX = 1024 * 1024
 TAGS_PAGE_BYTES_MAX = 4 * 1024 * 1024

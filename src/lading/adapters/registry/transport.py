@@ -5,6 +5,7 @@ A header that authenticates is only ever sent to the origin that it was made for
 """
 
 import asyncio
+import contextlib
 import io
 import ssl
 from collections import defaultdict
@@ -61,6 +62,7 @@ class Transport:
             lambda: asyncio.Semaphore(limits.downloads_per_host_max)
         )
         """By host; whoever waits here waits for our own downloads, not for an answer."""
+        self._large_bodies = asyncio.Semaphore(limits.large_bodies_max)
         self._sessions = sessions
         self._environment = environment
 
@@ -79,11 +81,31 @@ class Transport:
         if (response.content_length or 0) > bytes_max:
             raise _too_large(what, bytes_max)
         content = bytearray()
-        async for piece in self.pieces(response, what=what):
-            content += piece
-            if len(content) > bytes_max:
-                raise _too_large(what, bytes_max)
+        async with (
+            contextlib.AsyncExitStack() as slot,
+            contextlib.aclosing(self.pieces(response, what=what)) as pieces,
+        ):
+            is_large = False
+            async for piece in pieces:
+                content += piece
+                if len(content) > bytes_max:
+                    raise _too_large(what, bytes_max)
+                if len(content) > bounds.LARGE_BODY_BYTES and not is_large:
+                    is_large = True
+                    await slot.enter_async_context(self._large_body(what))
         return bytes(content)
+
+    @contextlib.asynccontextmanager
+    async def _large_body(self, what: str) -> AsyncIterator[None]:
+        """A slot for the rest of a body, for a limited time: no registry may keep all of them."""
+        seconds_max = bounds.LARGE_BODY_SECONDS_MAX
+        async with self._large_bodies:
+            try:
+                async with asyncio.timeout(seconds_max):
+                    yield
+            except TimeoutError as error:
+                message = f"{what}: the answer is not complete after {seconds_max:g} s"
+                raise registry.NoProgress(message) from error
 
     async def read_error(self, response: aiohttp.ClientResponse, *, what: str) -> bytes:
         """The body of a refusal, as far as it is worth reading; never a reason to fail."""

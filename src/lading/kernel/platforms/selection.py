@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from lading.kernel.platforms import fallback, windows
 from lading.kernel.platforms.types import UNKNOWN, Platform, normalised
 
+EXPLANATIONS_MAX = 10
 # Every Windows base image declares it and every Windows host has it.
 _WINDOWS_FEATURE_ALWAYS_PRESENT = "win32k"
 
@@ -42,18 +43,22 @@ class Explanation:
 class NoMatch:
     wanted: Platform
     explanations: tuple[Explanation, ...]
+    """Of the first entries."""
+    entries_count: int
 
     def __str__(self) -> str:
         if not self.explanations:
             return f"no image for {self.wanted}: the index is empty"
         reasons = "; ".join(str(explanation) for explanation in self.explanations)
-        return f"no image for {self.wanted}: the index offers {reasons}"
+        more = self.entries_count - len(self.explanations)
+        others = f"; and {more} more" if more else ""
+        return f"no image for {self.wanted}: the index offers {reasons}{others}"
 
 
 def select(entries: Sequence[E], wanted: Platform) -> Chosen[E] | NoMatch:
     """The best entry; entries that declare no platform come after all that match."""
     wanted = normalised(wanted)
-    judged = [(entry, refusal(wanted, entry.platform)) for entry in entries]
+    judged = [(entry, _refusal(wanted, entry.platform)) for entry in entries]
     fitting = [entry for entry, reason in judged if reason is None]
     if fitting:
         best = min(fitting, key=lambda entry: _rank(wanted, entry.platform))
@@ -62,18 +67,23 @@ def select(entries: Sequence[E], wanted: Platform) -> Chosen[E] | NoMatch:
         wanted=wanted,
         explanations=tuple(
             Explanation(offered=str(entry.platform), reason=reason)
-            for entry, reason in judged
+            for entry, reason in judged[:EXPLANATIONS_MAX]
             if reason is not None
         ),
+        entries_count=len(entries),
     )
 
 
 def refusal(wanted: Platform, offered: Platform | None) -> str | None:
     """The rule that keeps an offered platform from running on the wanted one; None if it runs."""
+    return _refusal(normalised(wanted), offered)
+
+
+def _refusal(wanted: Platform, offered: Platform | None) -> str | None:
     offered = _declared(offered)
     if offered is None:
         return None
-    wanted, offered = normalised(wanted), normalised(offered)
+    offered = normalised(offered)
     if (offered.os, offered.architecture) == (UNKNOWN.os, UNKNOWN.architecture):
         return "an attestation, not an image"
     if offered.os != wanted.os:

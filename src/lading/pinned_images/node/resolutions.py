@@ -62,7 +62,6 @@ class Resolver:
         self._free: dict[str, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(RESOLVES_PER_REGISTRY_MAX)
         )
-        self._entries = dict(journal.entries())
 
     def resolutions(self) -> Mapping[ImageKey, Resolution]:
         return dict(self._known)
@@ -74,7 +73,7 @@ class Resolver:
         """Starts to resolve what is not known; returns at once."""
         keys = tuple(keys)
         for key in keys:
-            known = _read(self._entries.get(self._entry(key)))
+            known = _read(self._journal.entries().get(self._entry(key)))
             if known is not None:
                 self._known[key] = known
             elif key not in self._tasks and key not in self._known:
@@ -122,7 +121,6 @@ class Resolver:
 
     def _write(self, key: ImageKey, found: Resolution) -> None:
         """An entry that is lost costs one more request after a restart, and nothing else."""
-        self._entries[self._entry(key)] = _written(found)
         try:
             self._journal.put(self._entry(key), _written(found))
         except OSError as error:

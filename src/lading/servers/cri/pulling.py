@@ -31,7 +31,9 @@ async def pull(
     records: Records,
 ) -> str:
     """Returns the image's ID. The reference has a registry, and a tag or a digest."""
-    found = await platform_image.find(registry, reference, platform, for_guest=bool(handler))
+    found = await platform_image.find(
+        registry, reference, platform, for_guest=bool(handler), keep_content=True
+    )
     with content.lease(_blobs(found)):
         _require_space(content, records)
         await _fetch(registry, reference, found, content)
