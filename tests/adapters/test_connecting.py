@@ -5,7 +5,9 @@ import socket
 
 import aiohttp
 import pytest
+import yarl
 from aiohttp.client_reqrep import ConnectionKey
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from lading.adapters import connecting
 
@@ -35,3 +37,14 @@ def test_only_the_cause_is_told(cause: OSError, reason: str) -> None:
 
 def test_another_error_speaks_for_itself() -> None:
     assert connecting.reason(aiohttp.ServerDisconnectedError("gone")) == "gone"
+
+
+def test_a_refusal_is_told_without_its_url() -> None:
+    url = yarl.URL("http://me:canary@proxy.example.com")
+    request = aiohttp.RequestInfo(url, "CONNECT", CIMultiDictProxy(CIMultiDict()), url)
+    error = aiohttp.ClientHttpProxyError(request, (), status=407, message="Log in")
+    assert connecting.reason(error) == "407 Log in"
+
+
+def test_an_error_without_words_is_told_by_its_name() -> None:
+    assert connecting.reason(aiohttp.ClientOSError()) == "ClientOSError"

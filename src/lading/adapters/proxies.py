@@ -1,21 +1,49 @@
 """Which proxy the environment wants for an address, as kubectl would understand it.
 
 HTTPS_PROXY and HTTP_PROXY name it; NO_PROXY lists host names, domains, addresses and networks
-that are reached directly. The machine itself is never reached through a proxy.
+that are reached directly. The machine itself is never reached through a proxy. The password of a
+proxy is kept apart from its URL, which libraries show in their errors.
 """
 
 import ipaddress
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+import aiohttp
+import yarl
 
-def proxy_for(url: str, environment: Mapping[str, str]) -> str | None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What aiohttp's `proxy_headers` takes; it makes a Proxy-Authorization of the Authorization."""
+
+
+class ProxyMalformed(ValueError):
+    """The text that should name a proxy is not shown: it may hold a password."""
+
+
+def proxy_for(url: str, environment: Mapping[str, str]) -> Proxy | None:
     parts = urlsplit(url)
     host = parts.hostname or ""
-    proxy = _variable(environment, f"{parts.scheme}_proxy")
+    name = f"{parts.scheme}_proxy"
+    proxy = _variable(environment, name)
     if not proxy or _is_own_machine(host) or _is_excepted(host, environment):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    return parse(proxy if "://" in proxy else f"http://{proxy}", name=name.upper())
+
+
+def parse(text: str, *, name: str) -> Proxy:
+    """`name` is of the variable or field that holds the text."""
+    try:
+        url = yarl.URL(text)
+        bare = str(url.origin())
+        secret = aiohttp.encode_basic_auth(url.user or "", url.password or "")
+    except ValueError:
+        raise ProxyMalformed(f"{name} is not the URL of a proxy") from None
+    return Proxy(url=bare, headers={"Authorization": secret} if url.user else {})
 
 
 def _variable(environment: Mapping[str, str], name: str) -> str:

@@ -53,7 +53,11 @@ class NetworkExchange:
         self._base = URL(connection.server)
         self._credentials = Credentials(connection.user, clock)
         self._contexts = tls.Contexts(connection.trust)
-        self._proxy = connection.proxy_url or proxies.proxy_for(connection.server, os.environ)
+        self._proxy = (
+            proxies.parse(connection.proxy_url, name="proxy-url")
+            if connection.proxy_url
+            else proxies.proxy_for(connection.server, os.environ)
+        )
         self._watch_timeout = aiohttp.ClientTimeout(
             sock_connect=CONNECT_SECONDS_MAX, sock_read=watch_idle_seconds
         )
@@ -113,7 +117,8 @@ class NetworkExchange:
             data=_payload(request.body),
             ssl=self._contexts.context(proof.certificate),
             server_hostname=self._connection.trust.server_name or None,
-            proxy=self._proxy,
+            proxy=self._proxy.url if self._proxy else None,
+            proxy_headers=self._proxy.headers if self._proxy else None,
             timeout=self._watch_timeout if _is_watch(request) else self._timeout,
             allow_redirects=False,
         )
@@ -167,4 +172,5 @@ def _translated(request: Request, server: str) -> Iterator[None]:
     except TimeoutError as error:
         raise kube.Unavailable(f"{what}: the server did not answer in time") from error
     except (aiohttp.ClientError, OSError) as error:
-        raise kube.Unavailable(f"{what}: {type(error).__name__}: {error}") from error
+        reason = f"{type(error).__name__}: {connecting.reason(error)}"
+        raise kube.Unavailable(f"{what}: {reason}") from error

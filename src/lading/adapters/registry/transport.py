@@ -16,6 +16,7 @@ import aiohttp
 import yarl
 
 from lading.adapters import connecting, proxies
+from lading.adapters.proxies import Proxy, ProxyMalformed
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry import locations
 from lading.adapters.registry.limits import Limits
@@ -140,7 +141,7 @@ class Transport:
 
     async def _exchange(self, call: Call) -> aiohttp.ClientResponse:
         seconds_max = self.limits.answer_seconds_max
-        proxy = proxies.proxy_for(str(call.url), self._environment)
+        proxy = self._proxy(call)
         # A proxy resolves the name itself, and may well be on this machine.
         remote_only = call.remote_only and proxy is None
         session = self._sessions.remote_only if remote_only else self._sessions.any_address
@@ -152,7 +153,8 @@ class Transport:
                     headers=call.headers,
                     data=_extending(call.body, deadline, seconds_max),
                     ssl=call.tls,
-                    proxy=proxy,
+                    proxy=proxy.url if proxy else None,
+                    proxy_headers=proxy.headers if proxy else None,
                     allow_redirects=False,
                 )
         except TimeoutError as error:
@@ -165,12 +167,19 @@ class Transport:
         except (aiohttp.ClientConnectionError, OSError) as error:
             if isinstance(error.__cause__, locations.LocalAddress):
                 raise registry.MalformedAnswer(f"{call.what}: {error.__cause__}") from error
-            where = f"{call.url.host}:{call.url.port}"
-            message = f"{call.what}: cannot talk to {where}: {connecting.reason(error)}"
-            raise registry.Unavailable(message) from error
-        except (aiohttp.ClientError, ValueError) as error:
-            message = f"{call.what}: {call.url.host} does not speak HTTP: {error}"
-            raise registry.MalformedAnswer(message) from error
+            raise _not_reached(call, proxy, connecting.reason(error)) from error
+        except aiohttp.ClientHttpProxyError as error:
+            raise _not_reached(call, proxy, connecting.reason(error)) from error
+        except aiohttp.ClientError as error:
+            raise _not_http(call, connecting.reason(error)) from error
+        except ValueError as error:
+            raise _not_http(call, str(error)) from error
+
+    def _proxy(self, call: Call) -> Proxy | None:
+        try:
+            return proxies.proxy_for(str(call.url), self._environment)
+        except ProxyMalformed as error:
+            raise registry.Blocked(f"{call.what}: {error}") from error
 
     def _stalled(self, what: str) -> registry.NoProgress:
         return registry.NoProgress(f"{what}: nothing came for {self.limits.stall_seconds_max:g} s")
@@ -180,6 +189,16 @@ class Transport:
         return registry.NoProgress(
             f"{what}: {received} bytes in {seconds:.0f} s are too slow, expected {wanted}"
         )
+
+
+def _not_reached(call: Call, proxy: Proxy | None, reason: str) -> registry.Unavailable:
+    where = f"{call.url.host}:{call.url.port}"
+    through = f" through the proxy {proxy.url}" if proxy else ""
+    return registry.Unavailable(f"{call.what}: cannot connect to {where}{through}: {reason}")
+
+
+def _not_http(call: Call, reason: str) -> registry.MalformedAnswer:
+    return registry.MalformedAnswer(f"{call.what}: {call.url.host} does not speak HTTP: {reason}")
 
 
 async def _pieces_of(
