@@ -185,7 +185,7 @@ async def test_an_answer_of_another_kind_is_reported_and_not_used(
 async def test_a_provider_that_answers_no_json_is_reported(bench: Bench, body: str) -> None:
     bench.program("plugin", body)
     assert await bench.provider().find(APP) == ()
-    assert "answered no JSON" in bench.problems[0]
+    assert "plugin: expected JSON" in bench.problems[0]
 
 
 async def test_a_provider_that_can_do_without_a_token_is_asked_without(bench: Bench) -> None:

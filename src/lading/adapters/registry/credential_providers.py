@@ -83,7 +83,10 @@ class _Response(msgspec.Struct, rename="camel"):
 
 def parse(content: bytes, *, name: str, folder: Path) -> ProviderConfig:
     """The usable providers of a configuration; their programs lie in `folder`."""
-    import yaml  # a megabyte that an agent without such a configuration does without
+    # PyYAML is a megabyte that an agent without such a configuration does without.
+    import yaml
+
+    from lading.kernel import yaml_text
 
     from lading.kernel import yaml_text
 
@@ -127,6 +130,13 @@ def _provider(entry: object, folder: Path) -> Provider:
         match_images=tuple(image_patterns.normalised(glob) for glob in raw.match_images),
         kept_for=durations.parse(raw.default_cache_duration),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    cache_key_type: str
+    kept_for: timedelta
+    credential_by_pattern: Mapping[str, Credential] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,41 +184,25 @@ class ProviderSource:
             "image": endpoint.image,
         }
         try:
-            answer = await self._provider.program.run(msgspec.json.encode(request))
-            response = msgspec.json.decode(answer, type=_Response)
-            _check_protocol(response, self._provider)
-            kept_for = _kept_for(response, self._provider)
+            output = await self._provider.program.run(msgspec.json.encode(request))
+            answer = parse_answer(output, self._provider)
         except (ProgramFailed, Malformed) as error:
             self._report(f"{endpoint.image}: {error}")
             return {}
-        except UNREADABLE:
-            self._report(f"{endpoint.image}: provider {self._provider.name} answered no JSON")
-            return {}
-        found = {
-            image_patterns.normalised(pattern): Credential(
-                username=auth.username, password=auth.password
-            )
-            for pattern, auth in (response.auth or {}).items()
-        }
-        self._keep(response.cache_key_type, endpoint, found, kept_for)
-        return found
+        self._keep(answer, endpoint)
+        return answer.credential_by_pattern
 
-    def _keep(
-        self,
-        key_type: str,
-        endpoint: Endpoint,
-        found: Mapping[str, Credential],
-        kept_for: timedelta,
-    ) -> None:
+    def _keep(self, answer: Answer, endpoint: Endpoint) -> None:
         key_by_type = dict(zip(("Image", "Registry", "Global"), _keys(endpoint), strict=True))
-        key = key_by_type.get(key_type)
+        key = key_by_type.get(answer.cache_key_type)
         if key is None:
             self._report(
-                f"provider {self._provider.name}: cacheKeyType {key_type[:40]!r} is none of"
-                f" {', '.join(key_by_type)}; the answer is used once"
+                f"provider {self._provider.name}: cacheKeyType {answer.cache_key_type[:40]!r} is"
+                f" none of {', '.join(key_by_type)}; the answer is used once"
             )
             return
-        self._kept[key] = _CachedAnswer(found, self._clock.monotonic() + kept_for.total_seconds())
+        until = self._clock.monotonic() + answer.kept_for.total_seconds()
+        self._kept[key] = _CachedAnswer(answer.credential_by_pattern, until)
         self._kept.move_to_end(key)
         while len(self._kept) > KEPT_ANSWERS_MAX:
             self._kept.popitem(last=False)
@@ -219,14 +213,24 @@ def _keys(endpoint: Endpoint) -> tuple[str, str, str]:
     return f"image {endpoint.image}", f"registry {endpoint.host}", "everything"
 
 
-def _check_protocol(response: _Response, provider: Provider) -> None:
+def parse_answer(output: bytes, provider: Provider) -> Answer:
+    """What a provider printed; raises Malformed, which does not show it."""
+    what = f"answer of provider {provider.name}"
+    try:
+        response = msgspec.json.decode(output, type=_Response)
+    except UNREADABLE as error:
+        raise Malformed(what=what, text="(hidden)", reason="expected JSON") from error
     answered, expected = (response.api_version, response.kind), (provider.protocol, RESPONSE)
     if answered != expected:
-        what = f"answer of provider {provider.name}"
         raise Malformed(what=what, text=answered, reason=f"expected {' '.join(expected)}")
-
-
-def _kept_for(response: _Response, provider: Provider) -> timedelta:
-    if response.cache_duration is None:
-        return provider.kept_for
-    return durations.parse(response.cache_duration)
+    duration = response.cache_duration
+    return Answer(
+        cache_key_type=response.cache_key_type,
+        kept_for=provider.kept_for if duration is None else durations.parse(duration),
+        credential_by_pattern={
+            image_patterns.normalised(pattern): Credential(
+                username=auth.username, password=auth.password
+            )
+            for pattern, auth in (response.auth or {}).items()
+        },
+    )

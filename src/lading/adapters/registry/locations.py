@@ -16,6 +16,7 @@ from aiohttp.resolver import DefaultResolver
 from lading.ports import registry
 
 SHOWN_CHARACTERS_MAX = 120
+_NOWHERE = yarl.URL()
 
 
 class LocalAddress(OSError):
@@ -25,10 +26,10 @@ class LocalAddress(OSError):
 def target(base: yarl.URL, location: str, *, what: str) -> yarl.URL:
     """The absolute URL of a Location header that `base` answered with."""
     try:
-        found = base.join(yarl.URL(location, encoded=True)) if location else yarl.URL()
+        found = base.join(yarl.URL(location, encoded=True)) if location else _NOWHERE
     except ValueError:
-        found = yarl.URL()
-    return checked(base, found, location, what=what)
+        found = _NOWHERE
+    return _checked(base, found, location, what=what)
 
 
 def realm(base: yarl.URL, text: str, *, what: str) -> yarl.URL:
@@ -36,20 +37,28 @@ def realm(base: yarl.URL, text: str, *, what: str) -> yarl.URL:
     try:
         found = yarl.URL(text)
     except ValueError:
-        found = yarl.URL()
-    return checked(base, found, text, what=what)
+        found = _NOWHERE
+    return _checked(base, found, text, what=what)
 
 
-def checked(base: yarl.URL, found: yarl.URL, text: str, *, what: str) -> yarl.URL:
-    if found.scheme not in ("http", "https") or not found.host:
+def _checked(base: yarl.URL, found: yarl.URL, text: str, *, what: str) -> yarl.URL:
+    if found.scheme not in ("http", "https") or not _host(found):
         raise registry.MalformedAnswer(f"{what}: {_shown(text)} is not an http or https URL")
     if base.scheme == "https" and found.scheme == "http":
         message = f"{what}: {base.host} refers to {_shown(text)}, which is not encrypted"
         raise registry.MalformedAnswer(message)
-    if is_local(found.host) and not is_local(base.host or ""):
+    if is_local(_host(found)) and not is_local(_host(base)):
         message = f"{what}: {base.host} refers to {_shown(text)}, an address of this machine"
         raise registry.MalformedAnswer(message)
     return found
+
+
+def _host(url: yarl.URL) -> str:
+    """Empty also for a host that is no name: yarl looks at it only now."""
+    try:
+        return url.host or ""
+    except ValueError:
+        return ""
 
 
 def is_remote_only(base: yarl.URL, found: yarl.URL) -> bool:
@@ -57,7 +66,7 @@ def is_remote_only(base: yarl.URL, found: yarl.URL) -> bool:
 
     Its own name may: a registry of this machine can have any name.
     """
-    return found.host != base.host and not is_local(base.host or "")
+    return _host(found) != _host(base) and not is_local(_host(base))
 
 
 def is_local(host: str) -> bool:

@@ -94,20 +94,22 @@ class Tokens:
             body = await self._transport.read(
                 response, bytes_max=bounds.TOKEN_ANSWER_BYTES_MAX, what=call.what
             )
-        return self._token(body, call.what)
+        return parse(body, what=call.what, now=self._transport.clock.monotonic())
 
-    def _token(self, body: bytes, what: str) -> Token:
-        try:
-            answer = msgspec.json.decode(body, type=_Answer)
-        except UNREADABLE as error:
-            raise registry.MalformedAnswer(f"{what}: not a token answer") from error
-        value = answer.token or answer.access_token
-        if not value:
-            raise TokenRefused(f"{what}: the answer holds no token", status=_UNAUTHORIZED)
-        if not _SENDABLE.fullmatch(value):
-            raise registry.MalformedAnswer(f"{what}: the answer holds no usable token")
-        lifetime = max(0.0, answer.expires_in - EXPIRY_MARGIN_SECONDS)
-        return Token(value=value, expires_at=self._transport.clock.monotonic() + lifetime)
+
+def parse(body: bytes, *, what: str, now: float) -> Token:
+    """The answer of a token endpoint."""
+    try:
+        answer = msgspec.json.decode(body, type=_Answer)
+    except UNREADABLE as error:
+        raise registry.MalformedAnswer(f"{what}: not a token answer") from error
+    value = answer.token or answer.access_token
+    if not value:
+        raise TokenRefused(f"{what}: the answer holds no token", status=_UNAUTHORIZED)
+    if not _SENDABLE.fullmatch(value):
+        raise registry.MalformedAnswer(f"{what}: the answer holds no usable token")
+    lifetime = max(0.0, answer.expires_in - EXPIRY_MARGIN_SECONDS)
+    return Token(value=value, expires_at=now + lifetime)
 
 
 def _call(challenge: Challenge, credential: Credential | None, endpoint: Endpoint) -> Call:
