@@ -1,6 +1,6 @@
 """An OCI registry as the features see it: whole verified manifests, verified streams of blobs.
 
-RegistryError             a registry, or the way to it, said no; names the registry and the object
+RegistryError             a registry or the way to it failed; names the registry and the object
 ├── Transient             worth trying again as it is
 │   ├── Unavailable       5xx, connection refused or lost, no answer in time
 │   ├── TooManyRequests   429
@@ -140,8 +140,8 @@ class Registry(Protocol):
         """The bytes of a blob from `offset` on, resumed by itself when a connection is lost.
 
         The size is always verified, and the digest when read from the start; the last piece is
-        only handed out once it holds. With an offset, whoever has the first part verifies the
-        whole. Close it with `aclose` when reading stops early.
+        only handed out once it holds. With an offset, the caller has the first part and
+        verifies the whole. Close it with `aclose` when reading stops early.
         """
 
     async def tags(self, repository: Reference) -> tuple[str, ...]: ...

@@ -178,12 +178,13 @@ async def test_an_endless_error_costs_its_own_call_only(
     cri_client: CriClient, registry: MemoryRegistry
 ) -> None:
     registry.add_image("r.io/slow:1", layers=(BIG,))
-    foreign = (registry.add_image(platform="linux/s390x"), {"os": "linux", "architecture": "s390x"})
-    registry.add_index("r.io/foreign:1", *[foreign] * 4000)
+    platform = {"os": "linux", "architecture": "s390x", "os.version": "9" * 480}
+    foreign = (registry.add_image(platform="linux/s390x"), platform)
+    registry.add_index("r.io/foreign:1", *[foreign] * 10)
     registry.stalls = True
     other = asyncio.create_task(cri_client.pull(ImageSpec(image="r.io/slow:1")))
     await registry.stalled.wait()
-    with pytest.raises(cri.NoMatchingPlatform, match=r"offers linux/s390x.* \.\.\.$"):
+    with pytest.raises(cri.NoMatchingPlatform, match=r"offers linux\(9+\)/s390x.* \.\.\.$"):
         await cri_client.pull(ImageSpec(image="r.io/foreign:1"))
     assert not other.done()
     other.cancel()

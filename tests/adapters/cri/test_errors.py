@@ -1,5 +1,7 @@
 """What runtimes say, word for word, and the error of the port that it becomes."""
 
+import time
+
 import pytest
 from grpclib.const import Status
 
@@ -75,3 +77,12 @@ def test_words_inside_the_images_own_name_are_not_taken_for_a_reason() -> None:
     said = f"failed to pull {image}: something else"
     error = CallFailed(UNKNOWN, said)
     assert type(errors.translated(error, call="PullImage", image=image)) is cri.CriError
+
+
+@pytest.mark.parametrize("word", ["no runtime for ", "digest ", "50", "short-", "a"])
+def test_a_hostile_message_is_classified_in_time(word: str) -> None:
+    """As much as a gRPC client takes; a search that begins anew at each word takes seconds."""
+    message = word * (64 * 1024 // len(word))
+    began = time.process_time()
+    errors.translated(CallFailed(Status.UNKNOWN, message), call="PullImage", image="r.io/a:1")
+    assert time.process_time() - began < 0.5

@@ -56,7 +56,7 @@ async def test_the_right_credential_pushes_and_pulls(tmp_path: Path, guard: Guar
 async def test_the_wrong_credential_is_unauthorized(tmp_path: Path, guard: Guard) -> None:
     async with opened(tmp_path, guard, {"": WRONG}) as (client, app):
         with pytest.raises(
-            registry.Unauthorized, match="accepts none of our credentials"
+            registry.Unauthorized, match="accepts none of the credentials"
         ) as caught:
             await client.manifest(app)
     assert "wrong" not in str(caught.value)

@@ -156,7 +156,7 @@ async def test_a_registry_that_does_not_run_is_unavailable() -> None:
     limits = Limits(attempts_max=1)
     async with registry_client.connect(SystemClock(), limits=limits) as client:
         with pytest.raises(
-            registry.Unavailable, match=r"cannot talk to \S+:\d+: Connection refused$"
+            registry.Unavailable, match=r"cannot connect to \S+:\d+: Connection refused$"
         ):
             await client.manifest(references.parse("127.0.0.1:1/a:b"))
 

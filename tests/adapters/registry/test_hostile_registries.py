@@ -85,7 +85,7 @@ async def test_a_blob_that_is_always_cut_off_is_given_up(
         writer.write(head("206 Partial Content", length, answered) + content[begin : begin + 10])
 
     async with served(cut) as server:
-        with pytest.raises(registry.Unavailable, match="connection was lost"):
+        with pytest.raises(registry.Unavailable, match="connection lost"):
             await read(client, server.host, descriptor)
         assert len(server.received) == hostile.SMALL.attempts_max
 
@@ -104,7 +104,7 @@ async def test_a_body_without_end_is_cut_at_the_declared_size(
             await writer.drain()
 
     async with served(endless) as server:
-        with pytest.raises(registry.SizeMismatch, match="goes on"):
+        with pytest.raises(registry.SizeMismatch, match="more than the 4096 bytes"):
             await read(client, server.host, descriptor)
     assert sent < SENT_BYTES_MAX
 
@@ -242,7 +242,7 @@ async def test_a_body_that_stops_is_no_progress(content: bytes, descriptor: Desc
         served(stop) as server,
         limited(replace(hostile.SMALL, stall_seconds_max=2.0)) as client,
     ):
-        with pytest.raises(registry.NoProgress, match="nothing came"):
+        with pytest.raises(registry.NoProgress, match="no data for"):
             await read(client, server.host, descriptor)
 
 

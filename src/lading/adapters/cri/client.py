@@ -103,7 +103,7 @@ class CriClient:
                 answer = await self._call(
                     _RUNTIME, "ContainerStatus", request, cri_pb2.ContainerStatusResponse
                 )
-            except cri.ImageNotFound:  # NOT_FOUND, here said of the container
+            except cri.ImageNotFound:  # NOT_FOUND, here of the container
                 return None
         return answer.status
 

@@ -79,7 +79,7 @@ class CrioConfig:
         return file.relative_to(self._folder).parts
 
     def _replace(self, text: str) -> None:
-        """The temporary file lies beside the folder: inside, CRI-O would read it."""
+        """The temporary file is beside the folder: inside, CRI-O would read it."""
         beside = self._folder.parent
         files.write_atomically(self._our_file, text.encode(), temporary_folder=beside)
 

@@ -1,6 +1,6 @@
 """Tells CRI-O to read its configuration again, by the signal that systemd would send too.
 
-Whoever listens on its socket is CRI-O, whatever started it; no unit and no program is named.
+The process that listens on its socket is CRI-O; no unit and no program is named.
 """
 
 import os
@@ -31,7 +31,7 @@ def _listener(path: str) -> int:
         try:
             connection.connect(path)
         except OSError as error:
-            raise Unavailable(f"nobody listens on {path}: {error.strerror}") from error
+            raise Unavailable(f"cannot connect to {path}: {error.strerror}") from error
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     process_id: int = _PEER.unpack(peer)[0]
     if process_id == 0:

@@ -1,4 +1,4 @@
-"""Turns what a runtime says into the errors of the port: by gRPC status, by prefix, by wording.
+"""Turns errors of a runtime into errors of the port: by gRPC status, by prefix, by wording.
 
 Runtimes return most pull failures as UNKNOWN with the registry's words inside, so the words
 of containerd and CRI-O are recognised here and nowhere else.
@@ -36,7 +36,11 @@ _WORDING: Mapping[type[CriError], tuple[str, ...]] = {
         "no image found in image index",
         "no image found in manifest list",
     ),
-    cri.UnknownHandler: ("no runtime for .* is configured", "failed to find runtime handler"),
+    cri.UnknownHandler: (
+        # Bounded: a hostile text must not be searched to its end at each beginning.
+        "no runtime for .{1,256} is configured",
+        "failed to find runtime handler",
+    ),
     cri.ContentRejected: (
         "unexpected commit digest",
         "unexpected commit size",
@@ -99,20 +103,20 @@ _BY_STATUS: Mapping[Status, type[CriError]] = {
 
 
 def translated(error: CallFailed, *, call: str, image: str = "") -> CriError:
-    said = error.said
-    about = "" if image in said else f" of {image}"
+    message = error.said
+    about = "" if image in message else f" of {image}"
     # A name may hold any word, so it is taken out before the words are looked at.
-    kind = _kind(error.status, said.replace(image, "") if image else said)
-    return kind(f"{call}{about} failed: {said}", image=image)
+    kind = _kind(error.status, message.replace(image, "") if image else message)
+    return kind(f"{call}{about} failed: {message}", image=image)
 
 
-def _kind(status: Status, said: str) -> type[CriError]:
-    prefix = said.partition(":")[0].rpartition(" ")[2]
+def _kind(status: Status, message: str) -> type[CriError]:
+    prefix = message.partition(":")[0].rpartition(" ")[2]
     if prefix in _BY_PREFIX:
         return _BY_PREFIX[prefix]
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     for pattern, kind in _PATTERNS:
-        if pattern.search(said):
+        if pattern.search(message):
             return kind
     return cri.ImageNotFound if status is Status.NOT_FOUND else CriError

@@ -24,8 +24,8 @@ def spec_message(spec: cri.ImageSpec) -> cri_pb2.ImageSpec:
             annotations=dict(spec.annotations),
         )
     except UnicodeEncodeError as error:  # an argument of a command may hold any bytes
-        said = f"{error.object!r} is not UTF-8, as all that a runtime is told must be"
-        raise cri.InvalidReference(said, image=spec.image) from error
+        message = f"{error.object!r} is not UTF-8"
+        raise cri.InvalidReference(message, image=spec.image) from error
 
 
 def spec_data(message: cri_pb2.ImageSpec) -> cri.ImageSpec:

@@ -1,7 +1,7 @@
-"""Pins on containerd: a label on the name that is the image's ID, beside labels that say whose.
+"""Pins on containerd: a label on the name that is the image's ID, beside labels that name its sets.
 
 The ID's name keeps its labels when a tag is pulled again; a tag's name does not. A pin that
-somebody else had set before us is left standing when ours is taken back.
+another party had set before us is left standing when ours is taken back.
 """
 
 import textwrap
@@ -79,7 +79,7 @@ class ContainerdPins:
         await read_back.wait_until_in_force(self._runtime, present, self._clock)
 
     async def _records(self) -> dict[str, pb2.Image]:
-        """The records whose names are image IDs."""
+        """The records with image IDs as names."""
         request = pb2.ListImagesRequest()
         try:
             answer = await self._call("List", request, pb2.ListImagesResponse)

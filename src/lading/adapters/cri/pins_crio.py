@@ -47,7 +47,7 @@ class CrioPins:
         )
 
     async def recorded(self) -> tuple[RecordedPin, ...]:
-        """A pin whose image is gone is listed too, as not in force, until it is let go."""
+        """A pin without its image is listed too, as not in force, until it is let go."""
         pinned_ids = await read_back.pinned_ids(self._runtime)
         return tuple(
             RecordedPin(pin=pin, effective=pin.image_id in pinned_ids) for pin in self._recorded()

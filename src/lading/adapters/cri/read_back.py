@@ -24,7 +24,7 @@ async def wait_until_in_force(
     *,
     seconds_max: float = READ_BACK_SECONDS_MAX,
 ) -> None:
-    """Gives up quietly: what is not in force by then is told by `Pins.recorded`."""
+    """Gives up quietly: what is not in force by then is reported by `Pins.recorded`."""
     deadline = clock.monotonic() + seconds_max
     while not await in_force(runtime, pins) and clock.monotonic() < deadline:
         await clock.sleep(READ_BACK_INTERVAL_SECONDS)

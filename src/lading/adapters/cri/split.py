@@ -1,4 +1,4 @@
-"""One runtime whose images are managed by another service, as some snapshotters want it."""
+"""A runtime with another service for its images, as some snapshotters want it."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""From what a registry answered to our typed errors; the words of the registry are shown short."""
+"""The errors of the port, from the status and the body of an answer; the body is shown short."""
 
 import email.utils
 from datetime import datetime
@@ -19,6 +19,14 @@ _ERROR_BY_STATUS: dict[int, type[RegistryError]] = {
     408: registry.Unavailable,
     413: registry.TooLarge,
 }
+_MEANING_BY_STATUS = {
+    403: "access denied by registry",
+    404: "not found in registry",
+    405: "not supported by registry",
+    413: "too large for registry",
+    429: "too many requests to registry",
+}
+_NOT_FOUND = 404
 _SERVER_ERROR = 500
 _TOO_MANY_REQUESTS = 429
 
@@ -26,14 +34,23 @@ _TOO_MANY_REQUESTS = 429
 def error_from(
     response: aiohttp.ClientResponse, body: bytes, *, what: str, now: datetime
 ) -> RegistryError:
-    message = f"{what}: the registry answered {response.status}{_said(body)}"
-    if response.status == _TOO_MANY_REQUESTS or response.status >= _SERVER_ERROR:
-        busy = response.status == _TOO_MANY_REQUESTS
-        kind_of_trouble = registry.TooManyRequests if busy else registry.Unavailable
+    status = response.status
+    message = f"{what}: {_meaning(status)} ({status}{_registry_message(body)})"
+    if status == _NOT_FOUND:
+        message = f"{message}. Check the {'digest' if '@' in what else 'name and the tag'}."
+    if status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR:
+        is_limit = status == _TOO_MANY_REQUESTS
+        transient = registry.TooManyRequests if is_limit else registry.Unavailable
         seconds = retry_after_seconds(response, now)
-        return kind_of_trouble(message, status=response.status, retry_after_seconds=seconds)
-    kind = _ERROR_BY_STATUS.get(response.status, registry.MalformedAnswer)
-    return kind(message, status=response.status)
+        return transient(message, status=status, retry_after_seconds=seconds)
+    kind = _ERROR_BY_STATUS.get(status, registry.MalformedAnswer)
+    return kind(message, status=status)
+
+
+def _meaning(status: int) -> str:
+    if status >= _SERVER_ERROR:
+        return "registry unavailable"
+    return _MEANING_BY_STATUS.get(status, "refused")
 
 
 def retry_after_seconds(response: aiohttp.ClientResponse, now: datetime) -> float | None:
@@ -47,11 +64,11 @@ def retry_after_seconds(response: aiohttp.ClientResponse, now: datetime) -> floa
         return None
 
 
-def _said(body: bytes) -> str:
+def _registry_message(body: bytes) -> str:
     try:
         document: Any = msgspec.json.decode(body)
         first = document["errors"][0]
-        words = " ".join(str(first[key]) for key in ("code", "message") if first.get(key))
+        text = " ".join(str(first[key]) for key in ("code", "message") if first.get(key))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):  # no such JSON
-        words = body[: kernel_errors.SHOWN_CHARACTERS_MAX].decode("utf-8", "replace").strip()
-    return f": {kernel_errors.shown(words)}" if words else ""
+        text = body[: kernel_errors.SHOWN_CHARACTERS_MAX].decode("utf-8", "replace").strip()
+    return f": {kernel_errors.shown(text)}" if text else ""

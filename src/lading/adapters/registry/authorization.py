@@ -1,4 +1,4 @@
-"""Sends a request as somebody: answers challenges, tries what credentials there are, remembers.
+"""Sends a request with a credential: answers challenges, tries the credentials, remembers.
 
 A credential goes to the endpoint it was found for, or to the realm which that endpoint names, and
 never over a weaker transport than the endpoint's own. A refusal after success asks the source
@@ -52,7 +52,7 @@ class Authorization:
     async def send(
         self, endpoint: Endpoint, scopes: frozenset[str], send: Send
     ) -> aiohttp.ClientResponse:
-        """The answer to the request, as whoever the registry accepts; any status but 401."""
+        """The answer to the request with the credential that is accepted; any status but 401."""
         key = (endpoint.url, scopes)
         known = await self._known(key, endpoint)
         response = await send(known)
@@ -164,7 +164,8 @@ def _challenge(
     found = challenges.parse(response.headers.getall("WWW-Authenticate", ()))
     response.release()
     if found is None:
-        message = f"{endpoint.image}: {endpoint.host} refuses and does not say what it wants"
+        reason = "asks for credentials (401), neither by Basic nor by Bearer"
+        message = f"{endpoint.image}: {endpoint.host} {reason}"
         raise registry.Unauthorized(message, status=_UNAUTHORIZED)
     if found.scheme is Scheme.BEARER:
         what = f"{endpoint.image}: token realm"
@@ -173,5 +174,5 @@ def _challenge(
 
 
 def _none_accepted(endpoint: Endpoint, reason: str = "") -> registry.Unauthorized:
-    message = f"{endpoint.image}: {endpoint.host} accepts none of our credentials for it{reason}"
+    message = f"{endpoint.image}: {endpoint.host} accepts none of the credentials (401){reason}"
     return registry.Unauthorized(message, status=_UNAUTHORIZED)

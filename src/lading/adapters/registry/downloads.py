@@ -1,4 +1,4 @@
-"""Blobs as verified streams that go on where they were when a connection is lost.
+"""Blobs as verified streams that are resumed when a connection is lost.
 
 Memory holds one piece. The last piece is held back until size and digest are known to be right, so
 a reader who got everything got the right thing, and one who got an error must drop what it has.
@@ -40,9 +40,8 @@ class Download:
     def take(self, piece: bytes) -> None:
         self.position += len(piece)
         if self.position > self.descriptor.size_bytes:
-            raise registry.SizeMismatch(
-                f"{self.what}: goes on after the {self.descriptor.size_bytes} bytes it should have"
-            )
+            expected = self.descriptor.size_bytes
+            raise registry.SizeMismatch(f"{self.what}: more than the {expected} bytes expected")
         if self._hash is not None:
             self._hash.update(piece)
 

@@ -55,7 +55,7 @@ class EndpointClient:
         self._plain_http_urls: set[str] = set()
 
     async def send(self, endpoint: Endpoint, request: EndpointRequest) -> aiohttp.ClientResponse:
-        """A successful answer; whoever takes it releases it."""
+        """A successful answer; the caller releases it."""
         if not endpoint.may_be_plain_http:
             return await self._send(endpoint, request)
         if endpoint.url in self._plain_http_urls:
@@ -76,7 +76,7 @@ class EndpointClient:
         async def send(authorization: str) -> aiohttp.ClientResponse:
             nonlocal sent
             if sent and not isinstance(request.body, bytes | None):
-                message = f"{request.what}: refused when the content was sent; begin again"
+                message = f"{request.what}: refused after the content was sent. Retry."
                 raise registry.Unavailable(message)
             sent += 1
             return await self.transport.send(_call(endpoint, request, authorization))
@@ -90,7 +90,7 @@ class EndpointClient:
             raise answers.error_from(response, refusal, what=request.what, now=now)
 
     async def manifest(self, endpoint: Endpoint, reference: Reference) -> Manifest:
-        what = f"manifest {reference}"
+        what = str(reference)
         response = await self.send(
             endpoint,
             EndpointRequest(
@@ -114,7 +114,7 @@ class EndpointClient:
             EndpointRequest(
                 method="HEAD",
                 path=f"manifests/{_wanted(reference)}",
-                what=f"manifest {reference}",
+                what=str(reference),
                 headers=_ACCEPT,
             ),
         )
@@ -197,7 +197,7 @@ def _stated_digest(response: aiohttp.ClientResponse) -> Digest | None:
 def _verified(
     content: bytes, reference: Reference, response: aiohttp.ClientResponse, what: str
 ) -> Digest:
-    """The digest that the content really has; what was asked for, and what was said, must agree."""
+    """The digest of the content; it must be the one asked for, and the one in the header."""
     stated = _stated_digest(response)
     for expected in {reference.digest, stated}:
         if expected is not None and not expected.matches(content):

@@ -56,7 +56,7 @@ class HostsFolders:
     folders: Sequence[Path]
     report: Callable[[str], None]
     host_root: Path = Path("/")
-    """Where the host is mounted, whose paths the files name."""
+    """Where the host is mounted; the files name paths of the host."""
     _read_folders: dict[Path, tuple[Stamp, tuple[_Place, ...]]] = field(default_factory=dict)
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
@@ -140,7 +140,7 @@ def _place(url: yarl.URL | None, rules: _Rules, found: Callable[[str], Path]) ->
 
 
 def _endpoint(place: _Place, direct: Endpoint) -> Endpoint:
-    """The place for this repository; one on another host is a mirror, and told whose it is."""
+    """The place for this repository; one on another host is a mirror, and gets the name `ns`."""
     if place.url is None:
         return _with_tls_first(replace(direct, tls=place.tls, headers=place.headers))
     host = place.url.host_port_subcomponent or ""

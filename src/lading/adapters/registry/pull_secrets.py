@@ -1,7 +1,7 @@
 """Kubernetes pull secrets as credentials: mounted into a folder, or as the API gives them.
 
 Both kinds are read, `kubernetes.io/dockerconfigjson` and the older `kubernetes.io/dockercfg`, and
-told apart by their key. Programs that a secret names are not run: it may only carry credentials.
+distinguished by their key. Programs that a secret names are not run: it may only carry credentials.
 """
 
 import base64
@@ -30,7 +30,7 @@ def read(path: Path) -> AuthFile:
 
 
 def parse(data: Mapping[str, str], name: str) -> AuthFile:
-    """The `data` of a Secret, whose values are base64."""
+    """The `data` of a Secret; the values are base64."""
     for key, parser in _PARSER_BY_KEY.items():
         if key in data:
             try:

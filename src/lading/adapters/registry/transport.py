@@ -62,13 +62,13 @@ class Transport:
         self.downloads: dict[str, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(limits.downloads_per_host_max)
         )
-        """By host; whoever waits here waits for our own downloads, not for an answer."""
+        """By host; a task that waits here waits for our own downloads, not for an answer."""
         self._large_bodies = asyncio.Semaphore(limits.large_bodies_max)
         self._sessions = sessions
         self._environment = environment
 
     async def send(self, call: Call) -> aiohttp.ClientResponse:
-        """The answer to a call, redirects followed; whoever takes it releases it."""
+        """The answer to a call, redirects followed; the caller releases it."""
         for _ in range(self.limits.redirects_max + 1):
             response = await self._exchange(call)
             if response.status not in _REDIRECTS:
@@ -130,7 +130,8 @@ class Transport:
             except TimeoutError as error:
                 raise self._stalled(what) from error
             except (aiohttp.ClientError, OSError) as error:
-                raise registry.Unavailable(f"{what}: the connection was lost: {error}") from error
+                message = f"{what}: connection lost: {connecting.reason(error)}"
+                raise registry.Unavailable(message) from error
             waited_seconds += self.clock.monotonic() - began
             received_bytes += len(piece)
             if waited_seconds >= self.limits.window_seconds:
@@ -161,8 +162,8 @@ class Transport:
             message = f"{call.what}: no answer from {call.url.host} within {seconds_max:g} s"
             raise registry.Unavailable(message) from error
         except aiohttp.ClientConnectorCertificateError as error:
-            reason = error.certificate_error
-            message = f"{call.what}: cannot trust {call.url.host}: {reason}; name its authority"
+            reason = f"not trusted: {error.certificate_error}. Add its CA."
+            message = f"{call.what}: the certificate of {call.url.host} is {reason}"
             raise registry.Untrusted(message) from error
         except (aiohttp.ClientConnectionError, OSError) as error:
             if isinstance(error.__cause__, locations.LocalAddress):
@@ -182,12 +183,12 @@ class Transport:
             raise registry.Blocked(f"{call.what}: {error}") from error
 
     def _stalled(self, what: str) -> registry.NoProgress:
-        return registry.NoProgress(f"{what}: nothing came for {self.limits.stall_seconds_max:g} s")
+        return registry.NoProgress(f"{what}: no data for {self.limits.stall_seconds_max:g} s")
 
     def _too_slow(self, what: str, received: int, seconds: float) -> registry.NoProgress:
         wanted = f"{self.limits.window_bytes_min} in {self.limits.window_seconds:g} s"
         return registry.NoProgress(
-            f"{what}: {received} bytes in {seconds:.0f} s are too slow, expected {wanted}"
+            f"{what}: {received} bytes in {seconds:.0f} s is too slow, expected {wanted}"
         )
 
 
