@@ -1,14 +1,12 @@
 """The embedded API server on its data folder: certificates, one administrator, a kubeconfig."""
 
 import contextlib
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
-from lading.adapters import files
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube import certificates, http
@@ -16,8 +14,7 @@ from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.node_proxy import NO_KUBELETS, Kubelets
 from lading.servers.kube.storage import sqlite
-
-TOKEN_BYTES = 32
+from lading.standalone import data_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +22,7 @@ class ApiServer:
     url: str
     kubeconfig: Path
     exchange: Exchange
-    """The way in for whoever lives in this process, as administrator."""
+    """For clients in this process, as administrator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +41,19 @@ class Authorized:
 async def serve(
     data: Path, clock: Clock, *, port: int, kubelets: Kubelets = NO_KUBELETS
 ) -> AsyncIterator[ApiServer]:
-    token = _token(data / "admin-token")
+    token = data_folder.secret(data / "admin-token")
+    (data / "api.sqlite").touch(mode=0o600)  # it holds Secrets
     pki = certificates.ensure(data / "pki")
     with contextlib.closing(sqlite.open(data / "api.sqlite")) as storage:
         core = Core(storage, clock, tokens={token: ADMIN}, kubelets=kubelets)
         try:
             async with http.serve(core, port=port, tls=pki) as url:
                 kubeconfig = data / "kubeconfig"
-                _write_private(kubeconfig, _kubeconfig(url, pki.authority, token))
+                data_folder.write_private(kubeconfig, _kubeconfig(url, pki.authority, token))
                 exchange = Authorized(core, token)
                 yield ApiServer(url=url, kubeconfig=kubeconfig, exchange=exchange)
         finally:
             await core.close()
-
-
-def _token(path: Path) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    kept = path.read_text(encoding="utf-8").strip() if path.exists() else ""
-    if kept:
-        return kept
-    made = secrets.token_urlsafe(TOKEN_BYTES)
-    _write_private(path, made)
-    return made
 
 
 def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
@@ -83,8 +71,3 @@ def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
         },
         sort_keys=False,
     )
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Readable by nobody else, from the first moment on."""
-    files.write_atomically(path, text.encode(), mode=0o600)

@@ -13,6 +13,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.kube.client import KubeClient
+from lading.adapters.registry import auth_files
 from lading.api.core import NODES
 from lading.installation import apply as installation
 from lading.kernel.feature_gates import DEFAULTS, Gate
@@ -22,12 +23,13 @@ from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
 from lading.ports.kube import Kube, NotFound
-from lading.standalone import api_server, node, registry
+from lading.standalone import api_server, data_folder, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
+from lading.standalone.registry import RegistrySettings
 from lading.wiring import controller
-from lading.wiring.registries import Registries, open_registries
+from lading.wiring.registries import CredentialSettings, Registries, open_registries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class Options:
     data: Path
     nodes: tuple[NodeDescription, ...]
     api_port: int = 0
-    registry_port: int = 0
+    registry: RegistrySettings = field(default_factory=RegistrySettings)
     gates: Mapping[Gate, bool] = field(default_factory=lambda: dict(DEFAULTS))
     settings: Settings = field(default_factory=Settings)
 
@@ -45,6 +47,7 @@ class StandaloneCluster:
     api: ApiServer
     kube: KubeClient
     registry_url: str
+    registry_auth_file: Path | None
     registries: Registries
     nodes: tuple[EmbeddedNode, ...]
     controllers: Manager
@@ -77,6 +80,7 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
     """Everything started except the loops, which `run` runs."""
     metrics = Metrics(CollectorRegistry())
     kubelets: dict[str, Exchange] = {}
+    data_folder.prepare(options.data)
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(
             api_server.serve(options.data, clock, port=options.api_port, kubelets=kubelets)
@@ -84,10 +88,11 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
         kube = KubeClient(api.exchange)
         await installation.install(kube, clock)
         await _forget_other_nodes(options, kube)
-        registry_url = await stack.enter_async_context(
-            registry.serve(options.data, port=options.registry_port)
+        served = await stack.enter_async_context(registry.serve(options.data, options.registry))
+        own = [auth_files.read(served.auth_file)] if served.auth_file else []
+        registries = await stack.enter_async_context(
+            open_registries(clock, settings=CredentialSettings(pull_secrets=own))
         )
-        registries = await stack.enter_async_context(open_registries(clock))
         nodes = [
             await stack.enter_async_context(
                 node.open_node(
@@ -107,7 +112,8 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
         yield StandaloneCluster(
             api=api,
             kube=kube,
-            registry_url=registry_url,
+            registry_url=served.url,
+            registry_auth_file=served.auth_file,
             registries=registries,
             nodes=tuple(nodes),
             controllers=controller.controllers(

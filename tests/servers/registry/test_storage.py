@@ -96,9 +96,9 @@ def test_two_writers_of_one_upload_are_not_mixed(core: Core) -> None:
 
 def test_an_upload_is_not_closed_while_somebody_could_still_make_it_longer(core: Core) -> None:
     session, digest = core.uploads.start("app", NOW), Digest.of(b"verified")
-    with core.uploads.appending("app", session) as file:
-        file.write(b"verified")
-        file.flush()
+    with core.uploads.appending("app", session) as upload:
+        upload.write(b"verified")
+        upload.file.flush()
         for written in (session, session.upper()):
             with pytest.raises(Fault, match="another request"):
                 core.uploads.finish("app", written, digest)
