@@ -50,6 +50,7 @@ format: setup ## format and fix what can be fixed
 
 generate: setup ## write the files that are generated from the code
 	@$(BIN)/python -m lading.api.manifests deploy/crds
+	@$(BIN)/lading policies > deploy/base/agent-policy.yaml
 	@$(BIN)/python -m lading.wire.generate
 
 bench: setup ## the measured comparisons, as ratios
