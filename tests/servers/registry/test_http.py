@@ -1,5 +1,6 @@
 """What HTTP adds: errors as documents, names that are refused, limits, and who may do what."""
 
+import asyncio
 import io
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from lading.kernel import manifests
 from lading.servers.registry import access, server
-from lading.servers.registry.access import Passwords, Tokens
+from lading.servers.registry.access import Guard, Passwords, Tokens
 
 PASSWORDS = Passwords({"carol": "right"})
 ABSENT = "sha256:" + "0" * 64
@@ -75,6 +76,18 @@ async def test_a_registry_with_passwords_refuses_everybody_else(
         for headers, status in ((login("right"), 200), (login("wrong"), 401), ({}, 401)):
             async with session.get(f"{url}/v2/", headers=headers) as answer:
                 assert answer.status == status
+
+
+@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)])
+async def test_who_has_no_password_is_refused_before_the_body_comes(
+    tmp_path: Path, guard: Guard
+) -> None:
+    async with server.serve(tmp_path, guard=guard) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        head = "PUT /v2/app/manifests/v1 HTTP/1.1\r\nHost: localhost\r\n"
+        writer.write(f"{head}Content-Length: 9999\r\n\r\n".encode())
+        assert b" 401 " in await asyncio.wait_for(reader.readline(), 5)
+        writer.close()
 
 
 async def token_for(session: aiohttp.ClientSession, url: str, scope: str) -> dict[str, str]:
