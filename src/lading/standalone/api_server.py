@@ -41,8 +41,8 @@ class Authorized:
 async def serve(
     data: Path, clock: Clock, *, port: int, kubelets: Kubelets = NO_KUBELETS
 ) -> AsyncIterator[ApiServer]:
+    data_folder.prepare(data)
     token = data_folder.secret(data / "admin-token")
-    (data / "api.sqlite").touch(mode=0o600)  # it holds Secrets
     pki = certificates.ensure(data / "pki")
     with contextlib.closing(sqlite.open(data / "api.sqlite")) as storage:
         core = Core(storage, clock, tokens={token: ADMIN}, kubelets=kubelets)

@@ -23,7 +23,7 @@ from lading.pinned_images.node.types import Settings
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
 from lading.ports.kube import Kube, NotFound
-from lading.standalone import api_server, data_folder, node, registry
+from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
@@ -80,7 +80,6 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
     """Everything started except the loops, which `run` runs."""
     metrics = Metrics(CollectorRegistry())
     kubelets: dict[str, Exchange] = {}
-    data_folder.prepare(options.data)
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(
             api_server.serve(options.data, clock, port=options.api_port, kubelets=kubelets)
