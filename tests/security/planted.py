@@ -81,7 +81,7 @@ class CanaryTokens:
 
 @contextlib.asynccontextmanager
 async def registry(folder: Path, seen: Seen) -> AsyncIterator[str]:
-    """Gives the host of a registry whose blobs are behind signed URLs."""
+    """Gives the host of a registry with its blobs behind signed URLs."""
     core = Core.on(folder)
     async with _serving(_storage(core, seen)) as storage_host:
 

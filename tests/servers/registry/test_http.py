@@ -69,7 +69,7 @@ async def test_a_manifest_that_is_too_large_is_refused(
         assert answer.status == 413
 
 
-async def test_a_registry_with_passwords_refuses_everybody_else(
+async def test_a_registry_with_passwords_refuses_a_request_without_one(
     tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
     async with server.serve(tmp_path, guard=PASSWORDS) as url:
@@ -91,7 +91,7 @@ async def test_who_has_no_password_is_refused_before_the_body_comes(
 
 
 async def token_for(session: aiohttp.ClientSession, url: str, scope: str) -> dict[str, str]:
-    """The headers of whoever logged in for that scope."""
+    """The headers of a user who logged in for that scope."""
     asked = {"scope": scope, "service": "x"}
     async with session.get(f"{url}/token", params=asked, headers=login("right")) as answer:
         return {"Authorization": f"Bearer {(await answer.json())['token']}"}
@@ -160,8 +160,8 @@ async def test_a_token_comes_under_both_names_that_clients_look_for(
         server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url,
         session.post(f"{url}/token", data=form) as answer,
     ):
-        said = await answer.json()
-        assert said["token"] == said["access_token"]
+        given = await answer.json()
+        assert given["token"] == given["access_token"]
 
 
 async def test_the_data_stays_when_the_server_ends(

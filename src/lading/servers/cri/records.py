@@ -126,7 +126,7 @@ class Records:
         return found[0] if found else None
 
     def with_id_prefix(self, prefix: str, handler: str) -> tuple[StoredImage, ...]:
-        # An ID goes on in hexadecimal, and `g` sorts after every such character.
+        # An ID continues in hexadecimal, and `g` sorts after every such character.
         return self._images(
             "SELECT * FROM image WHERE id >= ? AND id < ? AND handler = ?",
             prefix,

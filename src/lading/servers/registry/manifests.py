@@ -140,7 +140,7 @@ def checked_tag(tag: str) -> str:
 
 
 def _possible_tag(name: str, tag: str) -> str:
-    """Only who sets a tag is told what is wrong with it; to everybody else it is not there."""
+    """What is wrong with a tag matters to a client that sets it; to others it is not there."""
     try:
         return checked_tag(tag)
     except Fault as error:

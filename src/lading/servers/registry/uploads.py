@@ -92,7 +92,7 @@ class Uploads:
         self._throw_away(self._data(name, session))
 
     def purge(self, now: datetime) -> None:
-        """Removes the sessions that nobody will finish any more."""
+        """Removes the sessions that are too old to be finished."""
         for folder in catalog.repository_folders(self.layout.repositories):
             for started in folder.glob("_uploads/*/startedat"):
                 begun = datetime.fromtimestamp(started.stat().st_mtime, tz=UTC)
