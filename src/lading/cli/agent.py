@@ -64,6 +64,11 @@ class _Options:
     help="Where the kubelet of this machine tells its limits.",
 )
 @click.option(
+    "--kubelet-ca-file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Who signs the kubelet's certificate; else the authority of the cluster.",
+)
+@click.option(
     "--max-parallel-image-pulls",
     type=click.IntRange(1, 100),
     default=DEFAULTS.parallel_pulls_max,
@@ -96,6 +101,7 @@ def command(
     host_root: Path,
     state_dir: Path,
     kubelet_port: int,
+    kubelet_ca_file: Path | None,
     max_parallel_image_pulls: int,
     expansion_factor: float,
     resync_period: timedelta,
@@ -112,6 +118,8 @@ def command(
             runtime_endpoint=runtime_endpoint,
             state_dir=state_dir,
             kubelet_port=kubelet_port,
+            kubelet_ca_file=kubelet_ca_file,
+            node_name=node_name,
             root=host_root,
             credentials=credentials,
         ),

@@ -72,8 +72,8 @@ def _require_space(content: ContentStore, records: Records) -> None:
 def _require_platform(reference: Reference, wanted: Platform, offered: Platform) -> None:
     refusal = platforms.refusal(wanted, offered)
     if refusal is not None:
-        said = f"no match for platform {wanted}: {reference} is {offered}: {refusal}"
-        raise cri.NoMatchingPlatform(said)
+        message = f"no match for platform {wanted}: {reference} is {offered}: {refusal}"
+        raise cri.NoMatchingPlatform(message)
 
 
 async def _fetch(
