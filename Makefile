@@ -9,7 +9,7 @@ ONLY ?=
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test fuzz check format real real-setup real-up bench lock generate clean
+.PHONY: help setup demo up test fuzz check format real real-setup real-up bench lock generate audit dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -79,6 +79,16 @@ bench: setup ## the measured comparisons, as ratios
 lock: setup ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/runtime.txt
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/dev.txt
+	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/build.txt
+
+audit: setup ## look up known vulnerabilities of the locked packages (needs a network)
+	@$(BIN)/python -m release.audit
+
+dist: setup ## wheel, source archive, SBOM and checksums into dist/
+	@rm -rf dist
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build --directory dist
+	@$(BIN)/python -m release.sbom > dist/lading.cdx.json
+	@cd dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
 
 clean: ## remove what setup and the tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage .hypothesis dist

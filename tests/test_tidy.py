@@ -28,7 +28,6 @@ IMPURE_MODULES = {
 }  # fmt: skip
 CONSTRUCTED = ("lading.adapters", "lading.servers")
 PLAIN_FUNCTIONS = {
-    "lading.adapters.files",
     "lading.adapters.kube.discovery",
     "lading.adapters.kube.requests",
 }

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +12,40 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
+from lading.api.events import EVENTS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.installation import policies
 from lading.ports import kube
 from lading.ports.kube import PatchType
 from lading.servers.kube.authentication import ADMIN, User
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage import memory
 from lading.standalone.api_server import Authorized
+from lading.wiring import agent as wiring_agent
 from tests.deploy import manifests
 from tests.deploy.manifests import DEPLOY, Document
 
 STRICT = "Strict"
 FIELD_MANAGER = "kubectl"
-AGENT = "system:serviceaccount:lading-system:lading-agent"
+ACCOUNT = "system:serviceaccount:{}:{}"
+AGENT = ACCOUNT.format("lading-system", "lading-agent")
 NODE_NAME = "authentication.kubernetes.io/node-name"
 IDENTITIES = {
     "admin": ADMIN,
     "agent-of-a": User(name=AGENT, extra={NODE_NAME: ("node-a",)}),
     "agent-of-nowhere": User(name=AGENT),
+    "in-another-namespace": User(
+        name=ACCOUNT.format("images", "lading-agent"), extra={NODE_NAME: ("node-a",)}
+    ),
+    "with-a-prefix": User(
+        name=ACCOUNT.format("lading-system", "my-lading-agent"), extra={NODE_NAME: ("node-a",)}
+    ),
+    "another-pod": User(
+        name=ACCOUNT.format("lading-agent-tests", "default"), extra={NODE_NAME: ("node-a",)}
+    ),
 }
+OWNER = {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": "1"}
+STALE = ("in-another-namespace", "with-a-prefix")
 
 
 @contextlib.asynccontextmanager
@@ -106,6 +122,177 @@ async def test_an_agent_writes_the_status_of_its_own_node_and_of_no_other() -> N
         with pytest.raises(kube.KubeError, match="token names no node"):
             await write_status(clients["agent-of-nowhere"], "node-a")
         await write_status(clients["admin"], "node-b")
+
+
+async def change_node(client: KubeClient, name: str, **changes: Any) -> None:
+    body = {
+        "apiVersion": MACHINE_CONFIG_NODES.api_version,
+        "kind": MACHINE_CONFIG_NODES.kind,
+        **changes,
+        "metadata": {"name": name, **changes.get("metadata", {})},
+    }
+    await client.apply(MACHINE_CONFIG_NODES, body, field_manager="lading-agent", force=True)
+
+
+async def test_an_agent_writes_and_removes_annotations_of_its_own_node_and_of_no_other() -> None:
+    annotated = {"annotations": {"lading.dev/pinned-image-sets": "{}"}}
+    async with installed() as clients:
+        for name in ("node-a", "node-b"):
+            await make_machine_config_node(clients["admin"], name)
+        for metadata in (annotated, {}):
+            await change_node(clients["agent-of-a"], "node-a", metadata=metadata)
+            with pytest.raises(kube.KubeError, match="agent of node node-a must not write"):
+                await change_node(clients["agent-of-a"], "node-b", metadata=annotated)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"spec": {"pool": {"name": "master"}}}, id="pool"),
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, id="labels"),
+        pytest.param({"metadata": {"finalizers": ["example.com/kept"]}}, id="finalizers"),
+        pytest.param({"metadata": {"ownerReferences": [OWNER]}}, id="owners"),
+    ],
+)
+async def test_an_agent_changes_nothing_but_status_and_annotations(changes: Document) -> None:
+    async with installed() as clients:
+        await make_machine_config_node(clients["admin"], "node-a")
+        with pytest.raises(kube.KubeError, match="must change only the status"):
+            await change_node(clients["agent-of-a"], "node-a", **changes)
+        await change_node(clients["admin"], "node-a", **changes)
+
+
+async def test_an_agent_neither_makes_nor_deletes_its_machine_config_node() -> None:
+    async with installed() as clients:
+        with pytest.raises(kube.KubeError, match="must change only the status"):
+            await make_machine_config_node(clients["agent-of-a"], "node-a")
+        await make_machine_config_node(clients["admin"], "node-a")
+        with pytest.raises(kube.KubeError, match="must change only the status"):
+            await clients["agent-of-a"].delete(MACHINE_CONFIG_NODES, "node-a")
+
+
+def event(name: str = "one", **changes: Any) -> dict[str, Any]:
+    """An Event as the agent of node-a writes one."""
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": "default"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "lading-agent",
+        "reportingInstance": "node-a",
+        "type": "Normal",
+        "reason": "Pinned",
+        "action": "SynchronizePinnedImageSets",
+        "note": "set a: pinned",
+        "regarding": {"kind": "MachineConfigNode", "name": "node-a"},
+        **changes,
+    }
+
+
+OLD_FORM = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "old", "namespace": "default"},
+    "reportingComponent": "lading-agent",
+    "reportingInstance": "node-a",
+    "involvedObject": {"kind": "Node", "name": "node-a"},
+}
+CORE_EVENTS = replace(EVENTS, group="", version="v1")
+
+
+async def write_event(client: KubeClient, body: dict[str, Any]) -> None:
+    resource = EVENTS if body["apiVersion"] == EVENTS.api_version else CORE_EVENTS
+    await client.create(resource, body, namespace="default")
+
+
+@pytest.mark.parametrize("kind", ["MachineConfigNode", "Node"])
+async def test_an_agent_writes_events_about_its_own_node(kind: str) -> None:
+    async with installed() as clients:
+        agent = clients["agent-of-a"]
+        await write_event(agent, event(regarding={"kind": kind, "name": "node-a"}))
+        again = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:01:00.000000Z"}}
+        await agent.patch(EVENTS, "one", again, namespace="default")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        pytest.param(event(reportingController="kubelet"), "as lading-agent", id="as another"),
+        pytest.param(event(reportingInstance="node-b"), "as lading-agent", id="as another node"),
+        pytest.param(
+            event(regarding={"kind": "MachineConfigNode", "name": "node-b"}),
+            "must not write Events about others",
+            id="about another node",
+        ),
+        pytest.param(
+            event(regarding={"kind": "Pod", "name": "node-a"}),
+            "must not write Events about others",
+            id="about another kind",
+        ),
+        pytest.param(event(regarding=None), "must not write Events", id="about nothing"),
+        pytest.param(OLD_FORM, "events.k8s.io only", id="in the old form"),
+    ],
+)
+async def test_an_agent_writes_no_other_events(body: dict[str, Any], words: str) -> None:
+    async with installed() as clients:
+        with pytest.raises(kube.KubeError, match=words):
+            await write_event(clients["agent-of-a"], body)
+
+
+async def test_an_agent_changes_and_deletes_no_event_of_another() -> None:
+    async with installed() as clients:
+        agent = clients["agent-of-a"]
+        await write_event(clients["admin"], event("of-b", reportingInstance="node-b"))
+        stolen = {"reportingInstance": "node-a", "note": "all is well"}
+        with pytest.raises(kube.KubeError, match="as lading-agent"):
+            await agent.patch(EVENTS, "of-b", stolen, namespace="default")
+        with pytest.raises(kube.KubeError, match="as lading-agent"):
+            await agent.delete(EVENTS, "of-b", namespace="default")
+
+
+@pytest.mark.parametrize("identity", STALE)
+async def test_policies_for_other_names_refuse_the_agent(identity: str) -> None:
+    """As after `namespace:` or `namePrefix:` in a kustomization, which change no expression."""
+    async with installed() as clients:
+        await make_machine_config_node(clients["admin"], "node-a")
+        with pytest.raises(kube.KubeError, match="this policy was made for"):
+            await write_status(clients[identity], "node-a")
+        with pytest.raises(kube.KubeError, match="this policy was made for"):
+            await write_event(clients[identity], event())
+
+
+async def test_the_policies_concern_agents_only() -> None:
+    async with installed() as clients:
+        await make_machine_config_node(clients["admin"], "node-b")
+        await write_status(clients["another-pod"], "node-b")
+        await write_event(clients["another-pod"], event(reportingController="other"))
+
+
+async def test_made_for_other_names_the_policies_bind_the_agent_to_its_node() -> None:
+    async with installed() as clients:
+        catalogue = await discovery.discover(clients["admin"])
+        for document in policies.agent_policies(namespace="images", account="lading-agent"):
+            await apply(clients["admin"], catalogue, document)
+        agent = clients["in-another-namespace"]
+        for name in ("node-a", "node-b"):
+            await make_machine_config_node(clients["admin"], name)
+        await write_status(agent, "node-a")
+        await write_event(agent, event())
+        with pytest.raises(kube.KubeError, match="must not write"):
+            await write_status(agent, "node-b")
+        with pytest.raises(kube.KubeError, match="this policy was made for"):
+            await write_status(clients["agent-of-a"], "node-a")
+
+
+def test_the_policies_are_those_of_the_names_that_are_installed() -> None:
+    (agent,) = (one for one in manifests.base() if one["kind"] == "DaemonSet")
+    made = policies.agent_policies(
+        namespace=agent["metadata"]["namespace"],
+        account=agent["spec"]["template"]["spec"]["serviceAccountName"],
+    )
+    file = DEPLOY / "base" / "agent-policy.yaml"
+    assert file.read_text(encoding="utf-8") == policies.as_yaml(made)
+    assert policies.CONTROLLER == wiring_agent.COMPONENT
 
 
 def roles() -> list[Document]:

@@ -132,3 +132,28 @@ async def test_requests_are_counted_by_method_and_code_also_when_there_is_no_ans
     assert sample("lading_client_requests_total", {"method": "GET", "code": "404"}) == 1
     assert sample("lading_client_requests_total", {"method": "PATCH", "code": "none"}) == 1
     assert sample("lading_client_request_seconds_count", {"method": "GET"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Host": "10.0.0.7:8080"}, 200),
+        ({"Host": "lading-controller.lading-system.svc:8080"}, 200),
+    ],
+)
+async def test_a_web_page_is_refused_and_a_scrape_is_answered(
+    headers: dict[str, str], status: int
+) -> None:
+    async with (
+        endpoint.serve(
+            host="127.0.0.1",
+            port=0,
+            registry=prometheus_client.CollectorRegistry(),
+            waiting_for=tuple,
+        ) as url,
+        aiohttp.ClientSession() as session,
+        session.get(f"{url}/metrics", headers=headers) as response,
+    ):
+        assert response.status == status

@@ -27,11 +27,11 @@ AGENT = "/spec/template/spec/containers/0"
 
 def write(folder: Path, bed: Cluster, *, metrics_port: int) -> None:
     """Pushes the image and names it; the rest is as in the documentation."""
-    repository, tag = _push(bed.registry).rsplit(":", maxsplit=1)
+    repository, digest = _push(bed.registry)
     is_crio = bed.runtime.kind == "cri-o"
     overlay = _documented()
     overlay["resources"] = [os.path.relpath(DEPLOY / "cri-o" if is_crio else DEPLOY, folder)]
-    overlay["images"] = [{**overlay["images"][0], "newName": repository, "newTag": tag}]
+    overlay["images"] = [{**overlay["images"][0], "newName": repository, "digest": digest}]
     operations = [
         *(_added(f"--kubelet-port={bed.kubelet_port}"), _added(f"--metrics-port={metrics_port}")),
         *(_replaced(f"{AGENT}/{probe}/httpGet/port", metrics_port) for probe in PROBES),
@@ -41,10 +41,11 @@ def write(folder: Path, bed: Cluster, *, metrics_port: int) -> None:
     (folder / KUSTOMIZATION).write_text(yaml.safe_dump(overlay))
 
 
-def _push(registry: Registry) -> str:
-    return images.push(
-        product_image.build(), host=registry.host, repository="team/lading", tag="mine"
-    )
+def _push(registry: Registry) -> tuple[str, str]:
+    """Its repository and its digest."""
+    image = product_image.build()
+    pushed = images.push(image, host=registry.host, repository="team/lading", tag="mine")
+    return pushed.rsplit(":", maxsplit=1)[0], image.digest
 
 
 def _documented() -> dict[str, Any]:

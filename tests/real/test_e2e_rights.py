@@ -1,17 +1,23 @@
 """What the manifests of `deploy/` allow on a real API server, and what they do not."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+import os
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
+import yaml
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
+from lading.api.events import EVENTS
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.installation import policies
 from lading.ports import kube
 from lading.standalone import node as standalone_node
 from lading.standalone.node import NodeDescription
@@ -25,6 +31,7 @@ from tests.real.installed import Installation
 pytestmark = pytest.mark.components("kube")
 
 OWN, OTHER = "own-node", "other-node"
+OTHER_NAMESPACE = "images"
 NO_REGISTRY = "127.0.0.1:1"  # nothing is pulled where no kubelet runs
 
 
@@ -152,11 +159,41 @@ async def write_status(kubeconfig: Path, name: str) -> None:
 
 
 async def is_refused(kubeconfig: Path, name: str, words: str) -> bool:
+    return words in await refusal(write_status(kubeconfig, name))
+
+
+async def refusal(writing: Coroutine[Any, Any, None]) -> str:
+    """Why the API server did not take it; empty when it did."""
     try:
-        await write_status(kubeconfig, name)
+        await writing
     except kube.KubeError as error:
-        return words in error.message
-    return False
+        return error.message
+    return ""
+
+
+async def write_event(kubeconfig: Path, name: str, **changes: Any) -> None:
+    """One as the agent of the own node writes it, with some fields changed."""
+    body = {
+        "apiVersion": EVENTS.api_version,
+        "kind": EVENTS.kind,
+        "metadata": {"name": name, "namespace": "default"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "lading-agent",
+        "reportingInstance": OWN,
+        "type": "Normal",
+        "reason": "Pinned",
+        "action": "SynchronizePinnedImageSets",
+        "note": "set a: pinned",
+        "regarding": {"kind": MACHINE_CONFIG_NODES.kind, "name": OWN},
+        **changes,
+    }
+    async with connect.connect(connect.find({}, file=kubeconfig), SystemClock()) as client:
+        await client.create(EVENTS, body, namespace="default")
+
+
+async def change_event(kubeconfig: Path, name: str, **changes: Any) -> None:
+    async with connect.connect(connect.find({}, file=kubeconfig), SystemClock()) as client:
+        await client.patch(EVENTS, name, changes, namespace="default")
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -177,3 +214,79 @@ async def test_an_agent_writes_the_status_of_its_own_node_and_of_no_other(
     nowhere = installed.identity(installation.server, tmp_path, "agent")
     assert await is_refused(nowhere, OWN, "token names no node")
     await write_status(installation.agent_kubeconfig, OWN)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_an_agent_writes_events_about_its_own_node_in_its_own_name(
+    installation: Installation,
+) -> None:
+    agent = installation.agent_kubeconfig
+    others = {"kind": MACHINE_CONFIG_NODES.kind, "name": OTHER}
+
+    async def is_in_force() -> bool:
+        return "about others" in await refusal(write_event(agent, "others", regarding=others))
+
+    await waiting.until(is_in_force, "the agent cannot write about another node")
+    await write_event(agent, "own")
+    series = {"count": 2, "lastObservedTime": "2026-01-01T00:01:00.000000Z"}
+    await change_event(agent, "own", series=series)
+    for changes in (
+        {"reportingController": "kubelet"},
+        {"reportingInstance": OTHER},
+    ):
+        assert "as lading-agent" in await refusal(write_event(agent, "false", **changes))
+    await write_event(installation.server.kubeconfig_path, "of-other", reportingInstance=OTHER)
+    stolen = change_event(agent, "of-other", series=series)
+    assert "as lading-agent" in await refusal(stolen)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_in_another_namespace_agents_are_refused_until_the_policies_are_made_for_it(
+    tmp_path: Path,
+) -> None:
+    with api_server.api_server() as server:
+        overlay = Overlay(server, tmp_path)
+        overlay.apply({"namespace": OTHER_NAMESPACE})
+        async with connect.connect(
+            connect.find({}, file=server.kubeconfig_path), SystemClock()
+        ) as admin:
+            await standalone_node.register(admin, NodeDescription(name=OWN), SystemClock())
+            await make_machine_config_node(admin, OWN)
+        agent = overlay.agent_kubeconfig()
+        await waiting.until(
+            lambda: is_refused(agent, OWN, "this policy was made for"),
+            "the policies refuse the agent",
+        )
+        made = policies.agent_policies(namespace=OTHER_NAMESPACE, account="lading-agent")
+        (tmp_path / "overlay" / "agent-policy.yaml").write_text(policies.as_yaml(made))
+        overlay.apply({"namespace": OTHER_NAMESPACE, "patches": [{"path": "agent-policy.yaml"}]})
+
+        async def is_accepted() -> bool:
+            return not await refusal(write_status(agent, OWN))
+
+        await waiting.until(is_accepted, "the agent writes the status of its own node")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A kustomization of a user, over that of `deploy/`."""
+
+    server: api_server.ApiServer
+    folder: Path
+
+    def apply(self, kustomization: dict[str, Any]) -> None:
+        folder = self.folder / "overlay"
+        folder.mkdir(exist_ok=True)
+        relative = os.path.relpath(DEPLOY, folder.resolve())
+        content = {"resources": [relative], **kustomization}
+        (folder / "kustomization.yaml").write_text(yaml.safe_dump(content))
+        self.server.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
+        self.server.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=90s")
+        self.server.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(folder))
+
+    def agent_kubeconfig(self) -> Path:
+        bound = ("--bound-object-kind=Node", f"--bound-object-name={OWN}")
+        token = self.server.kubectl(
+            "create", "token", "lading-agent", f"--namespace={OTHER_NAMESPACE}", *bound
+        )
+        return self.server.write_kubeconfig(self.folder / "agent.kubeconfig", token.strip())

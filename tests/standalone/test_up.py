@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import secrets
 import signal
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from lading.adapters.clock import SystemClock
@@ -215,3 +217,26 @@ async def test_it_lives_in_any_folder_and_with_notes_that_nobody_can_read(
     ):
         assert (await CriClient(channel).version()).name == "lading"
         assert (data / "registry-port").read_text() in (data / "first-set.yaml").read_text()
+
+
+async def test_a_folder_that_others_can_write_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "admin-token").write_text("planted")
+    os.chmod(tmp_path, 0o777)
+    assert "can be written by other users" in await refusal(tmp_path)
+
+
+async def test_with_a_password_the_registry_serves_only_who_has_it(tmp_path: Path) -> None:
+    where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+    async with up(tmp_path, "--registry-auth"), aiohttp.ClientSession() as session:
+        port = (tmp_path / "registry-port").read_text()
+        given = json.loads((tmp_path / "registry-auth.json").read_text())["auths"]
+        login = {"Authorization": f"Basic {given[f'127.0.0.1:{port}']['auth']}"}
+        for headers, status in (({}, 401), (login, 200)):
+            async with session.get(f"http://127.0.0.1:{port}/v2/", headers=headers) as answer:
+                assert answer.status == status
+        for name in ("registry-password", "registry-auth.json"):
+            assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+        first = ("-f", str(tmp_path / "first-set.yaml"))
+        assert (await lading("apply", *first, *where)).code == 0
+        pinned = await lading("pin", "status", "-w", *where)
+        assert "Pinned" in pinned.output.splitlines()[-1], "the nodes have the password"

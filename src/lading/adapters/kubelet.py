@@ -1,15 +1,18 @@
 """The kubelet of this node, asked over loopback for the configuration that it runs with.
 
-Needs `get` on `nodes/configz` and nothing more. Its certificate is usually self-signed, so it is
-not verified; that is why the address must be on this machine, where nobody can stand between.
+Needs `get` on `nodes/configz` and nothing more. The token is sent only to a kubelet that has
+proven to be one; otherwise the kubelet's defaults are assumed.
 """
 
 import aiohttp
 import msgspec
 import structlog
 
+from lading.adapters import kubelet_identity
+from lading.adapters.kube.connection import ConfigurationError
 from lading.adapters.kube.credentials import Credentials
 from lading.adapters.kube.errors import CredentialsFailed
+from lading.adapters.kubelet_identity import LOOPBACK, KubeletTrust, NotTheKubelet
 from lading.kernel.errors import UNREADABLE
 from lading.ports.clock import Clock
 from lading.ports.kubelet import KubeletLimits
@@ -51,11 +54,14 @@ class LoopbackKubelet:
         *,
         port: int,
         credentials: Credentials,
+        trust: KubeletTrust,
     ) -> None:
         self._session = session
         self._clock = clock
-        self._url = f"https://127.0.0.1:{port}/configz"
+        self._port = port
         self._credentials = credentials
+        self._trust = trust
+        self._problem = ""
         self._limits = KubeletLimits()
         self._asked_at: float | None = None
 
@@ -71,20 +77,29 @@ class LoopbackKubelet:
             return limits_in(await self._configz())
         except (
             aiohttp.ClientError,
+            ConfigurationError,
             CredentialsFailed,
-            TimeoutError,
+            NotTheKubelet,
+            OSError,
             *UNREADABLE,
         ) as error:
-            log.warning("kubelet limits unknown, its defaults are assumed", error=str(error))
+            self._report(str(error))
             return KubeletLimits()
 
+    def _report(self, problem: str) -> None:
+        """Once: the same problem again says nothing new."""
+        if problem != self._problem:
+            log.warning("kubelet limits unknown, its defaults are assumed", error=problem)
+        self._problem = problem
+
     async def _configz(self) -> bytes:
+        certificate = await kubelet_identity.proven_certificate(self._port, self._trust)
         proof = await self._credentials.proof()
         async with self._session.get(
-            self._url,
+            f"https://{LOOPBACK}:{self._port}/configz",
             headers=proof.headers,
             timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS_MAX),
-            ssl=False,
+            ssl=aiohttp.Fingerprint(certificate),
             allow_redirects=False,
         ) as response:
             response.raise_for_status()

@@ -62,6 +62,11 @@ class _Options:
     show_default=True,
     help="Where the kubelet of this machine tells its limits.",
 )
+@click.option(
+    "--kubelet-ca-file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Who signs the kubelet's certificate; else the authority of the cluster.",
+)
 @setting_options.parallel_pulls_option
 @setting_options.expansion_factor_option
 @click.option(
@@ -83,6 +88,7 @@ def command(
     host_root: Path,
     state_dir: Path,
     kubelet_port: int,
+    kubelet_ca_file: Path | None,
     max_parallel_image_pulls: int,
     expansion_factor: float,
     resync_period: timedelta,
@@ -99,6 +105,8 @@ def command(
             runtime_endpoint=runtime_endpoint,
             state_dir=state_dir,
             kubelet_port=kubelet_port,
+            kubelet_ca_file=kubelet_ca_file,
+            node_name=node_name,
             root=host_root,
             credentials=credentials,
         ),

@@ -19,6 +19,7 @@ _COMMANDS = {
     "image": "Pull, list and remove images of a container runtime, by runtime class.",
     "validate": "Check objects in files without a cluster.",
     "crds": "Print the CustomResourceDefinitions.",
+    "policies": "Print the admission policies of the agents.",
     "controller": "Run the controllers (in a Deployment).",
     "agent": "Run the agent of a node (in a DaemonSet).",
 }

@@ -3,19 +3,35 @@
 import shlex
 import shutil
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from lading.cli import connection, options, process, running
 from lading.cli.feature_gates import feature_gates_option
+from lading.kernel import quantities
 from lading.kernel.feature_gates import Gates
 from lading.observability import logs
+from lading.servers.registry.core import DEFAULT_LIMITS
+from lading.servers.registry.usage import GIB
 from lading.standalone import cluster, first_set
 from lading.standalone.cluster import Options, StandaloneCluster
 from lading.standalone.node import NodeDescription
+from lading.standalone.registry import RegistrySettings
 from lading.wiring import runtime_handlers
 from lading.wiring.clock import system_clock
+
+
+def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
+    return click.option(
+        name,
+        metavar="SIZE",
+        callback=options.meaning(quantities.parse_bytes),
+        default=f"{default_bytes // GIB}Gi",
+        show_default=True,
+        help=text,
+    )
 
 
 @click.command(name="up")
@@ -41,6 +57,19 @@ from lading.wiring.clock import system_clock
     default=0,
     help="0 takes that of the last start, or a free one.",
 )
+@click.option(
+    "--registry-name",
+    "registry_names",
+    multiple=True,
+    help="Another name by which clients reach the registry; may be given several times.",
+)
+@click.option(
+    "--registry-auth",
+    is_flag=True,
+    help="The registry asks for a password, for a machine that several people share.",
+)
+@_size_option("--registry-quota", DEFAULT_LIMITS.store_bytes_max, "What the registry may store.")
+@_size_option("--registry-blob-max", DEFAULT_LIMITS.blob_bytes_max, "What one blob may have.")
 @feature_gates_option()
 @options.log_level_option(default="warning")
 def command(
@@ -49,6 +78,10 @@ def command(
     runtime_config: Path | None,
     api_port: int,
     registry_port: int,
+    registry_names: tuple[str, ...],
+    registry_auth: bool,
+    registry_quota: int,
+    registry_blob_max: int,
     gates: Gates,
     log_level: str,
 ) -> None:
@@ -61,7 +94,14 @@ def command(
             NodeDescription(name=f"node-{number}", guests=guests) for number in range(1, nodes + 1)
         ),
         api_port=api_port,
-        registry_port=registry_port,
+        registry=RegistrySettings(
+            port=registry_port,
+            names=registry_names,
+            limits=replace(
+                DEFAULT_LIMITS, blob_bytes_max=registry_blob_max, store_bytes_max=registry_quota
+            ),
+            with_password=registry_auth,
+        ),
         gates=gates,
     )
     running.run(_up(wanted))
@@ -84,14 +124,15 @@ async def _run(made: StandaloneCluster, first: Path) -> None:
 def _welcome(made: StandaloneCluster, first: Path) -> str:
     nodes = "\n".join(f"  {one.description.name:<12} {one.endpoint}" for one in made.nodes)
     quoted = shlex.quote(str(first))
+    variables = _exports(made)
     return f"""\
 API server    {made.api.url}
-Registry      {made.registry_url}
+Registry      {made.registry_url}{_password_note(made)}
 Nodes, each with a container runtime on a socket:
 {nodes}
 
 In another terminal, to see three small images come to every node:
-{_way_to_the_command()}  export KUBECONFIG={shlex.quote(str(made.api.kubeconfig))}
+{_way_to_the_command()}{variables}
   lading get nodes            # kubectl works too
   lading pin plan -f {quoted}
   lading apply -f {quoted}
@@ -99,6 +140,18 @@ In another terminal, to see three small images come to every node:
 To bring images of your own into the registry:
   skopeo copy --dest-tls-verify=false docker://IMAGE docker://{made.registry_host}/NAME:TAG
 Ctrl-C stops it; everything is kept."""
+
+
+def _password_note(made: StandaloneCluster) -> str:
+    return f", with the password in {made.registry_auth_file}" if made.registry_auth_file else ""
+
+
+def _exports(made: StandaloneCluster) -> str:
+    """The password by its file: other users of the machine see the arguments of a process."""
+    files = {"KUBECONFIG": made.api.kubeconfig, "REGISTRY_AUTH_FILE": made.registry_auth_file}
+    return "\n".join(
+        f"  export {name}={shlex.quote(str(file))}" for name, file in files.items() if file
+    )
 
 
 def _way_to_the_command() -> str:

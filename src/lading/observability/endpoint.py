@@ -20,6 +20,9 @@ from aiohttp.web_response import Response
 from aiohttp.web_server import Server
 from prometheus_client import CollectorRegistry, exposition
 
+from lading.kernel.host_guard import HostGuard
+
+CLUSTER_DOMAINS = (".svc", ".svc.cluster.local")  # the name of a Service, which no web page has
 SHUTDOWN_SECONDS_MAX = 1.0  # a scrape that is still being answered
 
 Pages = Mapping[str, Callable[[], Any]]
@@ -46,7 +49,8 @@ async def serve(
     def find() -> Answers:
         return answers(registry, waiting_for(), waiting_features(), pages())
 
-    server = Server(_by_path(find), access_log=None)
+    guard = HostGuard.of((host, *CLUSTER_DOMAINS))
+    server = Server(_by_path(guard, find), access_log=None)
     listener = await asyncio.get_running_loop().create_server(server, host, port)
     try:
         bound_port = listener.sockets[0].getsockname()[1]
@@ -82,8 +86,14 @@ def answers(
     return {"/metrics": metrics, "/healthz": healthy, "/readyz": ready, **shown}
 
 
-def _by_path(find: Callable[[], Answers]) -> Callable[[BaseRequest], Awaitable[Response]]:
+def _by_path(
+    guard: HostGuard, find: Callable[[], Answers]
+) -> Callable[[BaseRequest], Awaitable[Response]]:
     async def answer(request: BaseRequest) -> Response:
+        headers = request.headers
+        refusal = guard.refusal(host=headers.get("Host"), origin=headers.get("Origin"))
+        if refusal:
+            return Response(status=403, text=f"{refusal}\n")
         found = find()
         page = found.get(request.path)
         if page is None:

@@ -1,20 +1,17 @@
 """The embedded API server on its data folder: certificates, one administrator, a kubeconfig."""
 
 import contextlib
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
-from lading import files
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube.node_proxy import NO_KUBELETS, Kubelets
+from lading.standalone import data_folder
 from lading.wiring import embedded
-
-TOKEN_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,24 +38,15 @@ class Authorized:
 async def serve(
     data: Path, clock: Clock, *, port: int, kubelets: Kubelets = NO_KUBELETS
 ) -> AsyncIterator[ApiServer]:
-    token = _token(data / "admin-token")
+    data_folder.prepare(data)
+    token = data_folder.secret(data / "admin-token")
     async with embedded.open_api(
         data, clock, admin_token=token, port=port, kubelets=kubelets
     ) as api:
         kubeconfig = data / "kubeconfig"
-        _write_private(kubeconfig, _kubeconfig(api.url, api.authority, token))
+        data_folder.write_private(kubeconfig, _kubeconfig(api.url, api.authority, token))
         exchange = Authorized(api.exchange, token)
         yield ApiServer(url=api.url, kubeconfig=kubeconfig, exchange=exchange)
-
-
-def _token(path: Path) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    kept = path.read_text(encoding="utf-8").strip() if path.exists() else ""
-    if kept:
-        return kept
-    made = secrets.token_urlsafe(TOKEN_BYTES)
-    _write_private(path, made)
-    return made
 
 
 def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
@@ -76,8 +64,3 @@ def _kubeconfig(url: str, ca_file: Path, token: str) -> str:
         },
         sort_keys=False,
     )
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Readable by its owner only, from the first moment on."""
-    files.write_atomically(path, text.encode(), mode=0o600)

@@ -27,9 +27,10 @@ from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
+from lading.standalone.registry import RegistrySettings
 from lading.wiring import clusters, controller
 from lading.wiring.features import DEFINITIONS, GATES
-from lading.wiring.registries import Registries, open_registries
+from lading.wiring.registries import Registries, credentials_of, open_registries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class Options:
     data: Path
     nodes: tuple[NodeDescription, ...]
     api_port: int = 0
-    registry_port: int = 0
+    registry: RegistrySettings = field(default_factory=RegistrySettings)
     gates: Gates = field(default_factory=lambda: feature_gates.defaults(GATES))
     settings: PinSettings = field(default_factory=PinSettings)
 
@@ -47,6 +48,7 @@ class StandaloneCluster:
     api: ApiServer
     kube: KubeClient
     registry_url: str
+    registry_auth_file: Path | None
     registries: Registries
     nodes: tuple[EmbeddedNode, ...]
     controllers: Manager
@@ -84,10 +86,10 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
         kube = clusters.client_of(api.exchange)
         await installation.install(kube, clock, DEFINITIONS)
         await _forget_other_nodes(options, kube)
-        registry_url = await stack.enter_async_context(
-            registry.serve(options.data, port=options.registry_port)
+        served = await stack.enter_async_context(registry.serve(options.data, options.registry))
+        registries = await stack.enter_async_context(
+            open_registries(clock, settings=credentials_of(served.auth_file))
         )
-        registries = await stack.enter_async_context(open_registries(clock))
         nodes = [
             await stack.enter_async_context(
                 node.open_node(
@@ -107,7 +109,8 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
         yield StandaloneCluster(
             api=api,
             kube=kube,
-            registry_url=registry_url,
+            registry_url=served.url,
+            registry_auth_file=served.auth_file,
             registries=registries,
             nodes=tuple(nodes),
             controllers=controller.controllers(

@@ -1,7 +1,7 @@
 """The embedded servers and the nodes made of them, each open for the time of a block."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ from lading.servers.kube.node_proxy import Kubelets
 from lading.servers.kube.storage import sqlite
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.servers.registry import server as registry_server
+from lading.servers.registry.access import Passwords
+from lading.servers.registry.usage import Limits
 from lading.wiring.registries import Registries
 from lading.wiring.runtimes import open_runtime
 
@@ -61,9 +63,22 @@ async def open_api_in_memory(clock: Clock, *, admin_token: str) -> AsyncIterator
 
 
 @asynccontextmanager
-async def open_registry(root: Path, *, port: int) -> AsyncIterator[str]:
-    """Gives the URL."""
-    async with registry_server.serve(root, port=port) as url:
+async def open_registry(
+    root: Path,
+    *,
+    port: int,
+    names: Sequence[str],
+    limits: Limits,
+    password_by_user: Mapping[str, str],
+) -> AsyncIterator[str]:
+    """Gives the URL; without a password every client may do everything."""
+    async with registry_server.serve(
+        root,
+        port=port,
+        guard=Passwords(password_by_user) if password_by_user else None,
+        names=names,
+        limits=limits,
+    ) as url:
         yield url
 
 

@@ -6,8 +6,9 @@
 import sys
 from pathlib import Path
 
-from lading.api import manifests
+from lading.api import manifests, rbac
 from lading.api.definitions import Definition
+from lading.installation import policies
 from lading.loop.feature import Feature
 from lading.wiring import generate_docs, generate_rbac
 from lading.wiring.features import FEATURES, definitions_of
@@ -35,6 +36,9 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
             definitions="".join(sorted(f"  - {_file(one)}\n" for one in definitions))
         ),
         **generate_rbac.files(features),
+        Path("deploy/base/agent-policy.yaml"): policies.as_yaml(
+            policies.agent_policies(namespace=rbac.NAMESPACE, account=policies.ACCOUNT)
+        ),
         _PAGE: generate_docs.with_tables(page, features),
     }
 

@@ -12,6 +12,7 @@ from lading.adapters.disk import MachineDisk
 from lading.adapters.kube.connection import Connection
 from lading.adapters.kube.credentials import Credentials
 from lading.adapters.kubelet import FixedLimits, LoopbackKubelet
+from lading.adapters.kubelet_identity import KubeletTrust
 from lading.adapters.state_directory import LocalStateDirectory
 from lading.kernel.platforms import Platform, normalised
 from lading.ports.clock import Clock
@@ -31,6 +32,9 @@ class Host:
     root: Path = Path("/")
     """Where the host is mounted: in a DaemonSet a folder, on the host itself `/`."""
     kubelet_port: int = KUBELET_PORT
+    kubelet_ca_file: Path | None = None
+    """Who signs the kubelet's certificate; None: the authority of the cluster."""
+    node_name: str = ""
     credentials: CredentialSettings = AUTH_FILES_ONLY
 
 
@@ -58,6 +62,7 @@ async def open_host(
                 clock,
                 port=host.kubelet_port,
                 credentials=Credentials(connection.user, clock),
+                trust=_kubelet_trust(host, connection),
             )
         yield NodeParts(
             runtime=runtime,
@@ -68,6 +73,12 @@ async def open_host(
             platform_of=_platform_of(host.root),
             state=LocalStateDirectory(host.state_dir),
         )
+
+
+def _kubelet_trust(host: Host, connection: Connection) -> KubeletTrust:
+    file = host.kubelet_ca_file
+    authority = file.read_text(encoding="utf-8") if file else connection.trust.authority_pem
+    return KubeletTrust(node_name=host.node_name, authority_pem=authority)
 
 
 def machine_platform() -> Platform:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import structlog
 
-from lading.adapters.registry import client, node_credentials, registries_conf
+from lading.adapters.registry import auth_files, client, node_credentials, registries_conf
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing
@@ -47,6 +47,13 @@ class CredentialSettings:
 
 
 AUTH_FILES_ONLY = CredentialSettings()
+
+
+def credentials_of(auth_file: Path | None) -> CredentialSettings:
+    """Those of one more auth file, as it is now."""
+    if auth_file is None:
+        return AUTH_FILES_ONLY
+    return CredentialSettings(pull_secrets=(auth_files.read(auth_file),))
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ def test_what_is_free_is_not_all_usable() -> None:
 
 @pytest.mark.parametrize(
     ("text", "reserve_bytes"),
-    [("20%", 20 * GIB), ("30Gi", 30 * GIB), ("0.5%", GIB // 2), ("a lot", 0)],
+    [("20%", 20 * GIB), ("30Gi", 30 * GIB), ("15.5%", 31 * GIB // 2)],
 )
 @pytest.mark.parametrize("signal", ["imagefs.available", "nodefs.available"])
 def test_an_eviction_limit_keeps_its_share(signal: str, text: str, reserve_bytes: int) -> None:
@@ -35,6 +35,13 @@ def test_the_strictest_limit_counts_and_is_named() -> None:
     found = budget({"imagefs.available": "20%", "nodefs.available": "10%"}, gc_percent=85)
     assert found.reserve_bytes == 20 * GIB
     assert found.reserve_reason == "the kubelet's eviction limit imagefs.available<20%"
+
+
+@pytest.mark.parametrize("text", ["0%", "0.5%", "1Ki", "a lot", "-50%"])
+def test_a_kubelet_cannot_lower_the_default_reserve(text: str) -> None:
+    found = budget({"imagefs.available": text, "nodefs.available": text}, gc_percent=100)
+    assert found.reserve_bytes == 15 * GIB
+    assert found.reserve_reason == "the agent's reserve of 15%"
 
 
 def test_a_disk_fuller_than_its_limit_has_nothing_to_give() -> None:

@@ -1,7 +1,7 @@
 """Kills the embedded runtime at every step it takes on disk, and looks at what is left each time.
 
 Run as a program with an empty folder. A child does the work and kills itself at its n-th step;
-the parent checks the store, lets a new runtime finish the work, and goes on with n + 1 until a
+the parent checks the store, lets a new runtime finish the work, and continues with n + 1 until a
 child gets through. Prints how many places were tried.
 """
 

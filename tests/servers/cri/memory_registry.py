@@ -1,4 +1,4 @@
-"""A registry in memory that honours the port, and can be told to fail where a real one would."""
+"""A registry in memory that honours the port, and can be made to fail where a real one would."""
 
 import asyncio
 import hashlib
@@ -34,7 +34,7 @@ class MemoryRegistry:
     """Blobs stop after their first piece and never go on."""
     stalled: asyncio.Event = field(default_factory=asyncio.Event)
     abandoned: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when whoever read a stalled blob has stopped reading."""
+    """Set when the reader of a stalled blob has stopped reading."""
 
     async def manifest(self, reference: Reference) -> Manifest:
         digest = reference.digest or self.digest_by_name.get(str(reference))

@@ -207,7 +207,7 @@ async def test_a_cancelled_pull_leaves_no_image_and_can_be_taken_up_again(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("busybox", "names no registry"),
         ("r.io/UPPER", "path component"),
@@ -215,9 +215,9 @@ async def test_a_cancelled_pull_leaves_no_image_and_can_be_taken_up_again(
     ],
 )
 async def test_a_name_that_cannot_be_pulled_is_refused_with_the_reason(
-    runtime: EmbeddedRuntime, name: str, said: str
+    runtime: EmbeddedRuntime, name: str, message: str
 ) -> None:
-    with pytest.raises(cri.InvalidReference, match=said):
+    with pytest.raises(cri.InvalidReference, match=message):
         await runtime.pull(ImageSpec(image=name))
 
 

@@ -98,12 +98,24 @@ async def test_a_token_that_is_no_text_is_a_wrong_token(cluster: Cluster) -> Non
         writer.close()
 
 
+async def test_a_request_without_a_token_is_refused_before_its_body_comes(
+    cluster: Cluster,
+) -> None:
+    async with http.serve(cluster.core) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        head = b"POST /apis HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
+        writer.write(head)
+        assert b" 401 " in await asyncio.wait_for(reader.readline(), 5)
+        writer.close()
+
+
 async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_failure_of_the_server(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with http.serve(cluster.core) as url:
         _, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
-        writer.write(b"POST /apis HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\nbegun")
+        head = f"POST /apis HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+        writer.write(f"{head}Content-Length: 99\r\n\r\nbegun".encode())
         await writer.drain()
         writer.close()
         await writer.wait_closed()

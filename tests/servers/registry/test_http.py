@@ -1,5 +1,6 @@
 """What HTTP adds: errors as documents, names that are refused, limits, and who may do what."""
 
+import asyncio
 import io
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from lading.kernel import manifests
 from lading.servers.registry import access, server
-from lading.servers.registry.access import Passwords, Tokens
+from lading.servers.registry.access import Guard, Passwords, Tokens
 
 PASSWORDS = Passwords({"carol": "right"})
 ABSENT = "sha256:" + "0" * 64
@@ -68,7 +69,7 @@ async def test_a_manifest_that_is_too_large_is_refused(
         assert answer.status == 413
 
 
-async def test_a_registry_with_passwords_refuses_everybody_else(
+async def test_a_registry_with_passwords_refuses_a_request_without_one(
     tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
     async with server.serve(tmp_path, guard=PASSWORDS) as url:
@@ -77,8 +78,20 @@ async def test_a_registry_with_passwords_refuses_everybody_else(
                 assert answer.status == status
 
 
+@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)])
+async def test_who_has_no_password_is_refused_before_the_body_comes(
+    tmp_path: Path, guard: Guard
+) -> None:
+    async with server.serve(tmp_path, guard=guard) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        head = "PUT /v2/app/manifests/v1 HTTP/1.1\r\nHost: localhost\r\n"
+        writer.write(f"{head}Content-Length: 9999\r\n\r\n".encode())
+        assert b" 401 " in await asyncio.wait_for(reader.readline(), 5)
+        writer.close()
+
+
 async def token_for(session: aiohttp.ClientSession, url: str, scope: str) -> dict[str, str]:
-    """The headers of whoever logged in for that scope."""
+    """The headers of a user who logged in for that scope."""
     asked = {"scope": scope, "service": "x"}
     async with session.get(f"{url}/token", params=asked, headers=login("right")) as answer:
         return {"Authorization": f"Bearer {(await answer.json())['token']}"}
@@ -147,8 +160,8 @@ async def test_a_token_comes_under_both_names_that_clients_look_for(
         server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url,
         session.post(f"{url}/token", data=form) as answer,
     ):
-        said = await answer.json()
-        assert said["token"] == said["access_token"]
+        given = await answer.json()
+        assert given["token"] == given["access_token"]
 
 
 async def test_the_data_stays_when_the_server_ends(

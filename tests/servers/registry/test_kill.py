@@ -53,7 +53,7 @@ async def killed(folder: Path) -> AsyncIterator[tuple[str, asyncio.subprocess.Pr
 async def push_until_killed(
     client: RegistryClient, host: str, life: str, *, images_max: int = IMAGES_MAX
 ) -> list[str]:
-    """Pushes image after image; returns the tags whose push was confirmed."""
+    """Pushes image after image; returns the tags of the pushes that were confirmed."""
     confirmed: list[str] = []
     for number in range(images_max):
         tag = f"{life}-{number}"

@@ -92,11 +92,11 @@ def test_two_writers_of_one_upload_are_not_mixed(core: Core) -> None:
     assert core.uploads.size("app", session) == 1
 
 
-def test_an_upload_is_not_closed_while_somebody_could_still_make_it_longer(core: Core) -> None:
+def test_an_upload_is_not_closed_while_a_request_could_still_make_it_longer(core: Core) -> None:
     session, digest = core.uploads.start("app", NOW), Digest.of(b"verified")
-    with core.uploads.appending("app", session) as file:
-        file.write(b"verified")
-        file.flush()
+    with core.uploads.appending("app", session) as upload:
+        upload.write(b"verified")
+        upload.file.flush()
         for written in (session, session.upper()):
             with pytest.raises(Fault, match="another request"):
                 core.uploads.finish("app", written, digest)
@@ -144,7 +144,7 @@ def test_an_upload_that_is_none_is_unknown(core: Core, session: str) -> None:
     assert caught.value.code is Code.BLOB_UPLOAD_UNKNOWN
 
 
-def test_uploads_that_nobody_will_finish_are_purged(core: Core) -> None:
+def test_uploads_that_are_too_old_are_purged(core: Core) -> None:
     began = datetime.now(UTC)
     session = core.uploads.start("team/app", began)
     core.uploads.purge(began + timedelta(days=6))

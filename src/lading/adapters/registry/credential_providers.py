@@ -88,8 +88,6 @@ def parse(content: bytes, *, name: str, folder: Path) -> ProviderConfig:
 
     from lading.kernel import yaml_text
 
-    from lading.kernel import yaml_text
-
     try:
         document: Any = yaml_text.value(content)
         entries = document["providers"]

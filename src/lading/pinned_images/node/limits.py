@@ -1,7 +1,8 @@
 """How much of the image file system must stay free, from the limits that the kubelet keeps. Pure.
 
 Above the image garbage-collection threshold the kubelet removes images, below the eviction limit
-it evicts pods: preloading must cause neither.
+it evicts pods: preloading must cause neither. The reserve of a kubelet with default settings is
+kept in any case: what a kubelet tells can only raise it.
 """
 
 from lading.kernel import quantities
@@ -10,6 +11,7 @@ from lading.pinned_images.node.types import Budget
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 
+RESERVE_PERCENT_MIN = 100 - KubeletLimits().image_gc_high_threshold_percent
 _SIGNALS = ("imagefs.available", "nodefs.available")
 
 
@@ -24,6 +26,8 @@ def budget(space: Space, limits: KubeletLimits) -> Budget:
             text = limits.eviction_hard[signal]
             reserve = _threshold_bytes(text, space.capacity_bytes)
             reserves[f"the kubelet's eviction limit {signal}<{text}"] = reserve
+    least = space.capacity_bytes * RESERVE_PERCENT_MIN // 100
+    reserves[f"the agent's reserve of {RESERVE_PERCENT_MIN}%"] = least
     reason = max(reserves, key=lambda why: reserves[why])
     return Budget(
         capacity_bytes=space.capacity_bytes,

@@ -18,9 +18,9 @@ _LABELS = "labels"
 
 
 class Refused(Exception):
-    def __init__(self, code: grpc.StatusCode, said: str) -> None:
-        super().__init__(said)
-        self.status = (code, said)
+    def __init__(self, code: grpc.StatusCode, message: str) -> None:
+        super().__init__(message)
+        self.status = (code, message)
 
 
 class ContainerdImages:
@@ -62,8 +62,8 @@ class ContainerdImages:
     def _names(self, context: Context) -> dict[str, tuple[StoredImage, dict[str, str]]]:
         metadata = dict(context.invocation_metadata() or ())
         if NAMESPACE_KEY not in metadata:
-            said = "namespace is required: send the metadata containerd-namespace"
-            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, said)
+            message = "namespace is required: send the metadata containerd-namespace"
+            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, message)
         return self._runtime.labelled_names() if metadata[NAMESPACE_KEY] == NAMESPACE else {}
 
 
@@ -75,8 +75,8 @@ def _updated(
     for path in paths:
         field, _, key = path.partition(".")
         if field != _LABELS:
-            said = f"only labels can be updated, not {path}"
-            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, said)
+            message = f"only labels can be updated, not {path}"
+            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, message)
         if key:
             after[key] = sent.get(key, "")
         else:
@@ -87,8 +87,8 @@ def _updated(
 def _require_short(labels: Mapping[str, str]) -> None:
     for key, value in labels.items():
         if len(f"{key}{value}".encode()) > LABEL_BYTES_MAX:
-            said = f"label {key!r} and its value are longer than {LABEL_BYTES_MAX} bytes"
-            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, said)
+            message = f"label {key!r} and its value are longer than {LABEL_BYTES_MAX} bytes"
+            raise Refused(grpc.StatusCode.INVALID_ARGUMENT, message)
 
 
 def _message(name: str, image: StoredImage, labels: Mapping[str, str]) -> pb2.Image:

@@ -1,9 +1,9 @@
 """Content-addressed blobs on disk: whole and verified, or not there.
 
     blobs/sha256/<hex>      complete, flushed to disk before it got this name
-    ingest/sha256-<hex>     being downloaded; continued by whoever needs the blob next
+    ingest/sha256-<hex>     being downloaded; continued by the next pull that needs the blob
 
-Knows nothing about images: whoever needs blobs leases them, and everything else can be swept.
+Knows nothing about images: a user of blobs leases them, and everything else can be swept.
 """
 
 import asyncio
@@ -196,7 +196,7 @@ def _hash_file(path: Path, running: Hash) -> int:
 
 
 async def _finished(work: Coroutine[Any, Any, None]) -> None:
-    """Sees the work through even when cancelled: a thread goes on, and the lock must cover it."""
+    """Sees the work through even when cancelled: a thread continues, and the lock must cover it."""
     task = asyncio.create_task(work)
     try:
         await asyncio.shield(task)

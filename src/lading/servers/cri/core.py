@@ -1,7 +1,7 @@
 """The embedded runtime in one process: the `Cri` port, and the labels by which images are pinned.
 
-The gRPC services only translate to and from this. Containers are declared, not run, so that what
-is in use can be told.
+The gRPC services only translate to and from this. Containers are declared, not run, so that images
+can be in use.
 """
 
 import asyncio
@@ -129,7 +129,7 @@ class EmbeddedRuntime:
     def labelled_names(self) -> dict[str, tuple[StoredImage, dict[str, str]]]:
         """Every name, IDs among them, with its image and labels.
 
-        A name that handlers share shows the default handler's image, whose handler sorts first.
+        A name that handlers share shows the image of the default handler, which sorts first.
         """
         labels = self._records.labels()
         names = self._records.names()

@@ -30,6 +30,6 @@ def reference(text: str) -> Reference:
     except Malformed as error:
         raise cri.InvalidReference(str(error), image=text) from error
     if parsed.registry is None:
-        said = f"{text!r} names no registry; write it as registry/repository:tag"
-        raise cri.InvalidReference(said, image=text)
+        message = f"{text!r} names no registry; write it as registry/repository:tag"
+        raise cri.InvalidReference(message, image=text)
     return parsed.at(parsed.digest) if parsed.digest else parsed.with_default_tag()

@@ -1,7 +1,8 @@
 """Which images exist, under which names, with which labels: one SQLite file, one transaction each.
 
 An image is one (ID, runtime handler). Names belong to a handler too; labels belong to a name
-alone, as in containerd, and an image's own ID is one of its names.
+alone, as in containerd, and an image's own ID is one of its names. A file that holds anything
+else is refused with its name.
 """
 
 import sqlite3
@@ -9,10 +10,18 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from lading.kernel import digests
 from lading.kernel.digests import Digest
+from lading.kernel.errors import UNREADABLE, Malformed
 from lading.ports import cri
+
+# SQLite's own messages may be no text, and it calls some damage a lack of memory.
+_DAMAGED = (sqlite3.DatabaseError, MemoryError, *UNREADABLE)
+_ImageRow = tuple[str, str, str, str, int, int, str]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS image (
@@ -43,13 +52,28 @@ class StoredImage:
     user: str
 
 
+class Unusable(Exception):
+    """The file cannot be read as what it should be."""
+
+    def __init__(self, file: Path, reason: object) -> None:
+        super().__init__(
+            f"{file}: not the records of a container runtime: {reason}; remove its folder to begin"
+            " anew"
+        )
+
+
 class Records:
     def __init__(self, file: Path) -> None:
+        self._file = file
         # In autocommit mode a transaction begins where it is written down, nowhere else.
         self._database = sqlite3.connect(file, isolation_level=None)
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = FULL")
-        self._database.executescript(_SCHEMA)
+        try:
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+            self._database.executescript(_SCHEMA)
+        except _DAMAGED as error:
+            self._database.close()
+            raise Unusable(file, error) from error
 
     def close(self) -> None:
         self._database.close()
@@ -90,55 +114,59 @@ class Records:
             )
 
     def images(self) -> tuple[StoredImage, ...]:
-        rows = self._database.execute("SELECT * FROM image ORDER BY id, handler")
-        return tuple(_stored_image(row) for row in rows)
+        return self._images("SELECT * FROM image ORDER BY id, handler")
 
     def named(self, name: str, handler: str) -> StoredImage | None:
-        row = self._database.execute(
+        found = self._images(
             "SELECT image.* FROM image JOIN name USING (id, handler)"
             " WHERE name = ? AND handler = ?",
-            (name, handler),
-        ).fetchone()
-        return None if row is None else _stored_image(row)
+            name,
+            handler,
+        )
+        return found[0] if found else None
 
     def with_id_prefix(self, prefix: str, handler: str) -> tuple[StoredImage, ...]:
-        # An ID goes on in hexadecimal, and `g` sorts after every such character.
-        rows = self._database.execute(
+        # An ID continues in hexadecimal, and `g` sorts after every such character.
+        return self._images(
             "SELECT * FROM image WHERE id >= ? AND id < ? AND handler = ?",
-            (prefix, f"{prefix}g", handler),
+            prefix,
+            f"{prefix}g",
+            handler,
         )
-        return tuple(_stored_image(row) for row in rows)
 
     def names(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """Sorted names by (ID, handler)."""
         grouped: dict[tuple[str, str], tuple[str, ...]] = {}
-        for name, handler, image_id in self._database.execute(
-            "SELECT name, handler, id FROM name ORDER BY name"
-        ):
+        rows = self._rows(tuple[str, str, str], "SELECT name, handler, id FROM name ORDER BY name")
+        for name, handler, image_id in rows:
             key = (image_id, handler)
             grouped[key] = (*grouped.get(key, ()), name)
         return grouped
 
     def names_of(self, image: StoredImage) -> tuple[str, ...]:
-        rows = self._database.execute(
+        rows = self._rows(
+            tuple[str],
             "SELECT name FROM name WHERE id = ? AND handler = ? ORDER BY name",
-            (image.id, image.handler),
+            image.id,
+            image.handler,
         )
         return tuple(name for (name,) in rows)
 
     def blobs(self) -> set[Digest]:
-        rows = self._database.execute("SELECT DISTINCT digest FROM image_blob")
-        return {Digest(*text.split(":")) for (text,) in rows}
+        rows = self._rows(tuple[str], "SELECT DISTINCT digest FROM image_blob")
+        return {self._digest(text) for (text,) in rows}
 
     def labels(self) -> dict[str, dict[str, str]]:
         grouped: dict[str, dict[str, str]] = {}
-        for name, key, value in self._database.execute("SELECT name, key, value FROM label"):
+        for name, key, value in self._rows(
+            tuple[str, str, str], "SELECT name, key, value FROM label"
+        ):
             grouped.setdefault(name, {})[key] = value
         return grouped
 
     def names_labelled(self, key: str, value: str) -> set[str]:
-        rows = self._database.execute(
-            "SELECT name FROM label WHERE key = ? AND value = ?", (key, value)
+        rows = self._rows(
+            tuple[str], "SELECT name FROM label WHERE key = ? AND value = ?", key, value
         )
         return {name for (name,) in rows}
 
@@ -150,26 +178,45 @@ class Records:
                 [(name, key, value) for key, value in labels.items()],
             )
 
+    def _images(self, query: str, *values: str) -> tuple[StoredImage, ...]:
+        return tuple(
+            StoredImage(
+                id=image_id,
+                handler=handler,
+                manifest=self._digest(manifest),
+                media_type=media_type,
+                manifest_bytes=manifest_bytes,
+                size_bytes=size_bytes,
+                user=user,
+            )
+            for image_id, handler, manifest, media_type, manifest_bytes, size_bytes, user in (
+                self._rows(_ImageRow, query, *values)
+            )
+        )
+
+    def _rows(self, row: Any, query: str, *values: str) -> list[Any]:
+        """Rows of such a tuple type: SQLite keeps values of any type in any column."""
+        try:
+            found = self._database.execute(query, values).fetchall()
+            rows: list[Any] = msgspec.convert(found, list[row])
+            return rows
+        except _DAMAGED as error:
+            raise Unusable(self._file, error) from error
+
+    def _digest(self, text: str) -> Digest:
+        try:
+            return digests.parse(text)
+        except Malformed as error:
+            raise Unusable(self._file, error) from error
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         try:
             self._database.execute("BEGIN IMMEDIATE")
             with self._database:
                 yield self._database
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+        except _DAMAGED as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            if code == sqlite3.SQLITE_FULL:
                 raise cri.NoSpace(f"no space left on device: {error}") from error
-            raise
-
-
-def _stored_image(row: tuple[str, str, str, str, int, int, str]) -> StoredImage:
-    image_id, handler, manifest, media_type, manifest_bytes, size_bytes, user = row
-    return StoredImage(
-        id=image_id,
-        handler=handler,
-        manifest=digests.parse(manifest),
-        media_type=media_type,
-        manifest_bytes=manifest_bytes,
-        size_bytes=size_bytes,
-        user=user,
-    )
+            raise Unusable(self._file, error) from error

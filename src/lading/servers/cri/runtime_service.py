@@ -74,8 +74,8 @@ class RuntimeService:
             if container.id == request.container_id:
                 break
         else:
-            said = f"container {request.container_id!r} not found"
-            await context.abort(grpc.StatusCode.NOT_FOUND, said)
+            message = f"container {request.container_id!r} not found"
+            await context.abort(grpc.StatusCode.NOT_FOUND, message)
         status = messages.container_status_message(container)
         return cri_pb2.ContainerStatusResponse(status=status)
 

@@ -18,7 +18,7 @@ from lading.servers.cri.runtime_service import RuntimeService
 from lading.wire import containerd_images_pb2, cri_pb2, handlers
 
 STOP_GRACE_SECONDS = 1.0
-SOCKET_MODE = 0o660  # as containerd and CRI-O: whoever may write to it is root on the node
+SOCKET_MODE = 0o660  # as containerd and CRI-O: a user who may write to it is root on the node
 SOCKET_PATH_BYTES_MAX = 107  # of the kernel's 108, the last is a zero
 
 
@@ -27,8 +27,8 @@ class CannotListen(Exception):
 
     def __init__(self, socket: Path) -> None:
         super().__init__(
-            f"no socket can be made at {socket}; choose a folder that can be written to, and whose"
-            f" name leaves the socket's path at most {SOCKET_PATH_BYTES_MAX} bytes"
+            f"no socket can be made at {socket}; choose a folder that can be written to, with a"
+            f" name so short that the socket's path has at most {SOCKET_PATH_BYTES_MAX} bytes"
         )
 
 

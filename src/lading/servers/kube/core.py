@@ -82,6 +82,14 @@ class Core:
             _log.exception("%s %s failed", request.method, request.path)
             return _refusal(status.internal(f"{type(error).__name__}; see the server's log"))
 
+    def refusal(self, request: Request) -> Response | None:
+        """The answer to a request without a valid token, which needs no body."""
+        try:
+            self._authenticator.user(request.path, request.headers)
+        except status.ApiError as error:
+            return _refusal(error)
+        return None
+
     async def close(self) -> None:
         """Ends the watches and the collector; the storage is its opener's to close."""
         self._wakeups.close()

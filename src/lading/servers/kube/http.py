@@ -1,17 +1,19 @@
 """The core behind a socket: aiohttp, TLS, and loopback unless another host is named.
 
-It translates requests and responses, and nothing else.
+It translates requests and responses, and reads no body of a request without a valid token.
 """
 
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from aiohttp import web
 
-from lading.ports.http import Exchange, Request, Response
+from lading.ports.http import Request, Response
 from lading.servers.kube import bodies
 from lading.servers.kube.certificates import Certificates
+from lading.servers.kube.core import Core
 
 LOOPBACK = "127.0.0.1"
 SHUTDOWN_SECONDS = 2.0
@@ -20,7 +22,7 @@ SHUTDOWN_SECONDS = 2.0
 
 @contextlib.asynccontextmanager
 async def serve(
-    core: Exchange, host: str = LOOPBACK, port: int = 0, tls: Certificates | None = None
+    core: Core, host: str = LOOPBACK, port: int = 0, tls: Certificates | None = None
 ) -> AsyncIterator[str]:
     """Serves until the context is left, and gives the URL; port 0 means any free one."""
     app = web.Application(client_max_size=bodies.BODY_BYTES_MAX)
@@ -49,13 +51,13 @@ def _context(tls: Certificates) -> ssl.SSLContext:
     return context
 
 
-def _handler(core: Exchange):  # type: ignore[no-untyped-def]
+def _handler(core: Core):  # type: ignore[no-untyped-def]
     async def handle(request: web.Request) -> web.StreamResponse:
+        head = _head(request)
         try:
-            read = await _request(request)
+            response = core.refusal(head) or await core(replace(head, body=await _body(request)))
         except ConnectionError:
             return web.Response(status=400)  # the client went away; the answer is not read
-        response = await core(read)
         if isinstance(response.body, bytes):
             return web.Response(
                 status=response.status, headers=response.headers, body=response.body
@@ -65,13 +67,12 @@ def _handler(core: Exchange):  # type: ignore[no-untyped-def]
     return handle
 
 
-async def _request(request: web.Request) -> Request:
+def _head(request: web.Request) -> Request:
     return Request(
         method=request.method,
         path=request.path,
         query=tuple(request.query.items()),
         headers={key.lower(): ", ".join(request.headers.getall(key)) for key in request.headers},
-        body=await _body(request),
     )
 
 

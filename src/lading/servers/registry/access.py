@@ -1,4 +1,4 @@
-"""Who may do what: nobody is asked, or a password is, or a token for exactly this scope.
+"""Who may do what: without a guard everyone, else by a password, or a token for this scope.
 
 `Passwords` is HTTP basic authentication; `Tokens` is the token flow of the distribution project,
 with its own token endpoint. Every user may do everything: there are no roles here.

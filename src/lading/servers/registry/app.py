@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from lading.kernel.host_guard import HostGuard
 from lading.servers.registry import (
     access,
     blob_routes,
@@ -17,12 +18,15 @@ from lading.servers.registry.faults import Code, Fault
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _GUARD: web.AppKey[Guard | None] = web.AppKey("guard")
+_HOSTS = web.AppKey("hosts", HostGuard)
+LOOPBACK = HostGuard.of(())
 
 
-def make_app(core: Core, guard: Guard | None) -> web.Application:
-    app = web.Application(middlewares=[_answer_faults, _check_access])
+def make_app(core: Core, guard: Guard | None, hosts: HostGuard = LOOPBACK) -> web.Application:
+    app = web.Application(middlewares=[_answer_faults, _check_host, _check_access])
     app[requests.CORE] = core
     app[_GUARD] = guard
+    app[_HOSTS] = hosts
     name, uploads = "/v2/{name:.+}", "/v2/{name:.+}/blobs/uploads"
     app.add_routes(
         [
@@ -75,6 +79,16 @@ async def _answer_faults(request: web.Request, handler: Handler) -> web.StreamRe
     if not response.prepared:
         response.headers["Docker-Distribution-Api-Version"] = "registry/2.0"
     return response
+
+
+@web.middleware
+async def _check_host(request: web.Request, handler: Handler) -> web.StreamResponse:
+    refusal = request.app[_HOSTS].refusal(
+        host=request.headers.get("Host"), origin=request.headers.get("Origin")
+    )
+    if refusal:
+        raise Fault(Code.DENIED, refusal)
+    return await handler(request)
 
 
 @web.middleware

@@ -1,8 +1,8 @@
 """Where a registry keeps its content: the filesystem layout of the distribution project.
 
-Content lives once under `blobs`; a repository owns it through small link files that hold a digest.
-Because a link may name another digest than its own path (an alias by another algorithm), readers
-follow what the link says.
+Content is stored once under `blobs`; a repository owns it through small link files that hold a
+digest. Because a link may name another digest than its own path (an alias by another algorithm),
+readers follow what the link says.
 """
 
 from dataclasses import dataclass

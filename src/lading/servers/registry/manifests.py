@@ -17,6 +17,7 @@ from lading.servers.registry import catalog, links
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
+from lading.servers.registry.usage import FILE_BYTES_MIN, Usage
 
 # Layers that their owners do not allow to be copied are fetched from elsewhere.
 _NOT_PUSHED = ("nondistributable", "foreign")
@@ -40,6 +41,7 @@ class Accepted:
 class Manifests:
     layout: Layout
     blobs: Blobs
+    usage: Usage
     _linking: threading.Lock = field(default_factory=threading.Lock)
     """Removing a tag takes its whole folder, which must not hit one that is just being set."""
 
@@ -64,6 +66,8 @@ class Manifests:
         digest, wanted_tags = _wanted(tag_or_digest, content, tags)
         manifest = _parsed(content, media_type)
         self._check_complete(name, manifest)
+        link_count = 1 + 2 * len(wanted_tags)
+        self.usage.take(len(content) + link_count * FILE_BYTES_MIN)
         blob = self.layout.blob(digest)
         if not blob.is_file():
             files.write_atomically(blob, content)
@@ -136,7 +140,7 @@ def checked_tag(tag: str) -> str:
 
 
 def _possible_tag(name: str, tag: str) -> str:
-    """Only who sets a tag is told what is wrong with it; to everybody else it is not there."""
+    """What is wrong with a tag matters to a client that sets it; to others it is not there."""
     try:
         return checked_tag(tag)
     except Fault as error:

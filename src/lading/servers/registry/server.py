@@ -2,16 +2,18 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from aiohttp import web
 
+from lading.kernel.host_guard import HostGuard
 from lading.servers.registry import app
 from lading.servers.registry.access import Guard
-from lading.servers.registry.core import Core
+from lading.servers.registry.core import DEFAULT_LIMITS, Core
+from lading.servers.registry.usage import Limits
 
 SHUTDOWN_SECONDS_MAX = 2.0
 
@@ -24,12 +26,20 @@ async def serve(
     port: int = 0,
     guard: Guard | None = None,
     tls: ssl.SSLContext | None = None,
+    names: Sequence[str] = (),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> AsyncIterator[str]:
-    """Gives the URL it listens on; port 0 takes a free one. The data in `root` stays."""
-    core = Core.on(root)
+    """Gives the URL it listens on; port 0 takes a free one. The data in `root` stays.
+
+    `names` are those by which clients reach it, besides `host`, addresses and loopback names.
+    """
+    core = Core.on(root, limits)
     await asyncio.to_thread(core.uploads.purge, datetime.now(UTC))
+    await asyncio.to_thread(core.usage.measure)
     runner = web.AppRunner(
-        app.make_app(core, guard), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX
+        app.make_app(core, guard, HostGuard.of((host, *names))),
+        access_log=None,
+        shutdown_timeout=SHUTDOWN_SECONDS_MAX,
     )
     await runner.setup()
     try:

@@ -66,11 +66,12 @@ async def _mounted(request: web.Request, name: str) -> bool:
 async def _append(request: web.Request, name: str, session: str) -> int:
     """Writes the body after what is there; returns the new size of the upload."""
     uploads = request.app[requests.CORE].uploads
-    with uploads.appending(name, session) as file:
-        _check_range(request, name, session, size=file.tell())
+    with uploads.appending(name, session) as upload:
+        _check_range(request, name, session, size=upload.size_bytes)
+        await asyncio.to_thread(upload.expect, request.content_length or 0)
         async for piece in request.content.iter_any():
-            await asyncio.to_thread(file.write, piece)
-        return file.tell()
+            await asyncio.to_thread(upload.write, piece)
+        return upload.size_bytes
 
 
 def _check_range(request: web.Request, name: str, session: str, *, size: int) -> None:

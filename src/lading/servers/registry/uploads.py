@@ -21,20 +21,45 @@ from lading.servers.registry import catalog
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
+from lading.servers.registry.usage import FILE_BYTES_MIN, OverLimit, Usage
 
 SESSION_AGE_MAX = timedelta(days=7)  # what the distribution project's own purge uses
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """The open file of one session."""
+
+    file: BinaryIO
+    usage: Usage
+
+    @property
+    def size_bytes(self) -> int:
+        return self.file.tell()
+
+    def expect(self, size_bytes: int) -> None:
+        """Raises before the first byte of what could not be stored."""
+        self.usage.check_blob(self.size_bytes + size_bytes)
+        self.usage.check_room(size_bytes)
+
+    def write(self, piece: bytes) -> None:
+        self.usage.check_blob(self.size_bytes + len(piece))
+        self.usage.take(len(piece))
+        self.file.write(piece)
 
 
 @dataclass(frozen=True, slots=True)
 class Uploads:
     layout: Layout
     blobs: Blobs
+    usage: Usage
     _held: set[Path] = field(default_factory=set)
     _holding: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, name: str, now: datetime) -> str:
         session = str(uuid.uuid4())
         folder = self.layout.upload(name, session)
+        self.usage.take(FILE_BYTES_MIN)
         files.make_folder(folder)
         started = now.strftime("%Y-%m-%dT%H:%M:%SZ")
         files.write_atomically(folder / "startedat", started.encode())
@@ -45,10 +70,15 @@ class Uploads:
         return self._data(name, session).stat().st_size
 
     @contextlib.contextmanager
-    def appending(self, name: str, session: str) -> Iterator[BinaryIO]:
-        """The file, open for one writer at a time."""
-        with self._alone(name, session) as data, data.open("ab") as file:
-            yield file
+    def appending(self, name: str, session: str) -> Iterator[Upload]:
+        """The file, open for one writer at a time; what exceeds a limit is thrown away."""
+        with self._alone(name, session) as data:
+            try:
+                with data.open("ab") as file:
+                    yield Upload(file, self.usage)
+            except OverLimit:
+                self._throw_away(data)
+                raise
 
     def finish(self, name: str, session: str, digest: Digest) -> None:
         with self._alone(name, session) as data:
@@ -56,18 +86,24 @@ class Uploads:
                 _verify(data, digest)
                 self.blobs.adopt(name, digest, data)
             finally:
-                shutil.rmtree(data.parent, ignore_errors=True)
+                self._throw_away(data)
 
     def cancel(self, name: str, session: str) -> None:
-        shutil.rmtree(self._data(name, session).parent)
+        self._throw_away(self._data(name, session))
 
     def purge(self, now: datetime) -> None:
-        """Removes the sessions that nobody will finish any more."""
+        """Removes the sessions that are too old to be finished."""
         for folder in catalog.repository_folders(self.layout.repositories):
             for started in folder.glob("_uploads/*/startedat"):
                 begun = datetime.fromtimestamp(started.stat().st_mtime, tz=UTC)
                 if now - begun > SESSION_AGE_MAX:
                     shutil.rmtree(started.parent, ignore_errors=True)
+
+    def _throw_away(self, data: Path) -> None:
+        """The session, and its content unless that has become a blob."""
+        content_bytes = data.stat().st_size if data.exists() else 0
+        shutil.rmtree(data.parent, ignore_errors=True)
+        self.usage.give_back(content_bytes + FILE_BYTES_MIN)
 
     @contextlib.contextmanager
     def _alone(self, name: str, session: str) -> Iterator[Path]:

@@ -1,5 +1,7 @@
 """The functions that Kubernetes adds to CEL, and that an error is never a value."""
 
+import re
+import time
 from typing import Any
 
 import pytest
@@ -60,10 +62,12 @@ def test_the_functions_of_kubernetes_are_there(expression: str) -> None:
         ("[1][3]", "index out of bounds: 3"),
         ("names + 1", "no such overload"),
         ("[].max()", "max called on empty list"),
+        ("'a'.find('(?=a)')", "invalid perl operator"),
+        ("'a'.findAll('(')", "missing )"),
     ],
 )
 def test_an_error_is_raised_and_never_true(expression: str, text: str) -> None:
-    with pytest.raises(DoesNotEvaluate, match=text.replace("(", r"\(")):
+    with pytest.raises(DoesNotEvaluate, match=re.escape(text)):
         evaluate(expression, names={})
 
 
@@ -83,6 +87,13 @@ def test_a_pattern_is_searched_in_linear_time_and_ends_where_the_text_ends() -> 
     assert patterns.matches("b", "abc")
     assert not patterns.matches("^a$", "a\n")
     assert not patterns.matches("^(a+)+$", "a" * 5000 + "!")
+
+
+@pytest.mark.parametrize("function", ["find", "findAll", "matches"])
+def test_a_hostile_expression_takes_linear_time(function: str) -> None:
+    began = time.perf_counter()
+    assert not evaluate(f"text.{function}('^(a+)+$')", text="a" * 100_000 + "!")
+    assert time.perf_counter() - began < 2
 
 
 def test_a_pattern_that_cannot_be_read_matches_nothing_and_says_why() -> None:

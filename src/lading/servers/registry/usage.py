@@ -1,0 +1,92 @@
+"""How many bytes the registry stores, and the limits that it keeps.
+
+The count follows every write; a file counts as one block at least, so that many empty uploads are
+not free. Another program may remove content from the folder, so the store is measured again
+before an upload is refused.
+"""
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from lading.kernel import quantities
+from lading.servers.registry.faults import Code, Fault
+
+GIB = 1024**3
+FILE_BYTES_MIN = 4096  # the block of most file systems
+MEASURE_SECONDS_MIN = 10.0  # a full registry must not spend its time on measuring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The largest layers that people push are images of machines and models of this order."""
+
+    blob_bytes_max: int = 20 * GIB
+    store_bytes_max: int = 100 * GIB
+
+
+class OverLimit(Fault):
+    """An upload that can never be stored."""
+
+
+class Usage:
+    def __init__(self, root: Path, limits: Limits) -> None:
+        self._root = root
+        self._limits = limits
+        self._used_bytes = 0
+        self._measured_at = float("-inf")
+        self._lock = threading.Lock()
+
+    def measure(self) -> None:
+        with self._lock:
+            self._measure()
+
+    def check_blob(self, size_bytes: int) -> None:
+        if size_bytes > self._limits.blob_bytes_max:
+            limit = quantities.format_bytes(self._limits.blob_bytes_max)
+            raise OverLimit(Code.SIZE_INVALID, f"a blob may have {limit}", status=413)
+
+    def check_room(self, size_bytes: int) -> None:
+        """Raises when so much more does not fit."""
+        with self._lock:
+            self._check_room(size_bytes)
+
+    def take(self, size_bytes: int) -> None:
+        """Counts what is about to be written, or raises."""
+        with self._lock:
+            self._check_room(size_bytes)
+            self._used_bytes += size_bytes
+
+    def give_back(self, size_bytes: int) -> None:
+        with self._lock:
+            self._used_bytes = max(0, self._used_bytes - size_bytes)
+
+    def _check_room(self, size_bytes: int) -> None:
+        if self._fits(size_bytes):
+            return
+        if time.monotonic() - self._measured_at > MEASURE_SECONDS_MIN:
+            self._measure()
+        if not self._fits(size_bytes):
+            limit = quantities.format_bytes(self._limits.store_bytes_max)
+            message = f"the registry is full: it may store {limit}; prune images or raise its quota"
+            raise OverLimit(Code.DENIED, message, status=507)
+
+    def _fits(self, size_bytes: int) -> bool:
+        return self._used_bytes + size_bytes <= self._limits.store_bytes_max
+
+    def _measure(self) -> None:
+        self._used_bytes = sum(
+            max(_size_bytes(os.path.join(folder, name)), FILE_BYTES_MIN)
+            for folder, _, names in os.walk(self._root)
+            for name in names
+        )
+        self._measured_at = time.monotonic()
+
+
+def _size_bytes(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except FileNotFoundError:
+        return 0  # it was a temporary file

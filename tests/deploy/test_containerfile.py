@@ -1,0 +1,33 @@
+"""What goes into the image is locked: the base by digest, packages by hash, the build offline."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LINES = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8").splitlines()
+BY_DIGEST = re.compile(r"FROM \S+@sha256:[0-9a-f]{64} AS (\w+)")
+
+
+def test_every_base_is_named_by_digest() -> None:
+    bases = [line for line in LINES if line.startswith("FROM ")]
+    named = {found[1] for line in bases if (found := BY_DIGEST.fullmatch(line))}
+    for line in bases:
+        assert BY_DIGEST.fullmatch(line) or line.split()[1] in named, line
+
+
+def test_pip_takes_nothing_that_is_not_locked() -> None:
+    calls = [line for line in LINES if re.search(r"\bpip (install|wheel)\b", line)]
+    assert len(calls) == 4
+    for line in calls:
+        locked = "--require-hashes --only-binary :all: -r" in line
+        offline = "--no-index --no-deps" in line
+        assert locked or offline, line
+    (build,) = (line for line in calls if "pip wheel" in line)
+    assert "--no-build-isolation" in build
+
+
+def test_the_lock_of_the_build_has_hashes() -> None:
+    text = (ROOT / "requirements" / "build.txt").read_text(encoding="utf-8")
+    assert "hatchling==" in text
+    for block in re.split(r"\n(?=\S)", text.strip()):
+        assert "--hash=sha256:" in block
