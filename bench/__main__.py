@@ -24,6 +24,7 @@ NAMES = (
     "registry_client",
     "pin_planning",
     "agent_idle",
+    "fleet",
     "preload",
 )
 

@@ -25,6 +25,7 @@ class Program:
     name: str
     arguments: tuple[str, ...]
     log: Path
+    command: tuple[str, ...] = (str(COMMAND),)
     environment: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     """Its own endpoint, while it runs."""
@@ -36,7 +37,7 @@ class Program:
         begin = self.log_bytes()
         with self.log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                COMMAND,
+                *self.command,
                 *self.arguments,
                 *more,
                 stdin=asyncio.subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 """Keys with an appointment: at most one per key, the earliest wins. A plain data structure.
 
-A heap with lazy deletion: an entry whose instant is no longer the key's own is skipped.
+A heap with lazy deletion: an entry with an instant that is no longer the key's is skipped.
 """
 
 import heapq
@@ -40,7 +40,7 @@ class Delays(Generic[K]):
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: float) -> list[K]:
-        """Takes out the keys whose instant has come, the earliest first."""
+        """Takes out the keys that are due, the earliest first."""
         due = []
         while (instant := self.next_instant()) is not None and instant <= now:
             _, _, key = heapq.heappop(self._heap)

@@ -1,6 +1,6 @@
 """What an event says, as values, and how it is written down; no I/O.
 
-An record is what makes two events the same; a series is how often it was seen.
+A record is what makes two events the same; a series is how often it was seen.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ class EventRecord:
 
 @dataclass(slots=True, kw_only=True)
 class Series:
-    """How often an record was seen; the only thing here that changes."""
+    """How often a record was seen; the only thing here that changes."""
 
     first_at: datetime
     last_at: datetime

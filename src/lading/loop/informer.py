@@ -1,4 +1,4 @@
-"""A cache of one resource that tells its handlers what changed, shared by all who need it.
+"""A cache of one resource that calls its handlers with what changed, shared by all who need it.
 
 `Informers` hands out one informer per resource and selection, and runs them all. An informer
 does no I/O: a reflector feeds it. Handlers are plain functions, called with (old, new), where
@@ -45,7 +45,7 @@ class Informer(Generic[T]):
         return self._store.index(values)
 
     def add_handler(self, handler: Handler[T]) -> None:
-        """Tells the handler of every object that is here, and then of every change."""
+        """Calls the handler for every object that is here, and then for every change."""
         for one in self._store:
             handler(None, one)
         self._handlers.append(handler)
@@ -57,17 +57,17 @@ class Informer(Generic[T]):
         old = self._store.get(new.key)
         if old is None or old.metadata.resource_version != new.metadata.resource_version:
             self._store.put(new)
-            self._tell(old, new)
+            self._notify(old, new)
 
     def remove(self, key: Key) -> None:
         old = self._store.remove(key)
         if old is not None:
-            self._tell(old, None)
+            self._notify(old, None)
 
     def complete(self) -> None:
         self.synced.set()
 
-    def _tell(self, old: T | None, new: T | None) -> None:
+    def _notify(self, old: T | None, new: T | None) -> None:
         for handler in self._handlers:
             handler(old, new)
 
@@ -100,7 +100,7 @@ class Informers:
         return informer
 
     def unsynced(self) -> tuple[str, ...]:
-        """The resources whose cache is not complete yet; empty means ready."""
+        """The resources with a cache that is not complete yet; empty means ready."""
         return tuple(one.resource.plural for one in self._asked_for if not one.synced.is_set())
 
     async def wait_synced(self) -> None:

@@ -42,7 +42,7 @@ class LeaseLock:
         self._seen: Lease | None = None
         self._seen_at = 0.0
         self.written_at = 0.0
-        """When the last write that succeeded was sent; nobody can have seen it earlier."""
+        """When the last write that succeeded was sent; no candidate can have seen it earlier."""
         self._log = log.bind(lease=f"{namespace}/{name}", identity=identity)
 
     async def try_to_hold(self) -> bool:

@@ -17,7 +17,7 @@ from lading.loop.delays import Delays
 from lading.ports.clock import Clock
 
 K = TypeVar("K", bound=Hashable)
-# Quick enough for a lost race, slow enough for a server in trouble; capped at five minutes so
+# Quick enough for a lost race, slow enough for an overloaded server; capped at five minutes so
 # that what was repaired by hand is picked up while the person still looks.
 RETRY = Backoff(seconds_min=0.2, seconds_max=300)
 
@@ -69,11 +69,11 @@ class WorkQueue(Generic[K]):
 
     @asynccontextmanager
     async def next(self) -> AsyncIterator[K]:
-        """Takes the next key for the length of the block; nobody else gets it meanwhile."""
+        """Takes the next key for the length of the block; no other worker gets it meanwhile."""
         key = await self._ready.get()
         self._waiting.remove(key)
         self._active.add(key)
-        self._delays.discard(key)  # whoever works on it now says when to look again
+        self._delays.discard(key)  # the reconcile that begins says when the next one is due
         try:
             yield key
         finally:

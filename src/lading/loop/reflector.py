@@ -129,7 +129,7 @@ class Reflector(Generic[T]):
             raise kube.Unavailable("the watch ended at once, without any news")
 
     async def _receive(self, stream: AsyncIterator[WatchEvent[T]], deadline: Deadline) -> bool:
-        """Until the stream ends; False when it told nothing that was not known before."""
+        """Until the stream ends; False when it had no news."""
         if not self._revision:
             await self._receive_initial(stream, deadline)
         started_from = self._revision

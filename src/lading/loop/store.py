@@ -43,7 +43,7 @@ class Store(Generic[T]):
         return len(self._objects)
 
     def __iter__(self) -> Iterator[T]:
-        """Every object as of now; the store may change while the caller goes on."""
+        """Every object as of now; the store may change while the caller iterates."""
         return iter(tuple(self._objects.values()))
 
     def keys(self) -> Iterable[Key]:

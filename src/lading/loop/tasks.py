@@ -26,7 +26,7 @@ async def started(work: Coroutine[Any, Any, R]) -> AsyncIterator[asyncio.Task[R]
 
 
 class Deadline:
-    """A time limit that can be pushed out while the work goes on."""
+    """A time limit that can be pushed out while the work runs."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock

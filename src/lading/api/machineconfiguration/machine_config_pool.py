@@ -82,9 +82,13 @@ class PoolSynchronizerStatus(Model, frozen=True, kw_only=True):
     updated_machine_count: Annotated[
         int, Field("Machines that hold and pin everything that they should.", minimum=0)
     ]
-    ready_machine_count: Annotated[int, Field("Updated machines whose node is ready.", minimum=0)]
-    available_machine_count: Annotated[int, Field("Machines whose node is ready.", minimum=0)]
-    unavailable_machine_count: Annotated[int, Field("Machines whose node is not ready.", minimum=0)]
+    ready_machine_count: Annotated[
+        int, Field("Updated machines with a node that is ready.", minimum=0)
+    ]
+    available_machine_count: Annotated[int, Field("Machines with a node that is ready.", minimum=0)]
+    unavailable_machine_count: Annotated[
+        int, Field("Machines with a node that is not ready.", minimum=0)
+    ]
     observed_generation: Annotated[
         int,
         Field(

@@ -59,7 +59,7 @@ class Listener:
     """Called with the names of what has other counts than before."""
 
     nodes: Callable[[Names], None]
-    """Nodes whose primary pool is another."""
+    """Nodes that have another primary pool."""
     pools: Callable[[Names], None]
     sets: Callable[[Names], None]
 

@@ -54,7 +54,7 @@ class Changed:
     """What has other counts than before, by name."""
 
     nodes: set[str] = field(default_factory=set)
-    """Nodes whose primary pool is another."""
+    """Nodes that have another primary pool."""
     pools: set[str] = field(default_factory=set)
     emptied_or_filled_pools: set[str] = field(default_factory=set)
     """Pools that lost their last node or got their first."""
