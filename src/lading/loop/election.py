@@ -3,8 +3,8 @@
 A candidate takes the lease only after it has seen the same record for the whole lease duration
 on its own monotonic clock, so clocks need not agree. A leader that could not renew stops its
 work before that moment: its deadline counts from the sending of the last renewal that succeeded,
-which is earlier than any candidate can have seen it. What it does step by step asks before each step,
-because a process that was paused runs for a moment before it can be stopped.
+which is earlier than any candidate can have seen it. What it does step by step asks before each
+step, because a process that was paused runs for a moment before it can be stopped.
 """
 
 import asyncio
