@@ -11,8 +11,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The base of everything that is decoded from the API: immutable, camelCase on the wire."""
+class Model(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+):
+    """The base of everything that is decoded from the API: immutable, camelCase on the wire.
+
+    What is decoded holds no cycles, so the garbage collector need not look at it: a full
+    collection over the caches of a large fleet would hold the event loop for a long time.
+    """
 
 
 class OwnerReference(Model, frozen=True, kw_only=True):

@@ -149,3 +149,17 @@ async def test_a_new_generation_is_counted_in_the_pools_that_have_the_set(
     await watched.after(watched.caches.machine_config_nodes, held)
     edited = versioned(image_set("s", generation=2), "2")
     assert await watched.after(watched.caches.sets, edited) == {(SETS, "s"), (POOLS, "infra")}
+
+
+async def test_the_first_node_of_a_pool_changes_why_its_sets_have_none(watched: Watched) -> None:
+    narrow = image_set("narrow", nodeSelector={"matchLabels": {"gpu": "yes"}})
+    edge = pool("edge", sets=("narrow",), nodeSelector={"matchLabels": {"edge": "yes"}})
+    await watched.after(watched.caches.sets, versioned(narrow))
+    await watched.after(watched.caches.pools, versioned(edge))
+    first = await watched.after(watched.caches.nodes, versioned(node("n", edge="yes"), "2"))
+    assert (SETS, "narrow") in first
+    second = await watched.after(watched.caches.nodes, versioned(node("m", edge="yes")))
+    assert (SETS, "narrow") not in second
+    await watched.after(watched.caches.nodes, versioned(node("m"), "2"))
+    last = await watched.after(watched.caches.nodes, versioned(node("n"), "3"))
+    assert (SETS, "narrow") in last
