@@ -914,10 +914,6 @@ def test_beside_a_cluster_version_nothing_is_stamped() -> None:
     )
 
 
-def test_switched_off_nothing_is_done() -> None:
-    assert planned(replace(observed(machine_set()), is_on=False)) == Plan()
-
-
 def test_a_history_outlives_its_set_by_30_days() -> None:
     world = observed(machine_set())
     gone = replace(world, machine_sets=(), histories=saved(world))

@@ -37,8 +37,6 @@ MESSAGE_CHARACTERS_MAX = 4096
 
 def plan(observed: Observed, settings: Settings, now: datetime, *, namespace: str) -> Plan:
     """`namespace` is where histories are kept."""
-    if not observed.is_on:
-        return Plan()
     release = release_of(observed)
     decisions = decide_all(observed, settings, now, release=release)
     histories = {one.key: one for one in observed.histories}

@@ -74,7 +74,6 @@ class Observed:
     """Everything that one pass over the machine sets of one API goes by."""
 
     api: Api
-    is_on: bool = True
     machine_sets: tuple[MachineSet, ...] = ()
     other_machine_sets: Mapping[str, str] = field(default_factory=dict)
     """Machine sets of the other API by name, and which API is the authority for each."""
