@@ -45,7 +45,7 @@ from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 
 KEY = Key("", "machine-sets")
-DEBOUNCE_SECONDS = 1.0  # an upgrade changes many objects close together
+DEBOUNCE_SECONDS = 0.3  # an upgrade changes many objects close together
 RETRY_AFTER = timedelta(seconds=5)
 AUTHORITY_NAME = "machine-config-server-ca"
 T = TypeVar("T", bound=Object)

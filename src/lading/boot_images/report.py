@@ -10,7 +10,7 @@ from lading.api.machineconfiguration.boot_image_history import MachineSetBootIma
 from lading.api.operator import BootImageUpdates, MachineConfiguration, Mode
 from lading.boot_images import rules
 from lading.boot_images.rules import Enrolment
-from lading.boot_images.types import ReportConfiguration
+from lading.boot_images.types import MANAGED_BOOT_IMAGES, ReportConfiguration
 from lading.boot_images.verdicts import State, Why
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
@@ -51,26 +51,30 @@ def _status(
     is_on: bool,
 ) -> dict[str, Any]:
     """Opted out or switched off, there are no conditions of ours."""
-    is_shown = is_on and (
-        enrolment.mode is not Mode.DISABLED or enrolment.why is Why.OPT_IN_AMBIGUOUS
-    )
-    if not is_shown:
+    if not is_on and not _ours(one):
         return {}
+    is_enrolling = enrolment.mode is not Mode.DISABLED or enrolment.why is Why.OPT_IN_AMBIGUOUS
     found: tuple[Condition, ...] = tuple(
         each for each in one.status.conditions if each.type in (PROGRESSING, DEGRADED)
     )
     for condition in (progressing(histories, enrolment), degraded(histories)):
         observed = msgspec.structs.replace(condition, observed_generation=one.metadata.generation)
         found = conditions.with_condition(found, observed, now=now)
-    selectors = sorted({str(each) for each in enrolment.selectors.values()})
-    updates = BootImageUpdates(
-        mode=enrolment.mode, selector="; ".join(filter(None, selectors)), source=enrolment.source
-    )
     return {
         "observedGeneration": one.metadata.generation,
-        "bootImageUpdates": msgspec.to_builtins(updates),
-        "conditions": msgspec.to_builtins(found),
+        "bootImageUpdates": msgspec.to_builtins(_in_force(enrolment, is_on=is_on)),
+        "conditions": msgspec.to_builtins(found) if is_on and is_enrolling else [],
     }
+
+
+def _in_force(enrolment: Enrolment, *, is_on: bool) -> BootImageUpdates:
+    if not is_on:
+        source = f"feature gate {MANAGED_BOOT_IMAGES.name} is off"
+        return BootImageUpdates(mode=Mode.DISABLED, source=source)
+    selectors = sorted({str(each) for each in enrolment.selectors.values()})
+    return BootImageUpdates(
+        mode=enrolment.mode, selector="; ".join(filter(None, selectors)), source=enrolment.source
+    )
 
 
 def _ours(one: MachineConfiguration) -> dict[str, Any]:
