@@ -35,6 +35,7 @@ async def apply(
     machine_sets: Resource[MachineSet] = MACHINE_SETS,
     *,
     resource_version: str = "",
+    field_manager: str = FIELD_MANAGER,
 ) -> Object | None:
     """The object as it is now. `resource_version` is that of the history to save."""
     match action:
@@ -69,7 +70,7 @@ async def apply(
                 list(action.operations),
                 namespace=key.namespace,
                 patch_type=PatchType.JSON,
-                field_manager=FIELD_MANAGER,
+                field_manager=field_manager,
             )
         case DeleteHistory(key=key, uid=uid):
             await api.delete(

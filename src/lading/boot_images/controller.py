@@ -47,7 +47,6 @@ from lading.ports.kube import Kube, Selection
 KEY = Key("", "machine-sets")
 DEBOUNCE_SECONDS = 0.3  # an upgrade changes many objects close together
 RETRY_AFTER = timedelta(seconds=5)
-AUTHORITY_NAME = "machine-config-server-ca"
 T = TypeVar("T", bound=Object)
 
 log = structlog.get_logger(__name__)
@@ -92,7 +91,7 @@ class Caches:
             ),
             configurations=informers.of(MACHINE_CONFIGURATIONS),
             golden=config_map(stream.NAME),
-            authority=config_map(AUTHORITY_NAME),
+            authority=config_map(observe.AUTHORITY_NAME),
             nodes=informers.of(NODES),
         )
 

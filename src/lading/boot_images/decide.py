@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistorySpec
-from lading.boot_images import clones, history, machine_specs, proof, rules, stream, stubs
+from lading.boot_images import history, machine_specs, patches, proof, rules, stream, stubs
 from lading.boot_images.machine_specs import MachineSpec
-from lading.boot_images.platforms.types import Api, BootImage, Present, Question
+from lading.boot_images.platforms.types import BootImage, Present, Question
 from lading.boot_images.proof import Proof
 from lading.boot_images.rules import Enrolment
 from lading.boot_images.stream import Golden
@@ -212,7 +212,17 @@ def _update(
         image=target,
         secret=choice.secret,
         stub=choice.write,
-        patch=() if waits else _patch(seen, machine, present, target, choice.secret, observed),
+        patch=()
+        if waits
+        else patches.patch(
+            machine_set,
+            machine,
+            present,
+            api=observed.api,
+            image=target,
+            secret=choice.secret,
+            template=observed.templates.get(machine_specs.template_reference(machine_set)),
+        ),
         retry_at=retry_at if retry_at is not None and retry_at > now else None,
     )
 
@@ -248,36 +258,3 @@ def _retry_at(failure: FailedWrite | None, now: datetime) -> datetime | None:
         return None
     delay = RETRY_AFTER_MAX if failure.refused else RETRY_AFTER * 2 ** min(failure.attempts, 10)
     return planning.due(failure.failed_at, min(delay, RETRY_AFTER_MAX), now=now)
-
-
-def _patch(
-    seen: _Seen,
-    machine: MachineSpec,
-    present: Present,
-    target: BootImage,
-    secret: str,
-    observed: Observed,
-) -> tuple[CloneTemplate | PatchMachineSet, ...]:
-    machine_set = seen.machine_set
-    lane = "set", observed.api, machine_set.key
-    operations = [machine_specs.guard(machine_set)]
-    cloned: tuple[CloneTemplate, ...] = ()
-    if target != present.image:
-        if observed.api is Api.MACHINE:
-            path = (*machine.image_root, *present.path)
-            operations.append(machine_specs.operation(path, target.value))
-        else:
-            template = observed.templates[machine_specs.template_reference(machine_set)]
-            body = clones.clone(
-                template, machine_set=machine_set.metadata.name, path=present.path, image=target
-            )
-            cloned = (CloneTemplate(body=body, lane=lane, because="templates are immutable"),)
-            path = (*machine.image_root, "name")
-            operations.append(machine_specs.operation(path, body["metadata"]["name"]))
-    if secret != machine.secret:
-        operations.append(machine_specs.operation(machine.secret_path, secret))
-    because = f"{present.image.reference} becomes {target.reference}"
-    patch = PatchMachineSet(
-        key=machine_set.key, operations=tuple(operations), lane=lane, because=because
-    )
-    return (*cloned, patch)

@@ -24,6 +24,7 @@ from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 
 TEMPLATE_VERSIONS = ("v1beta1", "v1beta2")
+AUTHORITY_NAME = "machine-config-server-ca"
 T = TypeVar("T")
 
 
@@ -85,7 +86,7 @@ async def _templates_of(api: Kube, kind: str, namespace: str) -> list[MachineTem
     for version in TEMPLATE_VERSIONS:
         resource = machine_templates(kind, version)
         try:
-            listed = await _everything(api, resource, namespace)
+            listed = await everything(api, resource, Selection(namespace=namespace))
         except kube.NotFound:
             continue
         except kube.Forbidden:
@@ -97,13 +98,12 @@ async def _templates_of(api: Kube, kind: str, namespace: str) -> list[MachineTem
     return []
 
 
-async def _everything(api: Kube, resource: Resource[T], namespace: str) -> list[T]:
-    page = await api.page(resource, Selection(namespace=namespace))
+async def everything(api: Kube, resource: Resource[T], selection: Selection) -> list[T]:
+    """All pages of one list."""
+    page = await api.page(resource, selection)
     found = list(page.items)
     while page.continue_token:
-        page = await api.page(
-            resource, Selection(namespace=namespace), continue_token=page.continue_token
-        )
+        page = await api.page(resource, selection, continue_token=page.continue_token)
         found += page.items
     return found
 
@@ -113,7 +113,7 @@ async def authorities(api: Kube, settings: Settings) -> dict[str, str]:
     found: dict[str, str] = {}
     for namespace in settings.machine_namespaces:
         try:
-            listed = await _everything(api, MACHINE_SETS, namespace)
+            listed = await everything(api, MACHINE_SETS, Selection(namespace=namespace))
         except (kube.NotFound, kube.Forbidden):
             continue
         found |= {one.metadata.name: rules.authority_of(one) for one in listed}
