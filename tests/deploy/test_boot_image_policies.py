@@ -37,7 +37,7 @@ async def installed(overlay: str) -> AsyncIterator[dict[str, KubeClient]]:
         for manifest in loose.manifests():
             await admin.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
         catalogue = await discovery.discover(admin)
-        text = (DEPLOY / "optional" / overlay / "policy.yaml").read_text(encoding="utf-8")
+        text = (DEPLOY / "policies" / overlay / "policy.yaml").read_text(encoding="utf-8")
         for document in yaml.safe_load_all(text):
             resource = catalogue.of_kind(document["apiVersion"], document["kind"])
             await admin.create(resource, document, field_validation="Strict")
@@ -126,7 +126,7 @@ async def test_without_an_infrastructure_every_write_is_denied() -> None:
     ],
 )
 async def test_a_union_that_does_not_hold_is_refused(spec: dict[str, Any], field: str) -> None:
-    async with installed("boot-images-policies") as clients:
+    async with installed("boot-images") as clients:
         with pytest.raises(kube.Invalid, match=field):
             await clients["admin"].create(MACHINE_CONFIGURATIONS, configuration(**spec))
 
@@ -141,7 +141,7 @@ COPY = "worker-user-data-spec-3-managed"
 
 
 async def test_the_controller_writes_only_managed_copies() -> None:
-    async with installed("boot-images-policies") as clients:
+    async with installed("boot-images") as clients:
         admin, controller = clients["admin"], clients["controller"]
         with pytest.raises(kube.KubeError, match="only Secrets whose name ends"):
             await controller.create(SECRETS, secret("cloud-credentials"), namespace="default")
