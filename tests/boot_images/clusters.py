@@ -61,7 +61,7 @@ class Line:
     writes_left: int | None = None
     """After so many writes the line is dead, as after kill -9."""
     refused: str = ""
-    """A path whose writes are refused."""
+    """Writes to this path are refused."""
 
     async def __call__(self, request: Request) -> Response:
         is_write = request.method != "GET" and "/events" not in request.path

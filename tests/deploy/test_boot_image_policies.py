@@ -143,7 +143,7 @@ COPY = "worker-user-data-spec-3-managed"
 async def test_the_controller_writes_only_managed_copies() -> None:
     async with installed("boot-images") as clients:
         admin, controller = clients["admin"], clients["controller"]
-        with pytest.raises(kube.KubeError, match="only Secrets whose name ends"):
+        with pytest.raises(kube.KubeError, match="only Secrets with a name that ends"):
             await controller.create(SECRETS, secret("cloud-credentials"), namespace="default")
         await controller.create(SECRETS, secret(COPY, **OURS), namespace="default")
         patch = {"data": {"userData": ""}}
@@ -152,5 +152,5 @@ async def test_the_controller_writes_only_managed_copies() -> None:
         with pytest.raises(kube.KubeError, match="only Secrets that it made"):
             await controller.patch(SECRETS, f"other-{COPY}", patch, namespace="default")
         await admin.create(SECRETS, secret("cloud-credentials"), namespace="default")
-        with pytest.raises(kube.KubeError, match="only Secrets whose name ends"):
+        with pytest.raises(kube.KubeError, match="only Secrets with a name that ends"):
             await controller.patch(SECRETS, "cloud-credentials", patch, namespace="default")

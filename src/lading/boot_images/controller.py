@@ -124,7 +124,7 @@ class MachineSetsReconciler:
         self._written: dict[tuple[type[Object], Key], Object] = {}
 
     async def reconcile(self, key: Key) -> datetime | None:
-        """A lane whose write failed is planned again with that fact, not at once."""
+        """A failed write does not retry at once: the next pass plans with that fact."""
         try:
             return await pipeline.reconcile(self, key, self._clock)
         except ExceptionGroup as group:

@@ -5,12 +5,13 @@ from datetime import datetime, timedelta
 
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistorySpec
-from lading.boot_images import history, machine_specs, patches, proof, rules, stream, stubs
+from lading.boot_images import history, machine_specs, patches, proof, rules, stream
 from lading.boot_images.machine_specs import MachineSpec
 from lading.boot_images.platforms.types import BootImage, Present, Question
 from lading.boot_images.proof import Proof
 from lading.boot_images.rules import Enrolment
 from lading.boot_images.stream import Golden
+from lading.boot_images.stubs import Stubs
 from lading.boot_images.types import (
     PROOF_ANNOTATION,
     CloneTemplate,
@@ -78,6 +79,7 @@ def decide(
     now: datetime,
     enrolment: Enrolment,
     release: Release,
+    stubs: Stubs,
     spec: MachineSetBootImageHistorySpec | None,
 ) -> Decision:
     """What is in the way of an update is found before what it would need."""
@@ -104,7 +106,7 @@ def decide(
         assert present is not None
         assert release.golden is not None
         target = _target(machine_set, machine, present, observed, settings, release.golden, past)
-        return _update(seen, machine, present, target, observed, past, now)
+        return _update(seen, machine, present, target, observed, past, stubs, now)
     except Skipped as skipped:
         return _skipped(seen, skipped)
 
@@ -183,10 +185,11 @@ def _update(
     target: BootImage,
     observed: Observed,
     past: MachineSetBootImageHistorySpec,
+    stubs: Stubs,
     now: datetime,
 ) -> Decision:
     machine_set = seen.machine_set
-    choice = stubs.choose(machine, machine_set.metadata.namespace, observed, now)
+    choice = stubs.choose(machine, machine_set.metadata.namespace)
     is_current = target == present.image
     notes = "; ".join(choice.warnings)
     if is_current and choice.secret == machine.secret:

@@ -16,6 +16,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 from lading.boot_images import history, rules
 from lading.boot_images.decide import Decision, Release, decide, release_of
 from lading.boot_images.platforms.types import Api
+from lading.boot_images.stubs import Stubs
 from lading.boot_images.types import (
     Action,
     DeleteHistory,
@@ -26,11 +27,13 @@ from lading.boot_images.types import (
     StampGolden,
     Verdict,
 )
+from lading.boot_images.verdicts import State
 from lading.kernel import conditions, planning
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 
 HISTORY_KEPT_FOR = timedelta(days=30)
+UPDATE_CHECK = timedelta(minutes=1)  # while OpenShift updates the cluster, which takes an hour
 AFTER_A_STUB = timedelta(seconds=1)  # Secrets are not watched: the next pass reads what was written
 MESSAGE_CHARACTERS_MAX = 4096
 
@@ -55,18 +58,28 @@ def plan(observed: Observed, settings: Settings, now: datetime, *, namespace: st
         recheck_at=planning.earliest(
             now + AFTER_A_STUB if stub_writes else None,
             now + settings.secrets_interval if decisions else None,
+            _update_check_at(observed, decisions, now),
             *(one.retry_at for one in decisions),
         ),
     )
+
+
+def _update_check_at(
+    observed: Observed, decisions: tuple[Decision, ...], now: datetime
+) -> datetime | None:
+    """ClusterVersion is read, not watched, because most clusters have no such kind."""
+    is_waiting = any(one.verdict.state is State.WAITING for one in decisions)
+    return now + UPDATE_CHECK if is_waiting and observed.cluster_version is not None else None
 
 
 def decide_all(
     observed: Observed, settings: Settings, now: datetime, *, release: Release
 ) -> tuple[Decision, ...]:
     enrolment = rules.enrolment(observed.configurations)
+    stubs = Stubs(observed, now)
     specs = {history_key(one.spec): one.spec for one in observed.histories}
     return tuple(
-        decide(one, observed, settings, now, enrolment, release, specs.get(one.key))
+        decide(one, observed, settings, now, enrolment, release, stubs, specs.get(one.key))
         for one in sorted(observed.machine_sets, key=lambda one: one.key)
         if rules.is_in_scope(one, observed, settings)
     )

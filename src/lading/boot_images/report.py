@@ -63,7 +63,7 @@ def _status(
     return {
         "observedGeneration": one.metadata.generation,
         "bootImageUpdates": msgspec.to_builtins(_in_force(enrolment, is_on=is_on)),
-        "conditions": msgspec.to_builtins(found) if is_on and is_enrolling else [],
+        "conditions": list(msgspec.to_builtins(found)) if is_on and is_enrolling else [],
     }
 
 

@@ -14,6 +14,7 @@ from lading.api.core import ConfigMap, Secret
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.boot_images.ignition import stub as stub_rules
 from lading.boot_images.ignition.findings import Unreadable
+from lading.boot_images.ignition.stub import Stub
 from lading.boot_images.machine_specs import MachineSpec
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import Observed, UnreadSecret, WriteStub
@@ -46,34 +47,53 @@ def wanted(namespace: str, secret: str) -> tuple[Key, Key]:
     return Key(namespace, source), Key(namespace, source + SUFFIX)
 
 
-def choose(spec: MachineSpec, namespace: str, observed: Observed, now: datetime) -> Choice:
-    """Raises Failed where the stub cannot be read or translated, and Skipped where it may not."""
-    if not spec.secret:
-        if observed.api is Api.CLUSTER:
-            return Choice(secret="")  # the bootstrap provider makes a stub for each machine
-        raise Failed(Why.STUB_MISSING, "the machine spec names no user data Secret")
-    source_key, copy_key = wanted(namespace, spec.secret)
-    source = _read(observed.secrets.get(source_key), source_key)
-    data = _decoded(source, spec.user_data_key, source_key)
-    try:
-        stub = stub_rules.prepare(data, bundle=_bundle(observed.authority), now=now)
-    except Unreadable as error:
-        raise Failed(Why.STUB_UNREADABLE, f"Secret {source_key}: {error}") from None
-    warnings = tuple(f"Secret {source_key}: {one}" for one in (*stub.losses, *stub.notes))
-    is_copied = spec.secret == copy_key.name and copy_key != source_key
-    if stub.data is None and not is_copied:
-        return Choice(secret=spec.secret, warnings=warnings)
-    final = data if stub.data is None else stub.data
-    _check_size(spec, observed.api, final, copy_key)
-    encoded = base64.b64encode(final).decode()
-    write = _write(
-        observed.secrets.get(copy_key),
-        key=copy_key,
-        source=source,
-        data={**source.data, spec.user_data_key: encoded},
-        because=stub.because or "the source changed",
-    )
-    return Choice(secret=copy_key.name, write=write, warnings=warnings)
+class Stubs:
+    """The stubs of one pass: each is translated once, however many machine sets share it."""
+
+    def __init__(self, observed: Observed, now: datetime) -> None:
+        self._observed = observed
+        self._now = now
+        self._prepared: dict[tuple[Key, str], Stub | Failed] = {}
+
+    def choose(self, spec: MachineSpec, namespace: str) -> Choice:
+        """Raises Failed where the stub cannot be read or translated, Skipped where it may not."""
+        observed = self._observed
+        if not spec.secret:
+            if observed.api is Api.CLUSTER:
+                return Choice(secret="")  # the bootstrap provider makes a stub for each machine
+            raise Failed(Why.STUB_MISSING, "the machine spec names no user data Secret")
+        source_key, copy_key = wanted(namespace, spec.secret)
+        source = _read(observed.secrets.get(source_key), source_key)
+        data = _decoded(source, spec.user_data_key, source_key)
+        stub = self._prepare(data, source_key, spec.user_data_key)
+        warnings = tuple(f"Secret {source_key}: {one}" for one in (*stub.losses, *stub.notes))
+        is_copied = spec.secret == copy_key.name and copy_key != source_key
+        if stub.data is None and not is_copied:
+            return Choice(secret=spec.secret, warnings=warnings)
+        final = data if stub.data is None else stub.data
+        _check_size(spec, observed.api, final, copy_key)
+        encoded = base64.b64encode(final).decode()
+        write = _write(
+            observed.secrets.get(copy_key),
+            key=copy_key,
+            source=source,
+            data={**source.data, spec.user_data_key: encoded},
+            because=stub.because or "the source changed",
+        )
+        return Choice(secret=copy_key.name, write=write, warnings=warnings)
+
+    def _prepare(self, data: bytes, key: Key, user_data_key: str) -> Stub:
+        known = self._prepared.get((key, user_data_key))
+        if known is None:
+            bundle = _bundle(self._observed.authority)
+            try:
+                known = stub_rules.prepare(data, bundle=bundle, now=self._now)
+            except Unreadable as error:
+                known = Failed(Why.STUB_UNREADABLE, f"Secret {key}: {error}")
+            self._prepared[key, user_data_key] = known
+        if isinstance(known, Failed):
+            raise known
+        return known
 
 
 def _bundle(authority: ConfigMap | None) -> bytes | None:

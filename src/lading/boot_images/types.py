@@ -39,7 +39,7 @@ class Settings:
     machine_namespaces: tuple[str, ...] = ("openshift-machine-api",)
     cluster_api_namespaces: tuple[str, ...] = ("openshift-cluster-api",)
     cluster_name: str = ""
-    """The Cluster whose machine sets are managed; empty means the infrastructure name."""
+    """The Cluster that owns the managed machine sets; empty means the infrastructure name."""
     golden_namespace: str = "openshift-machine-config-operator"
     trusted_boot_images: tuple[str, ...] = ()
     """Boot images that may be replaced although nothing proves them; `*` at the end matches all."""

@@ -100,7 +100,7 @@ class Reader:
         return [value for value in values if isinstance(value, str)] or None
 
     def finish(self) -> None:
-        """What nothing asked for is lost; its name is not told, since a key is input too."""
+        """What nothing asked for is lost; the key is not named, because it is input too."""
         unknown = self._value.keys() - self._asked
         folded = {key.casefold() for key in self._asked}
         if any(key.casefold() in folded for key in unknown):

@@ -40,7 +40,7 @@ def translate(section: Reader, *, unit_paths: frozenset[str]) -> dict[str, Any]:
 
 
 class _FileSystem:
-    """One entry of `filesystems`; it is mounted only if a file lies on it."""
+    """One entry of `filesystems`; it is mounted only if a file is on it."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader

@@ -139,8 +139,12 @@ def _value(question: Question, new: tuple[str, ...], *, is_free: bool) -> dict[s
 
 def _is_same(new: dict[str, Any], old: Any) -> bool:
     """Where a field is absent, its empty value means the same."""
-    return isinstance(old, dict) and _said(new) == _said(old)
+    return isinstance(old, dict) and _without_empty(new) == _without_empty(old)
 
 
-def _said(value: dict[str, Any]) -> dict[str, Any]:
-    return {key: _said(one) if isinstance(one, dict) else one for key, one in value.items() if one}
+def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_empty(one) if isinstance(one, dict) else one
+        for key, one in value.items()
+        if one
+    }
