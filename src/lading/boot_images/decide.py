@@ -72,18 +72,36 @@ def release_of(observed: Observed) -> Release:
     return Release(golden=golden, proof=proven, problem=problem)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """What all machine sets of one pass share; it is found once."""
+
+    observed: Observed
+    settings: Settings
+    now: datetime
+    release: Release
+    enrolment: Enrolment
+    stubs: Stubs
+    cluster_architecture: str
+
+    @classmethod
+    def of(cls, observed: Observed, settings: Settings, now: datetime) -> "Pass":
+        return cls(
+            observed=observed,
+            settings=settings,
+            now=now,
+            release=release_of(observed),
+            enrolment=rules.enrolment(observed.configurations),
+            stubs=Stubs(observed, now),
+            cluster_architecture=rules.cluster_architecture(observed),
+        )
+
+
 def decide(
-    machine_set: MachineSet,
-    observed: Observed,
-    settings: Settings,
-    now: datetime,
-    enrolment: Enrolment,
-    release: Release,
-    stubs: Stubs,
-    spec: MachineSetBootImageHistorySpec | None,
+    machine_set: MachineSet, one_pass: Pass, past: MachineSetBootImageHistorySpec
 ) -> Decision:
     """What is in the way of an update is found before what it would need."""
-    past = spec or history.empty(observed.api, machine_set.key)
+    observed, enrolment = one_pass.observed, one_pass.enrolment
     machine: MachineSpec | None = None
     present: Present | None = None
     unreadable: Skipped | None = None
@@ -94,19 +112,17 @@ def decide(
         unreadable = skipped
     seen = _Seen(machine_set=machine_set, machine=machine, present=present)
     try:
-        rules.check(machine_set, observed, settings)
+        rules.check(machine_set, observed, one_pass.settings)
         if enrolment.is_reporting_only or not enrolment.includes(observed.api, machine_set):
             message = enrolment.problem or f"{enrolment.source} does not select it"
             raise Skipped(enrolment.why, message)
-        if unreadable is not None:
-            raise unreadable
-        if release.problem is not None:
-            raise release.problem
+        for problem in (unreadable, one_pass.release.problem):
+            if problem is not None:
+                raise problem
         assert machine is not None
         assert present is not None
-        assert release.golden is not None
-        target = _target(machine_set, machine, present, observed, settings, release.golden, past)
-        return _update(seen, machine, present, target, observed, past, stubs, now)
+        target = _target(machine_set, machine, present, one_pass, past)
+        return _update(seen, machine, present, target, one_pass, past)
     except Skipped as skipped:
         return _skipped(seen, skipped)
 
@@ -152,11 +168,11 @@ def _target(
     machine_set: MachineSet,
     machine: MachineSpec,
     present: Present,
-    observed: Observed,
-    settings: Settings,
-    golden: Golden,
+    one_pass: Pass,
     past: MachineSetBootImageHistorySpec,
 ) -> BootImage:
+    observed, golden = one_pass.observed, one_pass.release.golden
+    assert golden is not None
     label = machine_set.metadata.labels.get(stream.STREAM_LABEL)
     chosen = golden.chosen(label)
     if chosen is None:
@@ -168,12 +184,12 @@ def _target(
         present=present,
         stream=chosen,
         architecture=rules.architecture(
-            machine_set, observed, template.status if template else None
+            machine_set, one_pass.cluster_architecture, template.status if template else None
         ),
         infrastructure_name=rules.infrastructure_name(observed),
         region=rules.region(observed),
         is_in_history=history.proves(past, {str(present.path[-1]): present.image.value}),
-        trusted=settings.trusted_boot_images,
+        trusted=one_pass.settings.trusted_boot_images,
     )
     return machine.platform.target(question)
 
@@ -183,13 +199,11 @@ def _update(
     machine: MachineSpec,
     present: Present,
     target: BootImage,
-    observed: Observed,
+    one_pass: Pass,
     past: MachineSetBootImageHistorySpec,
-    stubs: Stubs,
-    now: datetime,
 ) -> Decision:
-    machine_set = seen.machine_set
-    choice = stubs.choose(machine, machine_set.metadata.namespace)
+    machine_set, observed, now = seen.machine_set, one_pass.observed, one_pass.now
+    choice = one_pass.stubs.choose(machine, machine_set.metadata.namespace)
     is_current = target == present.image
     notes = "; ".join(choice.warnings)
     if is_current and choice.secret == machine.secret:

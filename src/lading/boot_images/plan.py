@@ -14,9 +14,8 @@ from lading.api.machineconfiguration.boot_image_history import (
     MachineSetBootImageHistoryStatus,
 )
 from lading.boot_images import history, rules
-from lading.boot_images.decide import Decision, Release, decide, release_of
+from lading.boot_images.decide import Decision, Pass, Release, decide
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.stubs import Stubs
 from lading.boot_images.types import (
     Action,
     DeleteHistory,
@@ -40,13 +39,13 @@ MESSAGE_CHARACTERS_MAX = 4096
 
 def plan(observed: Observed, settings: Settings, now: datetime, *, namespace: str) -> Plan:
     """`namespace` is where histories are kept."""
-    release = release_of(observed)
-    decisions = decide_all(observed, settings, now, release=release)
+    one_pass = Pass.of(observed, settings, now)
+    decisions = decide_all(one_pass)
     histories = {one.key: one for one in observed.histories}
     stub_writes = {one.stub.lane: one.stub for one in decisions if one.stub is not None}
     return Plan(
         actions=(
-            *_stamp(observed, release),
+            *_stamp(observed, one_pass.release),
             *stub_writes.values(),
             *(
                 action
@@ -72,16 +71,17 @@ def _update_check_at(
     return now + UPDATE_CHECK if is_waiting and observed.cluster_version is not None else None
 
 
-def decide_all(
-    observed: Observed, settings: Settings, now: datetime, *, release: Release
-) -> tuple[Decision, ...]:
-    enrolment = rules.enrolment(observed.configurations)
-    stubs = Stubs(observed, now)
-    specs = {history_key(one.spec): one.spec for one in observed.histories}
+def decide_all(one_pass: Pass) -> tuple[Decision, ...]:
+    observed = one_pass.observed
+    past = {
+        history_key(one.spec): one.spec
+        for one in observed.histories
+        if one.spec.machine_set_api_group == observed.api
+    }
     return tuple(
-        decide(one, observed, settings, now, enrolment, release, stubs, specs.get(one.key))
+        decide(one, one_pass, past.get(one.key) or history.empty(observed.api, one.key))
         for one in sorted(observed.machine_sets, key=lambda one: one.key)
-        if rules.is_in_scope(one, observed, settings)
+        if rules.is_in_scope(one, observed, one_pass.settings)
     )
 
 

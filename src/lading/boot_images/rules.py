@@ -214,7 +214,7 @@ def authority_of(machine_set: MachineSet) -> str:
     return ""
 
 
-def architecture(machine_set: MachineSet, observed: Observed, template_status: Any = None) -> str:
+def architecture(machine_set: MachineSet, of_cluster: str, template_status: Any = None) -> str:
     """The name that RPM uses. Raises Skipped where it is not known for certain."""
     annotation = machine_set.metadata.annotations.get(ARCHITECTURE_ANNOTATION)
     if annotation is not None:
@@ -227,7 +227,13 @@ def architecture(machine_set: MachineSet, observed: Observed, template_status: A
     reported = value_at(template_status, ("nodeInfo", "architecture"))
     if isinstance(reported, str) and reported:
         return _rpm_name(reported)
-    return _architecture_of_cluster(observed)
+    if not of_cluster:
+        message = (
+            "the architecture of the machines is not known; "
+            f"name it in annotation {ARCHITECTURE_ANNOTATION}"
+        )
+        raise Skipped(Why.ARCHITECTURE_UNKNOWN, message)
+    return _rpm_name(of_cluster)
 
 
 def _rpm_name(name: str) -> str:
@@ -238,22 +244,19 @@ def _rpm_name(name: str) -> str:
     return ARCHITECTURES[name]
 
 
-def _architecture_of_cluster(observed: Observed) -> str:
+def cluster_architecture(observed: Observed) -> str:
+    """Of the control plane, as Kubernetes names it; empty where it is not certain."""
     version = observed.cluster_version
     desired = version.status.desired if version is not None and version.status else None
+    if desired is not None and desired.architecture == "Multi":
+        return ""
     planes = {
         node.status.node_info.architecture
         for node in observed.nodes
         if any(label in node.metadata.labels for label in CONTROL_PLANE_LABELS)
     }
     everywhere = planes or {node.status.node_info.architecture for node in observed.nodes}
-    if (desired is not None and desired.architecture == "Multi") or len(everywhere) != 1:
-        message = (
-            "the architecture of the machines is not known; "
-            f"name it in annotation {ARCHITECTURE_ANNOTATION}"
-        )
-        raise Skipped(Why.ARCHITECTURE_UNKNOWN, message)
-    return _rpm_name(everywhere.pop())
+    return everywhere.pop() if len(everywhere) == 1 else ""
 
 
 def other_applier(machine_set: MachineSet, path: Path) -> str:

@@ -2,8 +2,8 @@
 
 import click
 
-from lading.boot_images import decide, plan, preview
-from lading.boot_images.decide import Decision
+from lading.boot_images import plan, preview
+from lading.boot_images.decide import Decision, Pass
 from lading.boot_images.types import Settings
 from lading.cli import connection, output, running
 from lading.cli.bootimage.settings import settings_options
@@ -28,11 +28,10 @@ async def _plan(target: Target, settings: Settings, form: Format) -> None:
     async with target.open() as client:
         for one in await preview.served(client):
             observed = await preview.observed(client, one, settings, clock, with_secrets=True)
-            release = decide.release_of(observed)
-            if release.proof is not None:
-                notes.append(release.proof.message)
-            found = plan.decide_all(observed, settings, clock.now(), release=release)
-            rows += [row(each) for each in found]
+            one_pass = Pass.of(observed, settings, clock.now())
+            if one_pass.release.proof is not None:
+                notes.append(one_pass.release.proof.message)
+            rows += [row(each) for each in plan.decide_all(one_pass)]
     click.echo(rendered(rows, form), nl=False)
     for note in dict.fromkeys(notes):
         click.echo(f"Release: {note}", err=True)
