@@ -15,9 +15,11 @@ from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     SetBy,
 )
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images.report import DEGRADED, PROGRESSING
 from lading.kernel import conditions
+from lading.kernel.conditions import Truth
 from lading.ports.kube import Selection
 from tests.boot_images.clusters import (
     CLOCK,
@@ -126,12 +128,14 @@ async def test_two_failures_are_both_named_and_clear_separately(cluster: BootClu
     await cluster.make_set("broken", gcp_spec(userDataSecret={"name": "broken"}))
     await cluster.make_set("gone", gcp_spec(userDataSecret={"name": "gone"}))
     await cluster.make_stub(MARKER.encode(), name="broken")
+    await cluster.create(MACHINE_CONFIG_POOLS, "worker", spec={})
     async with running(cluster, settings={"secrets_interval": SHORT}):
         await cluster.until_state("Failed", "broken", "StubUnreadable")
         await cluster.until_state("Failed", "gone", "StubMissing")
         await cluster.until_state("Current")
         await cluster.until(lambda: says(cluster, "broken: ", DEGRADED), "broken is named")
         await cluster.until(lambda: says(cluster, "gone: ", DEGRADED), "gone is named")
+        await cluster.until(lambda: pool_is(cluster, Truth.TRUE), "the worker pool is degraded")
         await cluster.make_stub(name="gone")
         await cluster.until_state("Current", "gone")
         await cluster.until_state("Failed", "broken")
@@ -140,6 +144,13 @@ async def test_two_failures_are_both_named_and_clear_separately(cluster: BootClu
         )
         await cluster.until_state("Current", "broken")
         await cluster.until(lambda: says(cluster, "No errors", DEGRADED), "no errors")
+        await cluster.until(lambda: pool_is(cluster, Truth.FALSE), "the worker pool is well")
+
+
+async def pool_is(cluster: BootCluster, truth: Truth) -> bool:
+    pool = await cluster.kube.get(MACHINE_CONFIG_POOLS, "worker")
+    found = conditions.find(pool.status.conditions, DEGRADED)
+    return found is not None and found.status is truth
 
 
 async def test_a_refused_patch_degrades_at_once_and_recovers(cluster: BootCluster) -> None:

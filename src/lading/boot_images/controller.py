@@ -18,7 +18,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
-from lading.boot_images import apply, observe, plan, report, rules, stream
+from lading.boot_images import apply, observe, plan, rules, stream
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
     OS_RELEASE_LABEL,
@@ -26,7 +26,6 @@ from lading.boot_images.types import (
     FailedWrite,
     Observed,
     PatchMachineSet,
-    ReportConfiguration,
     ReportMachineSet,
     SaveHistory,
     Settings,
@@ -36,7 +35,7 @@ from lading.boot_images.verdicts import State
 from lading.kernel.objects import Key, Object, Resource
 from lading.kernel.planning import Plan
 from lading.loop import event_series, pipeline
-from lading.loop.controller import Controller, own_key
+from lading.loop.controller import Controller
 from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
 from lading.loop.recorder import EventRecorder
@@ -271,54 +270,3 @@ def _facts_of(node: Node | None) -> tuple[object, ...] | None:
     info = node.status.node_info
     label = node.metadata.labels.get(OS_RELEASE_LABEL)
     return tuple(ready), info.os_image, info.architecture, label
-
-
-class ConfigurationReconciler:
-    """Reports on each MachineConfiguration what its machine sets are at."""
-
-    def __init__(
-        self,
-        *,
-        kube: Kube,
-        clock: Clock,
-        configurations: Informer[MachineConfiguration],
-        histories: Informer[MachineSetBootImageHistory],
-        is_on: bool,
-    ) -> None:
-        self._kube = kube
-        self._clock = clock
-        self._configurations = configurations
-        self._histories = histories
-        self._is_on = is_on
-
-    async def reconcile(self, key: Key) -> datetime | None:
-        return await pipeline.reconcile(self, key, self._clock)
-
-    async def observe(self, key: Key) -> str:
-        return key.name
-
-    def plan(self, observed: str, now: datetime) -> Plan:
-        return report.plan(
-            observed,
-            tuple(self._configurations),
-            self._histories,
-            now,
-            is_on=self._is_on,
-        )
-
-    async def apply(self, action: ReportConfiguration) -> None:
-        with pipeline.precondition(type(action).__name__):
-            await apply.apply(action, self._kube)
-
-
-def watch_configurations(
-    controller: Controller,
-    configurations: Informer[MachineConfiguration],
-    histories: Informer[MachineSetBootImageHistory],
-) -> None:
-    def all_of_them(old: object, new: object) -> Iterable[Key]:
-        return tuple(configurations.known_keys())
-
-    controller.watch(configurations, own_key)
-    controller.watch(configurations, all_of_them)
-    controller.watch(histories, all_of_them, settle_seconds=DEBOUNCE_SECONDS)

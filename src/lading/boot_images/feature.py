@@ -16,12 +16,15 @@ from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     MACHINE_SET_BOOT_IMAGE_HISTORY,
 )
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOL,
+    MACHINE_CONFIG_POOLS,
+)
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
 from lading.api.rbac import NAMESPACE, Right
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import MANAGED_BOOT_IMAGES, Settings
 from lading.loop.feature import Context, Feature, Kind, Part, Work
-from lading.ports.kube import Selection
 
 OVERLAY = "boot-images"
 _DEFAULTS = Settings()
@@ -73,23 +76,19 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
 
 @asynccontextmanager
 async def _open_report(context: Context) -> AsyncIterator[Work]:
-    from lading.boot_images import controller as boot
+    from lading.boot_images import reporting
 
-    configurations = context.informers.of(MACHINE_CONFIGURATIONS)
-    histories = context.informers.of(
-        MACHINE_SET_BOOT_IMAGE_HISTORIES, Selection(namespace=context.namespace)
-    )
-    reconciler = boot.ConfigurationReconciler(
+    caches = reporting.Caches.of(context.informers, context.namespace)
+    reconciler = reporting.ReportReconciler(
         kube=context.kube,
         clock=context.clock,
-        configurations=configurations,
-        histories=histories,
+        caches=caches,
         is_on=context.gates[MANAGED_BOOT_IMAGES],
     )
     controller = context.controller(
         name="boot-images-report", reconcile=reconciler.reconcile, workers=1
     )
-    boot.watch_configurations(controller, configurations, histories)
+    reporting.watch(controller, caches)
     yield Work(controllers=(controller,))
 
 
@@ -147,7 +146,7 @@ FEATURE = Feature(
     name="boot-images",
     gate=MANAGED_BOOT_IMAGES,
     summary="Keeps machine sets at the boot image of the release, with a stub that it can read.",
-    owns=(MACHINE_CONFIGURATION, MACHINE_SET_BOOT_IMAGE_HISTORY),
+    owns=(MACHINE_CONFIGURATION, MACHINE_SET_BOOT_IMAGE_HISTORY, MACHINE_CONFIG_POOL),
     controller=(
         Part(
             open=_opens(Api.MACHINE),
@@ -190,11 +189,16 @@ FEATURE = Feature(
         ),
         Part(
             open=_open_report,
-            reads=(_CONFIGURATIONS, _HISTORIES),
+            reads=(_CONFIGURATIONS, _HISTORIES, Kind(resource=MACHINE_CONFIG_POOLS)),
             rights=(
                 Right(
                     group=operator.GROUP,
                     resources=("machineconfigurations/status",),
+                    verbs=("patch",),
+                ),
+                Right(
+                    group=group.NAME,
+                    resources=("machineconfigpools/status",),
                     verbs=("patch",),
                 ),
             ),

@@ -17,6 +17,7 @@ from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import Api, BootImage
 from lading.boot_images.verdicts import State, Why
+from lading.kernel.conditions import Condition
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 
@@ -196,6 +197,16 @@ class ReportConfiguration:
     lane: Hashable = "configuration"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPool:
+    """Our condition of a pool; `Degraded` itself has one writer, which derives it."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+    because: str
+    lane: Hashable = "pool"
+
+
 Action = (
     StampGolden
     | WriteStub
@@ -205,4 +216,5 @@ Action = (
     | ReportMachineSet
     | DeleteHistory
     | ReportConfiguration
+    | ReportPool
 )
