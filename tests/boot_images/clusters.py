@@ -209,10 +209,11 @@ async def running(
     cluster: BootCluster,
     gates: str = "ManagedBootImages=true",
     settings: Mapping[str, Any] | None = None,
+    client: KubeClient | None = None,
 ) -> AsyncIterator[None]:
-    """The controller of the feature, over the line."""
+    """The controller of the feature, over the line unless it has a client of its own."""
     manager = controller.controllers(
-        kube=KubeClient(cluster.line),
+        kube=client or KubeClient(cluster.line),
         clock=CLOCK,
         metrics=Metrics(CollectorRegistry()),
         rng=random.Random(1),

@@ -115,6 +115,12 @@ def _stub_right(namespaces: tuple[str, ...]) -> Right:
     )
 
 
+def _event_right(namespaces: tuple[str, ...]) -> Right:
+    """An event is written in the namespace of the machine set."""
+    verbs = ("create", "patch")
+    return _right("events.k8s.io", "events", verbs=verbs, namespaces=namespaces)
+
+
 _CLUSTER_FACTS = _right(
     openshift_config.GROUP, "clusterversions", "infrastructures", verbs=("get",)
 )
@@ -160,6 +166,7 @@ FEATURE = Feature(
                     namespaces=_DEFAULTS.machine_namespaces,
                 ),
                 _stub_right(_DEFAULTS.machine_namespaces),
+                _event_right(_DEFAULTS.machine_namespaces),
                 _CLUSTER_FACTS,
                 _PROOF_RIGHT,
                 *_HISTORY_RIGHTS,
@@ -185,6 +192,7 @@ FEATURE = Feature(
                     namespaces=_DEFAULTS.cluster_api_namespaces,
                 ),
                 _stub_right(_DEFAULTS.cluster_api_namespaces),
+                _event_right(_DEFAULTS.cluster_api_namespaces),
             ),
         ),
         Part(

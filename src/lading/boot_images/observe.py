@@ -23,7 +23,7 @@ from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 
-TEMPLATE_VERSIONS = ("v1beta1", "v1beta2")
+TEMPLATE_VERSIONS = ("v1beta2", "v1beta1")
 AUTHORITY_NAME = "machine-config-server-ca"
 T = TypeVar("T")
 
