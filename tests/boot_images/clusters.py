@@ -47,7 +47,7 @@ from tests.boot_images.worlds import (
     secret,
 )
 
-WAIT_SECONDS_MAX = 30.0
+WAIT_SECONDS_MAX = 120.0  # for a busy machine
 CLOCK = SystemClock()
 GOLDEN_NAMESPACE = "openshift-machine-config-operator"
 

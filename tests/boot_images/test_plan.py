@@ -38,7 +38,7 @@ from lading.boot_images.verdicts import State, Why
 from lading.kernel.objects import Key, ObjectMeta
 from lading.kernel.planning import Plan
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
-from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
+from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
 from tests.boot_images.worlds import (
     MACHINE_NAMESPACE,
     NAMESPACE,
@@ -888,6 +888,14 @@ def test_a_node_proves_the_release_and_the_proof_is_kept() -> None:
         assert actions(kept, StampGolden) == []
         edited = golden({"lading.dev/boot-images-proven": stamp.proof}, stream='{"stream": "x"}')
         assert verdicts(replace(kept, golden=edited))["worker-a"][1] == Why.NOT_PROVEN
+
+
+def test_a_node_proves_the_release_by_the_image_that_its_machine_was_made_from() -> None:
+    for image, is_proof in ((GCP_IMAGE, True), (AMI, True), (GCP_IMAGE_OLD, False)):
+        facts: dict[str, Any] = {"cluster_version": None, "machine_images": {"node-a": image}}
+        assert bool(actions(observed(machine_set(), **facts), StampGolden)) == is_proof
+        away = observed(machine_set(), nodes=(node(ready="Unknown"),), **facts)
+        assert actions(away, StampGolden) == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import CONFIG_MAPS
-from lading.api.machine import MACHINES
+from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINES
 from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, Settings
 from lading.cli.bootimage import approve, history, machine_set, plan, restore, resume, status
 from lading.cli.connection import Target
@@ -89,6 +89,13 @@ async def test_history_and_status_show_images_and_machines(
     for number in range(2):
         spec = {"providerSpec": {"value": gcp_spec()}}
         await cluster.create(MACHINES, f"machine-{number}", MACHINE_NAMESPACE, spec=spec)
+    machine = {"spec": {"providerSpec": {"value": gcp_spec()}}}
+    await cluster.create(
+        CONTROL_PLANE_MACHINE_SETS,
+        "cluster",
+        MACHINE_NAMESPACE,
+        spec={"template": {"machines_v1beta1_machine_openshift_io": machine}},
+    )
     capsys.readouterr()
     await history._history(target(cluster), "worker-a", Format.TABLE)
     lines = capsys.readouterr().out.splitlines()
@@ -97,7 +104,11 @@ async def test_history_and_status_show_images_and_machines(
     await status._status(target(cluster), Settings(), Format.JSON)
     found = json.loads(capsys.readouterr().out)
     assert found["machinesByBootImage"] == {GCP_IMAGE_OLD: 2}
-    assert found["machineSets"][0]["state"] == "Current"
+    states = {one["name"]: (one["state"], one["reason"]) for one in found["machineSets"]}
+    assert states == {
+        "worker-a": ("Current", "AsExpected"),
+        "cluster": ("Skipped", "ControlPlane"),
+    }
     await status._status(target(cluster), Settings(), Format.TABLE)
     assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
 

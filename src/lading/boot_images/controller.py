@@ -139,6 +139,8 @@ class MachineSetsReconciler:
         is_cluster = self._api is Api.CLUSTER
         templates = await observe.templates(self._kube, machine_sets) if is_cluster else {}
         others = await observe.authorities(self._kube, self._settings) if is_cluster else {}
+        version = await observe.get_or_none(self._kube, CLUSTER_VERSIONS, "version")
+        can_prove = version is None  # beside a ClusterVersion no node counts
         configurations = tuple(self._caches.configurations)
         enrolment = rules.enrolment(configurations)
         enrolled = [one for one in machine_sets if enrolment.includes(self._api, one)]
@@ -152,9 +154,12 @@ class MachineSetsReconciler:
             configurations=configurations,
             golden=next(iter(self._newest(self._caches.golden)), None),
             authority=next(iter(self._caches.authority), None),
-            cluster_version=await observe.get_or_none(self._kube, CLUSTER_VERSIONS, "version"),
+            cluster_version=version,
             infrastructure=await observe.get_or_none(self._kube, INFRASTRUCTURES, "cluster"),
             nodes=tuple(self._caches.nodes),
+            machine_images=await observe.machine_images(self._kube, self._settings)
+            if can_prove
+            else {},
             secrets=await self._secrets.read(wanted),
             failures=dict(self._failures),
         )

@@ -67,6 +67,7 @@ def release_of(observed: Observed) -> Release:
         cluster_version=observed.cluster_version,
         nodes=observed.nodes,
         annotation=observed.golden.metadata.annotations.get(PROOF_ANNOTATION, ""),
+        machine_images=observed.machine_images,
     )
     problem = None if proven.is_proven else Skipped(Why.NOT_PROVEN, proven.message)
     return Release(golden=golden, proof=proven, problem=problem)
@@ -78,7 +79,7 @@ class Pass:
 
     observed: Observed
     settings: Settings
-    now: datetime
+    moment: datetime
     release: Release
     enrolment: Enrolment
     stubs: Stubs
@@ -89,7 +90,7 @@ class Pass:
         return cls(
             observed=observed,
             settings=settings,
-            now=now,
+            moment=now,
             release=release_of(observed),
             enrolment=rules.enrolment(observed.configurations),
             stubs=Stubs(observed, now),
@@ -202,7 +203,7 @@ def _update(
     one_pass: Pass,
     past: MachineSetBootImageHistorySpec,
 ) -> Decision:
-    machine_set, observed, now = seen.machine_set, one_pass.observed, one_pass.now
+    machine_set, observed, now = seen.machine_set, one_pass.observed, one_pass.moment
     choice = one_pass.stubs.choose(machine, machine_set.metadata.namespace)
     is_current = target == present.image
     notes = "; ".join(choice.warnings)

@@ -167,6 +167,12 @@ FEATURE = Feature(
                 ),
                 _stub_right(_DEFAULTS.machine_namespaces),
                 _event_right(_DEFAULTS.machine_namespaces),
+                _right(
+                    machine.GROUP,
+                    "machines",
+                    verbs=("list",),
+                    namespaces=_DEFAULTS.machine_namespaces,
+                ),
                 _CLUSTER_FACTS,
                 _PROOF_RIGHT,
                 *_HISTORY_RIGHTS,

@@ -7,14 +7,15 @@ every cloud credential of their namespace in memory.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from lading.api.cluster_api import MachineTemplate, machine_templates
 from lading.api.core import SECRETS, Secret
-from lading.api.machine import MACHINE_SETS, MachineSet
-from lading.boot_images import machine_specs, rules, stubs
+from lading.api.machine import MACHINE_SETS, MACHINES, Machine, MachineSet
+from lading.boot_images import machine_specs, platforms, rules, stubs
+from lading.boot_images.machine_specs import value_at
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import Settings, UnreadSecret
 from lading.boot_images.verdicts import Skipped
@@ -118,6 +119,37 @@ async def authorities(api: Kube, settings: Settings) -> dict[str, str]:
             continue
         found |= {one.metadata.name: rules.authority_of(one) for one in listed}
     return found
+
+
+async def machine_images(api: Kube, settings: Settings) -> dict[str, str]:
+    """The boot image that the machine of each node was made from, by the name of the node."""
+    found: dict[str, str] = {}
+    for namespace in settings.machine_namespaces:
+        try:
+            machines = await everything(api, MACHINES, Selection(namespace=namespace))
+        except (kube.NotFound, kube.Forbidden):
+            continue
+        for one in machines:
+            node = value_at({"status": one.status}, ("status", "nodeRef", "name"))
+            if isinstance(node, str):
+                found[node] = image_of(one)
+    return found
+
+
+def image_of(machine: Machine) -> str:
+    return image_in(value_at({"spec": machine.spec}, ("spec", "providerSpec", "value")))
+
+
+def image_in(value: Any) -> str:
+    """The boot image of a provider spec; empty where it cannot be read."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    platform = platforms.BY_PROVIDER_SPEC.get(kind) if isinstance(kind, str) else None
+    if platform is None:
+        return ""
+    try:
+        return platform.present(Api.MACHINE, value).image.reference
+    except Skipped:
+        return ""
 
 
 def secrets_wanted(

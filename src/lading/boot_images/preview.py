@@ -3,29 +3,41 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lading.api import cluster_api
 from lading.api.cluster_api import CLUSTER_MACHINE_SETS
 from lading.api.core import CONFIG_MAPS, NODES, ConfigMap
-from lading.api.machine import MACHINE_SETS, MACHINES, Machine, MachineSet
+from lading.api.machine import (
+    CONTROL_PLANE_MACHINE_SETS,
+    MACHINE_SETS,
+    MACHINES,
+    MachineSet,
+)
 from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     MachineSetBootImageHistory,
 )
 from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS
-from lading.boot_images import observe, platforms, stream
+from lading.boot_images import observe, stream
 from lading.boot_images.machine_specs import value_at
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import Observed, Settings
-from lading.boot_images.verdicts import Skipped
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import EVERYTHING, Kube, Selection
 
 T = TypeVar("T")
+_CONTROL_PLANE_SPEC = (
+    "spec",
+    "template",
+    "machines_v1beta1_machine_openshift_io",
+    "spec",
+    "providerSpec",
+    "value",
+)
 _RESOURCES: Mapping[Api, Resource[MachineSet]] = {
     Api.MACHINE: MACHINE_SETS,
     Api.CLUSTER: CLUSTER_MACHINE_SETS,
@@ -81,6 +93,7 @@ async def observed(
         cluster_version=await observe.get_or_none(client, CLUSTER_VERSIONS, "version"),
         infrastructure=await observe.get_or_none(client, INFRASTRUCTURES, "cluster"),
         nodes=tuple(await _everything(client, NODES, EVERYTHING)),
+        machine_images=await observe.machine_images(client, settings),
         secrets=await reader.read(wanted),
     )
 
@@ -100,22 +113,21 @@ async def machine_images(client: Kube, one: ServedApi, settings: Settings) -> di
     counts: dict[str, int] = {}
     for namespace in settings.namespaces(one.api):
         for machine in await _everything(client, MACHINES, Selection(namespace=namespace)):
-            image = _image_of(machine)
+            image = observe.image_of(machine)
             if image:
                 counts[image] = counts.get(image, 0) + 1
     return counts
 
 
-def _image_of(machine: Machine) -> str:
-    value: Any = value_at({"spec": machine.spec}, ("spec", "providerSpec", "value"))
-    kind = value.get("kind") if isinstance(value, dict) else None
-    platform = platforms.BY_PROVIDER_SPEC.get(kind) if isinstance(kind, str) else None
-    if platform is None:
-        return ""
-    try:
-        return platform.present(Api.MACHINE, value).image.reference
-    except Skipped:
-        return ""
+async def control_planes(client: Kube, settings: Settings) -> list[tuple[str, str]]:
+    """Name and boot image of each ControlPlaneMachineSet, which is reported and never patched."""
+    return [
+        (one.metadata.name, observe.image_in(value_at({"spec": one.spec}, _CONTROL_PLANE_SPEC)))
+        for namespace in settings.machine_namespaces
+        for one in await _everything(
+            client, CONTROL_PLANE_MACHINE_SETS, Selection(namespace=namespace)
+        )
+    ]
 
 
 async def _config_map(client: Kube, settings: Settings, name: str) -> ConfigMap | None:

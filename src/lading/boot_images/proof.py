@@ -5,7 +5,7 @@ cluster still runs the release before may not join, so one node must have comple
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,14 +34,18 @@ def prove(
     cluster_version: ClusterVersion | None,
     nodes: Iterable[Node],
     annotation: str,
+    machine_images: Mapping[str, str],
 ) -> Proof:
     """Where OpenShift's ClusterVersion exists nothing else counts, and nothing is written."""
     if cluster_version is not None:
         return _by_cluster_version(golden, cluster_version)
     if _is_stamped(golden, annotation):
         return Proof(is_proven=True, message=f"release {golden.release_version} was proven before")
-    releases = golden.default.releases().union(*(one.releases() for one in golden.named.values()))
-    node = next((one for one in nodes if _runs(one, golden, releases)), None)
+    streams = (golden.default, *golden.named.values())
+    releases = frozenset[str]().union(*(one.releases() for one in streams))
+    images = frozenset[str]().union(*(one.images() for one in streams))
+    made = {name for name, image in machine_images.items() if image in images}
+    node = next((one for one in nodes if _runs(one, golden, releases, made)), None)
     if node is None:
         return Proof(
             is_proven=False,
@@ -87,12 +91,14 @@ def _is_stamped(golden: Golden, annotation: str) -> bool:
     return isinstance(stamp, dict) and all(stamp.get(key) == wanted[key] for key in wanted)
 
 
-def _runs(node: Node, golden: Golden, releases: frozenset[str]) -> bool:
+def _runs(node: Node, golden: Golden, releases: frozenset[str], made: set[str]) -> bool:
     is_ready = any(
         one.type == "Ready" and one.status is Truth.TRUE for one in node.status.conditions
     )
     if not is_ready:
         return False
+    if node.metadata.name in made:
+        return True
     if node.metadata.labels.get(OS_RELEASE_LABEL) == golden.release_version:
         return True
     return bool(releases & set(re.split(r"[\s()]+", node.status.node_info.os_image)))

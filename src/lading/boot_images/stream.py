@@ -19,6 +19,7 @@ STREAM_LABEL = "machineconfiguration.openshift.io/osstream"
 DEFAULT_STREAM = "rhel-9"  # what a ConfigMap without `streams` holds, by the name of its label
 STREAM_CHARACTERS_MAX = 1_048_576  # the largest ConfigMap that Kubernetes stores
 VALUE_CHARACTERS_MAX = 512
+MARKETPLACE_KEYS = ("publisher", "offer", "sku", "version")
 _VALUE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:/@%+?=&~-]{{0,{VALUE_CHARACTERS_MAX - 1}}}")
 
 
@@ -54,6 +55,31 @@ class Stream:
                 found.add(self.text("architectures", name, "artifacts", platform, "release"))
             found.add(self.text("architectures", name, "images", "gcp", "release"))
         return frozenset(found - {""})
+
+    def images(self) -> frozenset[str]:
+        """Every boot image that the stream names, in one line each, as platforms show it."""
+        found: set[str] = set()
+        architectures = self.at("architectures")
+        for name in architectures if isinstance(architectures, dict) else ():
+            images = ("architectures", name, "images")
+            project, image = self.text(*images, "gcp", "project"), self.text(*images, "gcp", "name")
+            if project and image:
+                found.add(f"projects/{project}/global/images/{image}")
+            regions = self.at(*images, "aws", "regions")
+            for region in regions if isinstance(regions, dict) else ():
+                found.add(self.text(*images, "aws", "regions", region, "image"))
+            found |= self._marketplace(name)
+        return frozenset(found - {""})
+
+    def _marketplace(self, architecture: str) -> set[str]:
+        root = ("architectures", architecture, "rhel-coreos-extensions", "marketplace", "azure")
+        variants = self.at(*root)
+        return {
+            ":".join(self.text(*root, variant, generation, key) for key in MARKETPLACE_KEYS)
+            for variant in (variants if isinstance(variants, dict) else ())
+            for generation in ("hyperVGen1", "hyperVGen2")
+            if self.text(*root, variant, generation, "version")
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,6 +88,8 @@ class Observed:
     cluster_version: ClusterVersion | None = None
     infrastructure: Infrastructure | None = None
     nodes: tuple[Node, ...] = ()
+    machine_images: Mapping[str, str] = field(default_factory=dict)
+    """What the machine of a node was made from, by the name of the node."""
     secrets: Mapping[Key, Secret | UnreadSecret] = field(default_factory=dict)
     """Those that `stubs.wanted` names."""
     failures: Mapping[Hashable, FailedWrite] = field(default_factory=dict)

@@ -5,14 +5,13 @@ import click
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
 from lading.boot_images import preview
 from lading.boot_images.types import Settings
+from lading.boot_images.verdicts import State, Why
 from lading.cli import connection, output, running
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.ports import kube
 from lading.ports.kube import Kube
-
-FIELDS = ("name", "api", "state", "reason", "image", "target", "message")
 
 
 @click.command(name="status")
@@ -27,6 +26,10 @@ def command(target: Target, settings: Settings, form: Format) -> None:
 async def _status(target: Target, settings: Settings, form: Format) -> None:
     async with target.open() as client:
         rows = [row(one) for one in await preview.histories(client)]
+        rows += [
+            control_plane_row(name, image)
+            for name, image in await preview.control_planes(client, settings)
+        ]
         machines = await _machines(client, settings)
     click.echo(rendered(rows, machines, form), nl=False)
 
@@ -52,6 +55,18 @@ def row(history: MachineSetBootImageHistory) -> dict[str, str]:
         "image": status.boot_image_ref,
         "target": status.target,
         "message": status.message,
+    }
+
+
+def control_plane_row(name: str, image: str) -> dict[str, str]:
+    return {
+        "name": name,
+        "api": "machine.openshift.io",
+        "state": State.SKIPPED,
+        "reason": Why.CONTROL_PLANE,
+        "image": image,
+        "target": "",
+        "message": "ControlPlaneMachineSets replace their machines, so they are never patched",
     }
 
 
