@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from lading.api.cluster_api import CLUSTER_MACHINE_SETS, machine_templates
 from lading.api.core import SECRETS
@@ -17,6 +18,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.operator import MACHINE_CONFIGURATIONS
+from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.report import DEGRADED, PROGRESSING
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
@@ -30,6 +32,7 @@ from tests.boot_images.clusters import (
 )
 from tests.boot_images.ignition.stubs import MARKER, spec_2
 from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
+from tests.boot_images.test_report import history
 from tests.boot_images.worlds import (
     CLUSTER_NAMESPACE,
     INFRA,
@@ -100,6 +103,17 @@ async def test_the_configuration_shows_progress_and_what_is_in_force(cluster: Bo
         degraded = conditions.find(status.conditions, DEGRADED)
         assert degraded is not None
         assert degraded.message == "No errors"
+
+
+def test_the_gauge_counts_states_and_forgets_those_that_are_gone() -> None:
+    registry = CollectorRegistry()
+    metrics = BootImageMetrics(registry)
+    current, failed = history("a", "Current"), history("b", "Failed")
+    metrics.count((current, failed, history("c", "Failed", removed_time="2026-01-01T00:00:00Z")))
+    metrics.count((current,))
+    name = "lading_boot_images_machine_sets"
+    assert registry.get_sample_value(name, {"state": "Current"}) == 1
+    assert registry.get_sample_value(name, {"state": "Failed"}) == 0
 
 
 async def says(cluster: BootCluster, words: str, type_: str = PROGRESSING) -> bool:

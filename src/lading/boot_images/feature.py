@@ -77,12 +77,14 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
 @asynccontextmanager
 async def _open_report(context: Context) -> AsyncIterator[Work]:
     from lading.boot_images import reporting
+    from lading.boot_images.metrics import BootImageMetrics
 
     caches = reporting.Caches.of(context.informers, context.namespace)
     reconciler = reporting.ReportReconciler(
         kube=context.kube,
         clock=context.clock,
         caches=caches,
+        metrics=BootImageMetrics(context.metrics.registry),
         is_on=context.gates[MANAGED_BOOT_IMAGES],
     )
     controller = context.controller(

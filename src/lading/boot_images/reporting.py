@@ -14,6 +14,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
 from lading.boot_images import apply, report
+from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.types import Action
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
@@ -48,8 +49,11 @@ class Caches:
 class ReportReconciler:
     """Each key is a MachineConfiguration, or the worker pool."""
 
-    def __init__(self, *, kube: Kube, clock: Clock, caches: Caches, is_on: bool) -> None:
+    def __init__(
+        self, *, kube: Kube, clock: Clock, caches: Caches, metrics: BootImageMetrics, is_on: bool
+    ) -> None:
         self._kube = kube
+        self._metrics = metrics
         self._clock = clock
         self._caches = caches
         self._is_on = is_on
@@ -58,6 +62,7 @@ class ReportReconciler:
         return await pipeline.reconcile(self, key, self._clock)
 
     async def observe(self, key: Key) -> Key:
+        self._metrics.count(self._caches.histories)
         return key
 
     def plan(self, observed: Key, now: datetime) -> Plan:
