@@ -67,6 +67,19 @@ async def test_a_machine_set_gets_the_image_of_the_release(cluster: BootCluster)
     assert "lading-boot-images" in managers
 
 
+async def test_an_update_and_a_failure_are_events_of_the_machine_set(cluster: BootCluster) -> None:
+    await cluster.usual()
+    await cluster.make_set("gone", gcp_spec(userDataSecret={"name": "gone"}))
+
+    async def are_written() -> bool:
+        page = await cluster.kube.page(EVENTS, Selection(namespace=MACHINE_NAMESPACE))
+        found = {(one.regarding.name, one.reason) for one in page.items}
+        return found == {("worker-a", "BootImageUpdated"), ("gone", "StubMissing")}
+
+    async with running(cluster):
+        await cluster.until(are_written, "both events are there")
+
+
 async def test_a_stub_of_specification_2_is_copied_and_named(cluster: BootCluster) -> None:
     await cluster.usual(stub=spec_2())
     before = await cluster.secret("worker-user-data")
