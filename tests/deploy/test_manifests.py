@@ -339,6 +339,7 @@ def test_the_controller_writes_only_pools_nodes_statuses_its_lease_and_events() 
         ("", "machineconfigpools", "create", ""),
         ("", "machineconfigpools", "patch", ""),
         ("", "machineconfigpools/status", "patch", ""),
+        ("", "machineconfigurations/status", "patch", ""),
         ("", "machineconfignodes", "create", ""),
         ("", "machineconfignodes", "patch", ""),
         ("", "pinnedimagesets/status", "patch", ""),

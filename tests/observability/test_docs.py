@@ -6,6 +6,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
+from lading.boot_images.metrics import BootImageMetrics
 from lading.observability.metrics import Metrics
 from lading.pinned_images.cluster.fleet import Fleet
 from lading.pinned_images.cluster.metrics import FleetMetrics
@@ -19,7 +20,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 def served() -> set[tuple[str, tuple[str, ...], str]]:
     """Name as Prometheus stores it, labels and type of everything that is registered."""
     registry = CollectorRegistry()
-    holders = (Metrics(registry), PinMetrics(registry), ImageMetrics(registry))
+    holders = (
+        Metrics(registry),
+        PinMetrics(registry),
+        ImageMetrics(registry),
+        BootImageMetrics(registry),
+    )
     values = (value for holder in holders for value in vars(holder).values())
     counted = FleetMetrics(registry, Fleet(empty_caches())).collect()
     return {_described(value) for value in values if isinstance(value, MetricWrapperBase)} | {

@@ -15,6 +15,7 @@ class NodeSystemInfo(Model, frozen=True, kw_only=True):
     architecture: str = ""
     operating_system: str = ""
     kubelet_version: str = ""
+    os_image: str = ""
 
 
 class NodeStatus(Model, frozen=True, kw_only=True):

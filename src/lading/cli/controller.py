@@ -6,7 +6,9 @@ import uuid
 
 import click
 
+from lading.boot_images.types import Settings
 from lading.cli import connection, running
+from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.process import Process, process_options
@@ -17,14 +19,15 @@ from lading.wiring.clock import system_clock
 
 @click.command(name="controller")
 @feature_gates_option()
+@settings_options
 @connection.target_options
 @process_options
-def command(target: Target, process: Process, gates: Gates) -> None:
+def command(target: Target, process: Process, gates: Gates, settings: Settings) -> None:
     """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
-    running.run(process.serve(lambda: _run(target, process, gates)))
+    running.run(process.serve(lambda: _run(target, process, gates, settings)))
 
 
-async def _run(target: Target, process: Process, gates: Gates) -> None:
+async def _run(target: Target, process: Process, gates: Gates, settings: Settings) -> None:
     clock, rng = system_clock(), random.SystemRandom()
     connection = target.found()
     async with (
@@ -39,6 +42,7 @@ async def _run(target: Target, process: Process, gates: Gates) -> None:
             gates=gates,
             namespace=target.default_namespace,
             instance=socket.gethostname(),
+            settings=(settings,),
             elector=controller.elector(
                 kube=lease_kube,
                 clock=clock,

@@ -16,6 +16,7 @@ _COMMANDS = {
     "get": "Show objects.",
     "delete": "Delete objects.",
     "pin": "Plan pinned image sets and watch how far the nodes are.",
+    "bootimage": "Show, plan and restore the boot images of machine sets.",
     "image": "Pull, list and remove images of a container runtime, by runtime class.",
     "validate": "Check objects in files without a cluster.",
     "crds": "Print the CustomResourceDefinitions.",

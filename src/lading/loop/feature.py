@@ -131,6 +131,8 @@ class Part(Generic[C]):
     """It waits for these, and may get, list and watch them."""
     rights: tuple[Right, ...] = ()
     """Whatever it may do besides."""
+    overlay: str = ""
+    """The optional overlay that grants what it reads; without one it is always granted."""
 
     def all_rights(self) -> Iterator[Right]:
         for kind in self.reads:
@@ -139,6 +141,7 @@ class Part(Generic[C]):
                 resources=(kind.resource.plural,),
                 verbs=READ,
                 namespaces=kind.namespaces,
+                overlay=self.overlay,
             )
         yield from self.rights
 

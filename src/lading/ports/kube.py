@@ -178,6 +178,7 @@ class Kube(Protocol):
         namespace: str = "",
         patch_type: PatchType = PatchType.MERGE,
         subresource: str = "",
+        field_manager: str = "",
     ) -> T: ...
 
     async def apply(

@@ -13,7 +13,10 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.kube.client import KubeClient
+from lading.api import loose
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.core import NODES
+from lading.boot_images.types import MANAGED_BOOT_IMAGES
 from lading.installation import apply as installation
 from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gates
@@ -22,7 +25,7 @@ from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
-from lading.ports.kube import Kube, NotFound
+from lading.ports.kube import AlreadyExists, Kube, NotFound
 from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
@@ -85,6 +88,8 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
         )
         kube = clusters.client_of(api.exchange)
         await installation.install(kube, clock, DEFINITIONS)
+        if options.gates[MANAGED_BOOT_IMAGES]:
+            await _install_kinds_of_others(kube)
         await _forget_other_nodes(options, kube)
         served = await stack.enter_async_context(registry.serve(options.data, options.registry))
         registries = await stack.enter_async_context(
@@ -122,6 +127,13 @@ async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[Standalo
             ),
             metrics=metrics,
         )
+
+
+async def _install_kinds_of_others(kube: Kube) -> None:
+    """Machine sets and what surrounds them, which no operator brings along here."""
+    for manifest in loose.manifests():
+        with suppress(AlreadyExists):
+            await kube.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
 
 
 def _node_folder(data: Path, name: str) -> Path:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from lading.api.definitions import Definition
+from lading.boot_images.feature import FEATURE as BOOT_IMAGES
 from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
 from lading.loop.feature import Feature
@@ -12,6 +13,7 @@ from lading.runtime_images.feature import FEATURE as RUNTIME_IMAGES
 FEATURES: tuple[Feature, ...] = (
     PINNED_IMAGES,
     RUNTIME_IMAGES,
+    BOOT_IMAGES,
 )
 
 

@@ -168,6 +168,14 @@ FAMILIES = (
             "libdm_no_deferred_remove",
         ),
     ),
+    Family(
+        name="ignition",
+        component="ignition",
+        module="github.com/coreos/ignition/v2",
+        binaries=(
+            Binary(name="ignition-validate", package="github.com/coreos/ignition/v2/validate"),
+        ),
+    ),
 )
 
 COMPONENTS = tuple(dict.fromkeys(family.component for family in FAMILIES))

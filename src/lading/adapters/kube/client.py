@@ -137,13 +137,14 @@ class KubeClient:
         namespace: str = "",
         patch_type: PatchType = PatchType.MERGE,
         subresource: str = "",
+        field_manager: str = "",
         dry_run: bool = False,
         field_validation: str = "",
     ) -> T:
         request = Request(
             method="PATCH",
             path=requests.object_path(resource, name, namespace=namespace, subresource=subresource),
-            query=requests.write_options(dry_run, field_validation),
+            query=requests.write_options(dry_run, field_validation, field_manager),
             headers={"content-type": patch_type},
             body=msgspec.json.encode(patch),
         )

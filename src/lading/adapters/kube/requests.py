@@ -122,8 +122,12 @@ def selectors(selection: Selection) -> Query:
     return tuple((name, value) for name, value in pairs if value)
 
 
-def write_options(dry_run: bool, field_validation: str) -> Query:
-    pairs = (("dryRun", "All" if dry_run else ""), ("fieldValidation", field_validation))
+def write_options(dry_run: bool, field_validation: str, field_manager: str = "") -> Query:
+    pairs = (
+        ("dryRun", "All" if dry_run else ""),
+        ("fieldManager", field_manager),
+        ("fieldValidation", field_validation),
+    )
     return tuple((name, value) for name, value in pairs if value)
 
 

@@ -1,0 +1,66 @@
+"""Definitions of kinds that belong to others, loose enough for any of their versions.
+
+They let machine sets exist where neither OpenShift nor Cluster API is installed: on the embedded
+API server and in tests. A cluster that has the real ones never gets these.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from lading.api.cluster_api import (
+    CLUSTER_MACHINE_SETS,
+    CLUSTER_MACHINES,
+    VERSIONS,
+    machine_templates,
+)
+from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINE_SETS, MACHINES
+from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
+from lading.kernel.objects import Resource
+
+_ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_RESOURCES: tuple[tuple[Resource[Any], tuple[str, ...]], ...] = (
+    (MACHINE_SETS, ("v1beta1",)),
+    (MACHINES, ("v1beta1",)),
+    (CONTROL_PLANE_MACHINE_SETS, ("v1",)),
+    (CLUSTER_MACHINE_SETS, VERSIONS),
+    (CLUSTER_MACHINES, VERSIONS),
+    *(
+        (machine_templates(kind, "v1beta1"), ("v1beta1",))
+        for kind in ("GCPMachineTemplate", "AWSMachineTemplate", "AzureMachineTemplate")
+    ),
+    (CLUSTER_VERSIONS, ("v1",)),
+    (INFRASTRUCTURES, ("v1",)),
+)
+
+
+def manifests() -> Iterable[dict[str, Any]]:
+    """One CustomResourceDefinition for each kind."""
+    return (_manifest(resource, versions) for resource, versions in _RESOURCES)
+
+
+def _manifest(resource: Resource[Any], versions: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "names": {
+                "kind": resource.kind,
+                "listKind": f"{resource.kind}List",
+                "plural": resource.plural,
+                "singular": resource.kind.lower(),
+            },
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": version == versions[0],
+                    "schema": {"openAPIV3Schema": _ANYTHING},
+                    "subresources": {"status": {}},
+                }
+                for version in versions
+            ],
+        },
+    }

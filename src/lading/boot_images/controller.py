@@ -1,0 +1,277 @@
+"""Wires the passes over machine sets: which changes start one, and what a failed write means.
+
+All machine sets of one API are planned together, because they share stubs and the release.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+import structlog
+
+from lading.api.core import CONFIG_MAPS, NODES, ConfigMap, Node
+from lading.api.machine import MachineSet
+from lading.api.machineconfiguration.boot_image_history import (
+    MACHINE_SET_BOOT_IMAGE_HISTORIES,
+    MachineSetBootImageHistory,
+)
+from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
+from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
+from lading.boot_images import apply, observe, plan, rules, stream
+from lading.boot_images.platforms.types import Api
+from lading.boot_images.types import (
+    OS_RELEASE_LABEL,
+    Action,
+    FailedWrite,
+    Observed,
+    PatchMachineSet,
+    ReportMachineSet,
+    SaveHistory,
+    Settings,
+    WriteStub,
+)
+from lading.boot_images.verdicts import State
+from lading.kernel.objects import Key, Object, Resource
+from lading.kernel.planning import Plan
+from lading.loop import event_series, pipeline
+from lading.loop.controller import Controller
+from lading.loop.event_series import Severity
+from lading.loop.informer import Informer, Informers
+from lading.loop.recorder import EventRecorder
+from lading.ports import kube
+from lading.ports.clock import Clock
+from lading.ports.kube import Kube, Selection
+
+KEY = Key("", "machine-sets")
+DEBOUNCE_SECONDS = 0.3  # an upgrade changes many objects close together
+RETRY_AFTER = timedelta(seconds=5)
+T = TypeVar("T", bound=Object)
+
+log = structlog.get_logger(__name__)
+
+
+class WriteFailed(Exception):
+    """A write of one lane failed; the next pass plans with that fact."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caches:
+    machine_sets: tuple[Informer[MachineSet], ...]
+    histories: Informer[MachineSetBootImageHistory]
+    configurations: Informer[MachineConfiguration]
+    golden: Informer[ConfigMap]
+    authority: Informer[ConfigMap]
+    nodes: Informer[Node]
+
+    @classmethod
+    def of(
+        cls,
+        informers: Informers,
+        machine_sets: Resource[MachineSet],
+        api: Api,
+        settings: Settings,
+        namespace: str,
+    ) -> "Caches":
+        def config_map(name: str) -> Informer[ConfigMap]:
+            selector = f"metadata.name={name}"
+            return informers.of(
+                CONFIG_MAPS,
+                Selection(namespace=settings.golden_namespace, field_selector=selector),
+            )
+
+        return cls(
+            machine_sets=tuple(
+                informers.of(machine_sets, Selection(namespace=one))
+                for one in settings.namespaces(api)
+            ),
+            histories=informers.of(
+                MACHINE_SET_BOOT_IMAGE_HISTORIES, Selection(namespace=namespace)
+            ),
+            configurations=informers.of(MACHINE_CONFIGURATIONS),
+            golden=config_map(stream.NAME),
+            authority=config_map(observe.AUTHORITY_NAME),
+            nodes=informers.of(NODES),
+        )
+
+
+class MachineSetsReconciler:
+    """One pipeline over all machine sets of one API."""
+
+    def __init__(
+        self,
+        *,
+        api: Api,
+        machine_sets: Resource[MachineSet],
+        kube: Kube,
+        clock: Clock,
+        caches: Caches,
+        settings: Settings,
+        recorder: EventRecorder,
+        namespace: str,
+    ) -> None:
+        self._api = api
+        self._resource = machine_sets
+        self._kube = kube
+        self._clock = clock
+        self._caches = caches
+        self._settings = settings
+        self._recorder = recorder
+        self._namespace = namespace
+        self._secrets = observe.SecretReader(kube, clock, settings.secrets_interval)
+        self._failures: dict[Hashable, FailedWrite] = {}
+        self._written: dict[tuple[type[Object], Key], Object] = {}
+
+    async def reconcile(self, key: Key) -> datetime | None:
+        """A failed write does not retry at once: the next pass plans with that fact."""
+        try:
+            return await pipeline.reconcile(self, key, self._clock)
+        except ExceptionGroup as group:
+            others = group.split(WriteFailed)[1]
+            if others is not None:
+                raise others from None
+            return self._clock.now() + RETRY_AFTER
+
+    async def observe(self, key: Key) -> Observed:
+        machine_sets = self._newest(
+            one for informer in self._caches.machine_sets for one in informer
+        )
+        is_cluster = self._api is Api.CLUSTER
+        templates = await observe.templates(self._kube, machine_sets) if is_cluster else {}
+        others = await observe.authorities(self._kube, self._settings) if is_cluster else {}
+        version = await observe.get_or_none(self._kube, CLUSTER_VERSIONS, "version")
+        can_prove = version is None  # beside a ClusterVersion no node counts
+        configurations = tuple(self._caches.configurations)
+        enrolment = rules.enrolment(configurations)
+        enrolled = [one for one in machine_sets if enrolment.includes(self._api, one)]
+        wanted = observe.secrets_wanted(self._api, enrolled, templates)
+        return Observed(
+            api=self._api,
+            machine_sets=machine_sets,
+            other_machine_sets=others,
+            templates=templates,
+            histories=self._newest(self._caches.histories),
+            configurations=configurations,
+            golden=next(iter(self._newest(self._caches.golden)), None),
+            authority=next(iter(self._caches.authority), None),
+            cluster_version=version,
+            infrastructure=await observe.get_or_none(self._kube, INFRASTRUCTURES, "cluster"),
+            nodes=tuple(self._caches.nodes),
+            machine_images=await observe.machine_images(self._kube, self._settings)
+            if can_prove
+            else {},
+            secrets=await self._secrets.read(wanted),
+            failures=dict(self._failures),
+        )
+
+    def plan(self, observed: Observed, now: datetime) -> Plan:
+        return plan.plan(observed, self._settings, now, namespace=self._namespace)
+
+    async def apply(self, action: Action) -> None:
+        try:
+            with pipeline.precondition(type(action).__name__):
+                written = await self._apply(action)
+        except (kube.Forbidden, kube.Invalid, kube.Transient) as error:
+            self._failed(action.lane, error)
+            raise WriteFailed(f"{type(action).__name__} failed: {error}") from error
+        finally:
+            if isinstance(action, WriteStub):
+                self._secrets.forget(action.key)
+        if written is not None:
+            self._written[type(written), written.key] = written
+        self._record(action, written)
+
+    async def _apply(self, action: Action) -> Object | None:
+        version = ""
+        if isinstance(action, SaveHistory):
+            known = self._newest(
+                one for one in self._caches.histories if one.key == action.key
+            ) or self._ours(MachineSetBootImageHistory, action.key)
+            version = known[0].metadata.resource_version if known else ""
+        return await apply.apply(action, self._kube, self._resource, resource_version=version)
+
+    def _failed(self, lane: Hashable, error: kube.KubeError) -> None:
+        before = self._failures.get(lane)
+        self._failures[lane] = FailedWrite(
+            message=str(error),
+            refused=not isinstance(error, kube.Transient),
+            attempts=(before.attempts if before else 0) + 1,
+            failed_at=self._clock.now(),
+        )
+        log.warning("write failed", lane=str(lane), error=str(error))
+
+    def _record(self, action: Action, written: Object | None) -> None:
+        match action:
+            case PatchMachineSet(lane=lane, because=because) if written is not None:
+                self._failures.pop(lane, None)
+                self._event(written, "BootImageUpdated", because, Severity.NORMAL)
+            case ReportMachineSet(lane=("set", _, Key() as key), status=status) if (
+                status.state == State.FAILED
+            ):
+                machine_sets = (one for informer in self._caches.machine_sets for one in informer)
+                found = next((one for one in machine_sets if one.key == key), None)
+                if found is not None:
+                    self._event(found, status.reason, status.message, Severity.WARNING)
+            case _:
+                pass
+
+    def _event(self, regarding: Object, reason: str, note: str, severity: Severity) -> None:
+        self._recorder.record(
+            event_series.reference(self._resource, regarding),
+            reason=reason,
+            action="UpdateBootImage",
+            note=note,
+            severity=severity,
+        )
+
+    def _newest(self, cached: Iterable[T]) -> tuple[T, ...]:
+        """As cached, but for what we wrote ourselves and the cache does not show yet."""
+        found = {one.key: self._newer(one) for one in cached}
+        return tuple(found.values())
+
+    def _newer(self, one: T) -> T:
+        ours = self._written.get((type(one), one.key))
+        if not isinstance(ours, type(one)):
+            return one
+        if ours.metadata.uid == one.metadata.uid and _revision(ours) > _revision(one):
+            return ours
+        del self._written[type(one), one.key]
+        return one
+
+    def _ours(self, type_: type[T], key: Key) -> tuple[T, ...]:
+        """What we made and no cache shows yet."""
+        found = self._written.get((type_, key))
+        return (found,) if isinstance(found, type_) else ()
+
+
+def _revision(one: Object) -> int:
+    return int(one.metadata.resource_version or 0)
+
+
+def watch(controller: Controller, caches: Caches) -> None:
+    def everything(old: object, new: object) -> Iterable[Key]:
+        return (KEY,)
+
+    def if_it_matters(old: Node | None, new: Node | None) -> Iterable[Key]:
+        return () if _facts_of(old) == _facts_of(new) else (KEY,)
+
+    informers: tuple[Informer[Any], ...] = (
+        *caches.machine_sets,
+        caches.configurations,
+        caches.golden,
+        caches.authority,
+        caches.histories,
+    )
+    for informer in informers:
+        controller.watch(informer, everything, debounce_seconds=DEBOUNCE_SECONDS)
+    controller.watch(caches.nodes, if_it_matters, debounce_seconds=DEBOUNCE_SECONDS)
+
+
+def _facts_of(node: Node | None) -> tuple[object, ...] | None:
+    """What of a node can prove a release or name an architecture; a heartbeat cannot."""
+    if node is None:
+        return None
+    ready = [one.status for one in node.status.conditions if one.type == "Ready"]
+    info = node.status.node_info
+    label = node.metadata.labels.get(OS_RELEASE_LABEL)
+    return tuple(ready), info.os_image, info.architecture, label

@@ -1,0 +1,223 @@
+"""Managed boot images as a feature: its gate, its kinds, its rights, and what it runs.
+
+Each API that has machine sets is a part of its own, so that neither waits for the other's kinds.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+
+from lading.api import cluster_api, machine, openshift_config, operator
+from lading.api.cluster_api import CLUSTER_MACHINE_SETS
+from lading.api.core import CONFIG_MAPS, NODES
+from lading.api.machine import MACHINE_SETS
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.boot_image_history import (
+    MACHINE_SET_BOOT_IMAGE_HISTORIES,
+    MACHINE_SET_BOOT_IMAGE_HISTORY,
+)
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOL,
+    MACHINE_CONFIG_POOLS,
+)
+from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
+from lading.api.rbac import NAMESPACE, Right
+from lading.boot_images.platforms.types import Api
+from lading.boot_images.types import MANAGED_BOOT_IMAGES, Settings
+from lading.loop.feature import Context, Feature, Kind, Part, Work
+
+OVERLAY = "boot-images"
+_DEFAULTS = Settings()
+_HISTORIES = Kind(resource=MACHINE_SET_BOOT_IMAGE_HISTORIES, namespaces=(NAMESPACE,))
+_CONFIGURATIONS = Kind(resource=MACHINE_CONFIGURATIONS)
+_KINDS = {
+    Api.MACHINE: Kind(resource=MACHINE_SETS, namespaces=_DEFAULTS.machine_namespaces),
+    Api.CLUSTER: Kind(
+        resource=CLUSTER_MACHINE_SETS,
+        other_versions=cluster_api.VERSIONS[1:],
+        namespaces=_DEFAULTS.cluster_api_namespaces,
+    ),
+}
+_COMMON = (
+    _CONFIGURATIONS,
+    _HISTORIES,
+    Kind(resource=NODES),
+    Kind(resource=CONFIG_MAPS, namespaces=(_DEFAULTS.golden_namespace,)),
+)
+
+
+@asynccontextmanager
+async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
+    """Switched off there is nothing to undo, and the rights may not be there."""
+    if not context.gates[MANAGED_BOOT_IMAGES]:
+        yield Work()
+        return
+    from lading.boot_images import controller as boot
+
+    settings = context.setting(Settings) or _DEFAULTS
+    resource = context.served[_KINDS[api]]
+    caches = boot.Caches.of(context.informers, resource, api, settings, context.namespace)
+    reconciler = boot.MachineSetsReconciler(
+        api=api,
+        machine_sets=resource,
+        kube=context.kube,
+        clock=context.clock,
+        caches=caches,
+        settings=settings,
+        recorder=context.recorder,
+        namespace=context.namespace,
+    )
+    controller = context.controller(
+        name=f"boot-images-{api.partition('.')[0]}", reconcile=reconciler.reconcile, workers=1
+    )
+    boot.watch(controller, caches)
+    yield Work(controllers=(controller,))
+
+
+@asynccontextmanager
+async def _open_report(context: Context) -> AsyncIterator[Work]:
+    from lading.boot_images import reporting
+    from lading.boot_images.metrics import BootImageMetrics
+
+    caches = reporting.Caches.of(context.informers, context.namespace)
+    reconciler = reporting.ReportReconciler(
+        kube=context.kube,
+        clock=context.clock,
+        caches=caches,
+        metrics=BootImageMetrics(context.metrics.registry),
+        is_on=context.gates[MANAGED_BOOT_IMAGES],
+    )
+    controller = context.controller(
+        name="boot-images-report", reconcile=reconciler.reconcile, workers=1
+    )
+    reporting.watch(controller, caches)
+    yield Work(controllers=(controller,))
+
+
+def _opens(api: Api) -> Callable[[Context], AbstractAsyncContextManager[Work]]:
+    return partial(_open_machine_sets, api)
+
+
+def _right(
+    api_group: str, *resources: str, verbs: tuple[str, ...], namespaces: tuple[str, ...] = ()
+) -> Right:
+    return Right(
+        group=api_group, resources=resources, verbs=verbs, namespaces=namespaces, overlay=OVERLAY
+    )
+
+
+def _stub_right(namespaces: tuple[str, ...]) -> Right:
+    return Right(
+        group="",
+        resources=("secrets",),
+        verbs=("get", "create", "patch"),
+        namespaces=namespaces,
+        overlay=OVERLAY,
+        why="Stubs are read by name and copied; they are neither listed nor deleted.",
+    )
+
+
+def _event_right(namespaces: tuple[str, ...]) -> Right:
+    """An event is written in the namespace of the machine set."""
+    verbs = ("create", "patch")
+    return _right("events.k8s.io", "events", verbs=verbs, namespaces=namespaces)
+
+
+_CLUSTER_FACTS = _right(
+    openshift_config.GROUP, "clusterversions", "infrastructures", verbs=("get",)
+)
+_HISTORY_RIGHTS = (
+    _right(
+        group.NAME,
+        "machinesetbootimagehistories",
+        verbs=("create", "patch", "delete"),
+        namespaces=(NAMESPACE,),
+    ),
+    _right(
+        group.NAME,
+        "machinesetbootimagehistories/status",
+        verbs=("patch",),
+        namespaces=(NAMESPACE,),
+    ),
+)
+_PROOF_RIGHT = Right(
+    group="",
+    resources=("configmaps",),
+    verbs=("patch",),
+    names=("coreos-bootimages",),
+    namespaces=(_DEFAULTS.golden_namespace,),
+    overlay=OVERLAY,
+    why="The proof that a node runs the release is kept as an annotation.",
+)
+
+FEATURE = Feature(
+    name="boot-images",
+    gate=MANAGED_BOOT_IMAGES,
+    summary="Keeps machine sets at the boot image of the release, with a stub that it can read.",
+    owns=(MACHINE_CONFIGURATION, MACHINE_SET_BOOT_IMAGE_HISTORY, MACHINE_CONFIG_POOL),
+    controller=(
+        Part(
+            open=_opens(Api.MACHINE),
+            reads=(_KINDS[Api.MACHINE], *_COMMON),
+            overlay=OVERLAY,
+            rights=(
+                _right(
+                    machine.GROUP,
+                    "machinesets",
+                    verbs=("patch",),
+                    namespaces=_DEFAULTS.machine_namespaces,
+                ),
+                _stub_right(_DEFAULTS.machine_namespaces),
+                _event_right(_DEFAULTS.machine_namespaces),
+                _right(
+                    machine.GROUP,
+                    "machines",
+                    verbs=("list",),
+                    namespaces=_DEFAULTS.machine_namespaces,
+                ),
+                _CLUSTER_FACTS,
+                _PROOF_RIGHT,
+                *_HISTORY_RIGHTS,
+            ),
+        ),
+        Part(
+            open=_opens(Api.CLUSTER),
+            reads=(_KINDS[Api.CLUSTER], *_COMMON),
+            overlay=OVERLAY,
+            rights=(
+                _right(
+                    cluster_api.GROUP,
+                    "machinesets",
+                    verbs=("patch",),
+                    namespaces=_DEFAULTS.cluster_api_namespaces,
+                ),
+                _right(
+                    cluster_api.TEMPLATE_GROUP,
+                    "gcpmachinetemplates",
+                    "awsmachinetemplates",
+                    "azuremachinetemplates",
+                    verbs=("list", "create"),
+                    namespaces=_DEFAULTS.cluster_api_namespaces,
+                ),
+                _stub_right(_DEFAULTS.cluster_api_namespaces),
+                _event_right(_DEFAULTS.cluster_api_namespaces),
+            ),
+        ),
+        Part(
+            open=_open_report,
+            reads=(_CONFIGURATIONS, _HISTORIES, Kind(resource=MACHINE_CONFIG_POOLS)),
+            rights=(
+                Right(
+                    group=operator.GROUP,
+                    resources=("machineconfigurations/status",),
+                    verbs=("patch",),
+                ),
+                Right(
+                    group=group.NAME,
+                    resources=("machineconfigpools/status",),
+                    verbs=("patch",),
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,106 @@
+"""The history of a machine set: what is appended, what is kept, and what it proves. Pure.
+
+An entry is written before a patch, so no image is ever lost; what a patch will make of the set is
+written with it, so that after a crash the new image is known to be ours.
+"""
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from lading.api.machineconfiguration.boot_image_history import (
+    DETAILS_MAX,
+    BootImageHistoryDetail,
+    IntendedBootImage,
+    MachineSetBootImageHistorySpec,
+    SetBy,
+)
+from lading.boot_images.platforms.types import Api, BootImage
+from lading.kernel import conditions
+from lading.kernel.objects import Key
+
+NAME_CHARACTERS_MAX = 253
+REVERSALS_MAX = 2  # as often as we patched and another writer put its value back
+_PREFIXES = {Api.MACHINE: "machine", Api.CLUSTER: "cluster"}
+
+
+def name_of(api: Api, key: Key) -> str:
+    """Unique: a namespace holds no dot. A name that is too long ends with its digest."""
+    whole = f"{_PREFIXES[api]}.{key.namespace}.{key.name}"
+    if len(whole) <= NAME_CHARACTERS_MAX:
+        return whole
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:16]
+    return f"{whole[: NAME_CHARACTERS_MAX - 17].rstrip('.-')}-{digest}"
+
+
+def empty(api: Api, key: Key) -> MachineSetBootImageHistorySpec:
+    return MachineSetBootImageHistorySpec(
+        machine_set_name=key.name, machine_set_namespace=key.namespace, machine_set_api_group=api
+    )
+
+
+def with_observed(
+    spec: MachineSetBootImageHistorySpec,
+    *,
+    field: str,
+    image: BootImage,
+    secret: str,
+    is_of_stream: bool,
+    now: datetime,
+) -> MachineSetBootImageHistorySpec:
+    """With an entry for what was observed, if that is new since the last one."""
+    value = {field: image.value}
+    intended = spec.intended
+    is_ours = intended is not None and (intended.boot_image, intended.stub_secret_ref) == (
+        value,
+        secret,
+    )
+    last = spec.details[-1] if spec.details else None
+    if is_ours:
+        spec = msgspec.structs.replace(spec, intended=None)
+    if last is not None and (last.boot_image, last.stub_secret_ref) == (value, secret):
+        return spec
+    set_by = SetBy.LADING if is_ours else SetBy.STREAM if is_of_stream else SetBy.OTHER
+    entry = BootImageHistoryDetail(
+        index=last.index + 1 if last is not None else 0,
+        updated_time=conditions.timestamp(now),
+        boot_image_ref=image.reference[:1024],
+        stub_secret_ref=secret,
+        boot_image=value,
+        set_by=set_by,
+    )
+    return msgspec.structs.replace(spec, details=_kept((*spec.details, entry)))
+
+
+def with_intention(
+    spec: MachineSetBootImageHistorySpec, *, field: str, image: BootImage, secret: str
+) -> MachineSetBootImageHistorySpec:
+    intended = IntendedBootImage(
+        boot_image_ref=image.reference[:1024],
+        stub_secret_ref=secret,
+        boot_image={field: image.value},
+    )
+    return msgspec.structs.replace(spec, intended=intended)
+
+
+def proves(spec: MachineSetBootImageHistorySpec, value: dict[str, Any]) -> bool:
+    """Whether this image was of a stream, or one that we set."""
+    known = (one.boot_image for one in spec.details if one.set_by is not SetBy.OTHER)
+    return value in known or (spec.intended is not None and spec.intended.boot_image == value)
+
+
+def reversals(spec: MachineSetBootImageHistorySpec, value: dict[str, Any], secret: str) -> int:
+    """How often we set what is not there now, since updates were resumed."""
+    after = -1 if spec.resumed_after_index is None else spec.resumed_after_index
+    return sum(
+        (one.boot_image, one.stub_secret_ref, one.set_by) == (value, secret, SetBy.LADING)
+        for one in spec.details
+        if one.index > after
+    )
+
+
+def _kept(details: tuple[BootImageHistoryDetail, ...]) -> tuple[BootImageHistoryDetail, ...]:
+    """The first, which the installer made, and the last 20."""
+    return details if len(details) <= DETAILS_MAX else (details[0], *details[1 - DETAILS_MAX :])

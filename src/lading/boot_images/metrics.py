@@ -1,0 +1,27 @@
+"""Machine sets by their state, in numbers that a monitoring system can add up.
+
+Names and labels are visible to users: a change here is a change of the documentation.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+from lading.boot_images.verdicts import State
+
+
+class BootImageMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.machine_sets = Gauge(
+            "lading_boot_images_machine_sets",
+            "Machine sets by their state.",
+            ("state",),
+            registry=registry,
+        )
+
+    def count(self, histories: Iterable[MachineSetBootImageHistory]) -> None:
+        found = Counter(one.status.state for one in histories if not one.spec.removed_time)
+        for state in State:
+            self.machine_sets.labels(state).set(found[state])

@@ -1,0 +1,198 @@
+"""The policy of boot images, read top-down: what each machine set becomes, and in which order.
+
+Every machine set gets its own verdict and none stops another. Its present image is in the history
+before it is patched; its stub is there before it is named.
+"""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from lading.api.machineconfiguration.boot_image_history import (
+    MachineSetBootImageHistory,
+    MachineSetBootImageHistorySpec,
+    MachineSetBootImageHistoryStatus,
+)
+from lading.boot_images import history, rules
+from lading.boot_images.decide import Decision, Pass, Release, decide
+from lading.boot_images.platforms.types import Api
+from lading.boot_images.types import (
+    Action,
+    DeleteHistory,
+    Observed,
+    ReportMachineSet,
+    SaveHistory,
+    Settings,
+    StampGolden,
+    Verdict,
+)
+from lading.boot_images.verdicts import State
+from lading.kernel import conditions, planning
+from lading.kernel.objects import Key
+from lading.kernel.planning import Plan
+
+HISTORY_KEPT_FOR = timedelta(days=30)
+UPDATE_CHECK = timedelta(minutes=1)  # while OpenShift updates the cluster, which takes an hour
+AFTER_A_STUB = timedelta(seconds=1)  # Secrets are not watched: the next pass reads what was written
+MESSAGE_CHARACTERS_MAX = 4096
+
+
+def plan(observed: Observed, settings: Settings, now: datetime, *, namespace: str) -> Plan:
+    """`namespace` is where histories are kept."""
+    one_pass = Pass.of(observed, settings, now)
+    decisions = decide_all(one_pass)
+    histories = {one.key: one for one in observed.histories}
+    stub_writes = {one.stub.lane: one.stub for one in decisions if one.stub is not None}
+    return Plan(
+        actions=(
+            *_stamp(observed, one_pass.release),
+            *stub_writes.values(),
+            *(
+                action
+                for one in decisions
+                for action in _actions(one, observed.api, histories, namespace, now)
+            ),
+            *_forget(observed, decisions, namespace, now),
+        ),
+        recheck_at=planning.earliest(
+            now + AFTER_A_STUB if stub_writes else None,
+            now + settings.secrets_interval if decisions else None,
+            _update_check_at(observed, decisions, now),
+            *(one.retry_at for one in decisions),
+        ),
+    )
+
+
+def _update_check_at(
+    observed: Observed, decisions: tuple[Decision, ...], now: datetime
+) -> datetime | None:
+    """ClusterVersion is read, not watched, because most clusters have no such kind."""
+    is_waiting = any(one.verdict.state is State.WAITING for one in decisions)
+    return now + UPDATE_CHECK if is_waiting and observed.cluster_version is not None else None
+
+
+def decide_all(one_pass: Pass) -> tuple[Decision, ...]:
+    observed = one_pass.observed
+    past = {
+        history_key(one.spec): one.spec
+        for one in observed.histories
+        if one.spec.machine_set_api_group == observed.api
+    }
+    return tuple(
+        decide(one, one_pass, past.get(one.key) or history.empty(observed.api, one.key))
+        for one in sorted(observed.machine_sets, key=lambda one: one.key)
+        if rules.is_in_scope(one, observed, one_pass.settings)
+    )
+
+
+def history_key(spec: MachineSetBootImageHistorySpec) -> Key:
+    return Key(spec.machine_set_namespace, spec.machine_set_name)
+
+
+def _stamp(observed: Observed, release: Release) -> tuple[StampGolden, ...]:
+    if observed.golden is None or release.proof is None or not release.proof.stamp:
+        return ()
+    metadata = observed.golden.metadata
+    stamp = StampGolden(
+        key=observed.golden.key,
+        resource_version=metadata.resource_version,
+        proof=release.proof.stamp,
+        because=release.proof.message,
+    )
+    return (stamp,)
+
+
+def _actions(
+    decision: Decision,
+    api: Api,
+    histories: dict[Key, MachineSetBootImageHistory],
+    namespace: str,
+    now: datetime,
+) -> tuple[Action, ...]:
+    """In one lane: the history before the patch, the patch, and the history after it."""
+    machine_set = decision.verdict.machine_set
+    lane = "set", api, machine_set.key
+    key = Key(namespace, history.name_of(api, machine_set.key))
+    existing = histories.get(key)
+    before = existing.spec if existing else history.empty(api, machine_set.key)
+    seen = _with_present(before, decision, now)
+    intended, after = seen, seen
+    if decision.patch and decision.image is not None:
+        image, secret = decision.image, decision.secret
+        intended = history.with_intention(seen, field=decision.field, image=image, secret=secret)
+        after = history.with_observed(
+            intended, field=decision.field, image=image, secret=secret, is_of_stream=True, now=now
+        )
+    status = _status(decision.verdict)
+    actions: list[Action] = []
+    if existing is None or intended != before:
+        because = "the present image is new" if seen != before else "a patch follows"
+        actions.append(SaveHistory(key=key, spec=intended, lane=lane, because=because))
+    if existing is None or existing.status != status:
+        actions.append(
+            ReportMachineSet(key=key, status=status, lane=lane, because=decision.verdict.message)
+        )
+    actions += decision.patch
+    if after != intended:
+        actions.append(
+            SaveHistory(key=key, spec=after, lane=lane, because="the machine set was patched")
+        )
+    return tuple(actions)
+
+
+def _with_present(
+    before: MachineSetBootImageHistorySpec, decision: Decision, now: datetime
+) -> MachineSetBootImageHistorySpec:
+    verdict = decision.verdict
+    if before.removed_time:
+        before = msgspec.structs.replace(before, removed_time="")
+    if verdict.present is None:
+        return before
+    return history.with_observed(
+        before,
+        field=decision.field,
+        image=verdict.present,
+        secret=verdict.secret,
+        is_of_stream=decision.is_of_stream,
+        now=now,
+    )
+
+
+def _status(verdict: Verdict) -> MachineSetBootImageHistoryStatus:
+    return MachineSetBootImageHistoryStatus(
+        state=verdict.state,
+        reason=verdict.why,
+        message=verdict.message[:MESSAGE_CHARACTERS_MAX],
+        boot_image_ref=verdict.present.reference[:1024] if verdict.present else "",
+        target=verdict.target[:1024],
+    )
+
+
+def _forget(
+    observed: Observed, decisions: tuple[Decision, ...], namespace: str, now: datetime
+) -> tuple[Action, ...]:
+    """A history outlives its machine set by 30 days."""
+    alive = {one.verdict.machine_set.key for one in decisions}
+    actions: list[Action] = []
+    for one in observed.histories:
+        if one.spec.machine_set_api_group != observed.api or history_key(one.spec) in alive:
+            continue
+        since = one.spec.removed_time
+        if not since:
+            spec = msgspec.structs.replace(one.spec, removed_time=conditions.timestamp(now))
+            actions.append(
+                SaveHistory(
+                    key=one.key, spec=spec, lane=("history", one.key), because="its set is gone"
+                )
+            )
+        elif _has_passed(since, HISTORY_KEPT_FOR, now):
+            because = f"its machine set has been gone since {since}"
+            actions.append(DeleteHistory(key=one.key, uid=one.metadata.uid, because=because))
+    return tuple(actions)
+
+
+def _has_passed(since: str, span: timedelta, now: datetime) -> bool:
+    try:
+        return datetime.fromisoformat(since) + span <= now
+    except ValueError:
+        return False

@@ -1,0 +1,27 @@
+"""The platforms, by the kind of the provider spec or template that names one. Pure."""
+
+from collections.abc import Mapping
+
+from lading.boot_images.platforms import aws, azure, gcp, manual
+from lading.boot_images.platforms.types import Platform
+
+BY_PROVIDER_SPEC: Mapping[str, Platform] = {
+    "GCPMachineProviderSpec": gcp,
+    "AWSMachineProviderConfig": aws,
+    "AzureMachineProviderSpec": azure,
+    "VSphereMachineProviderSpec": manual.VSPHERE,
+    "OpenstackProviderSpec": manual.OPENSTACK,
+    "NutanixMachineProviderConfig": manual.NUTANIX,
+    "PowerVSMachineProviderConfig": manual.POWERVS,
+    "BareMetalMachineProviderSpec": manual.BARE_METAL,
+}
+BY_TEMPLATE: Mapping[str, Platform] = {
+    "GCPMachineTemplate": gcp,
+    "AWSMachineTemplate": aws,
+    "AzureMachineTemplate": azure,
+    "VSphereMachineTemplate": manual.VSPHERE,
+    "OpenStackMachineTemplate": manual.OPENSTACK,
+    "NutanixMachineTemplate": manual.NUTANIX,
+    "IBMPowerVSMachineTemplate": manual.POWERVS,
+    "Metal3MachineTemplate": manual.BARE_METAL,
+}

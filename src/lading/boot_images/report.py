@@ -1,0 +1,156 @@
+"""What is reported about all machine sets together: conditions and counts. Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
+from lading.api.operator import BootImageUpdates, MachineConfiguration, Mode
+from lading.boot_images import rules
+from lading.boot_images.rules import Enrolment
+from lading.boot_images.types import MANAGED_BOOT_IMAGES, ReportConfiguration, ReportPool
+from lading.boot_images.verdicts import State, Why
+from lading.kernel import conditions
+from lading.kernel.conditions import Condition, Truth
+from lading.kernel.planning import Plan
+
+PROGRESSING = "BootImageUpdateProgressing"
+DEGRADED = "BootImageUpdateDegraded"
+NAMED_MAX = 10  # failing machine sets that a message names; the rest is counted
+AS_EXPECTED = "AsExpected"
+
+
+def plan(
+    name: str,
+    configurations: tuple[MachineConfiguration, ...],
+    histories: Iterable[MachineSetBootImageHistory],
+    now: datetime,
+    *,
+    is_on: bool,
+) -> Plan:
+    """The status of one MachineConfiguration; not where another operator reports."""
+    one = next((each for each in configurations if each.metadata.name == name), None)
+    enrolment = rules.enrolment(configurations)
+    if one is None or name not in rules.NAMES or enrolment.is_reporting_only:
+        return Plan()
+    wanted = _status(one, enrolment, tuple(histories), now, is_on=is_on)
+    if wanted == _ours(one):
+        return Plan()
+    because = "what is in force changed, or machine sets did"
+    return Plan(actions=(ReportConfiguration(name=name, status=wanted, because=because),))
+
+
+def plan_pool(
+    pool: MachineConfigPool | None,
+    configurations: tuple[MachineConfiguration, ...],
+    histories: Iterable[MachineSetBootImageHistory],
+    now: datetime,
+    *,
+    is_on: bool,
+) -> Plan:
+    """The condition of the worker pool; the pools of another operator are not written."""
+    if pool is None or pool.spec.configuration:
+        return Plan()
+    present = tuple(one for one in pool.status.conditions if one.type == DEGRADED)
+    enrolment = rules.enrolment(configurations)
+    is_enrolling = is_on and enrolment.mode is not Mode.DISABLED
+    wanted: tuple[Condition, ...] = ()
+    if is_enrolling and not enrolment.is_reporting_only:
+        found = msgspec.structs.replace(
+            degraded(histories), observed_generation=pool.metadata.generation
+        )
+        wanted = conditions.with_condition(present, found, now=now)
+    if wanted == present:
+        return Plan()
+    because = "machine sets fail, or do so no longer"
+    action = ReportPool(name=pool.metadata.name, conditions=wanted, because=because)
+    return Plan(actions=(action,))
+
+
+def _status(
+    one: MachineConfiguration,
+    enrolment: Enrolment,
+    histories: tuple[MachineSetBootImageHistory, ...],
+    now: datetime,
+    *,
+    is_on: bool,
+) -> dict[str, Any]:
+    """Opted out or switched off, there are no conditions of ours."""
+    if not is_on and not _ours(one):
+        return {}
+    is_enrolling = enrolment.mode is not Mode.DISABLED or enrolment.why is Why.OPT_IN_AMBIGUOUS
+    found: tuple[Condition, ...] = tuple(
+        each for each in one.status.conditions if each.type in (PROGRESSING, DEGRADED)
+    )
+    for condition in (progressing(histories, enrolment), degraded(histories)):
+        observed = msgspec.structs.replace(condition, observed_generation=one.metadata.generation)
+        found = conditions.with_condition(found, observed, now=now)
+    return {
+        "observedGeneration": one.metadata.generation,
+        "bootImageUpdates": msgspec.to_builtins(_in_force(enrolment, is_on=is_on)),
+        "conditions": list(msgspec.to_builtins(found)) if is_on and is_enrolling else [],
+    }
+
+
+def _in_force(enrolment: Enrolment, *, is_on: bool) -> BootImageUpdates:
+    if not is_on:
+        source = f"feature gate {MANAGED_BOOT_IMAGES.name} is off"
+        return BootImageUpdates(mode=Mode.DISABLED, source=source)
+    selectors = sorted({str(each) for each in enrolment.selectors.values()})
+    return BootImageUpdates(
+        mode=enrolment.mode, selector="; ".join(filter(None, selectors)), source=enrolment.source
+    )
+
+
+def _ours(one: MachineConfiguration) -> dict[str, Any]:
+    """Our part of the status as it is."""
+    found = [each for each in one.status.conditions if each.type in (PROGRESSING, DEGRADED)]
+    if not found and one.status.boot_image_updates is None:
+        return {}
+    return {
+        "observedGeneration": one.status.observed_generation,
+        "bootImageUpdates": msgspec.to_builtins(one.status.boot_image_updates),
+        "conditions": msgspec.to_builtins(found),
+    }
+
+
+def progressing(histories: Iterable[MachineSetBootImageHistory], enrolment: Enrolment) -> Condition:
+    if enrolment.why is Why.OPT_IN_AMBIGUOUS:
+        return _condition(PROGRESSING, False, Why.OPT_IN_AMBIGUOUS, enrolment.problem)
+    states = [one.status.state for one in _alive(histories)]
+    enrolled = [one for one in states if one and one != State.NOT_ENROLLED]
+    current = enrolled.count(State.CURRENT)
+    skipped = enrolled.count(State.SKIPPED) + enrolled.count(State.MANUAL)
+    message = f"{current} of {len(enrolled)} machine sets updated, {skipped} skipped"
+    is_working = State.UPDATING in enrolled or State.WAITING in enrolled
+    return _condition(PROGRESSING, is_working, "Updating" if is_working else AS_EXPECTED, message)
+
+
+def degraded(histories: Iterable[MachineSetBootImageHistory]) -> Condition:
+    failed = sorted(
+        (one for one in _alive(histories) if one.status.state == State.FAILED),
+        key=lambda one: (one.spec.machine_set_namespace, one.spec.machine_set_name),
+    )
+    if not failed:
+        return _condition(DEGRADED, False, AS_EXPECTED, "No errors")
+    named = [f"{one.spec.machine_set_name}: {one.status.message}" for one in failed[:NAMED_MAX]]
+    more = len(failed) - len(named)
+    rest = (f"and {more} more",) if more else ()
+    reasons = {one.status.reason for one in failed}
+    reason = reasons.pop() if len(reasons) == 1 else "MachineSetsFailed"
+    return _condition(DEGRADED, True, reason, "; ".join((*named, *rest)))
+
+
+def _alive(
+    histories: Iterable[MachineSetBootImageHistory],
+) -> Iterable[MachineSetBootImageHistory]:
+    return (one for one in histories if not one.spec.removed_time)
+
+
+def _condition(type_: str, is_so: bool, reason: str, message: str) -> Condition:
+    return Condition(
+        type=type_, status=Truth.TRUE if is_so else Truth.FALSE, reason=reason, message=message
+    )

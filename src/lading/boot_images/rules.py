@@ -1,0 +1,285 @@
+"""Which machine sets are ours to update: scope, enrolment and the skip rules, in order. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lading.api.machine import MachineSet
+from lading.api.operator import (
+    MachineConfiguration,
+    MachineManager,
+    ManagedBootImageConfig,
+    Mode,
+    SelectionMode,
+)
+from lading.boot_images.machine_specs import template_reference, value_at, whole
+from lading.boot_images.platforms.types import Api, Path
+from lading.boot_images.types import (
+    FIELD_MANAGER,
+    PAUSE_ANNOTATION,
+    PAUSED,
+    Observed,
+    Settings,
+)
+from lading.boot_images.verdicts import Skipped, Why
+from lading.kernel.errors import Malformed
+from lading.kernel.objects import ManagedFields
+from lading.kernel.selectors import LabelSelector, Selector
+
+NAMES = ("default", "cluster")
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64le": "ppc64le", "s390x": "s390x"}
+ARCHITECTURE_ANNOTATION = "capacity.cluster-autoscaler.kubernetes.io/labels"
+ARCHITECTURE_LABEL = "kubernetes.io/arch="
+CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+OS_LABEL = "machine.openshift.io/os-id"
+DEPLOYMENT_LABEL = "cluster.x-k8s.io/deployment-name"
+CLUSTER_PAUSE_ANNOTATION = "cluster.x-k8s.io/paused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enrolment:
+    """Which machine sets the administrator enrolled; `problem` says why there are none."""
+
+    mode: Mode = Mode.DISABLED
+    selectors: Mapping[Api, Selector] = field(default_factory=dict)
+    source: str = ""
+    problem: str = ""
+    why: Why = Why.NOT_ENROLLED
+    is_reporting_only: bool = False
+
+    def includes(self, api: Api, machine_set: MachineSet) -> bool:
+        selector = self.selectors.get(api)
+        return selector is not None and selector.matches(machine_set.metadata.labels)
+
+
+def enrolment(configurations: Iterable[MachineConfiguration]) -> Enrolment:
+    """Two opt-ins at once enrol nothing: which of them is meant is not ours to guess."""
+    known = sorted(
+        (one for one in configurations if one.metadata.name in NAMES),
+        key=lambda one: NAMES.index(one.metadata.name),
+    )
+    found = [opt_in for one in known for opt_in in _opt_ins(one)]
+    if len(found) > 1:
+        sources = " and ".join(one.source for one in found)
+        message = f"{sources} both decide about boot images; keep one of them"
+        return Enrolment(problem=message, why=Why.OPT_IN_AMBIGUOUS)
+    chosen = found[0] if found else Enrolment(problem="no MachineConfiguration enrols machine sets")
+    if any(one.status.managed_boot_images_status.get("machineManagers") for one in known):
+        return Enrolment(
+            mode=chosen.mode,
+            source=chosen.source,
+            problem="OpenShift's operator manages the boot images of this cluster",
+            why=Why.OTHER_OPERATOR,
+            is_reporting_only=True,
+        )
+    return chosen
+
+
+def _opt_ins(configuration: MachineConfiguration) -> Iterable[Enrolment]:
+    spec, name = configuration.spec, configuration.metadata.name
+    for key, form in (
+        ("managedBootImageConfig", spec.managed_boot_image_config),
+        ("managedBootImages", spec.managed_boot_images),
+    ):
+        if form is None:
+            continue
+        source = f"spec.{key} of MachineConfiguration {name}"
+        try:
+            selectors = (
+                _of_config(form)
+                if isinstance(form, ManagedBootImageConfig)
+                else _of_managers(form.machine_managers)
+            )
+        except Malformed as error:
+            yield Enrolment(problem=f"{source}: {error.reason}", source=source)
+            continue
+        everything = all(not one.requirements for one in selectors.values())
+        mode = Mode.ENABLED if everything else Mode.MATCH_SELECTOR
+        yield Enrolment(
+            mode=mode if selectors else Mode.DISABLED,
+            selectors=selectors,
+            source=source,
+            problem="" if selectors else f"{source} enrols no machine set",
+        )
+
+
+def _of_config(config: ManagedBootImageConfig) -> dict[Api, Selector]:
+    match config.mode:
+        case Mode.ENABLED:
+            return dict.fromkeys(Api, Selector())
+        case Mode.MATCH_SELECTOR:
+            return dict.fromkeys(Api, _selector(config.match_selector))
+        case Mode.DISABLED:
+            return {}
+
+
+def _of_managers(managers: Iterable[MachineManager]) -> dict[Api, Selector]:
+    found = {}
+    for one in managers:
+        if one.resource != "machinesets" or one.api_group not in list(Api):
+            continue
+        if one.selection.mode is SelectionMode.ALL:
+            found[Api(one.api_group)] = Selector()
+        elif one.selection.mode is SelectionMode.PARTIAL:
+            partial = one.selection.partial
+            selector = partial.machine_resource_selector if partial else None
+            found[Api(one.api_group)] = _selector(selector)
+    return found
+
+
+def _selector(selector: LabelSelector | None) -> Selector:
+    """An empty selector would enrol everything; that is what another mode is for."""
+    found = Selector.of(selector or LabelSelector())
+    if not found.requirements:
+        raise Malformed(what="label selector", text="", reason="the selector is empty")
+    return found
+
+
+def cluster_name(observed: Observed, settings: Settings) -> str:
+    return settings.cluster_name or infrastructure_name(observed)
+
+
+def infrastructure_name(observed: Observed) -> str:
+    infrastructure = observed.infrastructure
+    status = infrastructure.status if infrastructure is not None else None
+    return status.infrastructure_name if status is not None else ""
+
+
+def region(observed: Observed) -> str:
+    """Of the cluster, on the platforms that have one."""
+    infrastructure = observed.infrastructure
+    status = infrastructure.status if infrastructure is not None else None
+    platform = status.platform_status if status is not None else None
+    if platform is None:
+        return ""
+    if platform.aws is not None:
+        return platform.aws.region
+    return platform.powervs.region if platform.powervs is not None else ""
+
+
+def is_in_scope(machine_set: MachineSet, observed: Observed, settings: Settings) -> bool:
+    """A management cluster holds machine sets of other clusters too."""
+    if machine_set.metadata.namespace not in settings.namespaces(observed.api):
+        return False
+    if observed.api is Api.MACHINE:
+        return True
+    name = cluster_name(observed, settings)
+    return bool(name) and value_at(whole(machine_set), ("spec", "clusterName")) == name
+
+
+def check(machine_set: MachineSet, observed: Observed, settings: Settings) -> None:
+    """Raises Skipped with the first rule that keeps the set from being updated."""
+    metadata, api = machine_set.metadata, observed.api
+    if metadata.deletion_timestamp:
+        raise Skipped(Why.DELETING, "the machine set is being deleted")
+    deployment = metadata.labels.get(DEPLOYMENT_LABEL)
+    if api is Api.CLUSTER and deployment is not None:
+        _, _, template = template_reference(machine_set)
+        raise Skipped(
+            Why.DEPLOYMENT,
+            f"MachineDeployment {deployment} rolls its machines out; to update them, point it to "
+            f"a copy of template {template} with the new image",
+        )
+    for owner in metadata.owner_references:
+        is_cluster = owner.kind == "Cluster" and owner.name == cluster_name(observed, settings)
+        if api is Api.MACHINE or not is_cluster:
+            raise Skipped(Why.OWNED, f"{owner.kind} {owner.name} owns the machine set")
+    if metadata.annotations.get(PAUSE_ANNOTATION) == PAUSED:
+        raise Skipped(Why.PAUSED, "boot image updates are paused; see `lading bootimage resume`")
+    if CLUSTER_PAUSE_ANNOTATION in metadata.annotations:
+        raise Skipped(Why.PAUSED, f"annotation {CLUSTER_PAUSE_ANNOTATION} pauses the machine set")
+    labels = value_at(whole(machine_set), ("spec", "template", "metadata", "labels"))
+    if isinstance(labels, dict) and labels.get(OS_LABEL) == "Windows":
+        raise Skipped(Why.WINDOWS, "Windows machines do not boot this image")
+    _check_authority(machine_set, observed)
+
+
+def _check_authority(machine_set: MachineSet, observed: Observed) -> None:
+    """Where a set exists in both APIs, one of the two is only a mirror."""
+    if observed.api is Api.MACHINE:
+        authority = authority_of(machine_set)
+        if authority not in ("", "MachineAPI"):
+            raise Skipped(Why.MIRROR, f"the authority for this machine set is {authority}")
+        return
+    authority = observed.other_machine_sets.get(machine_set.metadata.name, "")
+    if authority not in ("", "ClusterAPI"):
+        raise Skipped(Why.MIRROR, f"the authority for this machine set is {authority}")
+
+
+def authority_of(machine_set: MachineSet) -> str:
+    for part in ("status", "spec"):
+        found = value_at(whole(machine_set), (part, "authoritativeAPI"))
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+def architecture(machine_set: MachineSet, of_cluster: str, template_status: Any = None) -> str:
+    """The name that RPM uses. Raises Skipped where it is not known for certain."""
+    annotation = machine_set.metadata.annotations.get(ARCHITECTURE_ANNOTATION)
+    if annotation is not None:
+        labels = (item.strip() for item in annotation.split(","))
+        named = next((one for one in labels if one.startswith(ARCHITECTURE_LABEL)), None)
+        if named is None:
+            message = f"annotation {ARCHITECTURE_ANNOTATION} names no kubernetes.io/arch"
+            raise Skipped(Why.ARCHITECTURE_UNKNOWN, message)
+        return _rpm_name(named.removeprefix(ARCHITECTURE_LABEL))
+    reported = value_at(template_status, ("nodeInfo", "architecture"))
+    if isinstance(reported, str) and reported:
+        return _rpm_name(reported)
+    if not of_cluster:
+        message = (
+            "the architecture of the machines is not known; "
+            f"name it in annotation {ARCHITECTURE_ANNOTATION}"
+        )
+        raise Skipped(Why.ARCHITECTURE_UNKNOWN, message)
+    return _rpm_name(of_cluster)
+
+
+def _rpm_name(name: str) -> str:
+    if name not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        message = f"the machine set names an unknown architecture; expected one of {known}"
+        raise Skipped(Why.ARCHITECTURE_UNKNOWN, message)
+    return ARCHITECTURES[name]
+
+
+def cluster_architecture(observed: Observed) -> str:
+    """Of the control plane, as Kubernetes names it; empty where it is not certain."""
+    version = observed.cluster_version
+    desired = version.status.desired if version is not None and version.status else None
+    if desired is not None and desired.architecture == "Multi":
+        return ""
+    planes = {
+        node.status.node_info.architecture
+        for node in observed.nodes
+        if any(label in node.metadata.labels for label in CONTROL_PLANE_LABELS)
+    }
+    everywhere = planes or {node.status.node_info.architecture for node in observed.nodes}
+    return everywhere.pop() if len(everywhere) == 1 else ""
+
+
+def other_applier(machine_set: MachineSet, path: Path) -> str:
+    """Another field manager that server-side applies this field; empty when there is none."""
+    for entry in machine_set.metadata.managed_fields:
+        if entry.operation == "Apply" and entry.manager != FIELD_MANAGER and _owns(entry, path):
+            return entry.manager
+    return ""
+
+
+def _owns(entry: ManagedFields, path: Path) -> bool:
+    """Lists and untyped values are owned whole: their entry ends above the field."""
+    fields: Any = entry.fields_v1
+    for depth, step in enumerate(path):
+        if isinstance(step, int) or (depth and fields == {}):
+            return True
+        fields = fields.get(f"f:{step}") if isinstance(fields, dict) else None
+        if fields is None:
+            return False
+    return True
+
+
+def last_manager(machine_set: MachineSet) -> str:
+    """The manager, other than us, that wrote the set last, as far as the fields tell."""
+    others = [one.manager for one in machine_set.metadata.managed_fields if not one.subresource]
+    return next((one for one in reversed(others) if one and one != FIELD_MANAGER), "another writer")

@@ -1,0 +1,131 @@
+"""The golden ConfigMap: which boot images belong to the release that the cluster runs. Pure.
+
+Every level of a stream is optional, and what is there may be wrong: releases differ, and a
+ConfigMap can be edited. A value is used only if it has the form of an image of its platform.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from lading.kernel.errors import UNREADABLE
+
+NAME = "coreos-bootimages"
+STREAM_LABEL = "machineconfiguration.openshift.io/osstream"
+DEFAULT_STREAM = "rhel-9"  # what a ConfigMap without `streams` holds, by the name of its label
+STREAM_CHARACTERS_MAX = 1_048_576  # the largest ConfigMap that Kubernetes stores
+VALUE_CHARACTERS_MAX = 512
+MARKETPLACE_KEYS = ("publisher", "offer", "sku", "version")
+_VALUE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:/@%+?=&~-]{{0,{VALUE_CHARACTERS_MAX - 1}}}")
+
+
+class Broken(Exception):
+    """The golden ConfigMap cannot be used; says which key and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """One stream of the ConfigMap, as it was read."""
+
+    value: Any
+
+    def at(self, *path: str) -> Any:
+        """What is there; None at the first level that is missing or is no object."""
+        found = self.value
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+    def text(self, *path: str) -> str:
+        """A value in the form of a name or a URL; empty when there is none."""
+        found = self.at(*path)
+        return found if isinstance(found, str) and _VALUE.fullmatch(found) else ""
+
+    def releases(self) -> frozenset[str]:
+        """Every release that the stream names, in any architecture."""
+        architectures = self.at("architectures")
+        found: set[str] = set()
+        for name in architectures if isinstance(architectures, dict) else ():
+            artifacts = self.at("architectures", name, "artifacts")
+            for platform in artifacts if isinstance(artifacts, dict) else ():
+                found.add(self.text("architectures", name, "artifacts", platform, "release"))
+            found.add(self.text("architectures", name, "images", "gcp", "release"))
+        return frozenset(found - {""})
+
+    def images(self) -> frozenset[str]:
+        """Every boot image that the stream names, in one line each, as platforms show it."""
+        found: set[str] = set()
+        architectures = self.at("architectures")
+        for name in architectures if isinstance(architectures, dict) else ():
+            images = ("architectures", name, "images")
+            project, image = self.text(*images, "gcp", "project"), self.text(*images, "gcp", "name")
+            if project and image:
+                found.add(f"projects/{project}/global/images/{image}")
+            regions = self.at(*images, "aws", "regions")
+            for region in regions if isinstance(regions, dict) else ():
+                found.add(self.text(*images, "aws", "regions", region, "image"))
+            found |= self._marketplace(name)
+        return frozenset(found - {""})
+
+    def _marketplace(self, architecture: str) -> set[str]:
+        root = ("architectures", architecture, "rhel-coreos-extensions", "marketplace", "azure")
+        variants = self.at(*root)
+        return {
+            ":".join(self.text(*root, variant, generation, key) for key in MARKETPLACE_KEYS)
+            for variant in (variants if isinstance(variants, dict) else ())
+            for generation in ("hyperVGen1", "hyperVGen2")
+            if self.text(*root, variant, generation, "version")
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Golden:
+    release_version: str
+    operator_version: str = ""
+    """`MCOReleaseImageVersion`, which OpenShift's operator adds."""
+    digest: str
+    """Of the streams' text: an edited stream needs a new proof."""
+    default: Stream
+    named: Mapping[str, Stream]
+
+    def chosen(self, label: str | None) -> Stream | None:
+        """The stream that a machine set's label asks for."""
+        if label is None or (label == DEFAULT_STREAM and not self.named):
+            return self.default
+        return self.named.get(label)
+
+
+def golden(data: Mapping[str, str]) -> Golden:
+    """Raises Broken."""
+    release = data.get("releaseVersion", "").strip()
+    if not _VALUE.fullmatch(release):
+        raise Broken("releaseVersion is missing or malformed")
+    default = _parsed(data, "stream")
+    named = _parsed(data, "streams") if "streams" in data else {}
+    text = data["stream"] + "\n" + data.get("streams", "")
+    return Golden(
+        release_version=release,
+        operator_version=data.get("MCOReleaseImageVersion", "").strip(),
+        digest="sha256:" + hashlib.sha256(text.encode()).hexdigest(),
+        default=Stream(value=default),
+        named={name: Stream(value=value) for name, value in named.items()},
+    )
+
+
+def _parsed(data: Mapping[str, str], key: str) -> dict[str, Any]:
+    text = data.get(key)
+    if text is None:
+        raise Broken(f"{key} is missing")
+    if len(text) > STREAM_CHARACTERS_MAX:
+        raise Broken(f"{key} is longer than {STREAM_CHARACTERS_MAX} characters")
+    try:
+        value = msgspec.json.decode(text)
+    except UNREADABLE:
+        raise Broken(f"{key} is not JSON") from None
+    if not isinstance(value, dict):
+        raise Broken(f"{key} is not a JSON object")
+    return value

@@ -1,0 +1,222 @@
+"""What plans about machine sets are made from, and their actions. Frozen data only."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from lading.api.cluster_api import MachineTemplate
+from lading.api.core import ConfigMap, Node, Secret
+from lading.api.machine import MachineSet
+from lading.api.machineconfiguration.boot_image_history import (
+    MachineSetBootImageHistory,
+    MachineSetBootImageHistorySpec,
+    MachineSetBootImageHistoryStatus,
+)
+from lading.api.openshift_config import ClusterVersion, Infrastructure
+from lading.api.operator import MachineConfiguration
+from lading.boot_images.platforms.types import Api, BootImage
+from lading.boot_images.verdicts import State, Why
+from lading.kernel.conditions import Condition
+from lading.kernel.feature_gates import Gate
+from lading.kernel.objects import Key
+
+MANAGED_BOOT_IMAGES = Gate(
+    name="ManagedBootImages",
+    default=False,
+    off="no machine set is changed, and what was changed stays",
+)
+FIELD_MANAGER = "lading-boot-images"
+PAUSE_ANNOTATION = "lading.dev/boot-image-updates"
+PAUSED = "paused"
+PROOF_ANNOTATION = "lading.dev/boot-images-proven"
+OS_RELEASE_LABEL = "lading.dev/os-release"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an administrator decides about the whole cluster."""
+
+    machine_namespaces: tuple[str, ...] = ("openshift-machine-api",)
+    cluster_api_namespaces: tuple[str, ...] = ("openshift-cluster-api",)
+    cluster_name: str = ""
+    """The Cluster that owns the managed machine sets; empty means the infrastructure name."""
+    golden_namespace: str = "openshift-machine-config-operator"
+    trusted_boot_images: tuple[str, ...] = ()
+    """Boot images that may be replaced although nothing proves them; `*` at the end matches all."""
+    secrets_interval: timedelta = timedelta(minutes=10)
+    """How often Secrets are read again: they are not watched, so that none is kept in memory."""
+
+    def namespaces(self, api: Api) -> tuple[str, ...]:
+        return self.machine_namespaces if api is Api.MACHINE else self.cluster_api_namespaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedWrite:
+    """What the last attempts to write one object met."""
+
+    message: str
+    refused: bool
+    """Whether trying again is pointless until something changes."""
+    attempts: int
+    failed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadSecret:
+    """A Secret that could not be read, and why."""
+
+    message: str
+    is_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """Everything that one pass over the machine sets of one API goes by."""
+
+    api: Api
+    machine_sets: tuple[MachineSet, ...] = ()
+    other_machine_sets: Mapping[str, str] = field(default_factory=dict)
+    """Machine sets of the other API by name, and which API is the authority for each."""
+    templates: Mapping[tuple[str, str, str], MachineTemplate] = field(default_factory=dict)
+    """By kind, namespace and name."""
+    histories: tuple[MachineSetBootImageHistory, ...] = ()
+    configurations: tuple[MachineConfiguration, ...] = ()
+    golden: ConfigMap | None = None
+    authority: ConfigMap | None = None
+    """The certificate authority of the machine config server."""
+    cluster_version: ClusterVersion | None = None
+    infrastructure: Infrastructure | None = None
+    nodes: tuple[Node, ...] = ()
+    machine_images: Mapping[str, str] = field(default_factory=dict)
+    """What the machine of a node was made from, by the name of the node."""
+    secrets: Mapping[Key, Secret | UnreadSecret] = field(default_factory=dict)
+    """Those that `stubs.wanted` names."""
+    failures: Mapping[Hashable, FailedWrite] = field(default_factory=dict)
+    """Writes that failed, by the lane they were in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What becomes of one machine set."""
+
+    machine_set: MachineSet
+    state: State
+    why: Why
+    message: str
+    present: BootImage | None = None
+    secret: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StampGolden:
+    """Keeps the proof that a node runs the release, on the golden ConfigMap."""
+
+    key: Key
+    resource_version: str
+    proof: str
+    because: str
+    lane: Hashable = "golden"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteStub:
+    """Creates the managed copy of a stub, or changes one of ours."""
+
+    key: Key
+    source: Key
+    data: Mapping[str, str]
+    """As on the wire: base64. Never shown."""
+    type: str
+    resource_version: str
+    """Of the copy that is there; empty when there is none."""
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "stub", self.key
+
+    def __repr__(self) -> str:
+        return f"WriteStub(key={self.key}, because={self.because!r})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveHistory:
+    key: Key
+    spec: MachineSetBootImageHistorySpec
+    lane: Hashable
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloneTemplate:
+    """Creates a template that differs from its source in the image only."""
+
+    body: Mapping[str, Any]
+    lane: Hashable
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchMachineSet:
+    """A JSON patch that holds only if nothing else was written since the set was observed."""
+
+    key: Key
+    operations: tuple[Mapping[str, Any], ...]
+    lane: Hashable
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportMachineSet:
+    """The status of the machine set's history."""
+
+    key: Key
+    status: MachineSetBootImageHistoryStatus
+    lane: Hashable
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteHistory:
+    key: Key
+    uid: str
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "history", self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportConfiguration:
+    """The status of a MachineConfiguration."""
+
+    name: str
+    status: Mapping[str, Any]
+    because: str
+    lane: Hashable = "configuration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPool:
+    """Our condition of a pool; `Degraded` itself has one writer, which derives it."""
+
+    name: str
+    conditions: tuple[Condition, ...]
+    because: str
+    lane: Hashable = "pool"
+
+
+Action = (
+    StampGolden
+    | WriteStub
+    | SaveHistory
+    | CloneTemplate
+    | PatchMachineSet
+    | ReportMachineSet
+    | DeleteHistory
+    | ReportConfiguration
+    | ReportPool
+)

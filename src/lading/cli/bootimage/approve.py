@@ -1,0 +1,55 @@
+"""`lading bootimage approve`: a person confirms the release, where no node can be the first."""
+
+import click
+
+from lading.api.core import CONFIG_MAPS
+from lading.api.openshift_config import CLUSTER_VERSIONS
+from lading.boot_images import observe, preview, proof, stream
+from lading.boot_images.types import PROOF_ANNOTATION, Settings
+from lading.cli import connection, running
+from lading.cli.bootimage import machine_set
+from lading.cli.bootimage.settings import settings_options
+from lading.cli.connection import Target
+
+
+@click.command(name="approve")
+@click.argument("release")
+@settings_options
+@connection.target_options
+def command(target: Target, settings: Settings, release: str) -> None:
+    """Confirm that the cluster runs RELEASE, where nodes are replaced instead of updated."""
+    running.run(_approve(target, settings, release))
+
+
+async def _approve(target: Target, settings: Settings, release: str) -> None:
+    async with target.open() as client:
+        version = await observe.get_or_none(client, CLUSTER_VERSIONS, "version")
+        if version is not None:
+            raise machine_set.Refused(
+                "this cluster has a ClusterVersion, which alone decides when an update is complete"
+            )
+        found = await preview.golden(client, settings)
+        if found is None:
+            raise click.ClickException(
+                f"ConfigMap {settings.golden_namespace}/{stream.NAME} does not exist"
+            )
+        golden = stream.golden(found.data)
+        if golden.release_version != release:
+            raise machine_set.Refused(
+                f"the golden ConfigMap is of release {golden.release_version}, not {release}"
+            )
+        stamp = proof.stamped(golden, by="lading bootimage approve")
+        patch = {
+            "metadata": {
+                "resourceVersion": found.metadata.resource_version,
+                "annotations": {PROOF_ANNOTATION: stamp},
+            }
+        }
+        await client.patch(
+            CONFIG_MAPS,
+            stream.NAME,
+            patch,
+            namespace=settings.golden_namespace,
+            field_manager=machine_set.FIELD_MANAGER,
+        )
+    click.echo(f"Release {release} is approved; enrolled machine sets are updated to it.")

@@ -1,0 +1,54 @@
+"""Which machine set a person means, with its history."""
+
+from collections.abc import Iterable
+
+import click
+
+from lading.api.machine import MachineSet
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+from lading.boot_images import preview
+from lading.boot_images.platforms.types import Api
+from lading.boot_images.preview import ServedApi
+from lading.kernel.objects import Key
+from lading.ports import kube
+from lading.ports.kube import Kube
+
+KINDS = ("machineset", "machinesets")
+FIELD_MANAGER = "lading-bootimage"
+
+
+class Refused(click.ClickException):
+    """A guard refused what was asked for."""
+
+    exit_code = 3
+
+
+def meant(word: str, histories: Iterable[MachineSetBootImageHistory]) -> MachineSetBootImageHistory:
+    """`NAME`, `machineset/NAME`, or with the API group where both APIs have that name."""
+    kind, slash, name = word.rpartition("/")
+    plain, _, group = kind.partition(".")
+    if slash and plain.lower() not in KINDS:
+        raise click.UsageError(f"{kind!r} is not a kind of machine set; write machineset/{name}")
+    found = [
+        one
+        for one in histories
+        if one.spec.machine_set_name == name and one.spec.machine_set_api_group.startswith(group)
+    ]
+    if not found:
+        raise click.ClickException(
+            f"no history of machine set {name!r}; `lading bootimage status` lists all"
+        )
+    if len(found) > 1:
+        places = " or ".join(f"machineset.{one.spec.machine_set_api_group}/{name}" for one in found)
+        raise click.UsageError(f"{name!r} is not unique; write {places}")
+    return found[0]
+
+
+async def read(client: Kube, history: MachineSetBootImageHistory) -> tuple[ServedApi, MachineSet]:
+    """The machine set itself, in the version that is served."""
+    spec = history.spec
+    key = Key(spec.machine_set_namespace, spec.machine_set_name)
+    for one in await preview.served(client):
+        if one.api == Api(spec.machine_set_api_group):
+            return one, await client.get(one.resource, key.name, namespace=key.namespace)
+    raise kube.NotFound(f"the cluster does not serve machinesets.{spec.machine_set_api_group}")

@@ -1,0 +1,49 @@
+"""`lading bootimage resume`: the controller may update a machine set again."""
+
+import click
+
+from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
+from lading.boot_images import machine_specs, preview
+from lading.boot_images.types import PAUSE_ANNOTATION
+from lading.cli import connection, running
+from lading.cli.bootimage import machine_set
+from lading.cli.connection import Target
+from lading.ports.kube import PatchType
+
+
+@click.command(name="resume")
+@click.argument("name", metavar="[KIND/]NAME")
+@connection.target_options
+def command(target: Target, name: str) -> None:
+    """Let the controller update a machine set again, after a restore or a competing writer."""
+    running.run(_resume(target, name))
+
+
+async def _resume(target: Target, name: str) -> None:
+    async with target.open() as client:
+        history = machine_set.meant(name, await preview.histories(client))
+        last = history.spec.details[-1].index if history.spec.details else -1
+        await client.patch(
+            MACHINE_SET_BOOT_IMAGE_HISTORIES,
+            history.metadata.name,
+            {"spec": {"resumedAfterIndex": last}},
+            namespace=history.metadata.namespace,
+            field_manager=machine_set.FIELD_MANAGER,
+        )
+        served, one = await machine_set.read(client, history)
+        if PAUSE_ANNOTATION in one.metadata.annotations:
+            kept = {**one.metadata.annotations}
+            del kept[PAUSE_ANNOTATION]
+            operations = [
+                machine_specs.guard(one),
+                machine_specs.operation(("metadata", "annotations"), kept),
+            ]
+            await client.patch(
+                served.resource,
+                one.metadata.name,
+                operations,
+                namespace=one.metadata.namespace,
+                patch_type=PatchType.JSON,
+                field_manager=machine_set.FIELD_MANAGER,
+            )
+    click.echo(f"Updates of machine set {history.spec.machine_set_name} are resumed.")

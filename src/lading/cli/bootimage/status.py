@@ -1,0 +1,93 @@
+"""`lading bootimage status`: one line per machine set, and machines by the image they boot."""
+
+import click
+
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+from lading.boot_images import preview
+from lading.boot_images.types import Settings
+from lading.boot_images.verdicts import State, Why
+from lading.cli import connection, output, running
+from lading.cli.bootimage.settings import settings_options
+from lading.cli.connection import Target
+from lading.cli.output import Format
+from lading.ports import kube
+from lading.ports.kube import Kube
+
+
+@click.command(name="status")
+@output.form_option(default=Format.TABLE)
+@settings_options
+@connection.target_options
+def command(target: Target, settings: Settings, form: Format) -> None:
+    """Show the machine sets and whether they boot the image of the release."""
+    running.run(_status(target, settings, form))
+
+
+async def _status(target: Target, settings: Settings, form: Format) -> None:
+    async with target.open() as client:
+        rows = [row(one) for one in await preview.histories(client)]
+        rows += [
+            control_plane_row(name, image)
+            for name, image in await preview.control_planes(client, settings)
+        ]
+        machines = await _machines(client, settings)
+    click.echo(rendered(rows, machines, form), nl=False)
+
+
+async def _machines(client: Kube, settings: Settings) -> dict[str, int]:
+    """Machines are a help, not the matter: without the right to list them they are not counted."""
+    found: dict[str, int] = {}
+    for one in await preview.served(client):
+        try:
+            found |= await preview.machine_images(client, one, settings)
+        except kube.Forbidden:
+            continue
+    return found
+
+
+def row(history: MachineSetBootImageHistory) -> dict[str, str]:
+    spec, status = history.spec, history.status
+    return {
+        "name": spec.machine_set_name,
+        "api": spec.machine_set_api_group,
+        "state": "Removed" if spec.removed_time else status.state,
+        "reason": status.reason,
+        "image": status.boot_image_ref,
+        "target": status.target,
+        "message": status.message,
+    }
+
+
+def control_plane_row(name: str, image: str) -> dict[str, str]:
+    return {
+        "name": name,
+        "api": "machine.openshift.io",
+        "state": State.SKIPPED,
+        "reason": Why.CONTROL_PLANE,
+        "image": image,
+        "target": "",
+        "message": "ControlPlaneMachineSets replace their machines, so they are never patched",
+    }
+
+
+def rendered(rows: list[dict[str, str]], machines: dict[str, int], form: Format) -> str:
+    rows = sorted(rows, key=lambda one: (one["api"], one["name"]))
+    if form is not Format.TABLE:
+        return output.document({"machineSets": rows, "machinesByBootImage": machines}, form)
+    if not rows:
+        return "There is no history of a machine set; is the controller running with the gate on?\n"
+    shown = output.table(
+        ("MACHINE SET", "STATE", "REASON", "IMAGE"),
+        [(one["name"], one["state"], one["reason"], _short(one["image"])) for one in rows],
+    )
+    if machines:
+        counts = sorted(machines.items(), key=lambda one: (-one[1], one[0]))
+        shown += "\n" + output.table(
+            ("MACHINES", "MADE FROM"), [(str(count), _short(image)) for image, count in counts]
+        )
+    return shown
+
+
+def _short(image: str) -> str:
+    """Tables fit 80 columns: the last part of a path names the image."""
+    return image.rsplit("/", 1)[-1] or "-"

@@ -1,0 +1,230 @@
+"""A cluster in memory with machine sets: API server and controllers are real, clouds are not."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.api import loose
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.core import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, Secret
+from lading.api.machine import MACHINE_SETS, MachineSet
+from lading.api.machineconfiguration.boot_image_history import (
+    MACHINE_SET_BOOT_IMAGE_HISTORIES,
+    MachineSetBootImageHistory,
+)
+from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
+from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
+from lading.boot_images import history
+from lading.boot_images.feature import FEATURE
+from lading.boot_images.platforms.types import Api
+from lading.boot_images.types import Settings
+from lading.installation import apply as installation
+from lading.kernel.objects import Key, Resource
+from lading.observability.metrics import Metrics
+from lading.ports import kube
+from lading.ports.http import Exchange, Request, Response
+from lading.ports.kube import Selection
+from lading.servers.kube.authentication import ADMIN
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage.memory import MemoryStorage
+from lading.standalone.api_server import Authorized
+from lading.wiring import controller
+from lading.wiring.features import definitions_of, parse_gates
+from tests.boot_images import streams
+from tests.boot_images.worlds import (
+    CLUSTER_NAMESPACE,
+    INFRA,
+    MACHINE_NAMESPACE,
+    NAMESPACE,
+    gcp_spec,
+    secret,
+)
+
+WAIT_SECONDS_MAX = 120.0  # for a busy machine
+CLOCK = SystemClock()
+GOLDEN_NAMESPACE = "openshift-machine-config-operator"
+
+
+@dataclass
+class Line:
+    """The controller's way to the API server: what is written is counted, and it can be cut."""
+
+    server: Exchange
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    writes_left: int | None = None
+    """After so many writes the line is dead, as after kill -9."""
+    refused: str = ""
+    """Writes to this path are refused."""
+
+    async def __call__(self, request: Request) -> Response:
+        is_write = request.method != "GET" and "/events" not in request.path
+        if is_write and self.refused and self.refused in request.path:
+            raise kube.Forbidden(f"{request.path} is refused", code=403)
+        if is_write and self.writes_left is not None:
+            if self.writes_left == 0:
+                raise kube.Unavailable("the process is dead")
+            self.writes_left -= 1
+        self.requests.append((request.method, request.path))
+        return await self.server(request)
+
+    def writes(self) -> list[tuple[str, str]]:
+        return [one for one in self.requests if one[0] != "GET" and "/events" not in one[1]]
+
+
+@dataclass
+class BootCluster:
+    kube: KubeClient
+    """As administrator."""
+    line: Line
+
+    async def create(
+        self, resource: Resource[Any], name: str, namespace: str = "", **parts: Any
+    ) -> Any:
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+        metadata |= parts.pop("metadata", {})
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        return await self.kube.create(resource, {**body, **parts}, namespace=namespace)
+
+    async def make_set(self, name: str = "worker-a", value: Any = None, **metadata: Any) -> None:
+        spec = {"template": {"spec": {"providerSpec": {"value": value or gcp_spec()}}}}
+        await self.create(MACHINE_SETS, name, MACHINE_NAMESPACE, spec=spec, metadata=metadata)
+
+    async def make_stub(self, stub: Any = None, name: str = "worker-user-data") -> None:
+        found = secret(stub, name=name)
+        await self.create(SECRETS, name, MACHINE_NAMESPACE, type="Opaque", data=found.data)
+
+    async def make_golden(self, **data: str) -> None:
+        await self.create(
+            CONFIG_MAPS, "coreos-bootimages", GOLDEN_NAMESPACE, data=streams.data(**data)
+        )
+
+    async def enrol(self, mode: str = "Enabled", **config: Any) -> None:
+        spec = {"managedBootImageConfig": {"mode": mode, **config}}
+        await self.create(MACHINE_CONFIGURATIONS, "default", spec=spec)
+
+    async def make_node(self, name: str = "node-a", **labels: str) -> None:
+        await self.create(NODES, name, metadata={"labels": labels})
+        status = {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "nodeInfo": {"architecture": "amd64", "operatingSystem": "linux"},
+        }
+        await self.kube.patch(NODES, name, {"status": status}, subresource="status")
+
+    async def complete(self, version: str = streams.VERSION) -> None:
+        """As OpenShift's operator does at the end of an update."""
+        await self.create(CLUSTER_VERSIONS, "version")
+        status = {"history": [{"state": "Completed", "version": version}]}
+        await self.kube.patch(CLUSTER_VERSIONS, "version", {"status": status}, subresource="status")
+        await self.create(INFRASTRUCTURES, "cluster")
+        status_ = {"infrastructureName": INFRA}
+        await self.kube.patch(INFRASTRUCTURES, "cluster", {"status": status_}, subresource="status")
+
+    async def usual(self, *names: str, stub: Any = None, value: Any = None) -> None:
+        """A cluster that completed its update, with these machine sets."""
+        await self.complete()
+        await self.make_node()
+        await self.make_golden()
+        await self.make_stub(stub)
+        for name in names or ("worker-a",):
+            await self.make_set(name, value)
+        await self.enrol()
+
+    async def get_set(self, name: str = "worker-a") -> MachineSet:
+        return await self.kube.get(MACHINE_SETS, name, namespace=MACHINE_NAMESPACE)
+
+    async def machine(self, name: str = "worker-a") -> dict[str, Any]:
+        found = await self.get_set(name)
+        value: dict[str, Any] = found.spec["template"]["spec"]["providerSpec"]["value"]
+        return value
+
+    async def image(self, name: str = "worker-a") -> str:
+        return str((await self.machine(name))["disks"][0]["image"])
+
+    async def secret(self, name: str) -> Secret | None:
+        try:
+            return await self.kube.get(SECRETS, name, namespace=MACHINE_NAMESPACE)
+        except kube.NotFound:
+            return None
+
+    async def history(self, name: str = "worker-a") -> MachineSetBootImageHistory | None:
+        key = history.name_of(Api.MACHINE, Key(MACHINE_NAMESPACE, name))
+        try:
+            return await self.kube.get(MACHINE_SET_BOOT_IMAGE_HISTORIES, key, namespace=NAMESPACE)
+        except kube.NotFound:
+            return None
+
+    async def configuration(self) -> MachineConfiguration:
+        return await self.kube.get(MACHINE_CONFIGURATIONS, "default")
+
+    async def until_state(self, state: str, name: str = "worker-a", reason: str = "") -> None:
+        async def is_so() -> bool:
+            found = await self.history(name)
+            status = found.status if found else None
+            return status is not None and status.state == state and reason in status.reason
+
+        await self.until(is_so, f"{name} is {state} {reason}")
+
+    async def until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS_MAX):
+                while not await is_so():
+                    await CLOCK.sleep(0.05)
+        except TimeoutError:
+            page = await self.kube.page(
+                MACHINE_SET_BOOT_IMAGE_HISTORIES, Selection(namespace=NAMESPACE)
+            )
+            shown = [(one.metadata.name, one.status) for one in page.items]
+            raise AssertionError(f"never came true: {what}\n{shown}") from None
+
+
+@contextlib.asynccontextmanager
+async def opened(*, with_kinds: bool = True) -> AsyncIterator[BootCluster]:
+    core = Core(MemoryStorage(), CLOCK, tokens={"token": ADMIN})
+    direct = Authorized(core, "token")
+    admin = KubeClient(direct)
+    await installation.install(admin, CLOCK, definitions_of((FEATURE,)))
+    if with_kinds:
+        await install_kinds(admin)
+    for name in (MACHINE_NAMESPACE, CLUSTER_NAMESPACE, GOLDEN_NAMESPACE, NAMESPACE):
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        await admin.create(NAMESPACES, body)
+    yield BootCluster(kube=admin, line=Line(direct))
+    await core.close()
+
+
+async def install_kinds(admin: KubeClient) -> None:
+    for manifest in loose.manifests():
+        await admin.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    cluster: BootCluster,
+    gates: str = "ManagedBootImages=true",
+    settings: Mapping[str, Any] | None = None,
+    client: KubeClient | None = None,
+) -> AsyncIterator[None]:
+    """The controller of the feature, over the line unless it has a client of its own."""
+    manager = controller.controllers(
+        kube=client or KubeClient(cluster.line),
+        clock=CLOCK,
+        metrics=Metrics(CollectorRegistry()),
+        rng=random.Random(1),
+        gates=parse_gates(gates),
+        namespace=NAMESPACE,
+        settings=(Settings(**(settings or {})),),
+        features=(FEATURE,),
+    )
+    work = asyncio.create_task(manager.run())
+    try:
+        yield
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)

@@ -1,0 +1,316 @@
+"""The controller on an API server in memory: what machine sets, Secrets and statuses become."""
+
+import base64
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lading.api.cluster_api import CLUSTER_MACHINE_SETS, machine_templates
+from lading.api.core import SECRETS
+from lading.api.events import EVENTS
+from lading.api.machine import MACHINE_SETS
+from lading.api.machineconfiguration.boot_image_history import (
+    MACHINE_SET_BOOT_IMAGE_HISTORIES,
+    SetBy,
+)
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
+from lading.api.operator import MACHINE_CONFIGURATIONS
+from lading.boot_images.metrics import BootImageMetrics
+from lading.boot_images.report import DEGRADED, PROGRESSING
+from lading.kernel import conditions
+from lading.kernel.conditions import Truth
+from lading.ports.kube import Selection
+from tests.boot_images.clusters import (
+    CLOCK,
+    BootCluster,
+    install_kinds,
+    opened,
+    running,
+)
+from tests.boot_images.ignition.stubs import MARKER, spec_2
+from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
+from tests.boot_images.test_report import history
+from tests.boot_images.worlds import (
+    CLUSTER_NAMESPACE,
+    INFRA,
+    MACHINE_NAMESPACE,
+    NAMESPACE,
+    gcp_spec,
+    secret,
+)
+
+COPY = "worker-user-data-spec-3-managed"
+SHORT = timedelta(seconds=1)
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[BootCluster]:
+    async with opened() as one:
+        yield one
+
+
+async def test_a_machine_set_gets_the_image_of_the_release(cluster: BootCluster) -> None:
+    await cluster.usual()
+    async with running(cluster):
+        await cluster.until_state("Current")
+    assert await cluster.machine() == gcp_spec(GCP_IMAGE)
+    found = await cluster.history()
+    assert found is not None
+    assert [(one.boot_image_ref, one.set_by) for one in found.spec.details] == [
+        (GCP_IMAGE_OLD, SetBy.OTHER),
+        (GCP_IMAGE, SetBy.LADING),
+    ]
+    managers = {one.manager for one in (await cluster.get_set()).metadata.managed_fields}
+    assert "lading-boot-images" in managers
+
+
+async def test_an_update_and_a_failure_are_events_of_the_machine_set(cluster: BootCluster) -> None:
+    await cluster.usual()
+    await cluster.make_set("gone", gcp_spec(userDataSecret={"name": "gone"}))
+
+    async def are_written() -> bool:
+        page = await cluster.kube.page(EVENTS, Selection(namespace=MACHINE_NAMESPACE))
+        found = {(one.regarding.name, one.reason) for one in page.items}
+        return found == {("worker-a", "BootImageUpdated"), ("gone", "StubMissing")}
+
+    async with running(cluster):
+        await cluster.until(are_written, "both events are there")
+
+
+async def test_a_stub_of_specification_2_is_copied_and_named(cluster: BootCluster) -> None:
+    await cluster.usual(stub=spec_2())
+    before = await cluster.secret("worker-user-data")
+    async with running(cluster):
+        await cluster.until_state("Current")
+    assert await cluster.machine() == gcp_spec(GCP_IMAGE, userDataSecret={"name": COPY})
+    assert await cluster.secret("worker-user-data") == before
+    copied = await cluster.secret(COPY)
+    assert copied is not None
+    assert copied.type == "Opaque"
+    assert copied.data["disableTemplating"] == "dHJ1ZQo="
+    config = json.loads(base64.b64decode(copied.data["userData"]))
+    assert config["ignition"]["version"] == "3.0.0"
+
+
+async def test_a_steady_cluster_costs_no_writes(cluster: BootCluster) -> None:
+    await cluster.usual(stub=spec_2())
+    async with running(cluster):
+        await cluster.until_state("Current")
+        await CLOCK.sleep(3)
+        cluster.line.requests.clear()
+        await CLOCK.sleep(3)
+    assert cluster.line.writes() == []
+
+
+async def test_the_configuration_shows_progress_and_what_is_in_force(cluster: BootCluster) -> None:
+    await cluster.usual("worker-a", "worker-b")
+    await cluster.make_set("custom", gcp_spec("projects/mine/global/images/x"))
+    async with running(cluster):
+        await cluster.until(lambda: says(cluster, "2 of 3 machine sets updated, 1 skipped"), "done")
+        status = (await cluster.configuration()).status
+        assert status.boot_image_updates is not None
+        assert status.boot_image_updates.mode == "Enabled"
+        degraded = conditions.find(status.conditions, DEGRADED)
+        assert degraded is not None
+        assert degraded.message == "No errors"
+
+
+def test_the_gauge_counts_states_and_forgets_those_that_are_gone() -> None:
+    registry = CollectorRegistry()
+    metrics = BootImageMetrics(registry)
+    current, failed = history("a", "Current"), history("b", "Failed")
+    metrics.count((current, failed, history("c", "Failed", removed_time="2026-01-01T00:00:00Z")))
+    metrics.count((current,))
+    name = "lading_boot_images_machine_sets"
+    assert registry.get_sample_value(name, {"state": "Current"}) == 1
+    assert registry.get_sample_value(name, {"state": "Failed"}) == 0
+
+
+async def says(cluster: BootCluster, words: str, type_: str = PROGRESSING) -> bool:
+    found = conditions.find((await cluster.configuration()).status.conditions, type_)
+    return found is not None and words in found.message
+
+
+async def test_opting_out_changes_no_set_and_clears_the_conditions(cluster: BootCluster) -> None:
+    await cluster.usual()
+    async with running(cluster):
+        await cluster.until_state("Current")
+        await cluster.until(lambda: says(cluster, "1 of 1"), "reported")
+        patch = {"spec": {"managedBootImageConfig": {"mode": "Disabled"}}}
+        await cluster.kube.patch(MACHINE_CONFIGURATIONS, "default", patch)
+        await cluster.until_state("NotEnrolled")
+
+        async def is_cleared() -> bool:
+            return (await cluster.configuration()).status.conditions == ()
+
+        await cluster.until(is_cleared, "conditions are gone")
+    assert await cluster.image() == GCP_IMAGE
+
+
+async def test_two_failures_are_both_named_and_clear_separately(cluster: BootCluster) -> None:
+    await cluster.usual()
+    await cluster.make_set("broken", gcp_spec(userDataSecret={"name": "broken"}))
+    await cluster.make_set("gone", gcp_spec(userDataSecret={"name": "gone"}))
+    await cluster.make_stub(MARKER.encode(), name="broken")
+    await cluster.create(MACHINE_CONFIG_POOLS, "worker", spec={})
+    async with running(cluster, settings={"secrets_interval": SHORT}):
+        await cluster.until_state("Failed", "broken", "StubUnreadable")
+        await cluster.until_state("Failed", "gone", "StubMissing")
+        await cluster.until_state("Current")
+        await cluster.until(lambda: says(cluster, "broken: ", DEGRADED), "broken is named")
+        await cluster.until(lambda: says(cluster, "gone: ", DEGRADED), "gone is named")
+        await cluster.until(lambda: pool_is(cluster, Truth.TRUE), "the worker pool is degraded")
+        await cluster.make_stub(name="gone")
+        await cluster.until_state("Current", "gone")
+        await cluster.until_state("Failed", "broken")
+        await cluster.kube.patch(
+            SECRETS, "broken", {"data": secret().data}, namespace=MACHINE_NAMESPACE
+        )
+        await cluster.until_state("Current", "broken")
+        await cluster.until(lambda: says(cluster, "No errors", DEGRADED), "no errors")
+        await cluster.until(lambda: pool_is(cluster, Truth.FALSE), "the worker pool is well")
+
+
+async def pool_is(cluster: BootCluster, truth: Truth) -> bool:
+    pool = await cluster.kube.get(MACHINE_CONFIG_POOLS, "worker")
+    found = conditions.find(pool.status.conditions, DEGRADED)
+    return found is not None and found.status is truth
+
+
+async def test_a_refused_patch_degrades_at_once_and_recovers(cluster: BootCluster) -> None:
+    await cluster.usual()
+    cluster.line.refused = "/machinesets/"
+    async with running(cluster):
+        await cluster.until_state("Failed", reason="PatchFailed")
+        assert await cluster.image() == GCP_IMAGE_OLD
+    cluster.line.refused = ""
+    async with running(cluster):
+        await cluster.until_state("Current")
+
+
+async def test_a_node_proves_the_release_where_there_is_no_cluster_version(
+    cluster: BootCluster,
+) -> None:
+    await cluster.make_golden()
+    await cluster.make_stub()
+    await cluster.make_set()
+    await cluster.enrol()
+    await cluster.make_node()
+    async with running(cluster):
+        await cluster.until_state("Waiting", reason="ReleaseNotProven")
+        await cluster.make_node("node-b", **{"lading.dev/os-release": "4.21.3"})
+        await cluster.until_state("Current")
+
+
+async def test_kinds_that_come_later_are_picked_up() -> None:
+    async with opened(with_kinds=False) as cluster, running(cluster):
+        await CLOCK.sleep(0.5)
+        await install_kinds(cluster.kube)
+        await cluster.usual()
+        await cluster.until_state("Current")
+
+
+async def test_switched_off_nothing_is_written(cluster: BootCluster) -> None:
+    await cluster.usual()
+    async with running(cluster, gates=""):
+        await CLOCK.sleep(2)
+    assert cluster.line.writes() == []
+
+
+@pytest.mark.parametrize("writes", range(8))
+async def test_killed_after_any_write_the_end_is_the_same(writes: int) -> None:
+    async with opened() as cluster:
+        await cluster.usual(stub=spec_2())
+        cluster.line.writes_left = writes
+        async with running(cluster):
+            for _ in range(60):
+                if cluster.line.writes_left == 0:
+                    break
+                await CLOCK.sleep(0.05)
+        cluster.line.writes_left = None
+        async with running(cluster):
+            await cluster.until_state("Current")
+        assert await cluster.machine() == gcp_spec(GCP_IMAGE, userDataSecret={"name": COPY})
+        found = await cluster.history()
+        assert found is not None
+        details = found.spec.details
+        assert [one.boot_image_ref for one in details] == [GCP_IMAGE_OLD, GCP_IMAGE]
+        assert [one.index for one in details] == [0, 1]
+        assert details[-1].set_by is SetBy.LADING
+
+
+async def test_a_thousand_sets_that_share_a_stub_cost_one_read_of_it(cluster: BootCluster) -> None:
+    await cluster.usual(*(f"worker-{number:04}" for number in range(1000)))
+    async with running(cluster):
+        await cluster.until_state("Current", "worker-0999")
+        await cluster.until(lambda: says(cluster, "1000 of 1000"), "all are updated")
+    reads = [path for method, path in cluster.line.requests if method == "GET"]
+    assert sum(path.endswith("/secrets/worker-user-data") for path in reads) == 1
+    patches = [path for method, path in cluster.line.requests if method == "PATCH"]
+    assert sum("/machinesets/" in path for path in patches) == 1000
+
+
+async def test_a_marker_in_user_data_reaches_no_object_but_the_copy(
+    cluster: BootCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stub = spec_2(passwd={"users": [{"name": "core", "passwordHash": MARKER}]})
+    await cluster.usual(stub=stub)
+    await cluster.make_stub(spec_2(storage={"files": MARKER}), name="broken")
+    await cluster.make_set("broken", gcp_spec(userDataSecret={"name": "broken"}))
+    async with running(cluster):
+        await cluster.until_state("Current")
+        await cluster.until_state("Failed", "broken")
+        await cluster.until(lambda: says(cluster, "broken", DEGRADED), "degraded")
+    shown = [str((await cluster.configuration()).status)]
+    for resource, namespace in (
+        (MACHINE_SET_BOOT_IMAGE_HISTORIES, NAMESPACE),
+        (MACHINE_SETS, MACHINE_NAMESPACE),
+        (EVENTS, ""),
+    ):
+        page = await cluster.kube.page(resource, Selection(namespace=namespace))
+        shown += [str(one) for one in page.items]
+    captured = capsys.readouterr()
+    assert MARKER not in "".join((*shown, captured.out, captured.err))
+    assert len(shown) > 4
+
+
+async def test_a_cluster_api_set_gets_a_cloned_template(cluster: BootCluster) -> None:
+    await cluster.complete()
+    await cluster.make_node()
+    await cluster.make_golden()
+    found = secret(spec_2(), key="value")
+    data = {"value": found.data["value"], "format": "aWduaXRpb24="}
+    await cluster.create(SECRETS, "worker-user-data", CLUSTER_NAMESPACE, data=data)
+    templates = machine_templates("GCPMachineTemplate", "v1beta1")
+    machine = {"image": GCP_IMAGE_OLD, "instanceType": "n1"}
+    await cluster.create(
+        templates, "template-a", CLUSTER_NAMESPACE, spec={"template": {"spec": machine}}
+    )
+    reference = {"apiGroup": templates.group, "kind": templates.kind, "name": "template-a"}
+    bootstrap = {"dataSecretName": "worker-user-data"}
+    spec = {
+        "clusterName": INFRA,
+        "template": {"spec": {"bootstrap": bootstrap, "infrastructureRef": reference}},
+    }
+    await cluster.create(CLUSTER_MACHINE_SETS, "worker-a", CLUSTER_NAMESPACE, spec=spec)
+    await cluster.enrol()
+
+    async def is_repointed() -> bool:
+        one = await cluster.kube.get(CLUSTER_MACHINE_SETS, "worker-a", namespace=CLUSTER_NAMESPACE)
+        name = one.spec["template"]["spec"]["infrastructureRef"]["name"]
+        return bool(name != "template-a")
+
+    async with running(cluster):
+        await cluster.until(is_repointed, "the set names a clone")
+    one = await cluster.kube.get(CLUSTER_MACHINE_SETS, "worker-a", namespace=CLUSTER_NAMESPACE)
+    after = one.spec["template"]["spec"]
+    assert after["bootstrap"] == {"dataSecretName": COPY}
+    clone = await cluster.kube.get(
+        templates, after["infrastructureRef"]["name"], namespace=CLUSTER_NAMESPACE
+    )
+    assert clone.spec["template"]["spec"] == {**machine, "image": GCP_IMAGE}
+    copied = await cluster.kube.get(SECRETS, COPY, namespace=CLUSTER_NAMESPACE)
+    assert copied.data["format"] == "aWduaXRpb24="

@@ -1,0 +1,991 @@
+"""What becomes of each machine set, as tables; and what is written, in which order."""
+
+import base64
+import copy
+import json
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lading.api.machine import MachineSet
+from lading.api.machineconfiguration.boot_image_history import (
+    MachineSetBootImageHistory,
+    SetBy,
+)
+from lading.boot_images import history, machine_specs, plan, stubs
+from lading.boot_images.platforms.types import Api
+from lading.boot_images.types import (
+    PAUSE_ANNOTATION,
+    CloneTemplate,
+    DeleteHistory,
+    FailedWrite,
+    Observed,
+    PatchMachineSet,
+    ReportMachineSet,
+    SaveHistory,
+    Settings,
+    StampGolden,
+    UnreadSecret,
+    WriteStub,
+)
+from lading.boot_images.verdicts import State, Why
+from lading.kernel.objects import Key, ObjectMeta
+from lading.kernel.planning import Plan
+from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
+from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
+from tests.boot_images.worlds import (
+    MACHINE_NAMESPACE,
+    NAMESPACE,
+    NOW,
+    by_key,
+    cluster_machine_set,
+    cluster_version,
+    configuration,
+    gcp_spec,
+    golden,
+    infrastructure,
+    machine_set,
+    node,
+    observed,
+    secret,
+    template,
+    templates,
+)
+
+SOURCE = Key(MACHINE_NAMESPACE, "worker-user-data")
+COPY = "worker-user-data-spec-3-managed"
+
+
+def planned(world: Observed, **settings: Any) -> Plan:
+    return plan.plan(world, Settings(**settings), NOW, namespace=NAMESPACE)
+
+
+def actions(world: Observed, kind: type[Any], **settings: Any) -> list[Any]:
+    return [one for one in planned(world, **settings).actions if isinstance(one, kind)]
+
+
+def verdicts(world: Observed, **settings: Any) -> dict[str, tuple[str, str]]:
+    """State and reason by machine set."""
+    return {
+        one.key.name.rpartition(".")[2]: (one.status.state, one.status.reason)
+        for one in actions(world, ReportMachineSet, **settings)
+    }
+
+
+def patched(one: MachineSet, patch: PatchMachineSet) -> dict[str, Any]:
+    """The machine set's spec after the patch. The guard comes first."""
+    assert patch.operations[0] == machine_specs.guard(one)
+    whole: Any = copy.deepcopy({"spec": one.spec})
+    for operation in patch.operations[1:]:
+        *parents, last = operation["path"].strip("/").split("/")
+        found = whole
+        for step in parents:
+            found = found[int(step)] if isinstance(found, list) else found[step]
+        found[last] = operation["value"]
+    return dict(whole["spec"])
+
+
+def saved(world: Observed) -> tuple[MachineSetBootImageHistory, ...]:
+    """The histories after everything that was planned was written."""
+    for action in planned(world).actions:
+        world = written(world, action)
+    return world.histories
+
+
+def written(world: Observed, action: Any) -> Observed:
+    """The world after a write of a history."""
+    histories = {each.key: each for each in world.histories}
+    match action:
+        case SaveHistory(key=key, spec=spec):
+            metadata = ObjectMeta(name=key.name, namespace=key.namespace)
+            made = MachineSetBootImageHistory(metadata=metadata, spec=spec)
+            histories[key] = msgspec.structs.replace(histories.get(key, made), spec=spec)
+        case ReportMachineSet(key=key, status=found):
+            histories[key] = msgspec.structs.replace(histories[key], status=found)
+    return replace(world, histories=tuple(histories.values()))
+
+
+def owner(kind: str, name: str) -> dict[str, Any]:
+    return {"ownerReferences": [{"apiVersion": "v1", "kind": kind, "name": name, "uid": "u"}]}
+
+
+def annotated(**annotations: str) -> MachineSet:
+    return machine_set(metadata={"annotations": annotations})
+
+
+ARCH = "capacity.cluster-autoscaler.kubernetes.io/labels"
+ARM = {ARCH: "kubernetes.io/arch=arm64"}
+SELECT: dict[str, Any] = {
+    "managedBootImageConfig": {
+        "mode": "MatchSelector",
+        "matchSelector": {"matchLabels": {"a": "b"}},
+    }
+}
+MANAGERS: dict[str, Any] = {
+    "managedBootImages": {
+        "machineManagers": [
+            {
+                "resource": "machinesets",
+                "apiGroup": "machine.openshift.io",
+                "selection": {"mode": "All"},
+            }
+        ]
+    }
+}
+OPERATOR = msgspec.structs.replace(
+    configuration("cluster"),
+    status=msgspec.convert(
+        {"managedBootImagesStatus": {"machineManagers": [{}]}},
+        type(configuration().status),
+    ),
+)
+SKIP, FAIL = State.SKIPPED, State.FAILED
+WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
+    ("an old image of ours is updated", observed(machine_set()), State.UPDATING, Why.UPDATING),
+    (
+        "the image of the release is current",
+        observed(machine_set(value=gcp_spec(GCP_IMAGE))),
+        State.CURRENT,
+        Why.AS_EXPECTED,
+    ),
+    (
+        "a custom image is left alone",
+        observed(machine_set(value=gcp_spec("projects/p/global/images/x"))),
+        SKIP,
+        Why.NOT_OURS,
+    ),
+    ("a set with an owner", observed(machine_set(metadata=owner("Machine", "x"))), SKIP, Why.OWNED),
+    (
+        "a set that is deleted",
+        observed(machine_set(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})),
+        SKIP,
+        Why.DELETING,
+    ),
+    ("a paused set", observed(annotated(**{PAUSE_ANNOTATION: "paused"})), SKIP, Why.PAUSED),
+    (
+        "a mirror",
+        observed(machine_set(status={"authoritativeAPI": "ClusterAPI"})),
+        SKIP,
+        Why.MIRROR,
+    ),
+    (
+        "a set that migrates",
+        observed(machine_set(status={"authoritativeAPI": "Migrating"})),
+        SKIP,
+        Why.MIRROR,
+    ),
+    (
+        "the authority itself",
+        observed(machine_set(status={"authoritativeAPI": "MachineAPI"})),
+        State.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "Windows",
+        observed(
+            machine_set(
+                spec={
+                    "template": {
+                        "metadata": {"labels": {"machine.openshift.io/os-id": "Windows"}},
+                        "spec": {"providerSpec": {"value": gcp_spec()}},
+                    }
+                }
+            )
+        ),
+        SKIP,
+        Why.WINDOWS,
+    ),
+    ("no opt-in", observed(machine_set(), configurations=()), State.NOT_ENROLLED, Why.NOT_ENROLLED),
+    (
+        "an opt-out",
+        observed(
+            machine_set(),
+            configurations=(configuration(managedBootImageConfig={"mode": "Disabled"}),),
+        ),
+        State.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
+    ),
+    (
+        "a selector that does not match",
+        observed(machine_set(), configurations=(configuration(**SELECT),)),
+        State.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
+    ),
+    (
+        "a selector that matches",
+        observed(
+            machine_set(metadata={"labels": {"a": "b"}}), configurations=(configuration(**SELECT),)
+        ),
+        State.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "the form that OpenShift ships",
+        observed(machine_set(), configurations=(configuration("cluster", **MANAGERS),)),
+        State.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "the shipped form without managers is an opt-out",
+        observed(
+            machine_set(),
+            configurations=(configuration(managedBootImages={"machineManagers": []}),),
+        ),
+        State.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
+    ),
+    (
+        "two opt-ins in one object",
+        observed(machine_set(), configurations=(configuration(**SELECT, **MANAGERS),)),
+        SKIP,
+        Why.OPT_IN_AMBIGUOUS,
+    ),
+    (
+        "two opt-ins in two objects",
+        observed(machine_set(), configurations=(configuration(), configuration("cluster"))),
+        SKIP,
+        Why.OPT_IN_AMBIGUOUS,
+    ),
+    (
+        "a configuration of another name",
+        observed(machine_set(), configurations=(configuration("other"),)),
+        State.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
+    ),
+    (
+        "an empty selector",
+        observed(
+            machine_set(),
+            configurations=(
+                configuration(
+                    managedBootImageConfig={"mode": "MatchSelector", "matchSelector": {}}
+                ),
+            ),
+        ),
+        State.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
+    ),
+    (
+        "OpenShift's operator manages boot images",
+        observed(machine_set(), configurations=(OPERATOR,)),
+        SKIP,
+        Why.OTHER_OPERATOR,
+    ),
+    (
+        "a provider spec that is null",
+        observed(machine_set(spec={"template": None})),
+        SKIP,
+        Why.PROVIDER_SPEC,
+    ),
+    ("a spec that is a text", observed(machine_set(spec="text")), SKIP, Why.PROVIDER_SPEC),
+    (
+        "a provider spec that is a text",
+        observed(machine_set(value="text")),
+        SKIP,
+        Why.PROVIDER_SPEC,
+    ),
+    (
+        "a provider spec of an unknown kind",
+        observed(machine_set(value={"kind": "Other"})),
+        SKIP,
+        Why.PLATFORM_UNKNOWN,
+    ),
+    (
+        "vSphere",
+        observed(machine_set(value={"kind": "VSphereMachineProviderSpec", "template": "t"})),
+        State.MANUAL,
+        Why.PLATFORM_MANUAL,
+    ),
+    ("no golden ConfigMap", observed(machine_set(), golden=None), SKIP, Why.GOLDEN_MISSING),
+    (
+        "a broken golden ConfigMap",
+        observed(machine_set(), golden=golden(stream="{")),
+        SKIP,
+        Why.GOLDEN_BROKEN,
+    ),
+    (
+        "an update that is under way",
+        observed(machine_set(), cluster_version=cluster_version("Partial")),
+        State.WAITING,
+        Why.NOT_PROVEN,
+    ),
+    (
+        "an update to another version",
+        observed(machine_set(), cluster_version=cluster_version(version="4.20.1")),
+        State.WAITING,
+        Why.NOT_PROVEN,
+    ),
+    (
+        "an operator of another version",
+        observed(machine_set(), golden=golden(MCOReleaseImageVersion="4.20.1")),
+        State.WAITING,
+        Why.NOT_PROVEN,
+    ),
+    (
+        "an operator of the same version",
+        observed(machine_set(), golden=golden(MCOReleaseImageVersion="4.21.3")),
+        State.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "no node runs the release",
+        observed(machine_set(), cluster_version=None),
+        State.WAITING,
+        Why.NOT_PROVEN,
+    ),
+    (
+        "a stream that does not exist",
+        observed(
+            machine_set(
+                metadata={"labels": {"machineconfiguration.openshift.io/osstream": "rhel-11"}}
+            )
+        ),
+        SKIP,
+        Why.STREAM_UNKNOWN,
+    ),
+    (
+        "the default stream by name",
+        observed(
+            machine_set(
+                metadata={"labels": {"machineconfiguration.openshift.io/osstream": "rhel-9"}}
+            )
+        ),
+        State.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "another architecture in the annotation",
+        observed(annotated(**ARM)),
+        SKIP,
+        Why.ARCHITECTURE_DIFFERS,
+    ),
+    (
+        "the architecture among other labels",
+        observed(annotated(**{ARCH: "a=b, kubernetes.io/arch=amd64 ,c=d"})),
+        State.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "an unknown architecture",
+        observed(annotated(**{ARCH: "kubernetes.io/arch=mips"})),
+        SKIP,
+        Why.ARCHITECTURE_UNKNOWN,
+    ),
+    (
+        "an annotation without an architecture",
+        observed(annotated(**{ARCH: "a=b"})),
+        SKIP,
+        Why.ARCHITECTURE_UNKNOWN,
+    ),
+    (
+        "a cluster of several architectures",
+        observed(machine_set(), cluster_version=cluster_version(architecture="Multi")),
+        SKIP,
+        Why.ARCHITECTURE_UNKNOWN,
+    ),
+    (
+        "nodes of several architectures",
+        observed(machine_set(), nodes=(node(), node("b", architecture="arm64"))),
+        SKIP,
+        Why.ARCHITECTURE_UNKNOWN,
+    ),
+    (
+        "a control plane of one architecture",
+        observed(
+            machine_set(),
+            nodes=(
+                node(labels={"node-role.kubernetes.io/master": ""}),
+                node("b", architecture="arm64"),
+            ),
+        ),
+        State.UPDATING,
+        Why.UPDATING,
+    ),
+    ("no nodes", observed(machine_set(), nodes=()), SKIP, Why.ARCHITECTURE_UNKNOWN),
+    (
+        "no stub Secret is named",
+        observed(machine_set(value=gcp_spec(userDataSecret=None))),
+        FAIL,
+        Why.STUB_MISSING,
+    ),
+    (
+        "the stub Secret does not exist",
+        observed(machine_set(), secrets={SOURCE: UnreadSecret(message="", is_missing=True)}),
+        FAIL,
+        Why.STUB_MISSING,
+    ),
+    (
+        "the stub Secret may not be read",
+        observed(machine_set(), secrets={SOURCE: UnreadSecret(message="forbidden")}),
+        SKIP,
+        Why.FORBIDDEN,
+    ),
+    (
+        "the stub is not JSON",
+        observed(machine_set(), secrets=by_key(secret(b"#!/bin/sh"))),
+        FAIL,
+        Why.STUB_UNREADABLE,
+    ),
+    (
+        "the stub is of specification 1",
+        observed(machine_set(), secrets=by_key(secret({"ignition": {"version": "1.2.0"}}))),
+        FAIL,
+        Why.STUB_UNREADABLE,
+    ),
+    (
+        "the stub Secret has no user data",
+        observed(machine_set(), secrets=by_key(secret(key="other"))),
+        FAIL,
+        Why.STUB_UNREADABLE,
+    ),
+    (
+        "the stub cannot be read although the image is current",
+        observed(machine_set(value=gcp_spec(GCP_IMAGE)), secrets=by_key(secret(b"no"))),
+        FAIL,
+        Why.STUB_UNREADABLE,
+    ),
+    (
+        "the stub is broken but the image is not ours",
+        observed(machine_set(value=gcp_spec("fake-image")), secrets=by_key(secret(b"no"))),
+        SKIP,
+        Why.NOT_OURS,
+    ),
+    (
+        "the name of the copy is taken",
+        observed(machine_set(), secrets=by_key(secret(spec_2()), secret(name=COPY))),
+        SKIP,
+        Why.STUB_NAME_TAKEN,
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("world", "state", "why"), [row[1:] for row in WORLDS], ids=[row[0] for row in WORLDS]
+)
+def test_the_verdict_of_a_machine_set(world: Observed, state: State, why: Why) -> None:
+    assert verdicts(world) == {"worker-a": (state, why)}
+    patches = actions(world, PatchMachineSet)
+    assert bool(patches) == (state is State.UPDATING)
+
+
+CLUSTER_WORLDS: tuple[tuple[str, Observed, tuple[State, Why] | None], ...] = (
+    (
+        "an old image of ours is updated",
+        observed(cluster_machine_set(), api=Api.CLUSTER),
+        (State.UPDATING, Why.UPDATING),
+    ),
+    (
+        "the Cluster owns every set",
+        observed(
+            cluster_machine_set(metadata=owner("Cluster", "mycluster-x7k2p")), api=Api.CLUSTER
+        ),
+        (State.UPDATING, Why.UPDATING),
+    ),
+    (
+        "another owner",
+        observed(cluster_machine_set(metadata=owner("MachinePool", "x")), api=Api.CLUSTER),
+        (SKIP, Why.OWNED),
+    ),
+    (
+        "another Cluster owns it",
+        observed(cluster_machine_set(metadata=owner("Cluster", "x")), api=Api.CLUSTER),
+        (SKIP, Why.OWNED),
+    ),
+    (
+        "a set of a MachineDeployment",
+        observed(
+            cluster_machine_set(metadata={"labels": {"cluster.x-k8s.io/deployment-name": "d"}}),
+            api=Api.CLUSTER,
+        ),
+        (SKIP, Why.DEPLOYMENT),
+    ),
+    (
+        "a paused set",
+        observed(
+            cluster_machine_set(metadata={"annotations": {"cluster.x-k8s.io/paused": ""}}),
+            api=Api.CLUSTER,
+        ),
+        (SKIP, Why.PAUSED),
+    ),
+    (
+        "a mirror",
+        observed(
+            cluster_machine_set(), api=Api.CLUSTER, other_machine_sets={"worker-a": "MachineAPI"}
+        ),
+        (SKIP, Why.MIRROR),
+    ),
+    (
+        "the authority itself",
+        observed(
+            cluster_machine_set(), api=Api.CLUSTER, other_machine_sets={"worker-a": "ClusterAPI"}
+        ),
+        (State.UPDATING, Why.UPDATING),
+    ),
+    (
+        "a set of another cluster",
+        observed(cluster_machine_set(cluster="hosted"), api=Api.CLUSTER),
+        None,
+    ),
+    (
+        "a cluster of no known name",
+        observed(
+            cluster_machine_set(cluster=""), api=Api.CLUSTER, infrastructure=infrastructure("")
+        ),
+        None,
+    ),
+    (
+        "a set in another namespace",
+        observed(cluster_machine_set(metadata={"namespace": "hosted"}), api=Api.CLUSTER),
+        None,
+    ),
+    (
+        "a template that does not exist",
+        observed(cluster_machine_set(template="gone"), api=Api.CLUSTER),
+        (SKIP, Why.TEMPLATE_MISSING),
+    ),
+    (
+        "a bootstrap provider makes the stub",
+        observed(cluster_machine_set(bootstrap={"configRef": {}}), api=Api.CLUSTER, secrets={}),
+        (State.UPDATING, Why.UPDATING),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("world", "expected"),
+    [row[1:] for row in CLUSTER_WORLDS],
+    ids=[row[0] for row in CLUSTER_WORLDS],
+)
+def test_the_verdict_of_a_cluster_api_set(
+    world: Observed, expected: tuple[State, Why] | None
+) -> None:
+    assert verdicts(world) == ({} if expected is None else {"worker-a": expected})
+
+
+def test_a_set_is_saved_then_patched_then_saved_in_one_lane() -> None:
+    lanes = planned(observed(machine_set())).lanes()
+    ((_, lane),) = lanes.items()
+    assert [type(one) for one in lane] == [
+        SaveHistory,
+        ReportMachineSet,
+        PatchMachineSet,
+        SaveHistory,
+    ]
+    before, after = lane[0], lane[-1]
+    assert isinstance(before, SaveHistory)
+    assert isinstance(after, SaveHistory)
+    assert [one.boot_image_ref for one in before.spec.details] == [GCP_IMAGE_OLD]
+    assert before.spec.intended is not None
+    assert [(one.index, one.boot_image_ref, one.set_by) for one in after.spec.details] == [
+        (0, GCP_IMAGE_OLD, SetBy.OTHER),
+        (1, GCP_IMAGE, SetBy.LADING),
+    ]
+    assert after.spec.intended is None
+
+
+def test_a_patch_changes_the_image_and_nothing_else() -> None:
+    one = machine_set()
+    (patch,) = actions(observed(one), PatchMachineSet)
+    assert patched(one, patch) == machine_set(value=gcp_spec(GCP_IMAGE)).spec
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=5), JSON, max_size=4), st.booleans())
+def test_any_provider_spec_keeps_everything_but_image_and_secret(
+    extra: dict[str, Any], is_spec_2: bool
+) -> None:
+    value = {**gcp_spec(), **{f"x{key}": one for key, one in extra.items()}}
+    one = machine_set(value=value)
+    found = [secret(spec_2())] if is_spec_2 else [secret()]
+    world = observed(one, secrets=by_key(*found, *copies(*found)))
+    for patch in actions(world, PatchMachineSet):
+        after = patched(one, patch)
+        machine = after["template"]["spec"]["providerSpec"]["value"]
+        assert machine["disks"][0].pop("image") == GCP_IMAGE
+        expected = copy.deepcopy(value)
+        del expected["disks"][0]["image"]
+        if is_spec_2:
+            assert machine.pop("userDataSecret") == {"name": COPY}
+            del expected["userDataSecret"]
+        assert machine == expected
+
+
+def copies(*found: Any) -> list[Any]:
+    """The managed copies as they are after they were written."""
+    world = observed(machine_set(), secrets=by_key(*found))
+    return [
+        secret(
+            base64.b64decode(one.data["userData"]),
+            name=one.key.name,
+            labels={"app.kubernetes.io/managed-by": "lading"},
+            annotations={stubs.SOURCE_ANNOTATION: one.source.name},
+        )
+        for one in actions(world, WriteStub)
+    ]
+
+
+def test_a_stub_of_specification_2_gets_a_copy_before_the_set_is_patched() -> None:
+    source = secret(spec_2(), labels={"a": "b"}, annotations={"last-applied": MARKER})
+    world = observed(machine_set(), secrets=by_key(source))
+    (write,) = actions(world, WriteStub)
+    assert (write.key.name, write.type, write.resource_version) == (COPY, "Opaque", "")
+    assert write.data["disableTemplating"] == "dHJ1ZQo="
+    config = json.loads(base64.b64decode(write.data["userData"]))
+    assert config["ignition"]["version"] == "3.0.0"
+    assert actions(world, PatchMachineSet) == []
+    assert planned(world).recheck_at == NOW + plan.AFTER_A_STUB
+
+
+def test_with_its_copy_the_set_gets_image_and_secret_in_one_patch() -> None:
+    one, source = machine_set(), secret(spec_2())
+    world = observed(one, secrets=by_key(source, *copies(source)))
+    (patch,) = actions(world, PatchMachineSet)
+    value = gcp_spec(GCP_IMAGE, userDataSecret={"name": COPY})
+    assert patched(one, patch) == machine_set(value=value).spec
+    assert actions(world, WriteStub) == []
+
+
+def test_a_stub_is_translated_although_the_image_is_current() -> None:
+    one, source = machine_set(value=gcp_spec(GCP_IMAGE)), secret(spec_2())
+    world = observed(one, secrets=by_key(source, *copies(source)))
+    (patch,) = actions(world, PatchMachineSet)
+    assert len(patch.operations) == 2
+
+
+def test_a_copy_follows_its_source() -> None:
+    value = gcp_spec(GCP_IMAGE, userDataSecret={"name": COPY})
+    source = secret(spec_2())
+    (copied,) = copies(source)
+    world = observed(machine_set(value=value), secrets=by_key(source, copied))
+    assert verdicts(world) == {"worker-a": (State.CURRENT, Why.AS_EXPECTED)}
+    assert actions(world, WriteStub) == []
+    changed = replace(world, secrets=by_key(secret(spec_3("3.1.0")), copied))
+    (write,) = actions(changed, WriteStub)
+    assert write.resource_version == "3"
+    assert json.loads(base64.b64decode(write.data["userData"])) == spec_3("3.1.0")
+
+
+def test_the_servers_new_authority_gets_into_a_copy() -> None:
+    bundle = certificate("new")
+    authority = msgspec.structs.replace(golden(), data={"ca-bundle.crt": bundle.decode()})
+    source = secret(spec_3(ca=data_url(certificate("old"))))
+    world = observed(machine_set(), secrets=by_key(source), authority=authority)
+    (write,) = actions(world, WriteStub)
+    assert data_url(bundle) in base64.b64decode(write.data["userData"]).decode()
+
+
+def test_a_copy_that_the_platform_would_not_take_is_not_made() -> None:
+    spec = {
+        "kind": "AWSMachineProviderConfig",
+        "ami": {"id": "ami-009e48dde0d8a95d9"},
+        "placement": {"region": "us-east-1"},
+        "userDataSecret": {"name": SOURCE.name},
+    }
+    contents = {"source": "data:," + "a" * 20_000}
+    big = spec_2(
+        storage={"files": [{"filesystem": "root", "path": "/a", "mode": 0, "contents": contents}]}
+    )
+    world = observed(machine_set(value=spec), secrets=by_key(secret(big)))
+    assert verdicts(world) == {"worker-a": (FAIL, Why.STUB_TOO_LARGE)}
+
+
+def test_two_sets_that_fail_differently_are_both_named() -> None:
+    other = machine_set("worker-b", value=gcp_spec(userDataSecret={"name": "other"}))
+    world = observed(
+        machine_set(),
+        other,
+        machine_set("worker-c", value=gcp_spec(userDataSecret={"name": "good"})),
+    )
+    world = replace(world, secrets=by_key(secret(b"no"), secret(name="good")))
+    assert verdicts(world) == {
+        "worker-a": (FAIL, Why.STUB_UNREADABLE),
+        "worker-b": (FAIL, Why.STUB_MISSING),
+        "worker-c": (State.UPDATING, Why.UPDATING),
+    }
+
+
+def test_a_template_is_cloned_before_the_set_is_repointed() -> None:
+    source = template(
+        labels={"cluster.x-k8s.io/cluster-name": "c", "argocd.argoproj.io/instance": "x"},
+        annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+    )
+    one = cluster_machine_set()
+    world = observed(one, api=Api.CLUSTER, templates=templates(source))
+    (clone,) = actions(world, CloneTemplate)
+    (patch,) = actions(world, PatchMachineSet)
+    assert clone.body["spec"]["template"]["spec"] == {
+        "image": GCP_IMAGE,
+        "instanceType": "n1-standard-4",
+    }
+    metadata = clone.body["metadata"]
+    assert metadata["labels"] == {
+        "cluster.x-k8s.io/cluster-name": "c",
+        "app.kubernetes.io/managed-by": "lading",
+    }
+    assert list(metadata["annotations"]) == ["lading.dev/copy-of"]
+    reference = patched(one, patch)["template"]["spec"]["infrastructureRef"]
+    assert reference == {"kind": "GCPMachineTemplate", "name": metadata["name"]}
+    assert actions(world, CloneTemplate) == [clone]
+    assert source.spec["template"]["spec"]["image"] == GCP_IMAGE_OLD
+
+
+def test_after_everything_was_written_nothing_more_is() -> None:
+    one = machine_set()
+    world = observed(one)
+    after = replace(
+        world, machine_sets=(machine_set(value=gcp_spec(GCP_IMAGE)),), histories=saved(world)
+    )
+    settled = replace(after, histories=saved(after))
+    assert planned(settled).actions == ()
+    assert planned(settled).recheck_at == NOW + timedelta(minutes=10)
+
+
+@pytest.mark.parametrize("done", range(5))
+def test_a_crash_after_any_write_loses_no_image(done: int) -> None:
+    """The lane is cut off after so many of its writes; then everything is planned again."""
+    one = machine_set()
+    world = observed(one)
+    for action in planned(world).actions[:done]:
+        world = applied(world, action)
+    for _ in range(5):
+        for action in planned(world).actions:
+            world = applied(world, action)
+    (found,) = world.histories
+    refs = [detail.boot_image_ref for detail in found.spec.details]
+    assert refs == [GCP_IMAGE_OLD, GCP_IMAGE]
+    assert found.spec.details[-1].set_by is SetBy.LADING
+    assert found.spec.intended is None
+    assert found.status.state == State.CURRENT
+    assert planned(world).actions == ()
+
+
+def applied(world: Observed, action: Any) -> Observed:
+    """The world after one write of the only machine set."""
+    world = written(world, action)
+    if isinstance(action, PatchMachineSet):
+        (one,) = world.machine_sets
+        world = replace(
+            world, machine_sets=(msgspec.structs.replace(one, spec=patched(one, action)),)
+        )
+    return world
+
+
+def put_back(world: Observed, times: int) -> Observed:
+    """We patch, and another writer puts its value back, so many times."""
+    for _ in range(times):
+        for action in planned(world).actions:
+            world = applied(world, action)
+        world = replace(world, machine_sets=(machine_set(),))
+    return world
+
+
+def test_after_two_reversals_we_stop_and_name_the_writer() -> None:
+    world = observed(machine_set())
+    assert actions(put_back(world, 1), PatchMachineSet)
+    stopped = put_back(world, 2)
+    manager = {"manager": "argocd-controller", "operation": "Update"}
+    fought = machine_set(metadata={"managedFields": [manager]})
+    stopped = replace(stopped, machine_sets=(fought,))
+    assert actions(stopped, PatchMachineSet) == []
+    (report,) = actions(stopped, ReportMachineSet)
+    assert report.status.reason == Why.COMPETING_WRITER
+    assert "argocd-controller" in report.status.message
+
+
+def test_resume_lets_us_try_again() -> None:
+    world = put_back(observed(machine_set()), 2)
+    (found,) = world.histories
+    last = found.spec.details[-1].index
+    spec = msgspec.structs.replace(found.spec, resumed_after_index=last)
+    resumed = replace(world, histories=(msgspec.structs.replace(found, spec=spec),))
+    assert actions(resumed, PatchMachineSet)
+
+
+def test_a_new_target_is_tried_again() -> None:
+    world = put_back(observed(machine_set()), 2)
+    newer = golden(stream=streams_of("rhcos-newer-gcp-x86-64"))
+    assert actions(replace(world, golden=newer), PatchMachineSet)
+
+
+def streams_of(name: str) -> str:
+    gcp = {"project": "rhcos-cloud", "name": name}
+    return json.dumps({"architectures": {"x86_64": {"images": {"gcp": gcp}}}})
+
+
+def test_a_field_that_another_manager_applies_is_left_alone() -> None:
+    path: dict[str, Any] = {"f:disks": {}}
+    for step in ("f:value", "f:providerSpec", "f:spec", "f:template", "f:spec"):
+        path = {step: path}
+    entry = {"manager": "flux", "operation": "Apply", "fieldsV1": path}
+    world = observed(machine_set(metadata={"managedFields": [entry]}))
+    assert verdicts(world) == {"worker-a": (SKIP, Why.MANAGED_BY_OTHER)}
+    elsewhere = {**entry, "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+    assert actions(observed(machine_set(metadata={"managedFields": [elsewhere]})), PatchMachineSet)
+
+
+LANE = ("set", Api.MACHINE, Key(MACHINE_NAMESPACE, "worker-a"))
+
+
+@pytest.mark.parametrize(
+    ("failure", "state", "is_retried"),
+    [
+        (FailedWrite(message="m", refused=False, attempts=1, failed_at=NOW), State.UPDATING, False),
+        (
+            FailedWrite(
+                message="m", refused=False, attempts=1, failed_at=NOW - timedelta(minutes=1)
+            ),
+            State.UPDATING,
+            True,
+        ),
+        (FailedWrite(message="m", refused=False, attempts=3, failed_at=NOW), State.FAILED, False),
+        (FailedWrite(message="m", refused=True, attempts=1, failed_at=NOW), State.FAILED, False),
+        (
+            FailedWrite(
+                message="m", refused=True, attempts=1, failed_at=NOW - timedelta(minutes=5)
+            ),
+            State.FAILED,
+            True,
+        ),
+    ],
+    ids=["an outage", "an outage later", "an outage that lasts", "a refusal", "a refusal later"],
+)
+def test_a_failed_patch_is_a_fact(failure: FailedWrite, state: State, is_retried: bool) -> None:
+    world = observed(machine_set(), failures={LANE: failure})
+    assert verdicts(world)["worker-a"][0] == state
+    assert bool(actions(world, PatchMachineSet)) == is_retried
+    if not is_retried:
+        due = planned(world).recheck_at
+        assert due is not None
+        assert NOW < due <= NOW + timedelta(minutes=5)
+
+
+def test_a_node_proves_the_release_and_the_proof_is_kept() -> None:
+    for one in (
+        node(os_image="Red Hat Enterprise Linux CoreOS 9.8.20260428-0 (Plow)"),
+        node(labels={"lading.dev/os-release": "4.21.3"}),
+    ):
+        world = observed(machine_set(), cluster_version=None, nodes=(one,))
+        (stamp,) = actions(world, StampGolden)
+        assert actions(world, PatchMachineSet)
+        kept = replace(
+            world, nodes=(node(),), golden=golden({"lading.dev/boot-images-proven": stamp.proof})
+        )
+        assert actions(kept, PatchMachineSet)
+        assert actions(kept, StampGolden) == []
+        edited = golden({"lading.dev/boot-images-proven": stamp.proof}, stream='{"stream": "x"}')
+        assert verdicts(replace(kept, golden=edited))["worker-a"][1] == Why.NOT_PROVEN
+
+
+def test_a_node_proves_the_release_by_the_image_that_its_machine_was_made_from() -> None:
+    for image, is_proof in ((GCP_IMAGE, True), (AMI, True), (GCP_IMAGE_OLD, False)):
+        facts: dict[str, Any] = {"cluster_version": None, "machine_images": {"node-a": image}}
+        assert bool(actions(observed(machine_set(), **facts), StampGolden)) == is_proof
+        away = observed(machine_set(), nodes=(node(ready="Unknown"),), **facts)
+        assert actions(away, StampGolden) == []
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        node(os_image="CoreOS 9.8.20260428-0", ready="False"),
+        node(os_image="CoreOS 19.8.20260428-01"),
+        node(labels={"lading.dev/os-release": "4.21"}),
+    ],
+)
+def test_what_is_no_proof(one: Any) -> None:
+    world = observed(machine_set(), cluster_version=None, nodes=(one,))
+    assert actions(world, StampGolden) == []
+    assert verdicts(world)["worker-a"][1] == Why.NOT_PROVEN
+
+
+def test_the_end_of_an_update_is_looked_for_every_minute() -> None:
+    world = observed(machine_set(), cluster_version=cluster_version("Partial"))
+    assert planned(world).recheck_at == NOW + timedelta(minutes=1)
+    without = replace(world, cluster_version=None)
+    assert planned(without).recheck_at == NOW + timedelta(minutes=10)
+
+
+def test_beside_a_cluster_version_nothing_is_stamped() -> None:
+    assert (
+        actions(
+            observed(machine_set(), nodes=(node(labels={"lading.dev/os-release": "4.21.3"}),)),
+            StampGolden,
+        )
+        == []
+    )
+
+
+def test_a_history_outlives_its_set_by_30_days() -> None:
+    world = observed(machine_set())
+    gone = replace(world, machine_sets=(), histories=saved(world))
+    (mark,) = planned(gone).actions
+    assert isinstance(mark, SaveHistory)
+    assert mark.spec.removed_time == "2026-11-16T00:00:00Z"
+    (found,) = gone.histories
+    marked = replace(gone, histories=(msgspec.structs.replace(found, spec=mark.spec),))
+    assert planned(marked).actions == ()
+    later = NOW + timedelta(days=30)
+    (delete,) = plan.plan(marked, Settings(), later, namespace=NAMESPACE).actions
+    assert isinstance(delete, DeleteHistory)
+    back = replace(marked, machine_sets=(machine_set(),))
+    assert any(
+        isinstance(one, SaveHistory) and not one.spec.removed_time for one in planned(back).actions
+    )
+
+
+def test_names_of_histories_are_unique_and_not_too_long() -> None:
+    names = {
+        history.name_of(api, Key(namespace, name))
+        for api in Api
+        for namespace in ("a", "b")
+        for name in ("x", "a.x", "y" * 253, "y" * 252 + "z")
+    }
+    assert len(names) == 16
+    assert max(map(len, names)) <= 253
+
+
+def test_only_the_first_and_the_last_20_images_are_kept_and_no_index_twice() -> None:
+    world = observed(machine_set(), configurations=())
+    for number in range(50):
+        one = machine_set(value=gcp_spec(f"projects/rhcos-cloud/global/images/i-{number}"))
+        world = replace(world, machine_sets=(one,))
+        world = replace(world, histories=saved(world))
+    (found,) = world.histories
+    assert [one.index for one in found.spec.details] == [0, *range(30, 50)]
+
+
+def test_a_marker_in_user_data_appears_in_no_plan() -> None:
+    for stub in (
+        MARKER.encode(),
+        {"ignition": {"version": MARKER}},
+        spec_2(passwd={"users": [{"name": "core", "passwordHash": MARKER, MARKER: MARKER}]}),
+        spec_2(storage={"files": [{"path": MARKER, "filesystem": MARKER, "mode": MARKER}]}),
+    ):
+        found = planned(observed(machine_set(), secrets=by_key(secret(stub))))
+        shown = [one for one in found.actions if not isinstance(one, WriteStub)]
+        assert MARKER not in repr(found.actions)
+        assert MARKER not in repr(shown)
+        assert MARKER not in "".join(one.because for one in found.actions)
+
+
+def test_a_thousand_sets_are_planned_within_a_second() -> None:
+    many = tuple(machine_set(f"worker-{number:04}") for number in range(1000))
+    world = observed(*many, secrets=by_key(secret(spec_2())))
+    began = time.process_time()
+    found = planned(world)
+    assert time.process_time() - began < 1
+    assert sum(isinstance(one, WriteStub) for one in found.actions) == 1

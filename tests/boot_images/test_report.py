@@ -1,0 +1,175 @@
+"""What a MachineConfiguration shows about all machine sets together."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
+from lading.api.operator import MachineConfiguration, MachineConfigurationStatus
+from lading.boot_images import report
+from lading.boot_images.types import ReportPool
+from lading.kernel import conditions
+from lading.kernel.conditions import Truth
+from tests.boot_images.worlds import NOW, configuration
+
+
+def history(
+    name: str, state: str, reason: str = "Because", removed_time: str = ""
+) -> MachineSetBootImageHistory:
+    return msgspec.convert(
+        {
+            "metadata": {"name": name},
+            "spec": {"machineSetName": name, "removedTime": removed_time},
+            "status": {"state": state, "reason": reason, "message": f"{name} is {state}"},
+        },
+        MachineSetBootImageHistory,
+    )
+
+
+def status(
+    *histories: MachineSetBootImageHistory,
+    of: tuple[MachineConfiguration, ...] = (configuration(),),
+    is_on: bool = True,
+) -> dict[str, Any] | None:
+    """What is written into the first; None when nothing is."""
+    found = report.plan(of[0].metadata.name, of, histories, NOW, is_on=is_on).actions
+    return dict(found[0].status) if found else None  # type: ignore[attr-defined]
+
+
+def condition(found: dict[str, Any] | None, type_: str) -> tuple[str, str, str]:
+    assert found is not None
+    (one,) = [each for each in found["conditions"] if each["type"] == type_]
+    return one["status"], one["reason"], one["message"]
+
+
+@pytest.mark.parametrize(
+    ("states", "is_working", "message"),
+    [
+        ([], "False", "0 of 0 machine sets updated, 0 skipped"),
+        (["Current", "Current"], "False", "2 of 2 machine sets updated, 0 skipped"),
+        (["Current", "Updating"], "True", "1 of 2 machine sets updated, 0 skipped"),
+        (["Waiting"], "True", "0 of 1 machine sets updated, 0 skipped"),
+        (["Current", "Skipped", "Manual"], "False", "1 of 3 machine sets updated, 2 skipped"),
+        (["Current", "NotEnrolled"], "False", "1 of 1 machine sets updated, 0 skipped"),
+        (["Current", "Failed"], "False", "1 of 2 machine sets updated, 0 skipped"),
+    ],
+)
+def test_progress_counts_machine_sets(states: list[str], is_working: str, message: str) -> None:
+    found = status(*(history(f"set-{index}", one) for index, one in enumerate(states)))
+    assert condition(found, report.PROGRESSING)[::2] == (is_working, message)
+
+
+def test_failing_sets_are_named_and_then_counted() -> None:
+    many = [history(f"set-{index:02}", "Failed") for index in range(12)]
+    truth, reason, message = condition(status(*many), report.DEGRADED)
+    assert (truth, reason) == ("True", "Because")
+    assert message.startswith("set-00: set-00 is Failed; ")
+    assert message.endswith("set-09: set-09 is Failed; and 2 more")
+
+
+def test_sets_that_fail_differently_share_a_reason_of_their_own() -> None:
+    found = status(history("a", "Failed", "One"), history("b", "Failed", "Two"))
+    assert condition(found, report.DEGRADED)[1] == "MachineSetsFailed"
+
+
+def test_a_set_that_is_gone_does_not_count() -> None:
+    found = status(history("a", "Failed", removed_time="2026-11-15T00:00:00Z"))
+    assert condition(found, report.DEGRADED)[0] == "False"
+
+
+def test_two_opt_ins_are_named() -> None:
+    found = status(history("a", "Skipped"), of=(configuration(), configuration("cluster")))
+    _, reason, message = condition(found, report.PROGRESSING)
+    assert reason == "OptInAmbiguous"
+    assert "MachineConfiguration default and " in message
+
+
+def with_status(found: dict[str, Any]) -> MachineConfiguration:
+    status_ = msgspec.convert(found, MachineConfigurationStatus)
+    return msgspec.structs.replace(configuration(), status=status_)
+
+
+def test_what_is_written_once_is_not_written_again() -> None:
+    found = status(history("a", "Current"))
+    assert found is not None
+    assert status(history("a", "Current"), of=(with_status(found),)) is None
+
+
+def test_an_opt_out_and_a_gate_that_is_off_clear_the_conditions() -> None:
+    found = status(history("a", "Current"))
+    assert found is not None
+    before = with_status(found)
+    spec = configuration(managedBootImageConfig={"mode": "Disabled"}).spec
+    opted_out = status(of=(msgspec.structs.replace(before, spec=spec),))
+    switched_off = status(of=(before,), is_on=False)
+    for after in (opted_out, switched_off):
+        assert after is not None
+        assert after["conditions"] == []
+        assert after["bootImageUpdates"]["mode"] == "Disabled"
+
+
+def test_a_gate_that_was_never_on_writes_nothing() -> None:
+    assert status(is_on=False) is None
+
+
+def test_a_condition_of_another_operator_is_not_touched() -> None:
+    found = {"managedBootImagesStatus": {"machineManagers": [{}]}, "conditions": []}
+    assert status(history("a", "Skipped"), of=(with_status(found),)) is None
+
+
+def test_the_time_of_a_condition_moves_only_with_its_status() -> None:
+    found = status(history("a", "Current"))
+    assert found is not None
+    old = "2020-01-01T00:00:00Z"
+    for one in found["conditions"]:
+        one["lastTransitionTime"] = old
+    after = status(history("a", "Failed"), of=(with_status(found),))
+    assert after is not None
+    times = {one["type"]: one["lastTransitionTime"] for one in after["conditions"]}
+    assert times == {report.PROGRESSING: old, report.DEGRADED: conditions.timestamp(NOW)}
+    assert Truth.TRUE in {one["status"] for one in after["conditions"]}
+
+
+def pool(**parts: Any) -> MachineConfigPool:
+    body = {"metadata": {"name": "worker", "generation": 2}, "spec": {}, **parts}
+    return msgspec.convert(body, MachineConfigPool)
+
+
+def pool_conditions(
+    one: MachineConfigPool, *histories: MachineSetBootImageHistory, mode: str = "Enabled"
+) -> list[tuple[str, str]] | None:
+    of = (configuration(managedBootImageConfig={"mode": mode}),)
+    found = report.plan_pool(one, of, histories, NOW, is_on=True).actions
+    if not found:
+        return None
+    (action,) = found
+    assert isinstance(action, ReportPool)
+    return [(each.status, each.message) for each in action.conditions]
+
+
+FAILING = {
+    "type": report.DEGRADED,
+    "status": "True",
+    "reason": "Because",
+    "message": "a: a is Failed",
+    "lastTransitionTime": "2026-11-16T00:00:00Z",
+    "observedGeneration": 2,
+}
+
+
+def test_a_failing_set_degrades_the_worker_pool_and_clears() -> None:
+    failed = history("a", "Failed")
+    assert pool_conditions(pool(), failed) == [("True", "a: a is Failed")]
+    degraded = pool(status={"conditions": [FAILING, {**FAILING, "type": "Other"}]})
+    assert pool_conditions(degraded, failed) is None
+    assert pool_conditions(degraded, history("a", "Current")) == [("False", "No errors")]
+    assert pool_conditions(degraded, failed, mode="Disabled") == []
+    assert pool_conditions(pool(), failed, mode="Disabled") is None
+
+
+def test_the_pool_of_another_operator_is_not_written() -> None:
+    assert (
+        pool_conditions(pool(spec={"configuration": {"name": "x"}}), history("a", "Failed")) is None
+    )

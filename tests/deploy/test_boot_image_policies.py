@@ -1,0 +1,156 @@
+"""The optional policies of boot images on the embedded API server: what they allow and refuse."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import yaml
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import discovery
+from lading.adapters.kube.client import KubeClient
+from lading.api import loose
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.core import SECRETS
+from lading.api.openshift_config import INFRASTRUCTURES
+from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
+from lading.installation import apply as installation
+from lading.ports import kube
+from lading.servers.kube.authentication import ADMIN, User
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage import memory
+from lading.standalone.api_server import Authorized
+from tests.deploy.manifests import DEPLOY
+
+CONTROLLER = "system:serviceaccount:lading-system:lading-controller"
+IDENTITIES = {"admin": ADMIN, "controller": User(name=CONTROLLER, groups=("system:masters",))}
+
+
+@contextlib.asynccontextmanager
+async def installed(overlay: str) -> AsyncIterator[dict[str, KubeClient]]:
+    core = Core(memory.MemoryStorage(), SystemClock(), tokens=IDENTITIES)
+    clients = {name: KubeClient(Authorized(core, name)) for name in IDENTITIES}
+    admin = clients["admin"]
+    try:
+        await installation.install(admin, SystemClock(), (MACHINE_CONFIGURATION,))
+        for manifest in loose.manifests():
+            await admin.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
+        catalogue = await discovery.discover(admin)
+        text = (DEPLOY / "policies" / overlay / "policy.yaml").read_text(encoding="utf-8")
+        for document in yaml.safe_load_all(text):
+            resource = catalogue.of_kind(document["apiVersion"], document["kind"])
+            await admin.create(resource, document, field_validation="Strict")
+        yield clients
+    finally:
+        await core.close()
+
+
+async def on_platform(admin: KubeClient, platform: str | None) -> None:
+    body = {
+        "apiVersion": INFRASTRUCTURES.api_version,
+        "kind": INFRASTRUCTURES.kind,
+        "metadata": {"name": "cluster"},
+    }
+    await admin.create(INFRASTRUCTURES, body)
+    if platform is not None:
+        status = {"platformStatus": {"type": platform}}
+        await admin.patch(INFRASTRUCTURES, "cluster", {"status": status}, subresource="status")
+
+
+def configuration(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": MACHINE_CONFIGURATIONS.api_version,
+        "kind": MACHINE_CONFIGURATIONS.kind,
+        "metadata": {"name": "default"},
+        "spec": spec,
+    }
+
+
+def managers(mode: str) -> dict[str, Any]:
+    one = {"resource": "machinesets", "apiGroup": "machine.openshift.io"}
+    return {"managedBootImages": {"machineManagers": [{**one, "selection": {"mode": mode}}]}}
+
+
+ENABLED = {"managedBootImageConfig": {"mode": "Enabled"}}
+DISABLED = {"managedBootImageConfig": {"mode": "Disabled"}}
+
+
+@pytest.mark.parametrize(
+    ("platform", "spec", "is_allowed"),
+    [
+        ("GCP", ENABLED, True),
+        ("AWS", ENABLED, True),
+        ("Azure", ENABLED, True),
+        ("VSphere", ENABLED, False),
+        ("gcp", ENABLED, False),
+        (None, ENABLED, False),
+        ("VSphere", DISABLED, True),
+        (None, DISABLED, True),
+        ("VSphere", {}, True),
+        ("GCP", managers("All"), True),
+        ("BareMetal", managers("All"), False),
+        ("BareMetal", managers("None"), True),
+    ],
+)
+async def test_platforms(platform: str | None, spec: dict[str, Any], is_allowed: bool) -> None:
+    async with installed("boot-images-platform") as clients:
+        await on_platform(clients["admin"], platform)
+        if is_allowed:
+            await clients["admin"].create(MACHINE_CONFIGURATIONS, configuration(**spec))
+            return
+        with pytest.raises(kube.KubeError, match="only on these platforms: GCP, AWS, Azure"):
+            await clients["admin"].create(MACHINE_CONFIGURATIONS, configuration(**spec))
+
+
+async def test_without_an_infrastructure_every_write_is_denied() -> None:
+    async with installed("boot-images-platform") as clients:
+        with pytest.raises(kube.KubeError):
+            await clients["admin"].create(MACHINE_CONFIGURATIONS, configuration(**DISABLED))
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"managedBootImageConfig": {"mode": "MatchSelector"}}, "matchSelector is required"),
+        (
+            {"managedBootImageConfig": {"mode": "MatchSelector", "matchSelector": {}}},
+            "must not be empty",
+        ),
+        (
+            {"managedBootImageConfig": {"mode": "Enabled", "matchSelector": {"matchLabels": {}}}},
+            "only then",
+        ),
+        ({"managedBootImageConfig": {"mode": "On"}}, "Unsupported value"),
+        (managers("Partial"), "partial is required"),
+    ],
+)
+async def test_a_union_that_does_not_hold_is_refused(spec: dict[str, Any], field: str) -> None:
+    async with installed("boot-images") as clients:
+        with pytest.raises(kube.Invalid, match=field):
+            await clients["admin"].create(MACHINE_CONFIGURATIONS, configuration(**spec))
+
+
+def secret(name: str, **labels: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+OURS = {"app.kubernetes.io/managed-by": "lading"}
+COPY = "worker-user-data-spec-3-managed"
+
+
+async def test_the_controller_writes_only_managed_copies() -> None:
+    async with installed("boot-images") as clients:
+        admin, controller = clients["admin"], clients["controller"]
+        with pytest.raises(kube.KubeError, match="only Secrets with a name that ends"):
+            await controller.create(SECRETS, secret("cloud-credentials"), namespace="default")
+        await controller.create(SECRETS, secret(COPY, **OURS), namespace="default")
+        patch = {"data": {"userData": ""}}
+        await controller.patch(SECRETS, COPY, patch, namespace="default")
+        await admin.create(SECRETS, secret(f"other-{COPY}"), namespace="default")
+        with pytest.raises(kube.KubeError, match="only Secrets that it made"):
+            await controller.patch(SECRETS, f"other-{COPY}", patch, namespace="default")
+        await admin.create(SECRETS, secret("cloud-credentials"), namespace="default")
+        with pytest.raises(kube.KubeError, match="only Secrets with a name that ends"):
+            await controller.patch(SECRETS, "cloud-credentials", patch, namespace="default")

@@ -1,0 +1,211 @@
+"""Boot images on real components: Ignition's own validator, and a real API server with the kinds
+of Cluster API and the rights and policies of `deploy/`."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.adapters.kube.client import KubeClient
+from lading.api import loose
+from lading.api.cluster_api import CLUSTER_MACHINE_SETS, machine_templates
+from lading.api.core import SECRETS
+from lading.api.machine import MACHINE_SETS
+from lading.api.openshift_config import INFRASTRUCTURES
+from lading.api.operator import MACHINE_CONFIGURATIONS
+from lading.boot_images.ignition import translate
+from lading.boot_images.machine_specs import PROVIDER_SPEC, operation
+from lading.ports import kube
+from lading.ports.kube import PatchType
+from tests.boot_images import clusters
+from tests.boot_images.clusters import BootCluster, Line
+from tests.boot_images.ignition.stubs import spec_2
+from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
+from tests.boot_images.worlds import (
+    CLUSTER_NAMESPACE,
+    INFRA,
+    MACHINE_NAMESPACE,
+    NAMESPACE,
+    gcp_spec,
+    secret,
+)
+from tests.deploy.manifests import DEPLOY
+from tests.real import cluster_api_definitions
+from tests.real.bed import api_server
+from tests.real.bed.api_server import ApiServer
+from tests.real.setup import binaries
+
+GOLDEN = sorted((Path(__file__).parents[1] / "boot_images/ignition/golden").glob("*.input.json"))
+COPY = "worker-user-data-spec-3-managed"
+GENERATED = {"machinesets.cluster.x-k8s.io", "gcpmachinetemplates", "awsmachinetemplates"}
+
+
+@pytest.mark.components("ignition")
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: str(path.name))
+def test_ignition_accepts_every_translation(path: Path) -> None:
+    source = json.loads(path.read_text(encoding="utf-8"))
+    config = json.dumps(translate.translate(source).config)
+    answer = subprocess.run(
+        [binaries.built("ignition", "ignition-validate"), "-"],
+        input=config,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with api_server.api_server() as running:
+        for module in cluster_api_definitions.MODULES:
+            for path in module.paths():
+                running.kubectl("apply", "--server-side", "-f", str(path))
+        for manifest in loose.manifests():
+            if not manifest["metadata"]["name"].startswith(tuple(GENERATED)):
+                running.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
+        running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
+        for name in (MACHINE_NAMESPACE, CLUSTER_NAMESPACE, clusters.GOLDEN_NAMESPACE, NAMESPACE):
+            running.kubectl("create", "namespace", name)
+        for rights in ("base/rbac.yaml", "optional/boot-images/rbac.yaml"):
+            running.kubectl("apply", "--server-side", "-f", str(DEPLOY / rights))
+        for folder in ("boot-images", "boot-images-platform"):
+            file = DEPLOY / "policies" / folder / "policy.yaml"
+            running.kubectl("apply", "--server-side", "-f", str(file))
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def admin(server: ApiServer) -> AsyncIterator[KubeClient]:
+    connection = connect.find({}, file=server.kubeconfig_path)
+    async with connect.connect(connection, SystemClock()) as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def controller(server: ApiServer, tmp_path: Path) -> AsyncIterator[KubeClient]:
+    """With the token of the controller's ServiceAccount, so with the rights of `deploy/`."""
+    token = server.kubectl("create", "token", "lading-controller", f"--namespace={NAMESPACE}")
+    file = server.write_kubeconfig(tmp_path / "controller", token.strip())
+    async with connect.connect(connect.find({}, file=file), SystemClock()) as client:
+        yield client
+
+
+async def no_line(request: object) -> Any:
+    raise AssertionError("the controller has a client of its own")
+
+
+@pytest.mark.components("kube")
+@pytest.mark.asyncio(loop_scope="session")
+async def test_machine_sets_of_both_apis_are_updated_with_the_rights_of_deploy(
+    admin: KubeClient, controller: KubeClient
+) -> None:
+    cluster = BootCluster(kube=admin, line=Line(no_line))
+    await cluster.complete()
+    status = {"platformStatus": {"type": "VSphere", "aws": {"region": "us-east-1"}}}
+    await patch_platform(cluster, status)
+    await asyncio.sleep(2)  # policies are compiled some time after they are stored
+    with pytest.raises(kube.KubeError, match="only on these platforms"):
+        await cluster.enrol()
+    await patch_platform(cluster, {"platformStatus": {"type": "GCP"}})
+    await cluster.make_node()
+    await cluster.make_golden()
+    await cluster.make_stub(spec_2())
+    await cluster.make_set()
+    await cluster.make_set("custom", gcp_spec("projects/mine/global/images/x"))
+    await make_cluster_set(cluster, "gcp", "GCPMachineTemplate", "v1beta1", gcp_template())
+    await make_cluster_set(cluster, "aws", "AWSMachineTemplate", "v1beta2", aws_template())
+    await cluster.enrol()
+    async with clusters.running(cluster, client=controller):
+        await cluster.until_state("Current")
+        await cluster.until_state("Skipped", "custom", "ImageNotOurs")
+        assert await cluster.machine() == gcp_spec(GCP_IMAGE, userDataSecret={"name": COPY})
+        await cluster.until(lambda: is_repointed(cluster, "gcp"), "the GCP set names a clone")
+        await compete(cluster)
+    found = await cluster.history()
+    assert found is not None
+    assert "rival" in found.status.message
+    with pytest.raises(kube.Forbidden):
+        await controller.page(SECRETS)
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other"}}
+    with pytest.raises(kube.KubeError, match="only Secrets with a name that ends"):
+        await controller.create(SECRETS, body, namespace=MACHINE_NAMESPACE)
+    spec = {"managedBootImageConfig": {"mode": "MatchSelector", "matchSelector": {}}}
+    with pytest.raises(kube.Invalid, match="must not be empty"):
+        await admin.patch(MACHINE_CONFIGURATIONS, "default", {"spec": spec})
+
+
+async def patch_platform(cluster: BootCluster, status: dict[str, Any]) -> None:
+    await cluster.kube.patch(INFRASTRUCTURES, "cluster", {"status": status}, subresource="status")
+
+
+async def compete(cluster: BootCluster) -> None:
+    """Another writer puts its image back whenever it is changed, until we stop."""
+
+    async def we_have_stopped() -> bool:
+        if await cluster.image() != GCP_IMAGE_OLD:
+            await cluster.kube.patch(
+                MACHINE_SETS,
+                "worker-a",
+                [operation((*PROVIDER_SPEC, "disks", 0, "image"), GCP_IMAGE_OLD)],
+                namespace=MACHINE_NAMESPACE,
+                patch_type=PatchType.JSON,
+                field_manager="rival",
+            )
+        found = await cluster.history()
+        return found is not None and found.status.reason == "CompetingWriter"
+
+    await cluster.until(we_have_stopped, "we stop after two reversals")
+
+
+def gcp_template() -> dict[str, Any]:
+    return {"image": GCP_IMAGE_OLD, "instanceType": "n1-standard-4"}
+
+
+def aws_template() -> dict[str, Any]:
+    return {"ami": {"id": AMI}, "instanceType": "m5.large"}
+
+
+async def make_cluster_set(
+    cluster: BootCluster, name: str, kind: str, version: str, machine: dict[str, Any]
+) -> None:
+    templates = machine_templates(kind, version)
+    await cluster.create(templates, name, CLUSTER_NAMESPACE, spec={"template": {"spec": machine}})
+    data = secret(spec_2(), key="value").data
+    await cluster.create(SECRETS, f"{name}-user-data", CLUSTER_NAMESPACE, data=data)
+    labels = {"matchLabels": {"set": name}}
+    reference = {"apiGroup": templates.group, "kind": kind, "name": name}
+    spec = {
+        "clusterName": INFRA,
+        "selector": labels,
+        "template": {
+            "metadata": {"labels": {"set": name}},
+            "spec": {
+                "clusterName": INFRA,
+                "bootstrap": {"dataSecretName": f"{name}-user-data"},
+                "infrastructureRef": reference,
+            },
+        },
+    }
+    await cluster.create(CLUSTER_MACHINE_SETS, name, CLUSTER_NAMESPACE, spec=spec)
+
+
+async def is_repointed(cluster: BootCluster, name: str) -> bool:
+    one = await cluster.kube.get(CLUSTER_MACHINE_SETS, name, namespace=CLUSTER_NAMESPACE)
+    machine = one.spec["template"]["spec"]
+    if machine["infrastructureRef"]["name"] == name:
+        return False
+    templates = machine_templates("GCPMachineTemplate", "v1beta1")
+    clone = await cluster.kube.get(
+        templates, machine["infrastructureRef"]["name"], namespace=CLUSTER_NAMESPACE
+    )
+    assert clone.spec["template"]["spec"]["image"] == GCP_IMAGE
+    assert machine["bootstrap"]["dataSecretName"] == f"{name}-user-data-spec-3-managed"
+    return True
