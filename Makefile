@@ -78,6 +78,7 @@ bench: setup ## the measured comparisons, as ratios
 
 lock: setup ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/runtime.txt
+	uv pip compile pyproject.toml --extra prune --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/prune.txt
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/dev.txt
 	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/build.txt
 

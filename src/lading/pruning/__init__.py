@@ -1,0 +1,1 @@
+"""Design 5: delete images that are no longer needed from a registry, each with a reason."""

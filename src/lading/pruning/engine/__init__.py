@@ -1,0 +1,1 @@
+"""The prune engine: references, inventory, graph, rules, plan, apply and trash."""

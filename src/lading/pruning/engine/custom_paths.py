@@ -1,0 +1,94 @@
+"""Which fields of custom resources name images, declared as JSONPath; the usual ones here. Pure.
+
+A string at a path is a reference; an object with `repository` is one in the parts that Helm charts
+use; anything else is free text, whose digests and names of this registry still count.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jsonpath
+
+from lading.kernel.errors import Malformed
+from lading.pruning.engine.types import Form, Mention
+
+_PARTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomPath:
+    group: str
+    kind: str
+    path: str
+
+    def mentions(self, document: Mapping[str, Any], where: str) -> Iterator[Mention]:
+        for found in jsonpath.findall(self.path, document):
+            yield _mention(found, where)
+
+
+def parse(text: str) -> CustomPath:
+    """`KIND.GROUP=JSONPATH`, such as `Service.serving.knative.dev=$.spec..image`."""
+    name, equals, path = text.partition("=")
+    kind, dot, group = name.partition(".")
+    if not (equals and kind and dot and group):
+        reason = "expected KIND.GROUP=JSONPATH, such as Rollout.argoproj.io=$.spec..image"
+        raise Malformed(what="custom resource path", text=text, reason=reason)
+    try:
+        jsonpath.compile(path)
+    except jsonpath.JSONPathError as error:
+        raise Malformed(what="custom resource path", text=text, reason=str(error)) from error
+    return CustomPath(group=group, kind=kind, path=path)
+
+
+def _mention(found: object, where: str) -> Mention:
+    if isinstance(found, str):
+        return Mention(found, where)
+    if isinstance(found, Mapping) and isinstance(found.get("repository"), str):
+        return Mention(_joined(found), where)
+    return Mention(json.dumps(found, default=str), where, Form.POSSIBLE)
+
+
+def _joined(parts: Mapping[str, Any]) -> str:
+    registry, tag, digest = (parts.get(key) for key in ("registry", "tag", "digest"))
+    name = f"{registry}/{parts['repository']}" if registry else parts["repository"]
+    return f"{name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+
+
+def _all(group: str, kinds: str, *paths: str) -> tuple[CustomPath, ...]:
+    return tuple(
+        CustomPath(group=group, kind=kind, path=path) for kind in kinds.split() for path in paths
+    )
+
+
+READY_MADE: tuple[CustomPath, ...] = (
+    *_all("serving.knative.dev", "Service Configuration Revision", "$.spec..image"),
+    *_all("serving.knative.dev", "Revision", "$.status.containerStatuses[*].imageDigest"),
+    *_all(
+        "argoproj.io",
+        "Workflow WorkflowTemplate ClusterWorkflowTemplate CronWorkflow Rollout AnalysisTemplate",
+        "$.spec..image",
+    ),
+    *_all("argoproj.io", "Workflow", "$.status.storedTemplates..image"),
+    *_all("tekton.dev", "Task ClusterTask TaskRun Pipeline PipelineRun", "$.spec..image"),
+    *_all("tekton.dev", "TaskRun PipelineRun", "$.status..imageID", "$.status..image"),
+    *_all(
+        "kubevirt.io",
+        "VirtualMachine VirtualMachineInstance VirtualMachineInstanceReplicaSet",
+        "$.spec..containerDisk.image",
+        "$.spec..kernelBoot.container.image",
+    ),
+    *_all("cdi.kubevirt.io", "DataVolume DataImportCron", "$.spec..registry.url"),
+    *_all("source.toolkit.fluxcd.io", "OCIRepository", "$.spec.url", "$.status.artifact.revision"),
+    *_all("image.toolkit.fluxcd.io", "ImagePolicy", "$.status.latestImage", "$.status.latestRef"),
+    *_all("helm.toolkit.fluxcd.io", "HelmRelease", "$.spec.values..image"),
+    *_all("kustomize.toolkit.fluxcd.io", "Kustomization", "$.spec.images[*]"),
+    *_all(
+        "operators.coreos.com",
+        "ClusterServiceVersion",
+        "$.spec.relatedImages[*].image",
+        "$.spec.install..image",
+    ),
+    *_all("operators.coreos.com", "CatalogSource", "$.spec.image"),
+)

@@ -1,0 +1,102 @@
+"""Manifests read tolerantly: what they need, never whether they are good. Pure.
+
+The strict reader of the kernel refuses what it does not know, and a pruner must not lose what it
+refuses. Here schema 1 and artifact manifests are read, in any other JSON every digest is an edge,
+and what is no JSON at all is opaque and keeps its whole repository.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from lading.kernel import manifests as known
+from lading.kernel.errors import UNREADABLE
+from lading.pruning.engine.types import Manifest
+
+SCHEMA_1 = (
+    "application/vnd.docker.distribution.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v1+prettyjws",
+)
+OCI_ARTIFACT = "application/vnd.oci.artifact.manifest.v1+json"
+ACCEPTED = (*known.KNOWN_TYPES, OCI_ARTIFACT, *SCHEMA_1)
+_IMAGE_CONFIGS = {known.OCI_CONFIG, "application/vnd.docker.container.image.v1+json", ""}
+_DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})")
+
+
+def read(digest: str, content: bytes, media_type: str = "") -> tuple[Manifest, Mapping[str, int]]:
+    """The manifest, and the sizes of the blobs that it names."""
+    try:
+        document: Any = msgspec.json.decode(content)
+    except UNREADABLE:
+        document = None
+    if not isinstance(document, dict):
+        return Manifest(
+            digest=digest, media_type=media_type, size_bytes=len(content), is_opaque=True
+        ), {}
+    sizes: dict[str, int] = {}
+    children = tuple(_digests(document.get("manifests"), {}))
+    config = next(_digests([document.get("config")], sizes), "")
+    subject = next(_digests([document.get("subject")], {}), "")
+    named = dict.fromkeys(_digests(document.get("layers"), sizes))
+    named |= dict.fromkeys(_digests(document.get("blobs"), sizes))
+    named |= dict.fromkeys(_schema_1_layers(document))
+    if config:
+        named[config] = None
+    if not (children or named):
+        named = {found: None for found in _every_digest(document) if found != subject}
+    return Manifest(
+        digest=digest,
+        media_type=media_type or _text(document, "mediaType"),
+        config=config,
+        children=children,
+        blobs=tuple(named),
+        subject=subject,
+        artifact_type=_artifact_type(document),
+        size_bytes=len(content),
+    ), sizes
+
+
+def _artifact_type(document: Mapping[str, Any]) -> str:
+    """Empty for images and indexes of images; a Helm chart says it by the type of its config."""
+    if stated := _text(document, "artifactType"):
+        return stated
+    config = document.get("config")
+    config_type = _text(config, "mediaType") if isinstance(config, Mapping) else ""
+    return "" if config_type in _IMAGE_CONFIGS else config_type
+
+
+def _digests(entries: Any, sizes: dict[str, int]) -> Iterator[str]:
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, Mapping):
+            continue
+        digest, size = entry.get("digest"), entry.get("size")
+        if isinstance(digest, str) and _DIGEST.fullmatch(digest):
+            sizes[digest] = size if isinstance(size, int) and size >= 0 else 0
+            yield digest
+
+
+def _schema_1_layers(document: Mapping[str, Any]) -> Iterator[str]:
+    layers = document.get("fsLayers")
+    for layer in layers if isinstance(layers, list) else ():
+        if isinstance(layer, Mapping) and isinstance(layer.get("blobSum"), str):
+            yield layer["blobSum"]
+
+
+def _every_digest(value: Any) -> Iterator[str]:
+    """The digests anywhere in the document, the unknown parts included."""
+    pending = [value]
+    while pending:
+        match pending.pop():
+            case str() as text:
+                yield from _DIGEST.findall(text)
+            case dict() as fields:
+                pending += fields.values()
+            case list() as items:
+                pending += items
+
+
+def _text(document: Mapping[str, Any], field: str) -> str:
+    found = document.get(field)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,107 @@
+"""Guards: when a plan looks wrong, nothing is deleted, and the exit code is 3. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lading.pruning.engine.types import Inventory, Plan, References, What
+
+SHARE_PERCENT_MAX_DEFAULT = 50
+FEWER_REFERENCES_PERCENT = 50  # far fewer: less than half of last time
+_HOSTS_SHOWN_MAX = 10
+_SMALL_PLAN = 10  # a share of so few objects means nothing
+
+
+class Guard(StrEnum):
+    SHARE = "share"
+    BYTES = "bytes"
+    FEWER_REFERENCES = "fewer-references"
+    NO_REFERENCES = "no-references"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    share_percent_max: int = SHARE_PERCENT_MAX_DEFAULT
+    size_bytes_max: int | None = None
+    ignored: frozenset[Guard] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    guard: Guard
+    message: str
+
+
+class GuardRefused(Exception):
+    """The command ends with exit code 3."""
+
+    def __init__(self, refusals: tuple[Refusal, ...]) -> None:
+        names = ", ".join(f"--ignore-guard={one.guard}" for one in refusals)
+        texts = " ".join(one.message for one in refusals)
+        super().__init__(f"{texts} Nothing is deleted. To go on anyway: {names}.")
+        self.refusals = refusals
+
+
+def check(
+    plan: Plan,
+    inventory: Inventory,
+    references: References,
+    limits: Limits,
+    *,
+    references_last_time: int | None = None,
+) -> tuple[Refusal, ...]:
+    """The guards that refuse this plan; a plan that deletes nothing is never refused."""
+    if not plan.deletions:
+        return ()
+    found = (
+        *_share(plan, inventory, limits),
+        *_bytes(plan, limits),
+        *_fewer_references(references, references_last_time),
+        *_no_references(inventory, references),
+    )
+    return tuple(one for one in found if one.guard not in limits.ignored)
+
+
+def _share(plan: Plan, inventory: Inventory, limits: Limits) -> Iterator[Refusal]:
+    gone = {
+        (line.repository, line.digest)
+        for line in plan.deletions
+        if line.what in (What.MANIFEST, What.IMAGE)
+    }
+    total = max(len(plan.manifest_verdicts), 1)
+    if len(gone) > _SMALL_PLAN and len(gone) * 100 > limits.share_percent_max * total:
+        message = (
+            f"The plan deletes {len(gone)} of {total} manifests, which is more than"
+            f" {limits.share_percent_max}%."
+        )
+        yield Refusal(guard=Guard.SHARE, message=message)
+
+
+def _bytes(plan: Plan, limits: Limits) -> Iterator[Refusal]:
+    most = limits.size_bytes_max
+    if most is not None and plan.header.size_bytes > most:
+        message = f"The plan frees {plan.header.size_bytes} bytes, which is more than {most}."
+        yield Refusal(guard=Guard.BYTES, message=message)
+
+
+def _fewer_references(references: References, last_time: int | None) -> Iterator[Refusal]:
+    found = references.of_this_registry
+    if last_time and found * 100 < FEWER_REFERENCES_PERCENT * last_time:
+        message = (
+            f"The clusters have {found} references to this registry, and had {last_time} last time."
+        )
+        yield Refusal(guard=Guard.FEWER_REFERENCES, message=message)
+
+
+def _no_references(inventory: Inventory, references: References) -> Iterator[Refusal]:
+    if references.of_this_registry:
+        return
+    hosts = _most_used(references.hosts)
+    used = f"They use {hosts}; is one of these a name of it? Then give it with --registry-name."
+    message = f"No reference of the clusters names {inventory.registry}."
+    yield Refusal(guard=Guard.NO_REFERENCES, message=f"{message} {used if hosts else ''}".strip())
+
+
+def _most_used(hosts: Mapping[str, int]) -> str:
+    order = sorted(hosts, key=lambda host: (-hosts[host], host))
+    return ", ".join(order[:_HOSTS_SHOWN_MAX])

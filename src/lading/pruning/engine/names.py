@@ -1,0 +1,187 @@
+"""From texts to what they use: a registry has many names, and a mirror has others. Pure.
+
+A digest counts under any name. A tag counts under a name of this registry; under another host it
+may still be ours, behind a mirror or a pull-through cache, when the paths end alike. A text that
+cannot be read uses whatever repository it contains the name of.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lading.kernel import references
+from lading.kernel.errors import Malformed
+from lading.kernel.references import Reference
+from lading.pruning.engine.types import Form, Mention, References
+
+DOCKER_HUB = "docker.io"
+_DOCKER_HUB_NAMES = {"docker.io", "index.docker.io", "registry-1.docker.io"}
+_DIGEST = re.compile(r"\b(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\b")
+# docker and docker-pullable are what dockershim and cri-dockerd put before an imageID.
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://")
+_TAG_DEFAULT = "latest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryNames:
+    """Every name by which the pruned registry is pulled from."""
+
+    hosts: frozenset[str]
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    """`quay.io/team` -> `mirror/team`: a name elsewhere, and the path here that serves it."""
+
+    def repository_of(self, reference: Reference) -> str | None:
+        """The repository here that the name means; None when the host is not known to be ours."""
+        host = normal_host(reference.registry or DOCKER_HUB)
+        path = normal_path(host, reference.repository)
+        if host in self.hosts:
+            return reference.repository
+        whole = f"{host}/{path}"
+        for prefix in sorted(self.prefixes, key=len, reverse=True):
+            if whole == prefix or whole.startswith(f"{prefix}/"):
+                return f"{self.prefixes[prefix]}{whole.removeprefix(prefix)}".strip("/")
+        return None
+
+
+def normal_host(host: str) -> str:
+    """Host names have no case, and Docker Hub has several names."""
+    host = host.lower()
+    host = host.removesuffix(":443")
+    return DOCKER_HUB if host in _DOCKER_HUB_NAMES else host
+
+
+def normal_path(host: str, path: str) -> str:
+    return f"library/{path}" if host == DOCKER_HUB and "/" not in path else path
+
+
+def gather(mentions: Iterable[Mention], names: RegistryNames) -> References:
+    """All that the mentions use, each use with the objects that it was found in."""
+    collected = _Collected(names)
+    for mention in mentions:
+        collected.add(mention)
+    return collected.references()
+
+
+class _Collected:
+    """The maps of `References` while they grow; holds no more than they do."""
+
+    def __init__(self, names: RegistryNames) -> None:
+        self._names = names
+        self._tags: dict[tuple[str, str], dict[str, None]] = {}
+        self._possible: dict[tuple[str, str], dict[str, None]] = {}
+        self._images: dict[tuple[str, str], dict[str, None]] = {}
+        self._digests: dict[str, dict[str, None]] = {}
+        self._unknown: dict[Mention, None] = {}
+        self._hosts: dict[str, int] = {}
+        self._ours = 0
+
+    def references(self) -> References:
+        return References(
+            tags=_frozen(self._tags),
+            possible_tags=_frozen(self._possible),
+            images=_frozen(self._images),
+            digests={digest: tuple(where) for digest, where in self._digests.items()},
+            unknown=tuple(self._unknown),
+            hosts=self._hosts,
+            of_this_registry=self._ours,
+        )
+
+    def add(self, mention: Mention) -> None:
+        if not mention.text.strip():
+            return
+        match mention.form:
+            case Form.STREAM_TAG:
+                self._add_stream_tag(mention)
+            case Form.STREAM_IMAGE:
+                self._add_stream_image(mention)
+            case Form.IMAGE_ID:
+                self._add_image_id(mention)
+            case Form.POSSIBLE:
+                self._add_possible(mention)
+            case Form.IMAGE:
+                self._add_image(mention)
+
+    def _add_image(self, mention: Mention) -> None:
+        try:
+            reference = references.parse(mention.text)
+        except Malformed:
+            self._add_unreadable(mention)
+            return
+        self._add_reference(reference, mention)
+
+    def _add_unreadable(self, mention: Mention) -> None:
+        """The text is kept as it is; what it names without the blanks around is used as well."""
+        self._unknown[mention] = None
+        for digest in _DIGEST.findall(mention.text):
+            self._use_digest("", digest, mention)
+        trimmed = mention.text.strip()
+        if trimmed != mention.text:
+            self._add_image(Mention(trimmed, mention.found_in))
+
+    def _add_image_id(self, mention: Mention) -> None:
+        text = _SCHEME.sub("", mention.text)
+        if _DIGEST.fullmatch(text):
+            self._use_digest("", text, mention)
+        elif text != mention.text or "@" in text:
+            self._add_image(Mention(text, mention.found_in))
+        else:
+            for digest in _DIGEST.findall(text):
+                self._use_digest("", digest, mention)
+
+    def _add_possible(self, mention: Mention) -> None:
+        """Free text: its digests count, and whatever in it begins with a name of this registry."""
+        for digest in _DIGEST.findall(mention.text):
+            self._use_digest("", digest, mention)
+        starts = sorted({*self._names.hosts, *self._names.prefixes})
+        for start in starts:
+            pattern = rf"(?<![\w.-]){re.escape(start)}/[^\s'\"`,;<>()|=&?]+"
+            for found in re.findall(pattern, mention.text):
+                self._add_image(Mention(found.rstrip(".:/"), mention.found_in))
+
+    def _add_stream_tag(self, mention: Mention) -> None:
+        """`namespace/name:tag`, as the extraction writes it."""
+        repository, colon, tag = mention.text.rpartition(":")
+        if not colon or not tag or not repository.partition("/")[2] or "@" in mention.text:
+            self._unknown[mention] = None
+            return
+        self._ours += 1
+        self._tags.setdefault((repository, tag), {})[mention.found_in] = None
+
+    def _add_stream_image(self, mention: Mention) -> None:
+        repository, at, digest = mention.text.rpartition("@")
+        if not at or not digest or not repository.partition("/")[2] or ":" in repository:
+            self._unknown[mention] = None
+            return
+        self._ours += 1
+        if _DIGEST.fullmatch(digest):
+            self._use_digest(repository, digest, mention)
+        else:  # a shortened digest is legal there, and names what it is the beginning of
+            self._unknown[Mention(repository, mention.found_in)] = None
+
+    def _add_reference(self, reference: Reference, mention: Mention) -> None:
+        host = normal_host(reference.registry or DOCKER_HUB)
+        self._hosts[host] = self._hosts.get(host, 0) + 1
+        ours = self._names.repository_of(reference)
+        path = ours if ours is not None else normal_path(host, reference.repository)
+        self._ours += ours is not None
+        if reference.digest is not None:
+            self._use_digest(path, str(reference.digest), mention)
+            return
+        uses = self._tags if ours is not None else self._possible
+        tag = reference.tag or _TAG_DEFAULT
+        uses.setdefault((path, tag), {})[mention.found_in] = None
+
+    def _use_digest(self, path: str, digest: str, mention: Mention) -> None:
+        self._images.setdefault((path, digest), {})[mention.found_in] = None
+        self._digests.setdefault(digest, {})[mention.found_in] = None
+
+
+def _frozen(
+    uses: dict[tuple[str, str], dict[str, None]],
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    return {key: tuple(where) for key, where in uses.items()}
+
+
+def paths_end_alike(one: str, other: str) -> bool:
+    """Whether one path is the other, or the other with something before it."""
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")

@@ -1,0 +1,177 @@
+"""The policy of the pruner, read top-down: from facts to a plan with a reason for each line."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from lading.kernel import durations
+from lading.pruning.engine import content, registry_plan, rules, stream_plan
+from lading.pruning.engine.content import Content
+from lading.pruning.engine.policy import NO_POLICY, Policy
+from lading.pruning.engine.registry_plan import Decided
+from lading.pruning.engine.rules import Facts
+from lading.pruning.engine.types import (
+    Decision,
+    Deletion,
+    Header,
+    Inventory,
+    Plan,
+    Reason,
+    References,
+    Saving,
+    Settings,
+    Source,
+)
+
+
+def plan(
+    inventory: Inventory,
+    references: References,
+    settings: Settings,
+    now: datetime,
+    *,
+    policy: Policy = NO_POLICY,
+    clusters: tuple[str, ...] = (),
+) -> Plan:
+    graph = content.build(inventory)
+    facts = Facts(
+        references=references,
+        settings=settings,
+        instant=now,
+        holds_used=_holds_used(inventory, references, graph),
+        possible_paths=rules.possible_paths(references, inventory.repositories),
+        digest_paths=rules.digest_paths(references, inventory.repositories),
+        kept_repositories=rules.repositories_named_by_unreadable(
+            references, tuple(inventory.repositories)
+        ),
+    )
+    if inventory.source is Source.IMAGE_STREAMS:
+        decided = stream_plan.decide(inventory, facts, graph)
+    else:
+        decided = registry_plan.decide(inventory, facts, policy)
+    deletions = _with_sizes(decided, inventory, graph)
+    return Plan(
+        header=_header(inventory, references, settings, now, clusters, decided, deletions),
+        deletions=deletions,
+        tag_verdicts=decided.tags,
+        manifest_verdicts=decided.manifests,
+    )
+
+
+def _holds_used(
+    inventory: Inventory, references: References, graph: Content
+) -> Callable[[str], str]:
+    """For an image: itself when it is used, else a used manifest or configuration inside it.
+
+    Untagged, a manifest inside a used one would be lost to the registry's own garbage collection.
+    """
+    used = references.digests.keys()
+    holders = graph.holders(used)
+
+    def find(digest: str) -> str:
+        if digest in used:
+            return digest
+        if not graph.is_marked(holders, digest):
+            return ""
+        found = registry_plan.closure([digest], lambda one: _needs(inventory, one))
+        return min(found & used, default="")
+
+    return find
+
+
+def _needs(inventory: Inventory, digest: str) -> tuple[str, ...]:
+    manifest = inventory.manifests.get(digest)
+    return content.needs(manifest) if manifest else ()
+
+
+def _with_sizes(decided: Decided, inventory: Inventory, graph: Content) -> tuple[Deletion, ...]:
+    """Each line with the bytes that become unused by it; what several share counts once."""
+    gone = {(line.repository, line.digest) for line in decided.deletions if not line.tag}
+    kept = [
+        digest for (repository, digest) in decided.manifests if (repository, digest) not in gone
+    ]
+    held = graph.marks(kept)
+    counted: set[str] = set()
+
+    def size(line: Deletion) -> int:
+        if line.tag or not inventory.manifests.get(line.digest):
+            return 0
+        manifest = inventory.manifests[line.digest]
+        total = 0
+        for digest in (line.digest, *manifest.blobs):
+            if digest not in counted and not graph.is_marked(held, digest):
+                counted.add(digest)
+                is_manifest = digest == line.digest
+                total += manifest.size_bytes if is_manifest else inventory.blob_sizes.get(digest, 0)
+        return total
+
+    if inventory.source is Source.IMAGE_STREAMS:
+        return tuple(_sized(line, _image_bytes(line, inventory)) for line in decided.deletions)
+    return tuple(_sized(line, size(line)) for line in decided.deletions)
+
+
+def _image_bytes(line: Deletion, inventory: Inventory) -> int:
+    """Of ImageStreams only the blobs free bytes; each has a line of its own."""
+    return inventory.blob_sizes.get(line.digest, 0) if line.what == "blob" else 0
+
+
+def _sized(line: Deletion, size_bytes: int) -> Deletion:
+    return msgspec.structs.replace(line, size_bytes=size_bytes) if size_bytes else line
+
+
+def _header(
+    inventory: Inventory,
+    references: References,
+    settings: Settings,
+    now: datetime,
+    clusters: tuple[str, ...],
+    decided: Decided,
+    deletions: tuple[Deletion, ...],
+) -> Header:
+    verdicts = [*decided.tags.values(), *decided.manifests.values()]
+    return Header(
+        registry=inventory.registry,
+        source=inventory.source,
+        clusters=clusters,
+        settings=_described(settings),
+        planned_at=now,
+        references=references.of_this_registry,
+        deletions=len(deletions),
+        kept_for_unknown_push_time=sum(
+            1
+            for one in verdicts
+            if one.decision is Decision.KEEP and one.reason is Reason.UNKNOWN_PUSH_TIME
+        ),
+        size_bytes=sum(line.size_bytes for line in deletions),
+        by_repository=_savings(deletions, lambda line: line.repository or "(images)"),
+        by_rule=_savings(deletions, lambda line: line.reason),
+    )
+
+
+def _described(settings: Settings) -> dict[str, str]:
+    return {
+        "keepYoungerThan": durations.format_duration(settings.keep_younger_than),
+        "keepTagRevisions": str(settings.keep_tag_revisions),
+        "pruneOverSizeLimit": str(settings.prune_over_size_limit).lower(),
+        "all": str(settings.all_images).lower(),
+        "namespace": settings.namespace,
+        "pruneRegistry": str(settings.prune_registry).lower(),
+        "ageFrom": settings.age_from.value,
+    }
+
+
+def _savings(
+    deletions: Iterable[Deletion], name_of: Callable[[Deletion], str]
+) -> tuple[Saving, ...]:
+    found: dict[str, tuple[int, int]] = {}
+    for line in deletions:
+        count, size = found.get(name_of(line), (0, 0))
+        found[name_of(line)] = (count + 1, size + line.size_bytes)
+    return tuple(Saving(name, *found[name]) for name in sorted(found))
+
+
+def common(old: Iterable[Deletion], new: Plan) -> Mapping[tuple[str, str, str, str], Deletion]:
+    """What both plans delete; each line of the old one that the new one does not have is passed."""
+    fresh = {line.identity: line for line in new.deletions}
+    return {line.identity: fresh[line.identity] for line in old if line.identity in fresh}

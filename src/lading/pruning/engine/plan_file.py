@@ -1,0 +1,65 @@
+"""A plan as JSON lines: a header that says what it is a plan of, then one deletion a line. Pure.
+
+Lines may be removed by hand. A line that is added has no effect, because `apply` does only what a
+fresh plan says as well.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from lading.kernel.errors import UNREADABLE, Malformed
+from lading.pruning.engine.types import Deletion, Header, Plan
+
+Decoded = TypeVar("Decoded", Header, Deletion)
+VERSION = "lading.prune/v1"
+_encoder = msgspec.json.Encoder()
+_header_decoder = msgspec.json.Decoder(Header)
+_line_decoder = msgspec.json.Decoder(Deletion)
+
+
+def lines(plan: Plan) -> Iterator[bytes]:
+    yield _encoder.encode(plan.header) + b"\n"
+    for deletion in plan.deletions:
+        yield _encoder.encode(deletion) + b"\n"
+
+
+def read(content: Iterable[bytes]) -> tuple[Header, Iterator[Deletion]]:
+    """The header at once, the deletions as they are read."""
+    iterator = iter(content)
+    header = _decoded(_header_decoder, next(iterator, b""), 1)
+    if header.version != VERSION:
+        reason = f"expected version {VERSION}; make a new plan with this release"
+        raise Malformed(what="plan file", text=header.version, reason=reason)
+    return header, _deletions(iterator)
+
+
+def _deletions(content: Iterator[bytes]) -> Iterator[Deletion]:
+    for number, line in enumerate(content, start=2):
+        if line.strip():
+            yield _decoded(_line_decoder, line, number)
+
+
+def _decoded(decoder: msgspec.json.Decoder[Decoded], line: bytes, number: int) -> Decoded:
+    try:
+        return decoder.decode(line)
+    except UNREADABLE as error:
+        reason = f"line {number} is not what `lading prune plan` writes: {error}"
+        raise Malformed(what="plan file", text=line[:64], reason=reason) from error
+
+
+def check_same(old: Header, new: Header) -> None:
+    """A plan is applied to the registry and the clusters that it was made of."""
+    for what, before, now in (
+        ("registry", old.registry, new.registry),
+        ("source", old.source, new.source),
+        ("clusters", old.clusters, new.clusters),
+    ):
+        if before != now:
+            reason = f"it was made of {what} {_shown(before)}, this is {_shown(now)}"
+            raise Malformed(what="plan file", text=_shown(before), reason=reason)
+
+
+def _shown(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else ", ".join(value) or "(none)"

@@ -1,0 +1,190 @@
+"""The policy file of a plain registry: which tags of which repositories stay. Pure.
+
+The first policy with a glob that matches the repository decides; in it the first entry of
+`keepTags` with a pattern that matches the tag. Without a policy for a repository, or without
+`keepTags`, every tag stays. A tag that no entry matches goes, and one that an entry matches goes
+when its conditions do not hold.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from lading.kernel import durations
+from lading.kernel.errors import Malformed
+
+_PATTERN_CHARACTERS_MAX = 1000
+_SEMVER = re.compile(
+    r"v?(0|[1-9]\d{0,18})\.(0|[1-9]\d{0,18})(?:\.(0|[1-9]\d{0,18}))?(?:-([0-9A-Za-z.-]+))?(?:\+.*)?"
+)
+
+
+class OrderBy(StrEnum):
+    PUSHED = "pushed"
+    SEMVER = "semver"
+
+
+class Match(StrEnum):
+    ANY = "any"
+    ALL = "all"
+
+
+class KeepTags(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    patterns: tuple[str, ...] = (".*",)
+    newest: int | None = None
+    by: OrderBy = OrderBy.PUSHED
+    younger_than: str | None = None
+    match: Match = Match.ANY
+
+    @property
+    def is_unconditional(self) -> bool:
+        return self.newest is None and self.younger_than is None
+
+
+class RepositoryPolicy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    repositories: tuple[str, ...]
+    keep_tags: tuple[KeepTags, ...] | None = None
+    artifact_types: tuple[str, ...] = ()
+    """Artifacts other than images (Helm charts) that this policy is about as well."""
+
+
+class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    policies: tuple[RepositoryPolicy, ...] = ()
+
+    def of(self, repository: str) -> RepositoryPolicy | None:
+        return next(
+            (
+                policy
+                for policy in self.policies
+                if any(_glob(glob).fullmatch(repository) for glob in policy.repositories)
+            ),
+            None,
+        )
+
+
+NO_POLICY = Policy()
+
+
+def parse(document: Any) -> Policy:
+    """The policy of a decoded YAML or JSON document."""
+    try:
+        policy = msgspec.convert(document, type=Policy)
+    except msgspec.ValidationError as error:
+        raise _malformed(str(error)) from error
+    for position, one in enumerate(policy.policies):
+        _check(one, f"policies[{position}]")
+    return policy
+
+
+def _check(policy: RepositoryPolicy, where: str) -> None:
+    if not policy.repositories:
+        raise _malformed(f"{where}.repositories must name at least one glob, such as 'team/**'")
+    for position, entry in enumerate(policy.keep_tags or ()):
+        place = f"{where}.keepTags[{position}]"
+        if entry.newest is not None and entry.newest < 0:
+            raise _malformed(f"{place}.newest must be 0 or more")
+        if entry.younger_than is not None and durations.parse(entry.younger_than) < timedelta(0):
+            raise _malformed(f"{place}.youngerThan must not be negative")
+        for pattern in entry.patterns:
+            _compiled(pattern, place)
+
+
+def verdicts(
+    policy: RepositoryPolicy, pushed_at: Mapping[str, datetime | None], now: datetime
+) -> dict[str, tuple[bool, str]]:
+    """Whether each tag stays, and by which condition."""
+    if policy.keep_tags is None:
+        return dict.fromkeys(pushed_at, (True, "its policy has no keepTags"))
+    found: dict[str, tuple[bool, str]] = {}
+    for position, entry in enumerate(policy.keep_tags):
+        patterns = [_compiled(pattern, "patterns") for pattern in entry.patterns]
+        matching = [
+            tag
+            for tag in pushed_at
+            if tag not in found and any(pattern.fullmatch(tag) for pattern in patterns)
+        ]
+        found |= _of_entry(entry, f"keepTags[{position}]", matching, pushed_at, now)
+    unmatched = (False, "no entry of keepTags matches it")
+    return {tag: found.get(tag, unmatched) for tag in pushed_at}
+
+
+def _of_entry(
+    entry: KeepTags,
+    where: str,
+    tags: Sequence[str],
+    pushed_at: Mapping[str, datetime | None],
+    now: datetime,
+) -> dict[str, tuple[bool, str]]:
+    if entry.is_unconditional:
+        return dict.fromkeys(tags, (True, f"{where} matches it"))
+    conditions: list[tuple[str, set[str]]] = []
+    if entry.newest is not None:
+        text = f"the newest {entry.newest} by {entry.by}"
+        conditions.append((text, _newest(entry, tags, pushed_at)))
+    if entry.younger_than is not None:
+        limit = now - durations.parse(entry.younger_than)
+        young = {tag for tag in tags if (time := pushed_at[tag]) is None or time > limit}
+        conditions.append((f"younger than {entry.younger_than}", young))
+    decide = any if entry.match is Match.ANY else all
+    text = f" {'or' if entry.match is Match.ANY else 'and'} ".join(text for text, _ in conditions)
+    return {
+        tag: (kept, f"{where}: {'' if kept else 'not '}{text}")
+        for tag in tags
+        for kept in (decide(tag in holding for _, holding in conditions),)
+    }
+
+
+def _newest(
+    entry: KeepTags, tags: Sequence[str], pushed_at: Mapping[str, datetime | None]
+) -> set[str]:
+    """A tag that cannot be ordered (no push time, no version) is kept beside the newest."""
+    if entry.by is OrderBy.SEMVER:
+        keys: dict[str, Any] = {tag: version(tag) for tag in tags}
+    else:
+        keys = {tag: pushed_at[tag] for tag in tags}
+    unordered = {tag for tag, key in keys.items() if key is None}
+    ordered = sorted(
+        (tag for tag in tags if tag not in unordered), key=lambda tag: (keys[tag], tag)
+    )
+    return unordered | set(ordered[len(ordered) - (entry.newest or 0) :] if entry.newest else ())
+
+
+def version(tag: str) -> tuple[Any, ...] | None:
+    """The precedence of a semantic version; a pre-release comes before its release."""
+    match = _SEMVER.fullmatch(tag)
+    if match is None:
+        return None
+    release = tuple(int(part or 0) for part in match.groups()[:3])
+    if match[4] is None:
+        return (*release, 1, ())
+    parts = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in match[4].split("."))
+    return (*release, 0, parts)
+
+
+@lru_cache(maxsize=4096)
+def _glob(text: str) -> re.Pattern[str]:
+    """`*` stays within a path component, `**` does not."""
+    if len(text) > _PATTERN_CHARACTERS_MAX:
+        raise _malformed("a glob of repositories is too long")
+    parts = re.split(r"(\*\*/?|\*|\?)", text)
+    meaning = {"**": ".*", "**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(meaning.get(part, re.escape(part)) for part in parts))
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str, where: str) -> re.Pattern[str]:
+    if len(pattern) > _PATTERN_CHARACTERS_MAX:
+        raise _malformed(f"{where}: a pattern is longer than {_PATTERN_CHARACTERS_MAX} characters")
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise _malformed(f"{where}: {pattern!r} is no regular expression: {error}") from error
+
+
+def _malformed(reason: str) -> Malformed:
+    return Malformed(what="prune policy", text="policy", reason=reason)

@@ -1,0 +1,259 @@
+"""What goes from a plain registry: tags by the rules, then manifests that no kept tag needs. Pure.
+
+Deletions that share a manifest are one group, so that an image is at any moment whole in its
+place or whole in the trash.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lading.pruning.engine import content, policy, rules
+from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.rules import Candidate, Facts
+from lading.pruning.engine.types import (
+    AgeFrom,
+    Decision,
+    Deletion,
+    Inventory,
+    Manifest,
+    Reason,
+    Repository,
+    Settings,
+    Tag,
+    Verdict,
+    What,
+)
+
+TagVerdicts = dict[tuple[str, str], Verdict]
+ManifestVerdicts = dict[tuple[str, str], Verdict]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    tags: TagVerdicts
+    manifests: ManifestVerdicts
+    deletions: tuple[Deletion, ...]
+
+
+def decide(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Decided:
+    tags = _tag_verdicts(inventory, facts, tag_policy)
+    live = _Liveness(inventory, facts, tags).live()
+    manifests = {
+        (repository.name, digest): _manifest_verdict(digest, live[repository.name])
+        for repository in inventory.repositories.values()
+        for digest in repository.manifests
+    }
+    deletions = tuple(
+        line
+        for repository in inventory.repositories.values()
+        for line in _lines(repository, inventory, tags, manifests)
+    )
+    return Decided(tags=tags, manifests=manifests, deletions=deletions)
+
+
+def _tag_verdicts(inventory: Inventory, facts: Facts, tag_policy: Policy) -> TagVerdicts:
+    found: TagVerdicts = {}
+    for repository in inventory.repositories.values():
+        retained = _retained(repository, inventory, facts.settings, tag_policy, facts.instant)
+        for tag in repository.tags:
+            if content.subject_of_tag(tag.name):
+                continue
+            candidate = Candidate(
+                repository=repository,
+                tag=tag,
+                position=0,
+                revision=tag.revisions[0],
+                manifest=inventory.manifests.get(tag.digest),
+                retained=retained.get(tag.name),
+            )
+            found[repository.name, tag.name] = rules.decide(candidate, facts, rules.REGISTRY)
+    return found
+
+
+def _retained(
+    repository: Repository,
+    inventory: Inventory,
+    settings: Settings,
+    tag_policy: Policy,
+    now: datetime,
+) -> Mapping[str, tuple[bool, str]]:
+    """What the policy says about each tag that it is about."""
+    own = tag_policy.of(repository.name)
+    if own is None:
+        return {}
+    times: dict[str, datetime | None] = {}
+    for tag in repository.tags:
+        manifest = inventory.manifests.get(tag.digest)
+        kind = manifest.artifact_type if manifest else ""
+        if content.subject_of_tag(tag.name) or (kind and kind not in own.artifact_types):
+            continue
+        times[tag.name] = _time(tag, manifest, settings)
+    return policy.verdicts(own, times, now)
+
+
+def _time(tag: Tag, manifest: Manifest | None, settings: Settings) -> datetime | None:
+    if settings.age_from is AgeFrom.CREATED:
+        return manifest.created_at if manifest else None
+    return tag.revisions[0].pushed_at
+
+
+class _Liveness:
+    """For each repository the manifests that a kept tag or a use needs there.
+
+    Gives tags like `sha256-HEX.sig` their verdicts on the way: they stay while their subject does,
+    in whatever repository it is, and where it is not known.
+    """
+
+    def __init__(self, inventory: Inventory, facts: Facts, tags: TagVerdicts) -> None:
+        self._inventory = inventory
+        self._facts = facts
+        self._tags = tags
+        self._in_place = {
+            digest for one in inventory.repositories.values() for digest in one.manifests
+        }
+        self._attached: dict[str, list[str]] = {}
+        for subject, attached in content.attachments(inventory):
+            self._attached.setdefault(subject, []).append(attached)
+
+    def live(self) -> dict[str, set[str]]:
+        repositories = self._inventory.repositories
+        roots = {name: self._roots(one) for name, one in repositories.items()}
+        live = {name: closure(found, self._needed) for name, found in roots.items()}
+        alive = set().union(*live.values())
+        for name, repository in repositories.items():
+            followed = [
+                tag.digest
+                for tag in repository.tags
+                if self._follows(repository, tag, alive, live[name])
+            ]
+            if followed:
+                live[name] = closure([*roots[name], *followed], self._needed)
+        return live
+
+    def _roots(self, repository: Repository) -> list[str]:
+        name = repository.name
+        if repository.opaque_digests or name in self._facts.kept_repositories:
+            return [*repository.manifests]
+        roots = [tag.digest for tag in repository.tags if self._is_root(name, tag)]
+        return roots + [one for one in repository.manifests if self._facts.holds_used(one)]
+
+    def _is_root(self, repository: str, tag: Tag) -> bool:
+        verdict = self._tags.get((repository, tag.name))
+        if verdict is not None:
+            return verdict.decision is Decision.KEEP
+        return content.subject_of_tag(tag.name) not in self._in_place
+
+    def _follows(
+        self, repository: Repository, tag: Tag, alive: set[str], live_here: set[str]
+    ) -> bool:
+        subject = content.subject_of_tag(tag.name)
+        if not subject:
+            return False
+        if tag.digest in live_here or subject in alive or subject not in self._in_place:
+            verdict = Verdict(Decision.KEEP, Reason.REACHABLE, f"attached to {subject}")
+        else:
+            verdict = Verdict(Decision.DELETE, Reason.SUBJECT_GONE, f"{subject} goes")
+        self._tags[repository.name, tag.name] = verdict
+        return verdict.decision is Decision.KEEP
+
+    def _needed(self, digest: str) -> Iterator[str]:
+        known = self._inventory.manifests
+        manifest = known.get(digest)
+        if manifest is not None:
+            yield from (one for one in content.needs(manifest) if one in known)
+        yield from self._attached.get(digest, ())
+
+
+def closure(roots: Iterable[str], needed: Callable[[str], Iterable[str]]) -> set[str]:
+    seen: set[str] = set()
+    pending = list(roots)
+    while pending:
+        digest = pending.pop()
+        if digest not in seen:
+            seen.add(digest)
+            pending += needed(digest)
+    return seen
+
+
+def _manifest_verdict(digest: str, live: set[str]) -> Verdict:
+    if digest in live:
+        return Verdict(Decision.KEEP, Reason.REACHABLE, "a kept tag or a use needs it")
+    return Verdict(Decision.DELETE, Reason.UNREACHABLE, "no kept tag and no use needs it")
+
+
+def _lines(
+    repository: Repository,
+    inventory: Inventory,
+    tags: TagVerdicts,
+    manifests: ManifestVerdicts,
+) -> Iterator[Deletion]:
+    name = repository.name
+    going_tags = [
+        tag for tag in repository.tags if tags[name, tag.name].decision is Decision.DELETE
+    ]
+    going = {
+        digest
+        for digest in repository.manifests
+        if manifests[name, digest].decision is Decision.DELETE
+    }
+    groups = _groups(going, inventory)
+    for tag in sorted(going_tags, key=lambda tag: (groups.get(tag.digest, tag.digest), tag.name)):
+        verdict = tags[name, tag.name]
+        yield Deletion(
+            what=What.TAG,
+            repository=name,
+            tag=tag.name,
+            digest=tag.digest,
+            group=groups.get(tag.digest, tag.digest),
+            reason=verdict.reason,
+            because=verdict.message,
+        )
+    for digest in _parents_first(going, inventory, groups):
+        verdict = manifests[name, digest]
+        yield Deletion(
+            what=What.MANIFEST,
+            repository=name,
+            digest=digest,
+            group=groups[digest],
+            reason=verdict.reason,
+            because=verdict.message,
+        )
+
+
+def _groups(going: set[str], inventory: Inventory) -> dict[str, str]:
+    """Manifests that share one, and subjects with what is attached, have one group."""
+    leader = {digest: digest for digest in going}
+
+    def find(digest: str) -> str:
+        while leader[digest] != digest:
+            leader[digest] = digest = leader[leader[digest]]
+        return digest
+
+    for digest in sorted(going):
+        manifest = inventory.manifests.get(digest)
+        related = (*content.needs(manifest), manifest.subject) if manifest else ()
+        for other in related:
+            if other in leader:
+                one, two = sorted((find(digest), find(other)))
+                leader[two] = one
+    return {digest: find(digest) for digest in going}
+
+
+def _parents_first(going: set[str], inventory: Inventory, groups: Mapping[str, str]) -> list[str]:
+    """An index before its manifests, by group: a registry may refuse to break an index."""
+    seen: set[str] = set()
+    finished: list[str] = []
+    for top in sorted(going, reverse=True):
+        pending = [(top, False)]
+        while pending:
+            digest, is_finished = pending.pop()
+            if is_finished:
+                finished.append(digest)
+            elif digest in going and digest not in seen:
+                seen.add(digest)
+                manifest = inventory.manifests.get(digest)
+                children = manifest.children if manifest else ()
+                pending += [(digest, True), *((child, False) for child in children)]
+    finished.reverse()
+    return sorted(finished, key=groups.__getitem__)

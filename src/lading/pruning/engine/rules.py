@@ -1,0 +1,303 @@
+"""Why a tag stays or goes: small rules in order, each named after the fact that it finds.
+
+The first rule that finds something decides. What signs or describes an image follows its subject
+and is not asked here; what a kept tag needs is found by the graph.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from lading.kernel import durations
+from lading.pruning.engine import names
+from lading.pruning.engine.types import (
+    AgeFrom,
+    Decision,
+    Manifest,
+    Reason,
+    References,
+    Repository,
+    Revision,
+    Settings,
+    Tag,
+    Verdict,
+)
+
+_SHOWN_OBJECTS_MAX = 3  # as oc: more are counted, not named
+_SHOWN_ALL_BELOW = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One entry of the history of one tag."""
+
+    repository: Repository
+    tag: Tag
+    position: int
+    revision: Revision
+    manifest: Manifest | None
+    retained: tuple[bool, str] | None = None
+    """What the policy says; None when no policy is about the repository or the artifact."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that a rule may look at, apart from the candidate itself."""
+
+    references: References
+    settings: Settings
+    instant: datetime
+    holds_used: Callable[[str], str] = lambda _digest: ""
+    """The used digest that an image contains, or is; empty when there is none."""
+    possible_paths: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """(last path component, tag) -> the paths under unknown hosts."""
+    digest_paths: Mapping[str, tuple[tuple[str, bool], ...]] = field(default_factory=dict)
+    kept_repositories: Mapping[str, str] = field(default_factory=dict)
+    """Repositories that an unreadable text may name, and where that text is."""
+
+
+Rule = Callable[[Candidate, Facts], Verdict | None]
+
+
+def possible_paths(
+    references: References, repositories: Container[str]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Under unknown hosts, and under our own names where no such repository exists."""
+    found: dict[tuple[str, str], list[str]] = {}
+    elsewhere = ((path, tag) for path, tag in references.tags if path not in repositories)
+    for path, tag in (*references.possible_tags, *elsewhere):
+        found.setdefault((path.rpartition("/")[2], tag), []).append(path)
+    return {key: tuple(paths) for key, paths in found.items()}
+
+
+def digest_paths(
+    references: References, repositories: Container[str]
+) -> dict[str, tuple[tuple[str, bool], ...]]:
+    """For each used digest its paths, and whether each is exactly a repository of ours."""
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for path, digest in references.images:
+        found.setdefault(digest, []).append((path, path in repositories))
+    return {digest: tuple(paths) for digest, paths in found.items()}
+
+
+def repositories_named_by_unreadable(
+    references: References, repositories: Sequence[str]
+) -> dict[str, str]:
+    """Each repository that some unreadable text contains the name of."""
+    found: dict[str, str] = {}
+    for mention in references.unknown:
+        for name in repositories:
+            if name not in found and name in mention.text:
+                found[name] = f"{mention.found_in} has the unreadable text {mention.text[:80]!r}"
+    return found
+
+
+def decide(candidate: Candidate, facts: Facts, chain: Sequence[Rule]) -> Verdict:
+    for rule in chain:
+        verdict = rule(candidate, facts)
+        if verdict is not None:
+            return verdict
+    raise AssertionError("the last rule of a chain always decides")
+
+
+def repository_is_unreadable(candidate: Candidate, _: Facts) -> Verdict | None:
+    opaque = candidate.repository.opaque_digests
+    if not opaque:
+        return None
+    return _keep(Reason.UNREADABLE, f"manifest {opaque[0]} of its repository cannot be read")
+
+
+def unreadable_text_may_name_it(candidate: Candidate, facts: Facts) -> Verdict | None:
+    message = facts.kept_repositories.get(candidate.repository.name)
+    return None if message is None else _keep(Reason.UNKNOWN_REFERENCE, message)
+
+
+def tag_is_used(candidate: Candidate, facts: Facts) -> Verdict | None:
+    if candidate.position:
+        return None
+    users = facts.references.tags.get((candidate.repository.name, candidate.tag.name))
+    return _keep(Reason.USED, f"tag is used by {shown(users)}") if users else None
+
+
+def tag_is_possibly_used(candidate: Candidate, facts: Facts) -> Verdict | None:
+    """A reference with another host and the same path may come here through a mirror."""
+    if candidate.position:
+        return None
+    name, tag = candidate.repository.name, candidate.tag.name
+    for path in facts.possible_paths.get((name.rpartition("/")[2], tag), ()):
+        if names.paths_end_alike(path, name):
+            uses = facts.references
+            users = uses.possible_tags.get((path, tag)) or uses.tags[path, tag]
+            message = f"tag of {path}, which may be this one, is used by {shown(users)}"
+            return _keep(Reason.POSSIBLY_USED, message)
+    return None
+
+
+def digest_is_used(candidate: Candidate, facts: Facts) -> Verdict | None:
+    """Under any name: the image, or an image that it contains."""
+    used = facts.holds_used(candidate.revision.digest)
+    if not used:
+        return None
+    return _keep(
+        Reason.USED_DIGEST, f"image is used by {shown(facts.references.digests.get(used, ()))}"
+    )
+
+
+def digest_is_used_in_stream(candidate: Candidate, facts: Facts) -> Verdict | None:
+    """By a name that is or may be this stream's, or by the digest alone."""
+    used = facts.holds_used(candidate.revision.digest)
+    users = [
+        user
+        for path, is_exact in facts.digest_paths.get(used, ())
+        if _may_be(path, candidate.repository.name, is_exact=is_exact)
+        for user in facts.references.images[path, used]
+    ]
+    return _keep(Reason.USED_DIGEST, f"image is used by {shown(users)}") if users else None
+
+
+def _may_be(path: str, name: str, *, is_exact: bool) -> bool:
+    return path in ("", name) or (not is_exact and names.paths_end_alike(path, name))
+
+
+def is_out_of_scope(candidate: Candidate, facts: Facts) -> Verdict | None:
+    namespace = facts.settings.namespace
+    if not namespace or candidate.repository.name.partition("/")[0] == namespace:
+        return None
+    return _keep(Reason.OUT_OF_SCOPE, f"only namespace {namespace} is pruned")
+
+
+def artifact_has_no_policy(candidate: Candidate, _: Facts) -> Verdict | None:
+    manifest = candidate.manifest
+    if candidate.retained is not None or manifest is None or not manifest.artifact_type:
+        return None
+    return _keep(Reason.ARTIFACT, f"no policy names its type {manifest.artifact_type}")
+
+
+def no_policy_is_about_it(candidate: Candidate, _: Facts) -> Verdict | None:
+    if candidate.retained is not None:
+        return None
+    return _keep(Reason.NO_POLICY, "no policy is about its repository")
+
+
+def policy_retains_it(candidate: Candidate, _: Facts) -> Verdict | None:
+    if candidate.retained is None or not candidate.retained[0]:
+        return None
+    return _keep(Reason.RETAINED, candidate.retained[1])
+
+
+def stream_is_young(candidate: Candidate, facts: Facts) -> Verdict | None:
+    return _young(candidate.repository.created_at, "image stream was created", facts)
+
+
+def revision_is_young(candidate: Candidate, facts: Facts) -> Verdict | None:
+    return _young(_time_of(candidate, facts), facts.settings.age_from.value, facts)
+
+
+def push_time_is_unknown(candidate: Candidate, facts: Facts) -> Verdict | None:
+    if not facts.settings.keep_younger_than or _time_of(candidate, facts) is not None:
+        return None
+    return _keep(Reason.UNKNOWN_PUSH_TIME, f"{facts.settings.age_from} time is not known")
+
+
+def image_does_not_exist(candidate: Candidate, _: Facts) -> Verdict | None:
+    if candidate.manifest is not None:
+        return None
+    return _delete(Reason.NO_IMAGE, "its Image object does not exist")
+
+
+def is_within_size_limit(candidate: Candidate, facts: Facts) -> Verdict | None:
+    if not facts.settings.prune_over_size_limit:
+        return None
+    assert candidate.manifest is not None, "an item without its image went before"
+    limit, size = candidate.repository.size_limit_bytes, candidate.manifest.size_bytes
+    if limit is not None and size > limit:
+        return None
+    message = "no image limit applies" if limit is None else f"{size} bytes are within {limit}"
+    return _keep(Reason.WITHIN_LIMIT, message)
+
+
+def is_recent_revision(candidate: Candidate, facts: Facts) -> Verdict | None:
+    settings = facts.settings
+    if settings.prune_over_size_limit or candidate.position >= settings.keep_tag_revisions:
+        return None
+    message = f"revision {candidate.position + 1} of the {settings.keep_tag_revisions} that stay"
+    return _keep(Reason.TAG_REVISIONS, message)
+
+
+def is_not_retained(candidate: Candidate, _: Facts) -> Verdict | None:
+    message = candidate.retained[1] if candidate.retained else "no rule keeps it"
+    return _delete(Reason.NOT_RETAINED, message)
+
+
+def is_old_revision(candidate: Candidate, facts: Facts) -> Verdict | None:
+    if facts.settings.prune_over_size_limit:
+        limit = candidate.repository.size_limit_bytes
+        return _delete(Reason.OVER_LIMIT, f"larger than the image limit of {limit} bytes")
+    keep = facts.settings.keep_tag_revisions
+    message = f"revision {candidate.position + 1}, and {keep} stay"
+    return _delete(Reason.OLD_REVISION, message)
+
+
+def _time_of(candidate: Candidate, facts: Facts) -> datetime | None:
+    if facts.settings.age_from is AgeFrom.CREATED:
+        return candidate.manifest.created_at if candidate.manifest else None
+    return candidate.revision.pushed_at
+
+
+def _young(time: datetime | None, what: str, facts: Facts) -> Verdict | None:
+    """Later than the cutoff; what is later than now is young as well."""
+    least = facts.settings.keep_younger_than
+    if time is None or time <= facts.instant - least:
+        return None
+    return _keep(Reason.YOUNG, f"{what} {shown_age(facts.instant, time)}")
+
+
+def shown_age(now: datetime, time: datetime) -> str:
+    seconds = int((now - time).total_seconds())
+    if seconds < 0:
+        return "in the future"
+    return f"{durations.format_duration(timedelta(seconds=seconds))} ago"
+
+
+def shown(objects: Sequence[str]) -> str:
+    if len(objects) < _SHOWN_ALL_BELOW:
+        return ", ".join(objects)
+    first = ", ".join(objects[:_SHOWN_OBJECTS_MAX])
+    return f"{first} and {len(objects) - _SHOWN_OBJECTS_MAX} more"
+
+
+def _keep(reason: Reason, message: str) -> Verdict:
+    return Verdict(Decision.KEEP, reason, message)
+
+
+def _delete(reason: Reason, message: str) -> Verdict:
+    return Verdict(Decision.DELETE, reason, message)
+
+
+REGISTRY: tuple[Rule, ...] = (
+    repository_is_unreadable,
+    unreadable_text_may_name_it,
+    tag_is_used,
+    tag_is_possibly_used,
+    digest_is_used,
+    is_out_of_scope,
+    artifact_has_no_policy,
+    no_policy_is_about_it,
+    revision_is_young,
+    push_time_is_unknown,
+    policy_retains_it,
+    is_not_retained,
+)
+IMAGE_STREAM: tuple[Rule, ...] = (
+    unreadable_text_may_name_it,
+    is_out_of_scope,
+    stream_is_young,
+    revision_is_young,
+    tag_is_used,
+    tag_is_possibly_used,
+    digest_is_used_in_stream,
+    image_does_not_exist,
+    is_within_size_limit,
+    is_recent_revision,
+    is_old_revision,
+)

@@ -1,0 +1,190 @@
+"""What goes from ImageStreams and Images: history by the rules, then links, blobs, Images. Pure.
+
+Two stages, as `oc adm prune images` has them. Its gaps are closed here: a digest that is used
+under any name keeps its Image, an index keeps its manifests to any depth, a layer link stays as
+long as any image that remains in the stream has the layer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lading.pruning.engine import registry_plan, rules
+from lading.pruning.engine.content import Content
+from lading.pruning.engine.graph import Marks
+from lading.pruning.engine.registry_plan import Decided, ManifestVerdicts, TagVerdicts
+from lading.pruning.engine.rules import Candidate, Facts
+from lading.pruning.engine.types import (
+    AgeFrom,
+    Decision,
+    Deletion,
+    Inventory,
+    Manifest,
+    Reason,
+    Repository,
+    Verdict,
+    What,
+)
+
+ItemVerdicts = dict[tuple[str, int], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    repository: Repository
+    items: ItemVerdicts
+
+    def digests(self, *, kept_only: bool) -> set[str]:
+        return {
+            revision.digest
+            for tag in self.repository.tags
+            for position, revision in enumerate(tag.revisions)
+            if not kept_only or self.items[tag.name, position].decision is Decision.KEEP
+        }
+
+    @property
+    def is_trimmed(self) -> bool:
+        return any(verdict.decision is Decision.DELETE for verdict in self.items.values())
+
+
+def decide(inventory: Inventory, facts: Facts, graph: Content) -> Decided:
+    streams = [_stream(one, inventory, facts) for one in inventory.repositories.values()]
+    roots = {digest for stream in streams for digest in stream.digests(kept_only=True)}
+    roots |= facts.references.digests.keys()
+    images = _image_verdicts(inventory, facts, graph, graph.marks(roots), roots)
+    lines = [line for stream in streams for line in _stream_lines(stream, inventory, facts)]
+    if not facts.settings.namespace:
+        lines += _image_lines(inventory, facts, graph, images)
+    tags: TagVerdicts = {
+        (stream.repository.name, tag): verdict
+        for stream in streams
+        for (tag, position), verdict in stream.items.items()
+        if position == 0
+    }
+    return Decided(tags=tags, manifests=images, deletions=tuple(lines))
+
+
+def _stream(repository: Repository, inventory: Inventory, facts: Facts) -> _Stream:
+    items: ItemVerdicts = {}
+    for tag in repository.tags:
+        for position, revision in enumerate(tag.revisions):
+            candidate = Candidate(
+                repository=repository,
+                tag=tag,
+                position=position,
+                revision=revision,
+                manifest=inventory.manifests.get(revision.digest),
+            )
+            items[tag.name, position] = rules.decide(candidate, facts, rules.IMAGE_STREAM)
+    return _Stream(repository, items)
+
+
+def _stream_lines(stream: _Stream, inventory: Inventory, facts: Facts) -> Iterator[Deletion]:
+    if not stream.is_trimmed:
+        return
+    name = stream.repository.name
+    for tag in stream.repository.tags:
+        for position, revision in enumerate(tag.revisions):
+            verdict = stream.items[tag.name, position]
+            if verdict.decision is Decision.DELETE:
+                yield Deletion(
+                    what=What.TAG_ITEM,
+                    repository=name,
+                    tag=tag.name,
+                    digest=revision.digest,
+                    group=name,
+                    revision=position,
+                    reason=verdict.reason,
+                    because=verdict.message,
+                )
+    if facts.settings.prune_registry:
+        yield from _links(stream, inventory)
+
+
+def _links(stream: _Stream, inventory: Inventory) -> Iterator[Deletion]:
+    before = _closure(stream.digests(kept_only=False), inventory)
+    after = _closure(stream.digests(kept_only=True), inventory)
+    for what, digests in (
+        (What.LAYER_LINK, sorted(_blobs(before, inventory) - _blobs(after, inventory))),
+        (What.MANIFEST_LINK, sorted(before - after)),
+    ):
+        for digest in digests:
+            yield Deletion(
+                what=what,
+                repository=stream.repository.name,
+                digest=digest,
+                group=stream.repository.name,
+                reason=Reason.UNREACHABLE,
+                because="no image that remains in the stream has it",
+            )
+
+
+def _closure(digests: set[str], inventory: Inventory) -> set[str]:
+    def children(digest: str) -> tuple[str, ...]:
+        manifest = inventory.manifests.get(digest)
+        return manifest.children if manifest else ()
+
+    return registry_plan.closure(digests, children)
+
+
+def _blobs(digests: set[str], inventory: Inventory) -> set[str]:
+    known = (inventory.manifests.get(digest) for digest in digests)
+    return {blob for manifest in known if manifest for blob in manifest.blobs}
+
+
+def _image_verdicts(
+    inventory: Inventory, facts: Facts, graph: Content, live: Marks, roots: set[str]
+) -> ManifestVerdicts:
+    holders = graph.holders(facts.references.digests)
+    return {
+        ("", image.digest): _image_verdict(
+            image,
+            facts,
+            is_live=graph.is_marked(live, image.digest) or graph.is_marked(holders, image.digest),
+        )
+        for image in inventory.manifests.values()
+    }
+
+
+def _image_verdict(image: Manifest, facts: Facts, *, is_live: bool) -> Verdict:
+    if is_live:
+        return Verdict(Decision.KEEP, Reason.REACHABLE, "a stream, an index or a use needs it")
+    settings = facts.settings
+    if not settings.all_images and not image.is_managed:
+        return Verdict(Decision.KEEP, Reason.NOT_MANAGED, "imported, and --all is false")
+    if settings.namespace:
+        return Verdict(Decision.KEEP, Reason.OUT_OF_SCOPE, "Images are not pruned by namespace")
+    time = image.created_at if settings.age_from is AgeFrom.CREATED else image.pushed_at
+    if time is None and settings.keep_younger_than:
+        return Verdict(Decision.KEEP, Reason.UNKNOWN_PUSH_TIME, "its age is not known")
+    if time is not None and time > facts.instant - settings.keep_younger_than:
+        age = rules.shown_age(facts.instant, time)
+        return Verdict(Decision.KEEP, Reason.YOUNG, f"{settings.age_from} {age}")
+    return Verdict(Decision.DELETE, Reason.UNREACHABLE, "no stream, no index and no use needs it")
+
+
+def _image_lines(
+    inventory: Inventory, facts: Facts, graph: Content, verdicts: ManifestVerdicts
+) -> Iterator[Deletion]:
+    kept = [digest for (_, digest), one in verdicts.items() if one.decision is Decision.KEEP]
+    held = graph.marks(kept)
+    gone: set[str] = set()
+    for (_, digest), verdict in verdicts.items():
+        if verdict.decision is Decision.KEEP:
+            continue
+        image = inventory.manifests[digest]
+        if facts.settings.prune_registry:
+            for blob in dict.fromkeys((*image.blobs, digest)):
+                if blob not in gone and not graph.is_marked(held, blob):
+                    gone.add(blob)
+                    yield _image_line(What.BLOB, blob, image, verdict)
+        yield _image_line(What.IMAGE, digest, image, verdict)
+
+
+def _image_line(what: What, digest: str, image: Manifest, verdict: Verdict) -> Deletion:
+    return Deletion(
+        what=what,
+        digest=digest,
+        group=image.digest,
+        reason=verdict.reason,
+        because=verdict.message,
+    )

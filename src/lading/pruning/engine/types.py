@@ -1,0 +1,268 @@
+"""The values of the prune engine: mentions of images, the inventory, settings, the plan.
+
+A digest is the text `sha256:...`, as every API writes it; the graph turns digests into numbers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+from lading.kernel.errors import Malformed
+
+KEEP_YOUNGER_THAN_DEFAULT = timedelta(minutes=60)  # the default of `oc adm prune images`
+KEEP_TAG_REVISIONS_DEFAULT = 3  # the default of `oc adm prune images`
+TRASH_PERIOD_DEFAULT = timedelta(days=7)
+
+
+class Form(StrEnum):
+    """What the text of a mention means."""
+
+    IMAGE = "image"  # a reference as a container names it
+    IMAGE_ID = "imageID"  # what a runtime reports: a digest, with or without a name
+    STREAM_TAG = "ImageStreamTag"
+    STREAM_IMAGE = "ImageStreamImage"
+    POSSIBLE = "possible"  # free text (an argument, a variable) that may hold a reference
+
+
+class Mention(msgspec.Struct, frozen=True, gc=False):
+    """A text that names an image, and the object and field where it was found."""
+
+    text: str
+    found_in: str
+    form: Form = Form.IMAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """What the clusters use. Everything that is not here is unused, unless `unknown` covers it."""
+
+    tags: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """(repository, tag) by a name of this registry, and where each was found."""
+    possible_tags: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """(path, tag) under a host that is not known to be this registry."""
+    images: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """(path, digest) under any host; the path is empty where only a digest is known."""
+    digests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Every digest that is used under any name."""
+    unknown: tuple[Mention, ...] = ()
+    """Texts that cannot be read: each keeps every repository that it contains the name of."""
+    hosts: Mapping[str, int] = field(default_factory=dict)
+    """How many mentions name each host."""
+    of_this_registry: int = 0
+    """How many mentions name this registry, or a digest that any registry may serve."""
+
+
+class Manifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What the graph and the rules need of one manifest; an Image object is one, too."""
+
+    digest: str
+    media_type: str = ""
+    config: str = ""
+    children: tuple[str, ...] = ()
+    """Manifests of an index."""
+    blobs: tuple[str, ...] = ()
+    """Configuration and layers, and every other digest that the document contains."""
+    subject: str = ""
+    artifact_type: str = ""
+    """Empty for an image."""
+    size_bytes: int = 0
+    is_opaque: bool = False
+    """The document cannot be read, so what it needs is not known."""
+    pushed_at: datetime | None = None
+    created_at: datetime | None = None
+    is_managed: bool = True
+    """False for an Image that was imported from another registry."""
+
+
+class Revision(msgspec.Struct, frozen=True, gc=False):
+    """One entry of the history of a tag."""
+
+    digest: str
+    pushed_at: datetime | None = None
+
+
+class Tag(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    revisions: tuple[Revision, ...]
+    """Newest first; a registry's API shows only the first."""
+
+    @property
+    def digest(self) -> str:
+        return self.revisions[0].digest if self.revisions else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """A repository of a registry, or an ImageStream."""
+
+    name: str
+    tags: tuple[Tag, ...] = ()
+    manifests: frozenset[str] = frozenset()
+    """The digests that are known to be in it, referrers included."""
+    created_at: datetime | None = None
+    resource_version: str = ""
+    size_limit_bytes: int | None = None
+    """The smallest image limit of the LimitRanges in the namespace of an ImageStream."""
+    opaque_digests: tuple[str, ...] = ()
+
+
+class Source(StrEnum):
+    REGISTRY = "registry"
+    IMAGE_STREAMS = "imagestreams"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """What there is, complete: a listing that broke off is an error, not a shorter inventory."""
+
+    source: Source
+    registry: str
+    repositories: Mapping[str, Repository]
+    manifests: Mapping[str, Manifest]
+    blob_sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+class AgeFrom(StrEnum):
+    PUSHED = "pushed"
+    CREATED = "created"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The flags of `oc adm prune images` that decide, and ours."""
+
+    keep_younger_than: timedelta = KEEP_YOUNGER_THAN_DEFAULT
+    keep_tag_revisions: int = KEEP_TAG_REVISIONS_DEFAULT
+    prune_over_size_limit: bool = False
+    all_images: bool = True
+    namespace: str = ""
+    prune_registry: bool = True
+    age_from: AgeFrom = AgeFrom.PUSHED
+
+    def __post_init__(self) -> None:
+        if self.keep_younger_than < timedelta(0):
+            reason = "--keep-younger-than must be greater than or equal to 0"
+            raise Malformed(what="setting", text=str(self.keep_younger_than), reason=reason)
+        if self.keep_tag_revisions < 0:
+            reason = "--keep-tag-revisions must be greater than or equal to 0"
+            raise Malformed(what="setting", text=self.keep_tag_revisions, reason=reason)
+
+
+class Decision(StrEnum):
+    KEEP = "keep"
+    DELETE = "delete"
+
+
+class Reason(StrEnum):
+    """Why something stays or goes, in the order in which the rules ask."""
+
+    UNREADABLE = "UnreadableManifest"
+    UNKNOWN_REFERENCE = "UnknownReference"
+    USED = "Used"
+    POSSIBLY_USED = "PossiblyUsed"
+    USED_DIGEST = "UsedDigest"
+    OUT_OF_SCOPE = "OutOfScope"
+    ARTIFACT = "OtherArtifact"
+    YOUNG = "Young"
+    UNKNOWN_PUSH_TIME = "UnknownPushTime"
+    NO_POLICY = "NoPolicy"
+    RETAINED = "RetainedByPolicy"
+    TAG_REVISIONS = "KeepTagRevisions"
+    WITHIN_LIMIT = "WithinSizeLimit"
+    REACHABLE = "Reachable"
+    NOT_MANAGED = "NotManaged"
+    SHARED = "SharedWithKeptTag"
+    # and why something goes
+    NOT_RETAINED = "NotRetained"
+    OLD_REVISION = "OldRevision"
+    NO_IMAGE = "ImageDoesNotExist"
+    OVER_LIMIT = "OverSizeLimit"
+    UNREACHABLE = "Unreachable"
+    SUBJECT_GONE = "SubjectGoes"
+
+
+class Verdict(msgspec.Struct, frozen=True, gc=False):
+    """What was decided about one tag, one revision or one manifest, and why."""
+
+    decision: Decision
+    reason: Reason
+    message: str = ""
+
+
+class What(StrEnum):
+    """The kinds of lines in a plan, in the order in which an image goes."""
+
+    TAG = "tag"
+    TAG_ITEM = "tagItem"
+    MANIFEST = "manifest"
+    LAYER_LINK = "layerLink"
+    MANIFEST_LINK = "manifestLink"
+    BLOB = "blob"
+    IMAGE = "image"
+
+
+class Deletion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One line of a plan: an idempotent command with its precondition and its reason."""
+
+    what: What
+    repository: str = ""
+    tag: str = ""
+    digest: str = ""
+    group: str = ""
+    """The digest of the image that goes as a whole; lines of one group are one lane."""
+    revision: int = 0
+    """Of a tag item: its position in the history when the plan was made."""
+    size_bytes: int = 0
+    reason: Reason = Reason.NOT_RETAINED
+    because: str = ""
+
+    @property
+    def lane(self) -> tuple[str, str]:
+        return self.repository, self.group or self.digest
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What makes two lines the same deletion, whatever the rest says."""
+        return self.what, self.repository, self.tag, self.digest
+
+    def __str__(self) -> str:
+        place = f"{self.repository}:{self.tag}" if self.tag else self.repository
+        return f"{place}@{self.digest}" if self.digest else place
+
+
+class Saving(msgspec.Struct, frozen=True, rename="camel"):
+    """What a repository or a rule frees; a layer that several share is counted once."""
+
+    name: str
+    deletions: int
+    size_bytes: int
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The first line of a plan file: what it is a plan of."""
+
+    version: str = "lading.prune/v1"
+    registry: str
+    source: Source
+    clusters: tuple[str, ...] = ()
+    """The UIDs of the clusters that were asked for references."""
+    settings: dict[str, str] = {}
+    planned_at: datetime
+    references: int = 0
+    deletions: int = 0
+    kept_for_unknown_push_time: int = 0
+    size_bytes: int = 0
+    by_repository: tuple[Saving, ...] = ()
+    by_rule: tuple[Saving, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    header: Header
+    deletions: tuple[Deletion, ...]
+    tag_verdicts: Mapping[tuple[str, str], Verdict] = field(default_factory=dict)
+    manifest_verdicts: Mapping[tuple[str, str], Verdict] = field(default_factory=dict)
+    """By (repository, digest); the repository of an Image object is empty."""

@@ -1,0 +1,116 @@
+"""Answers `why`: the chains that keep a tag, manifest or blob, or the rule against it. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lading.pruning.engine import content
+from lading.pruning.engine.types import Decision, Inventory, Plan, References, Verdict
+
+CHAINS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """`chains` go from what was asked for up to what keeps it; without any, it goes."""
+
+    subject: str
+    verdicts: tuple[tuple[str, Verdict], ...] = ()
+    """(place, verdict) of each tag or manifest that was asked for."""
+    chains: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.verdicts or self.chains)
+
+
+def why(text: str, inventory: Inventory, references: References, plan: Plan) -> Answer:
+    """`repository:tag`, `repository@digest` or a digest, of a manifest or a blob."""
+    repository, digest, tag = _split(text, inventory.registry)
+    asked = _Asked(inventory, references, plan)
+    if digest:
+        verdicts = tuple(
+            (place or "image", verdict)
+            for (place, one), verdict in plan.manifest_verdicts.items()
+            if one == digest and repository in ("", place)
+        )
+        return Answer(subject=text, verdicts=verdicts, chains=tuple(asked.chains(digest)))
+    verdict = plan.tag_verdicts.get((repository, tag))
+    if verdict is None:
+        return Answer(subject=text)
+    chain = ((f"tag {repository}:{tag}", verdict.message),)
+    is_kept = verdict.decision is Decision.KEEP
+    return Answer(
+        subject=text,
+        verdicts=((f"{repository}:{tag}", verdict),),
+        chains=chain if is_kept else (),
+    )
+
+
+def _split(text: str, registry: str) -> tuple[str, str, str]:
+    text = text.removeprefix(f"{registry}/")
+    name, at, digest = text.partition("@")
+    if at:
+        return name.partition(":")[0], digest, ""
+    algorithm, _, encoded = text.partition(":")
+    if "/" not in algorithm and algorithm in ("sha256", "sha512") and len(encoded) >= 64:
+        return "", text, ""
+    repository, colon, tag = text.rpartition(":")
+    return (repository, "", tag) if colon else (text, "", "latest")
+
+
+class _Asked:
+    """The ways upwards: which manifests need a digest, which subjects it is attached to."""
+
+    def __init__(self, inventory: Inventory, references: References, plan: Plan) -> None:
+        self._references = references
+        self._plan = plan
+        self._above: dict[str, list[tuple[str, str]]] = {}
+        self._tags: dict[str, list[tuple[str, Verdict]]] = {}
+        for manifest in inventory.manifests.values():
+            kind = "index" if manifest.children else "manifest"
+            for needed in content.needs(manifest):
+                self._above.setdefault(needed, []).append((kind, manifest.digest))
+        for subject, attached in content.attachments(inventory):
+            self._above.setdefault(attached, []).append(("subject", subject))
+        self._collect_tags(inventory, plan.tag_verdicts)
+
+    def _collect_tags(
+        self, inventory: Inventory, verdicts: Mapping[tuple[str, str], Verdict]
+    ) -> None:
+        for repository in inventory.repositories.values():
+            for tag in repository.tags:
+                verdict = verdicts.get((repository.name, tag.name))
+                if verdict is not None:
+                    place = f"tag {repository.name}:{tag.name}"
+                    self._tags.setdefault(tag.digest, []).append((place, verdict))
+
+    def chains(self, digest: str) -> Iterator[tuple[str, ...]]:
+        """Every chain without a cycle, at most CHAINS_MAX of them."""
+        found = 0
+        pending: list[tuple[str, tuple[str, ...], frozenset[str]]] = [
+            (digest, (digest,), frozenset({digest}))
+        ]
+        while pending and found < CHAINS_MAX:
+            here, chain, seen = pending.pop(0)
+            for end in self._ends(here):
+                found += 1
+                yield (*chain, *end)
+            for kind, above in self._above.get(here, ()):
+                if above not in seen:
+                    pending.append((above, (*chain, f"{kind} {above}"), seen | {above}))
+
+    def _ends(self, digest: str) -> Iterator[tuple[str, ...]]:
+        if users := self._references.digests.get(digest):
+            yield tuple(f"used by {user}" for user in users[:CHAINS_MAX])
+        for place, verdict in self._tags.get(digest, ()):
+            if verdict.decision is Decision.KEEP:
+                yield place, verdict.message
+        for (_place, one), verdict in self._image_verdicts(digest):
+            if one == digest and verdict.decision is Decision.KEEP:
+                yield (f"{verdict.reason}: {verdict.message}",)
+
+    def _image_verdicts(self, digest: str) -> Iterator[tuple[tuple[str, str], Verdict]]:
+        """An Image object stays for reasons of its own: it is young, or imported."""
+        verdict = self._plan.manifest_verdicts.get(("", digest))
+        if verdict is not None and verdict.reason != "Reachable":
+            yield ("", digest), verdict

@@ -1,0 +1,67 @@
+"""A plan survives its file, and a file that is no plan is refused by line."""
+
+import pytest
+
+from lading.kernel.errors import Malformed
+from lading.pruning.engine import plan as planning
+from lading.pruning.engine import plan_file
+from tests.pruning import builders
+from tests.pruning.builders import gone
+from tests.pruning.test_registry_plan import GO, SIGNED, versions
+
+PLAN = builders.plan(SIGNED, policy=GO)
+
+
+def test_a_plan_survives_its_file() -> None:
+    header, lines = plan_file.read(plan_file.lines(PLAN))
+    assert header == PLAN.header
+    assert tuple(lines) == PLAN.deletions
+
+
+def test_lines_may_be_removed_but_not_added() -> None:
+    fresh = builders.plan(versions("v1", "v2"), policy=GO)
+    foreign = builders.plan(versions("v1", "v3"), policy=GO)
+    both = planning.common(foreign.deletions, fresh)
+    assert {identity[1:3] for identity in both} == {("team/app", "v1"), ("team/app", "")}
+    assert gone(fresh) >= {
+        f"tag {line.repository}:{line.tag} v1" for line in both.values() if line.tag
+    }
+    assert planning.common(fresh.deletions[:1], fresh).keys() == {fresh.deletions[0].identity}
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ([], "line 1 is not"),
+        ([b"garbage\n"], "line 1 is not"),
+        (
+            [
+                (
+                    b'{"version": "v9", "registry": "r", "source": "registry",'
+                    b' "plannedAt": "2026-01-01T00:00:00Z"}'
+                )
+            ],
+            "expected version",
+        ),
+    ],
+)
+def test_a_file_that_is_no_plan_is_refused(content: list[bytes], sentence: str) -> None:
+    with pytest.raises(Malformed, match=sentence):
+        plan_file.read(content)
+
+
+def test_a_bad_line_is_named() -> None:
+    first = next(plan_file.lines(PLAN))
+    _, lines = plan_file.read([first, b'{"what": "everything"}'])
+    with pytest.raises(Malformed, match="line 2"):
+        list(lines)
+
+
+@pytest.mark.parametrize(
+    "change", [{"registry": "other.test"}, {"clusters": ("uid",)}, {"source": "imagestreams"}]
+)
+def test_a_plan_of_something_else_is_refused(change: dict[str, object]) -> None:
+    import msgspec
+
+    with pytest.raises(Malformed, match="it was made of"):
+        plan_file.check_same(msgspec.structs.replace(PLAN.header, **change), PLAN.header)
