@@ -1,6 +1,7 @@
 """A registry may say anything: each lie is a typed error, soon, and in little memory."""
 
 import asyncio
+import itertools
 import contextlib
 from dataclasses import replace
 
@@ -268,8 +269,10 @@ async def test_something_that_is_not_http_is_a_malformed_answer(client: Registry
 
 
 async def test_a_list_of_tags_without_end_is_too_large() -> None:
+    pages = itertools.count()
+
     async def more(_request: Received, writer: asyncio.StreamWriter) -> None:
-        link = 'Link: </v2/team/app/tags/list?last=a&n=1>; rel="next"'
+        link = f'Link: </v2/team/app/tags/list?last={next(pages)}&n=1>; rel="next"'
         writer.write(whole(b'{"name":"team/app","tags":["a"]}', link))
 
     limits = Limits(tags_max=20)

@@ -78,26 +78,26 @@ class RegistryClient:
     ) -> None:
         self._transport = transport
         self._routing = routing
-        self._retries = retries
-        self._endpoint_client = EndpointClient(transport, Authorization(credentials, transport))
-        self._uploads = Uploads(self._endpoint_client, retries)
+        self.retries = retries
+        self.endpoint_client = EndpointClient(transport, Authorization(credentials, transport))
+        self._uploads = Uploads(self.endpoint_client, retries)
 
     def with_credential(self, credential: Credential) -> "RegistryClient":
         return RegistryClient(
-            self._transport, self._routing, ExplicitCredential(credential), self._retries
+            self._transport, self._routing, ExplicitCredential(credential), self.retries
         )
 
     async def manifest(self, reference: Reference) -> Manifest:
         endpoints = self._endpoints(reference, _use_of(reference))
-        return await self._retries.first(
-            endpoints, lambda endpoint: self._endpoint_client.manifest(endpoint, reference)
+        return await self.retries.first(
+            endpoints, lambda endpoint: self.endpoint_client.manifest(endpoint, reference)
         )
 
     async def head(self, reference: Reference) -> Descriptor | None:
         endpoints = self._endpoints(reference, _use_of(reference))
         try:
-            return await self._retries.first(
-                endpoints, lambda endpoint: self._endpoint_client.head(endpoint, reference)
+            return await self.retries.first(
+                endpoints, lambda endpoint: self.endpoint_client.head(endpoint, reference)
             )
         except registry.NotFound:
             return None
@@ -109,22 +109,22 @@ class RegistryClient:
         return downloads.pieces(
             Download(descriptor, offset=offset, what=what),
             endpoints=self._endpoints(repository, Use.PULL),
-            client=self._endpoint_client,
-            retries=self._retries,
+            client=self.endpoint_client,
+            retries=self.retries,
         )
 
     async def tags(self, repository: Reference) -> tuple[str, ...]:
         endpoints = self._endpoints(repository, Use.RESOLVE)
-        return await self._retries.first(endpoints, self._endpoint_client.tags)
+        return await self.retries.first(endpoints, self.endpoint_client.tags)
 
     async def push_blob(
         self, repository: Reference, descriptor: Descriptor, content: AsyncIterable[bytes]
     ) -> None:
-        endpoint = self._endpoints(repository, Use.PUSH)[0]
+        endpoint = self.own_endpoint(repository)
         await self._uploads.blob(endpoint, descriptor, content)
 
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> Descriptor:
-        endpoint = self._endpoints(reference, Use.PUSH)[0]
+        endpoint = self.own_endpoint(reference)
         wanted = reference.tag or str(reference.digest or manifest.digest)
         await self._uploads.manifest(endpoint, wanted, manifest)
         return Descriptor(
@@ -132,6 +132,10 @@ class RegistryClient:
             digest=manifest.digest,
             size_bytes=len(manifest.content),
         )
+
+    def own_endpoint(self, reference: Reference) -> Endpoint:
+        """The registry itself, without its mirrors."""
+        return self._endpoints(reference, Use.PUSH)[0]
 
     def _endpoints(self, reference: Reference, use: Use) -> tuple[Endpoint, ...]:
         """Where to ask; mirrors are never pushed to."""

@@ -5,8 +5,8 @@ Refusals become errors. Manifests, tags and descriptors are verified here; blobs
 """
 
 import re
-from collections.abc import AsyncIterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import aiohttp
 import msgspec
@@ -46,6 +46,8 @@ class EndpointRequest:
     query: tuple[tuple[str, str], ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | AsyncIterable[bytes] | None = None
+    scopes: frozenset[str] = frozenset()
+    """The access to ask for where it is not `actions` on the endpoint's repository."""
 
 
 class EndpointClient:
@@ -70,7 +72,8 @@ class EndpointClient:
         return response
 
     async def _send(self, endpoint: Endpoint, request: EndpointRequest) -> aiohttp.ClientResponse:
-        scopes = frozenset({f"repository:{endpoint.repository}:{request.actions}"})
+        own = frozenset({f"repository:{endpoint.repository}:{request.actions}"})
+        scopes = request.scopes or own
         sent = 0
 
         async def send(authorization: str) -> aiohttp.ClientResponse:
@@ -133,24 +136,36 @@ class EndpointClient:
     async def tags(self, endpoint: Endpoint) -> tuple[str, ...]:
         what = f"tags of {endpoint.image}"
         found: list[str] = []
-        query: tuple[tuple[str, str], ...] = (("n", str(bounds.TAGS_PAGE_NAMES)),)
-        while True:
-            response = await self.send(
-                endpoint, EndpointRequest(method="GET", path="tags/list", what=what, query=query)
-            )
-            async with response:
-                body = await self.transport.read(
-                    response, bytes_max=bounds.TAGS_PAGE_BYTES_MAX, what=what
-                )
-            page = _tag_list(body, what)
-            found += page
-            following = _next_query(response.headers.get("Link", ""))
-            if following is None or not page:
-                return tuple(found)
+        request = EndpointRequest(
+            method="GET",
+            path="tags/list",
+            what=what,
+            query=(("n", str(bounds.TAGS_PAGE_NAMES)),),
+        )
+        async for body in self.pages(endpoint, request):
+            found += _tag_list(body, what)
             if len(found) > self.transport.limits.tags_max:
                 message = f"{what}: more than {self.transport.limits.tags_max} tags"
                 raise registry.TooLarge(message)
-            query = following
+        return tuple(dict.fromkeys(found))
+
+    async def pages(
+        self, endpoint: Endpoint, request: EndpointRequest
+    ) -> AsyncGenerator[bytes, None]:
+        """The bodies of a list, to its last page; an empty page may have pages after it."""
+        for _ in range(bounds.PAGES_MAX):
+            response = await self.send(endpoint, request)
+            async with response:
+                yield await self.transport.read(
+                    response, bytes_max=bounds.TAGS_PAGE_BYTES_MAX, what=request.what
+                )
+            following = _next_query(response.headers.get("Link", ""))
+            if following is None:
+                return
+            if following == request.query:
+                raise registry.TooLarge(f"{request.what}: no end, a page names itself as the next")
+            request = replace(request, query=following)
+        raise registry.TooLarge(f"{request.what}: more than {bounds.PAGES_MAX} pages")
 
 
 def _call(endpoint: Endpoint, request: EndpointRequest, authorization: str) -> Call:

@@ -38,3 +38,4 @@ ERROR_BYTES_MAX = 64 * 1024
 TOKEN_ANSWER_BYTES_MAX = 1024 * 1024
 TAGS_PAGE_BYTES_MAX = 4 * 1024 * 1024
 TAGS_PAGE_NAMES = 1000
+PAGES_MAX = 10_000  # a registry with more lists for ever, or shortens our pages too much
