@@ -1,8 +1,8 @@
 """A registry may say anything: each lie is a typed error, soon, and in little memory."""
 
 import asyncio
-import itertools
 import contextlib
+import itertools
 from dataclasses import replace
 
 import pytest
