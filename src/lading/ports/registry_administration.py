@@ -29,8 +29,8 @@ class RegistryAdministration(Protocol):
     async def manifest(self, reference: Reference) -> Manifest:
         """The exact bytes, whatever their form; only the digest is verified."""
 
-    async def referrers(self, reference: Reference) -> tuple[Descriptor, ...]:
-        """What is attached to the digest; none where the registry has no such list."""
+    async def referrers(self, reference: Reference) -> tuple[Descriptor, ...] | None:
+        """What is attached to the digest; None where the registry has no such list."""
 
     async def blob(self, repository: Reference, digest: Digest, *, bytes_max: int) -> bytes:
         """A small blob, whole and verified."""

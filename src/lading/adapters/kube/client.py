@@ -44,6 +44,10 @@ class KubeClient:
         """Any request of the API; gives the body of a success and raises everything else."""
         return await streams.whole((await self._exchanged(request)).body)
 
+    async def answer(self, request: Request) -> Response:
+        """The whole answer, for whoever needs its headers; everything but a success raises."""
+        return await self._exchanged(request)
+
     async def get(
         self, resource: Resource[T], name: str, *, namespace: str = "", subresource: str = ""
     ) -> T:

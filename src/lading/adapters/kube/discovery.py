@@ -36,6 +36,7 @@ class _Resource(Model, frozen=True, kw_only=True):
 class _Version(Model, frozen=True, kw_only=True):
     version: str
     resources: tuple[_Resource, ...] = ()
+    freshness: str = ""
 
 
 class _Group(Model, frozen=True, kw_only=True):
@@ -65,8 +66,10 @@ class Served:
 class Catalogue:
     """Everything the server serves, preferred groups and versions first."""
 
-    def __init__(self, served: Iterable[Served]) -> None:
+    def __init__(self, served: Iterable[Served], stale_groups: Iterable[str] = ()) -> None:
         self.served = tuple(served)
+        self.stale_groups = tuple(stale_groups)
+        """Groups of aggregated servers that did not answer: what they serve is not known."""
 
     def of_kind(self, api_version: str, kind: str) -> Resource[dict[str, Any]]:
         """The resource for the `apiVersion` and `kind` of a manifest."""
@@ -110,7 +113,13 @@ class Catalogue:
 async def discover(client: KubeClient) -> Catalogue:
     core = await _groups(client, "/api")
     others = await _groups(client, "/apis")
-    return Catalogue(served for group in (*core, *others) for served in _served(group))
+    groups = (*core, *others)
+    stale = (
+        group.metadata.get("name", "")
+        for group in groups
+        if any(version.freshness == "Stale" for version in group.versions)
+    )
+    return Catalogue((served for group in groups for served in _served(group)), stale)
 
 
 async def _groups(client: KubeClient, path: str) -> tuple[_Group, ...]:

@@ -134,7 +134,7 @@ class AdministrationClient:
             raise registry.DigestMismatch(f"{what}: expected {digest}, the content has {found}")
         return Manifest(media_type=response.content_type, digest=digest, content=content)
 
-    async def referrers(self, reference: Reference) -> tuple[Descriptor, ...]:
+    async def referrers(self, reference: Reference) -> tuple[Descriptor, ...] | None:
         what = f"referrers of {reference}"
         endpoint = self._client.own_endpoint(reference)
         request = EndpointRequest(method="GET", path=f"referrers/{reference.digest}", what=what)
@@ -149,7 +149,7 @@ class AdministrationClient:
         try:
             return await self._client.retries.first([endpoint], listed)
         except (registry.NotFound, registry.Unsupported):
-            return ()
+            return None
 
     async def blob(self, repository: Reference, digest: Digest, *, bytes_max: int) -> bytes:
         what = f"blob {repository.name}@{digest}"

@@ -5,6 +5,8 @@ that is compared for every edge: two digests that share the first and differ in 
 the run. Marking follows edges forwards (what an image needs) or backwards (what needs it).
 """
 
+import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +18,7 @@ Ids = NDArray[np.int32]
 Marks = NDArray[np.bool_]
 _CHUNK_EDGES = 1 << 20  # the temporary arrays of a chunk then stay below 10 MB
 _KEY_HEX = 16
+_HEX = re.compile(r"[0-9a-f]{64,}")
 NOT_THERE = -1
 
 
@@ -94,6 +97,8 @@ class DigestNumbers:
 def numbers_of(digest: str) -> tuple[int, int]:
     """The first 64 bits, and all others folded by exclusive or."""
     encoded = digest.partition(":")[2]
+    if not _HEX.fullmatch(encoded):  # the name of an Image object may be any text
+        encoded = hashlib.sha256(digest.encode()).hexdigest()
     key, check = int(encoded[:_KEY_HEX], 16), 0
     for begin in range(_KEY_HEX, len(encoded), _KEY_HEX):
         check ^= int(encoded[begin : begin + _KEY_HEX], 16)

@@ -22,6 +22,7 @@ from lading.pruning.engine.types import (
     Saving,
     Settings,
     Source,
+    What,
 )
 
 
@@ -113,7 +114,7 @@ def _with_sizes(decided: Decided, inventory: Inventory, graph: Content) -> tuple
 
 def _image_bytes(line: Deletion, inventory: Inventory) -> int:
     """Of ImageStreams only the blobs free bytes; each has a line of its own."""
-    return inventory.blob_sizes.get(line.digest, 0) if line.what == "blob" else 0
+    return inventory.blob_sizes.get(line.digest, 0) if line.what is What.BLOB else 0
 
 
 def _sized(line: Deletion, size_bytes: int) -> Deletion:
@@ -169,6 +170,44 @@ def _savings(
         count, size = found.get(name_of(line), (0, 0))
         found[name_of(line)] = (count + 1, size + line.size_bytes)
     return tuple(Saving(name, *found[name]) for name in sorted(found))
+
+
+def consistent(lines: Iterable[Deletion], inventory: Inventory) -> tuple[Deletion, ...]:
+    """Without the lines that would break what stays, after lines were removed by hand.
+
+    A manifest goes only with every tag and every index of its repository that needs it, a blob only
+    with every Image that has it.
+    """
+    chosen = tuple(lines)
+    while True:
+        needed = _needed_by_the_rest(chosen, inventory)
+        kept = tuple(
+            line
+            for line in chosen
+            if line.what not in _NEEDED or (line.repository, line.digest) not in needed
+        )
+        if len(kept) == len(chosen):
+            return kept
+        chosen = kept
+
+
+_NEEDED = (What.MANIFEST, What.BLOB, What.IMAGE)
+
+
+def _needed_by_the_rest(lines: tuple[Deletion, ...], inventory: Inventory) -> set[tuple[str, str]]:
+    tags = {(line.repository, line.tag) for line in lines if line.what is What.TAG}
+    gone = {(line.repository, line.digest) for line in lines if line.what in _NEEDED}
+    if inventory.source is Source.IMAGE_STREAMS:
+        kept = [one for one in inventory.manifests if ("", one) not in gone]
+        needed = registry_plan.closure(kept, lambda one: _needs(inventory, one))
+        return {("", digest) for digest in needed}
+    found: set[tuple[str, str]] = set()
+    for name, repository in inventory.repositories.items():
+        kept = [one for one in repository.manifests if (name, one) not in gone]
+        kept += [tag.digest for tag in repository.tags if (name, tag.name) not in tags]
+        needed = registry_plan.closure(kept, lambda one: _needs(inventory, one))
+        found |= {(name, digest) for digest in needed}
+    return found
 
 
 def common(old: Iterable[Deletion], new: Plan) -> Mapping[tuple[str, str, str, str], Deletion]:

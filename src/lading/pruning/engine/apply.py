@@ -1,0 +1,308 @@
+"""Deletes what a plan says from a plain registry: the first image as a canary, then the rest.
+
+Each image goes as a whole: into the trash, its tags by tag right after a HEAD that still shows the
+planned digest, then its manifests by digest. What a deletion takes along unasked is put back.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from lading.kernel import digests
+from lading.kernel.references import Reference
+from lading.ports import registry as registries
+from lading.ports.registry import Manifest
+from lading.ports.registry_administration import RegistryAdministration
+from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash
+from lading.pruning.engine.types import Deletion, What
+from lading.pruning.engine.watch import NewReferences
+
+_BAD_REQUEST = 400
+
+
+class Result(StrEnum):
+    DELETED = "Deleted"
+    CHANGED = "Changed"
+    NEW_REFERENCE = "NewReference"
+    CANNOT_UNTAG = "CannotUntag"
+    CANNOT_TRASH = "CannotTrash"
+    REFUSED = "Refused"
+    FAILED = "Failed"
+    RESTORED = "Restored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    line: Deletion
+    result: Result
+    message: str = ""
+
+
+class CannotDelete(Exception):
+    """This registry deletes nothing: the run ends with this sentence."""
+
+
+class CanaryFailed(Exception):
+    """After the first deletion something else is gone; the run ends, exit code 3."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A tag that must be the same after the canary as before."""
+
+    repository: str
+    tag: str
+    digest: str
+
+
+class Applying:
+    """One run of apply on one registry."""
+
+    def __init__(
+        self,
+        registry: RegistryAdministration,
+        name: str,
+        *,
+        trash: Trash | None,
+        new: NewReferences,
+        now: datetime,
+    ) -> None:
+        self._registry = registry
+        self._name = name
+        self._trash = trash
+        self._new = new
+        self._now = now
+        self._deleted: list[tuple[Record, list[Deletion]]] = []
+        self._confirmed: dict[tuple[str, str], str] = {}
+        """What kept tags named right before the canary."""
+
+    async def run(
+        self, lines: Iterable[Deletion], kept: Sequence[Kept], *, workers: int
+    ) -> list[Outcome]:
+        lanes = _lanes(lines)
+        if not lanes:
+            return []
+        await self._confirm(kept)
+        outcomes = await self._lane(lanes[0])
+        await self._check_canary(outcomes)
+        by_repository: dict[str, list[list[Deletion]]] = {}
+        for lane in lanes[1:]:
+            by_repository.setdefault(lane[0].repository, []).append(lane)
+        slots = asyncio.Semaphore(workers)
+
+        async def of_repository(own: list[list[Deletion]]) -> list[Outcome]:
+            async with slots:
+                return [outcome for lane in own for outcome in await self._lane(lane)]
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(of_repository(own)) for own in by_repository.values()]
+        outcomes += [outcome for task in tasks for outcome in task.result()]
+        return outcomes + await self._restore_used_again()
+
+    async def _lane(self, lines: list[Deletion]) -> list[Outcome]:
+        """One image; what fails here stops no other."""
+        try:
+            return await self._image(lines)
+        except (CannotMount, NotWhole) as error:
+            return _all(lines, Result.CANNOT_TRASH, str(error))
+        except registries.Denied as error:
+            return _all(lines, Result.REFUSED, f"the registry forbids it: {error}")
+        except registries.RegistryError as error:
+            return _all(lines, Result.FAILED, str(error))
+
+    async def _image(self, lines: list[Deletion]) -> list[Outcome]:
+        if outcome := self._stopped(lines):
+            return outcome
+        for line in lines:
+            if line.tag and not await self._still_names(line):
+                return _all(lines, Result.CHANGED, f"{line.repository}:{line.tag} changed")
+        manifests = [line for line in lines if line.what is What.MANIFEST]
+        contents = await self._contents(manifests)
+        record = await self._into_trash(lines, contents)
+        if outcome := self._stopped(lines):
+            return outcome
+        going = {line.digest for line in manifests}
+        outcomes = await self._untag([line for line in lines if line.tag], going)
+        if any(one.result is not Result.DELETED for one in outcomes):
+            return outcomes + _all(manifests, Result.CHANGED, "one of its tags was not deleted")
+        outcomes += await self._delete_manifests(lines, manifests, contents)
+        if record is not None:
+            self._deleted.append((record, lines))
+        return outcomes
+
+    def _stopped(self, lines: list[Deletion]) -> list[Outcome]:
+        user = self._new.user_of(lines)
+        return _all(lines, Result.NEW_REFERENCE, f"now used by {user}") if user else []
+
+    async def _contents(self, manifests: Sequence[Deletion]) -> dict[str, Manifest]:
+        """The manifests, children first; one that is gone already is left out."""
+        found: dict[str, Manifest] = {}
+        for line in reversed(manifests):
+            try:
+                found[line.digest] = await self._registry.manifest(self._at(line, by_digest=True))
+            except registries.NotFound:
+                continue
+        return found
+
+    async def _into_trash(
+        self, lines: Sequence[Deletion], contents: Mapping[str, Manifest]
+    ) -> Record | None:
+        if self._trash is None:
+            return None
+        return await self._trash.put(
+            lines[0].repository,
+            lines[0].group,
+            contents.values(),
+            tags={line.tag: line.digest for line in lines if line.tag},
+            reason=f"{lines[0].reason}: {lines[0].because}",
+            now=self._now,
+        )
+
+    async def _untag(self, tags: Sequence[Deletion], going: set[str]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for line in tags:
+            if not await self._still_names(line):
+                outcomes.append(Outcome(line=line, result=Result.CHANGED, message="it changed"))
+                continue
+            try:
+                await self._registry.delete(self._at(line))
+            except registries.RegistryError as error:
+                if not _cannot_untag(error):
+                    raise
+                if line.digest in going:
+                    outcomes.append(Outcome(line=line, result=Result.DELETED))
+                    continue  # the tag goes with its manifest, by digest
+                message = f"{self._name} cannot delete a tag alone; the image has other tags"
+                outcomes.append(Outcome(line=line, result=Result.CANNOT_UNTAG, message=message))
+                continue
+            await self._check_gone(self._at(line))
+            outcomes.append(Outcome(line=line, result=Result.DELETED))
+        return outcomes
+
+    async def _delete_manifests(
+        self,
+        lines: Sequence[Deletion],
+        manifests: Sequence[Deletion],
+        contents: Mapping[str, Manifest],
+    ) -> list[Outcome]:
+        asked = {line.tag for line in lines if line.tag}
+        outcomes: list[Outcome] = []
+        before = await self._tags(lines[0]) if manifests else set()
+        for line in manifests:
+            try:
+                await self._registry.delete(self._at(line, by_digest=True))
+            except registries.Unsupported as error:
+                raise CannotDelete(
+                    f"{self._name} does not delete images ({error}); allow it in its"
+                    " configuration, or prune another registry"
+                ) from error
+            await self._check_gone(self._at(line, by_digest=True))
+            after = await self._tags(line)
+            lost = before - after - asked
+            if lost:
+                await self._check_lost(line, lost)
+                await self._put_back(line, lost, contents)
+                message = f"{', '.join(sorted(lost))} named it by now and is put back"
+                outcomes.append(Outcome(line=line, result=Result.RESTORED, message=message))
+                before = await self._tags(line)
+                continue
+            before = after
+            outcomes.append(Outcome(line=line, result=Result.DELETED))
+        return outcomes
+
+    async def _put_back(
+        self, line: Deletion, tags: set[str], contents: Mapping[str, Manifest]
+    ) -> None:
+        """The deletion by digest took tags along that were pushed after the plan."""
+        for manifest in contents.values():  # children first
+            reference = self._at(line)
+            await self._registry.push_manifest(reference.at(manifest.digest), manifest)
+        for tag in sorted(tags):
+            place = self._tag(line.repository, tag)
+            await self._registry.push_manifest(place, contents[line.digest])
+
+    async def _check_gone(self, reference: Reference) -> None:
+        if await self._registry.head(reference) is not None:
+            raise CannotDelete(
+                f"{self._name} accepted the deletion of {reference} and still has it; it cannot"
+                " be pruned by the registry API"
+            )
+
+    async def _still_names(self, line: Deletion) -> bool:
+        found = await self._registry.head(self._at(line))
+        return found is not None and str(found.digest) == line.digest
+
+    async def _tags(self, line: Deletion) -> set[str]:
+        reference = Reference(registry=self._name, repository=line.repository)
+        return set(await self._registry.tags(reference))
+
+    async def _confirm(self, kept: Sequence[Kept]) -> None:
+        for one in kept:
+            found = await self._registry.head(self._tag(one.repository, one.tag))
+            if found is not None:
+                self._confirmed[one.repository, one.tag] = str(found.digest)
+
+    async def _check_lost(self, line: Deletion, lost: set[str]) -> None:
+        """A tag that named another image a moment ago cannot be gone with this one."""
+        for tag in sorted(lost):
+            digest = self._confirmed.get((line.repository, tag), line.digest)
+            if digest != line.digest:
+                place = self._tag(line.repository, tag)
+                manifest = await self._registry.manifest(place.at(digests.parse(digest)))
+                await self._registry.push_manifest(place, manifest)
+                raise self._canary_failed(place, str(line))
+
+    async def _check_canary(self, outcomes: Sequence[Outcome]) -> None:
+        """A registry that takes more along than it was asked for is noticed at the first image."""
+        for repository, tag in self._confirmed:
+            place = self._tag(repository, tag)
+            if await self._registry.head(place) is None:
+                gone = ", ".join(str(outcome.line) for outcome in outcomes)
+                raise self._canary_failed(place, gone)
+        self._confirmed.clear()
+
+    def _canary_failed(self, place: Reference, gone: str) -> CanaryFailed:
+        return CanaryFailed(
+            f"{place} was gone after the deletion of {gone}, though it is another image. Nothing"
+            " else is deleted; `lading prune restore` puts images of the trash back"
+        )
+
+    def _tag(self, repository: str, tag: str) -> Reference:
+        return Reference(registry=self._name, repository=repository, tag=tag)
+
+    async def _restore_used_again(self) -> list[Outcome]:
+        """What became used while it was deleted comes back."""
+        outcomes: list[Outcome] = []
+        for record, lines in self._deleted:
+            user = self._new.user_of(lines)
+            if user and self._trash is not None:
+                place = self._trash.settings.repository_for(record.repository)
+                await self._trash.restore(place, record)
+                outcomes += _all(lines, Result.RESTORED, f"used by {user} since")
+        return outcomes
+
+    def _at(self, line: Deletion, *, by_digest: bool = False) -> Reference:
+        digest = digests.parse(line.digest) if by_digest or not line.tag else None
+        return Reference(
+            registry=self._name,
+            repository=line.repository,
+            tag=None if digest else line.tag,
+            digest=digest,
+        )
+
+
+def _lanes(lines: Iterable[Deletion]) -> list[list[Deletion]]:
+    found: dict[tuple[str, str], list[Deletion]] = {}
+    for line in lines:
+        found.setdefault(line.lane, []).append(line)
+    return list(found.values())
+
+
+def _all(lines: Iterable[Deletion], result: Result, message: str) -> list[Outcome]:
+    return [Outcome(line=line, result=result, message=message) for line in lines]
+
+
+def _cannot_untag(error: registries.RegistryError) -> bool:
+    return isinstance(error, registries.Unsupported) or error.status == _BAD_REQUEST

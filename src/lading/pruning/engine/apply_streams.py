@@ -1,0 +1,205 @@
+"""Deletes what a plan says from ImageStreams: status first, then links, then blobs and Images.
+
+Links go only from a stream that was updated; a blob or an Image only when every stream that had it
+was updated, and no stream names it by then. One failure stops what depends on it and nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lading.kernel import digests
+from lading.kernel.errors import Malformed
+from lading.kernel.references import Reference
+from lading.ports import kube
+from lading.ports import registry as registries
+from lading.ports.clock import Clock
+from lading.ports.cluster import Cluster, Untyped
+from lading.ports.registry_administration import RegistryAdministration
+from lading.pruning.engine import observe_streams, registry_plan
+from lading.pruning.engine.apply import Outcome, Result
+from lading.pruning.engine.observe_streams import IMAGES, STREAMS
+from lading.pruning.engine.types import Deletion, Inventory, What
+from lading.pruning.engine.watch import NewReferences
+
+CONFLICTS_MAX = 5  # as oc
+CONFLICT_SECONDS = 0.01  # as oc
+
+
+class ApplyingStreams:
+    """One run of apply on the streams and Images of a cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        registry: RegistryAdministration | None,
+        inventory: Inventory,
+        *,
+        new: NewReferences,
+        clock: Clock,
+    ) -> None:
+        self._cluster = cluster
+        self._registry = registry
+        self._inventory = inventory
+        self._new = new
+        self._clock = clock
+        self._kinds: dict[tuple[str, str], Untyped] = {}
+
+    async def run(self, lines: Sequence[Deletion]) -> list[Outcome]:
+        self._kinds = {(one.group, one.plural): one for one in await self._cluster.kinds()}
+        outcomes: list[Outcome] = []
+        streams: dict[str, list[Deletion]] = {}
+        images: dict[str, list[Deletion]] = {}
+        for line in lines:
+            (streams if line.repository else images).setdefault(line.group, []).append(line)
+        for name, own in streams.items():
+            outcomes += await self._stream(name, own)
+        if images:
+            in_streams = await self._digests_in_streams()
+            for digest, own in images.items():
+                outcomes += await self._image(digest, own, in_streams)
+        return outcomes
+
+    async def _stream(self, name: str, lines: list[Deletion]) -> list[Outcome]:
+        items = [line for line in lines if line.what is What.TAG_ITEM]
+        user = self._new.user_of(items)
+        if user:
+            return _all(lines, Result.NEW_REFERENCE, f"now used by {user}")
+        try:
+            remaining = await self._trim(name, items)
+        except kube.KubeError as error:
+            return _all(lines, Result.FAILED, f"imagestream {name}: {error}")
+        outcomes = _all(items, Result.DELETED, "")
+        for line in lines:
+            if line.what in (What.LAYER_LINK, What.MANIFEST_LINK):
+                outcomes.append(await self._link(line, remaining))
+        return outcomes
+
+    async def _trim(self, name: str, items: Sequence[Deletion]) -> set[str]:
+        """Updates the status; gives the digests that remain in the stream."""
+        namespace, _, own_name = name.partition("/")
+        for attempt in range(1, CONFLICTS_MAX + 1):
+            stream = await self._cluster.get(self._kinds[STREAMS], own_name, namespace=namespace)
+            trimmed = self._trimmed(name, stream, items)
+            try:
+                await self._cluster.replace_status(self._kinds[STREAMS], trimmed)
+            except kube.Conflict:
+                if attempt == CONFLICTS_MAX:
+                    raise
+                await self._clock.sleep(CONFLICT_SECONDS)
+                continue
+            return _digests_of(trimmed)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _trimmed(
+        self, name: str, stream: Mapping[str, Any], items: Sequence[Deletion]
+    ) -> dict[str, Any]:
+        """Without the items of the plan; what was pushed since is another item and stays."""
+        planned = self._inventory.repositories[name]
+        dates = {
+            (tag.name, position): revision.pushed_at
+            for tag in planned.tags
+            for position, revision in enumerate(tag.revisions)
+        }
+        gone = {(line.tag, line.digest, dates.get((line.tag, line.revision))) for line in items}
+        fresh = observe_streams.repository(stream, {})
+        tags: list[dict[str, Any]] = []
+        status = dict(stream.get("status") or {})
+        for raw, tag in zip(status.get("tags") or (), fresh.tags, strict=True):
+            kept = [
+                item
+                for item, revision in zip(raw.get("items") or (), tag.revisions, strict=True)
+                if (tag.name, revision.digest, revision.pushed_at) not in gone
+            ]
+            if kept:
+                tags.append({**raw, "items": kept})
+        return {**stream, "status": {**status, "tags": tags}}
+
+    async def _link(self, line: Deletion, remaining: set[str]) -> Outcome:
+        if line.digest in self._content_of(remaining):
+            return Outcome(line=line, result=Result.CHANGED, message="the stream has it again")
+        assert self._registry is not None, "links are planned only when the registry is pruned"
+        reference = Reference(registry=self._inventory.registry, repository=line.repository)
+        try:
+            digest = digests.parse(line.digest)
+            if line.what is What.LAYER_LINK:
+                await self._registry.delete_blob(reference, digest)
+            else:
+                await self._registry.delete(reference.at(digest))
+        except (registries.RegistryError, Malformed) as error:
+            return Outcome(line=line, result=Result.FAILED, message=str(error))
+        return Outcome(line=line, result=Result.DELETED)
+
+    def _content_of(self, roots: set[str]) -> set[str]:
+        known = self._inventory.manifests
+
+        def needed(digest: str) -> tuple[str, ...]:
+            manifest = known.get(digest)
+            return (*manifest.children, *manifest.blobs) if manifest else ()
+
+        return registry_plan.closure(roots, needed)
+
+    async def _digests_in_streams(self) -> set[str]:
+        """What the streams name now, those included that could not be updated."""
+        fresh = await observe_streams.repositories(self._cluster, self._kinds[STREAMS])
+        return self._content_of(
+            {
+                revision.digest
+                for stream in fresh.values()
+                for tag in stream.tags
+                for revision in tag.revisions
+            }
+        )
+
+    async def _image(
+        self, digest: str, lines: list[Deletion], in_streams: set[str]
+    ) -> list[Outcome]:
+        if digest in in_streams:
+            return _all(lines, Result.CHANGED, "a stream names it")
+        user = self._new.user_of(lines)
+        if user:
+            return _all(lines, Result.NEW_REFERENCE, f"now used by {user}")
+        outcomes: list[Outcome] = []
+        for line in lines:
+            if line.what is not What.BLOB:
+                continue
+            if line.digest in in_streams:
+                outcomes.append(
+                    Outcome(line=line, result=Result.CHANGED, message="a stream needs it")
+                )
+            else:
+                outcomes.append(await self._blob(line))
+        failed = any(one.result is Result.FAILED for one in outcomes)
+        objects = [line for line in lines if line.what is What.IMAGE]
+        return outcomes + [await self._image_object(line, keep=failed) for line in objects]
+
+    async def _blob(self, line: Deletion) -> Outcome:
+        assert self._registry is not None, "blobs are planned only when the registry is pruned"
+        try:
+            digest = digests.parse(line.digest)
+            await self._registry.delete_blob_everywhere(self._inventory.registry, digest)
+        except (registries.RegistryError, Malformed) as error:
+            return Outcome(line=line, result=Result.FAILED, message=str(error))
+        return Outcome(line=line, result=Result.DELETED)
+
+    async def _image_object(self, line: Deletion, *, keep: bool) -> Outcome:
+        """The object stays while one of its blobs does, so that the next run finds the rest."""
+        if keep:
+            message = "one of its blobs was not deleted"
+            return Outcome(line=line, result=Result.CHANGED, message=message)
+        try:
+            await self._cluster.delete(self._kinds[IMAGES], line.digest)
+        except kube.NotFound:
+            return Outcome(line=line, result=Result.DELETED)
+        except kube.KubeError as error:
+            message = f"image {line.digest}: {error}"
+            return Outcome(line=line, result=Result.FAILED, message=message)
+        return Outcome(line=line, result=Result.DELETED)
+
+
+def _digests_of(stream: Mapping[str, Any]) -> set[str]:
+    fresh = observe_streams.repository(stream, {})
+    return {revision.digest for tag in fresh.tags for revision in tag.revisions}
+
+
+def _all(lines: Sequence[Deletion], result: Result, message: str) -> list[Outcome]:
+    return [Outcome(line=line, result=result, message=message) for line in lines]

@@ -1,0 +1,300 @@
+"""Wires one run of the pruner: observe, plan, guards, apply; decides nothing itself."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from lading.kernel.errors import Malformed
+from lading.ports.clock import Clock
+from lading.ports.cluster import Cluster
+from lading.ports.registry_administration import RegistryAdministration
+from lading.ports.state_file import StateFile
+from lading.pruning.engine import (
+    guards,
+    ledger,
+    mirrors,
+    names,
+    observe,
+    observe_registry,
+    observe_streams,
+    plan_file,
+    watch,
+)
+from lading.pruning.engine import plan as planning
+from lading.pruning.engine.apply import Applying, Kept, Outcome
+from lading.pruning.engine.apply_streams import ApplyingStreams
+from lading.pruning.engine.guards import GuardRefused, Limits
+from lading.pruning.engine.ledger import Ledger
+from lading.pruning.engine.names import RegistryNames
+from lading.pruning.engine.observe import ClusterReferences, Reading
+from lading.pruning.engine.observe_registry import KnownManifests, Scope
+from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.trash import Record, Trash
+from lading.pruning.engine.types import (
+    AgeFrom,
+    Decision,
+    Deletion,
+    Header,
+    Inventory,
+    Plan,
+    References,
+    Source,
+)
+from lading.pruning.engine.watch import NewReferences
+
+CANARY_TAGS_MAX = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to prune and how, as the command line says it."""
+
+    source: Source
+    registry: str
+    registry_names: tuple[str, ...]
+    mirrors: tuple[tuple[str, str], ...]
+    reading: Reading
+    policy: Policy
+    limits: Limits
+    repositories: tuple[str, ...] = ()
+    workers: int = observe_registry.WORKERS_DEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    inventory: Inventory
+    references: References
+    clusters: tuple[ClusterReferences, ...]
+    names: RegistryNames
+    ledger: Ledger
+    now: datetime
+    """By the clock of the server that dates the inventory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    plan: Plan
+    outcomes: tuple[Outcome, ...]
+    restored: tuple[Record, ...] = ()
+    expired: int = 0
+
+
+class Pruner:
+    def __init__(
+        self,
+        request: Request,
+        *,
+        clusters: Sequence[Cluster],
+        files: Sequence[ClusterReferences],
+        registry: RegistryAdministration | None,
+        trash: Trash | None,
+        ledger_file: StateFile | None,
+        known: KnownManifests,
+        clock: Clock,
+    ) -> None:
+        self._request = request
+        self._clusters = clusters
+        self._files = files
+        self._registry = registry
+        self._trash = trash
+        self._ledger_file = ledger_file
+        self._known = known
+        self._clock = clock
+
+    async def references(self) -> tuple[ClusterReferences, ...]:
+        reading = self._request.reading
+        found = [await observe.references(one, self._clock, reading) for one in self._clusters]
+        return (*found, *self._files)
+
+    async def observe(self) -> Observed:
+        """References before the inventory: what is pushed and used meanwhile is in the latter."""
+        clusters = await self.references()
+        remembered = await self._remembered()
+        registry_names = mirrors.registry_names(
+            self._request.registry_names,
+            [*self._request.mirrors, *(pair for one in clusters for pair in one.mirrors)],
+        )
+        mentions = [mention for one in clusters for mention in one.mentions]
+        inventory, now = await self._inventory(remembered)
+        return Observed(
+            inventory=inventory,
+            references=names.gather(mentions, registry_names),
+            clusters=clusters,
+            names=registry_names,
+            ledger=remembered,
+            now=now,
+        )
+
+    def plan(self, observed: Observed) -> Plan:
+        return planning.plan(
+            observed.inventory,
+            observed.references,
+            self._request.reading.settings,
+            observed.now,
+            policy=self._request.policy,
+            clusters=tuple(sorted(one.cluster for one in observed.clusters)),
+        )
+
+    def refusals(self, plan: Plan, observed: Observed) -> tuple[guards.Refusal, ...]:
+        return guards.check(
+            plan,
+            observed.inventory,
+            observed.references,
+            self._request.limits,
+            references_last_time=observed.ledger.references,
+        )
+
+    async def apply(self, chosen: tuple[Header, Sequence[Deletion]] | None = None) -> Applied:
+        """Plans on fresh facts and deletes; of a given plan only what the fresh one says too."""
+        observed = await self.observe()
+        restored = await self._restore_used(observed)
+        if restored:
+            observed = await self.observe()
+        observed = await self._remember(observed)
+        plan = self.plan(observed)
+        lines: Sequence[Deletion] = plan.deletions
+        if chosen is not None:
+            plan_file.check_same(chosen[0], plan.header)
+            lines = tuple(planning.common(chosen[1], plan).values())
+        lines = planning.consistent(lines, observed.inventory)
+        refusals = self.refusals(replace(plan, deletions=tuple(lines)), observed)
+        if refusals:
+            raise GuardRefused(refusals)
+        outcomes = await self._apply(lines, plan, observed)
+        return Applied(
+            plan=plan,
+            outcomes=tuple(outcomes),
+            restored=restored,
+            expired=await self._expire(observed.now),
+        )
+
+    async def records(self) -> list[tuple[str, Record]]:
+        """What is in the trash."""
+        if self._trash is None:
+            return []
+        template = self._trash.settings.repository
+        if "{project}" not in template:
+            return await self._trash.records([template])
+        assert self._registry is not None, "a trash is in a registry"
+        every = self._request.repositories or await self._registry.catalogue(self._request.registry)
+        places = {self._trash.settings.repository_for(name) for name in every}
+        return await self._trash.records(sorted(places))
+
+    async def restore(self, place: str, record: Record) -> tuple[str, ...]:
+        assert self._trash is not None, "a record comes from a trash"
+        return await self._trash.restore(place, record)
+
+    async def _remembered(self) -> Ledger:
+        content = None if self._ledger_file is None else await self._ledger_file.read()
+        return ledger.decode(content)
+
+    async def _inventory(self, remembered: Ledger) -> tuple[Inventory, datetime]:
+        request = self._request
+        if request.source is Source.IMAGE_STREAMS:
+            if not self._clusters:
+                raise Malformed(
+                    what="source", text=request.source, reason="ImageStreams need a cluster"
+                )
+            cluster = self._clusters[0]
+            now = await cluster.server_time() or self._clock.now()
+            return await observe_streams.inventory(cluster, request.registry), now
+        assert self._registry is not None, "a plain registry is always opened"
+        now = await self._registry.server_time(request.registry) or self._clock.now()
+        trash = self._trash
+        scope = Scope(
+            registry=request.registry,
+            leave_out=trash.settings.is_trash if trash else lambda _: False,
+            repositories=request.repositories,
+            workers=request.workers,
+            with_created=request.reading.settings.age_from is AgeFrom.CREATED,
+        )
+        found = await observe_registry.inventory(
+            self._registry, scope, known=self._known, first_seen=remembered.first_seen
+        )
+        return found, now
+
+    async def _remember(self, observed: Observed) -> Observed:
+        """Only a run that may delete lets ages begin."""
+        if self._ledger_file is None:
+            return observed
+        fresh = ledger.updated(
+            observed.ledger,
+            observed.inventory,
+            observed.now,
+            references=observed.references.of_this_registry,
+        )
+        await self._ledger_file.replace(ledger.encode(fresh))
+        return observed
+
+    async def _restore_used(self, observed: Observed) -> tuple[Record, ...]:
+        """What was deleted and is used again comes back before anything else is deleted."""
+        restored: list[Record] = []
+        for place, record in await self.records():
+            if _is_used(record, observed) and not _is_in_place(record, observed.inventory):
+                assert self._trash is not None, "a record comes from a trash"
+                await self._trash.restore(place, record)
+                restored.append(record)
+        return tuple(restored)
+
+    async def _expire(self, now: datetime) -> int:
+        if self._trash is None:
+            return 0
+        return await self._trash.expire(await self.records(), now)
+
+    async def _apply(
+        self, lines: Sequence[Deletion], plan: Plan, observed: Observed
+    ) -> list[Outcome]:
+        new = NewReferences(observed.names)
+        watched = list(zip(self._clusters, observed.clusters, strict=False))
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(
+                watch.watching(watched, self._request.reading, new, self._clock)
+            )
+            if observed.inventory.source is Source.IMAGE_STREAMS:
+                streams = ApplyingStreams(
+                    self._clusters[0],
+                    self._registry,
+                    observed.inventory,
+                    new=new,
+                    clock=self._clock,
+                )
+                return await streams.run(lines)
+            assert self._registry is not None, "a plain registry is always opened"
+            applying = Applying(
+                self._registry,
+                self._request.registry,
+                trash=self._trash,
+                new=new,
+                now=observed.now,
+            )
+            kept = _canary_tags(lines, plan, observed.inventory)
+            return await applying.run(lines, kept, workers=self._request.workers)
+
+
+def _is_used(record: Record, observed: Observed) -> bool:
+    uses = observed.references
+    return any(digest in uses.digests for digest in record.manifests) or any(
+        (record.repository, tag) in uses.tags for tag in record.tags
+    )
+
+
+def _is_in_place(record: Record, inventory: Inventory) -> bool:
+    repository = inventory.repositories.get(record.repository)
+    if repository is None:
+        return False
+    present = {tag.name for tag in repository.tags}
+    return record.manifests.keys() <= repository.manifests and record.tags.keys() <= present
+
+
+def _canary_tags(lines: Sequence[Deletion], plan: Plan, inventory: Inventory) -> tuple[Kept, ...]:
+    """Kept tags of the first repository that something is deleted from."""
+    repository = inventory.repositories.get(lines[0].repository) if lines else None
+    if repository is None:
+        return ()
+    kept = (
+        Kept(repository=repository.name, tag=tag.name, digest=tag.digest)
+        for tag in repository.tags
+        if plan.tag_verdicts[repository.name, tag.name].decision is Decision.KEEP
+    )
+    return tuple(kept)[:CANARY_TAGS_MAX]

@@ -1,0 +1,166 @@
+"""Reads what the clusters use: every object of every kind that names images, or an error.
+
+A list that is forbidden, breaks off or fails makes the whole observation fail, because what it
+would have shown is not known. A kind that discovery does not list has no objects.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from lading.ports import kube
+from lading.ports.clock import Clock
+from lading.ports.cluster import Cluster, Untyped
+from lading.pruning.engine import extraction, mirrors
+from lading.pruning.engine.custom_paths import CustomPath
+from lading.pruning.engine.types import Mention, Settings
+
+PAGE_OBJECTS = 500
+WALKS_MAX = 3  # a list that expires (410) is walked again, the last time in one piece
+
+KINDS = frozenset(
+    {
+        *(("", plural) for plural in ("pods", "replicationcontrollers", "podtemplates")),
+        *(("apps", f"{one}s") for one in ("deployment", "daemonset", "replicaset", "statefulset")),
+        ("apps", "controllerrevisions"),
+        ("batch", "jobs"),
+        ("batch", "cronjobs"),
+        ("build.openshift.io", "builds"),
+        ("build.openshift.io", "buildconfigs"),
+        ("apps.openshift.io", "deploymentconfigs"),
+        ("image.openshift.io", "imagestreams"),
+        ("machineconfiguration.openshift.io", "pinnedimagesets"),
+        ("longhorn.io", "images"),
+        ("operator.openshift.io", "imagecontentsourcepolicies"),
+        ("config.openshift.io", "imagedigestmirrorsets"),
+        ("config.openshift.io", "imagetagmirrorsets"),
+    }
+)
+REQUIRED = ("", "pods")
+
+
+class ReferencesIncomplete(Exception):
+    """Some reference may be missing, so nothing may be deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterReferences:
+    """What one cluster uses, when that was read, and from where on to watch."""
+
+    cluster: str
+    taken_at: datetime
+    mentions: tuple[Mention, ...]
+    mirrors: tuple[tuple[str, str], ...] = ()
+    watched: tuple[tuple[Untyped, str], ...] = field(default=(), compare=False)
+    """(resource, resourceVersion of its list)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How to read a cluster."""
+
+    settings: Settings
+    custom: tuple[CustomPath, ...]
+
+    def cutoff(self, now: datetime) -> datetime | None:
+        """With size limits a finished pod protects at any age."""
+        if self.settings.prune_over_size_limit:
+            return None
+        return now - max(self.settings.keep_younger_than, timedelta(0))
+
+    def mentions(
+        self, document: dict[str, Any], resource: Untyped, cutoff: datetime | None
+    ) -> tuple[Mention, ...]:
+        return tuple(
+            extraction.mentions(
+                document,
+                kind=resource.kind,
+                group=resource.group,
+                cutoff=cutoff,
+                custom=self.custom,
+            )
+        )
+
+
+async def references(cluster: Cluster, clock: Clock, reading: Reading) -> ClusterReferences:
+    identity = await cluster.identity()
+    try:
+        now = await cluster.server_time() or clock.now()
+        resources = _chosen(await cluster.kinds(), reading.custom)
+    except kube.KubeError as error:
+        raise _incomplete(identity, f"discovery: {error}") from error
+    mentions: dict[Mention, None] = {}
+    pairs: list[tuple[str, str]] = []
+    watched: list[tuple[Untyped, str]] = []
+    for resource in resources:
+        found, own_pairs, version = await _of_kind(cluster, identity, resource, reading, now)
+        mentions |= dict.fromkeys(found)
+        pairs += own_pairs
+        watched.append((resource, version))
+    return ClusterReferences(
+        cluster=identity,
+        taken_at=now,
+        mentions=tuple(mentions),
+        mirrors=tuple(pairs),
+        watched=tuple(watched),
+    )
+
+
+def _chosen(kinds: tuple[Untyped, ...], custom: tuple[CustomPath, ...]) -> tuple[Untyped, ...]:
+    declared = {(one.group, one.kind) for one in custom}
+    chosen = tuple(
+        one
+        for one in kinds
+        if (one.group, one.plural) in KINDS or (one.group, one.kind) in declared
+    )
+    if REQUIRED not in {(one.group, one.plural) for one in chosen}:
+        raise kube.Unavailable("the API server does not list pods")
+    return chosen
+
+
+async def _of_kind(
+    cluster: Cluster, identity: str, resource: Untyped, reading: Reading, now: datetime
+) -> tuple[list[Mention], list[tuple[str, str]], str]:
+    cutoff = reading.cutoff(now)
+    for walk in range(1, WALKS_MAX + 1):
+        mentions: list[Mention] = []
+        pairs: list[tuple[str, str]] = []
+        version = ""
+        limit = 0 if walk == WALKS_MAX else PAGE_OBJECTS
+        try:
+            async for document, revision in walked(cluster, resource, limit=limit):
+                version = revision
+                if document is None:
+                    continue
+                mentions += reading.mentions(document, resource, cutoff)
+                if resource.kind in mirrors.KINDS:
+                    pairs += mirrors.pairs_of(document, resource.kind)
+        except kube.Gone:
+            continue
+        except kube.KubeError as error:
+            message = f"the list of {resource.plural} failed: {error}"
+            raise _incomplete(identity, message) from error
+        return mentions, pairs, version
+    raise _incomplete(identity, f"the list of {resource.plural} expired {WALKS_MAX} times")
+
+
+async def walked(
+    cluster: Cluster, resource: Untyped, *, limit: int = PAGE_OBJECTS
+) -> AsyncIterator[tuple[dict[str, Any] | None, str]]:
+    """Every object with the revision of the list; None stands for an empty page."""
+    token = ""
+    while True:
+        page = await cluster.page(resource, limit=limit, continue_token=token)
+        yield None, page.resource_version
+        for item in page.items:
+            yield item, page.resource_version
+        token = page.continue_token
+        if not token:
+            return
+
+
+def _incomplete(identity: str, message: str) -> ReferencesIncomplete:
+    return ReferencesIncomplete(
+        f"cluster {identity}: {message}. Nothing is deleted, because a reference may be missing"
+    )

@@ -1,0 +1,199 @@
+"""Reads the inventory of a plain registry by its API: repositories, tags, manifests, referrers.
+
+A tag costs one HEAD, a digest that is not known yet one GET. Untagged manifests cannot be listed:
+only those that a tag, an index or the list of referrers leads to are known. A list that breaks off
+is an error; a manifest that cannot be read keeps its repository.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from lading.kernel import digests
+from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.manifests import CONFIG_BYTES_MAX
+from lading.kernel.references import Reference
+from lading.ports import registry as registries
+from lading.ports.registry_administration import RegistryAdministration
+from lading.pruning.engine import documents, extraction
+from lading.pruning.engine.types import Inventory, Manifest, Repository, Revision, Source, Tag
+
+T = TypeVar("T")
+WORKERS_DEFAULT = 5  # as oc
+_UNREADABLE_ANSWERS = (
+    registries.DigestMismatch,
+    registries.MalformedAnswer,
+    registries.SizeMismatch,
+    registries.TooLarge,
+)
+
+
+@dataclass(slots=True)
+class KnownManifests:
+    """Manifests by digest, with the sizes of their blobs; they never change, so they are kept."""
+
+    manifests: dict[str, Manifest] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    registry: str
+    leave_out: Callable[[str], bool] = lambda _repository: False
+    """The trash, whose content is no inventory."""
+    repositories: tuple[str, ...] = ()
+    """Those to read where the registry has no catalogue; empty for the catalogue."""
+    workers: int = WORKERS_DEFAULT
+    with_created: bool = False
+
+
+async def inventory(
+    registry: RegistryAdministration,
+    scope: Scope,
+    *,
+    known: KnownManifests,
+    first_seen: Mapping[str, tuple[str, datetime]],
+) -> Inventory:
+    """`first_seen` says for each `repository:tag` since when it names its digest."""
+    names = scope.repositories or await _catalogue(registry, scope.registry)
+    reader = _Reader(registry, scope, known)
+    found = await reader.in_parallel(
+        reader.repository, sorted(name for name in names if not scope.leave_out(name))
+    )
+    repositories = {one.name: _dated(one, first_seen) for one in found}
+    held = {digest for one in repositories.values() for digest in one.manifests}
+    return Inventory(
+        source=Source.REGISTRY,
+        registry=scope.registry,
+        repositories=repositories,
+        manifests={digest: known.manifests[digest] for digest in held if digest in known.manifests},
+        blob_sizes=known.sizes,
+    )
+
+
+async def _catalogue(registry: RegistryAdministration, name: str) -> tuple[str, ...]:
+    try:
+        return await registry.catalogue(name)
+    except (registries.NotFound, registries.Unsupported, registries.Denied) as error:
+        raise registries.Unsupported(
+            f"{name} does not list its repositories ({error}); name them with --repository"
+        ) from error
+
+
+def _dated(repository: Repository, first_seen: Mapping[str, tuple[str, datetime]]) -> Repository:
+    def dated(tag: Tag) -> Tag:
+        digest, time = first_seen.get(f"{repository.name}:{tag.name}", ("", None))
+        return Tag(tag.name, (Revision(tag.digest, time if digest == tag.digest else None),))
+
+    return Repository(
+        name=repository.name,
+        tags=tuple(map(dated, repository.tags)),
+        manifests=repository.manifests,
+        opaque_digests=repository.opaque_digests,
+    )
+
+
+class _Reader:
+    def __init__(
+        self, registry: RegistryAdministration, scope: Scope, known: KnownManifests
+    ) -> None:
+        self._registry = registry
+        self._scope = scope
+        self._known = known
+        self._slots = asyncio.Semaphore(scope.workers)
+        self._has_referrers = True
+
+    async def in_parallel(
+        self, work: Callable[[str], Awaitable[T]], names: Iterable[str]
+    ) -> list[T]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_awaited(work, name)) for name in names]
+        return [task.result() for task in tasks]
+
+    async def repository(self, name: str) -> Repository:
+        async with self._slots:
+            tag_names = await self._registry.tags(self._reference(name))
+        heads = await self.in_parallel(lambda tag: self._head(name, tag), sorted(tag_names))
+        tags = tuple(tag for tag in heads if tag is not None)
+        opaque: list[str] = []
+        held: set[str] = set()
+        pending = {tag.digest for tag in tags}
+        while pending:
+            held |= pending
+            read = await self.in_parallel(lambda one: self._manifest(name, one), sorted(pending))
+            present = [one for one in read if one is not None]
+            opaque += [one.digest for one in present if one.is_opaque]
+            held -= pending - {one.digest for one in present}
+            related = await self.in_parallel(
+                lambda one: self._referrers(name, one), [one.digest for one in present]
+            )
+            following = {child for one in present for child in one.children}
+            following |= {digest for found in related for digest in found}
+            pending = following - held
+        return Repository(
+            name=name, tags=tags, manifests=frozenset(held), opaque_digests=tuple(sorted(opaque))
+        )
+
+    async def _head(self, repository: str, tag: str) -> Tag | None:
+        """A tag that is gone since the list was read is no tag."""
+        async with self._slots:
+            found = await self._registry.head(self._reference(repository, tag=tag))
+        return None if found is None else Tag(tag, (Revision(str(found.digest)),))
+
+    async def _manifest(self, repository: str, digest: str) -> Manifest | None:
+        known = self._known.manifests.get(digest)
+        if known is not None and not (self._scope.with_created and known.created_at is None):
+            return known
+        reference = self._reference(repository, digest=digest)
+        async with self._slots:
+            try:
+                answer = await self._registry.manifest(reference)
+            except registries.NotFound:
+                return None
+            except _UNREADABLE_ANSWERS:
+                return Manifest(digest=digest, is_opaque=True)
+            manifest, sizes = documents.read(digest, answer.content, answer.media_type)
+            if self._scope.with_created and manifest.config:
+                created = await self._created(repository, manifest.config)
+                manifest = msgspec.structs.replace(manifest, created_at=created)
+        if not manifest.is_opaque:
+            self._known.manifests[digest] = manifest
+            self._known.sizes.update(sizes)
+        return manifest
+
+    async def _created(self, repository: str, config: str) -> datetime | None:
+        try:
+            content = await self._registry.blob(
+                self._reference(repository), digests.parse(config), bytes_max=CONFIG_BYTES_MAX
+            )
+            created = msgspec.json.decode(content).get("created")
+        except (registries.RegistryError, Malformed, *UNREADABLE, AttributeError):
+            return None
+        return extraction.instant(created) if isinstance(created, str) else None
+
+    async def _referrers(self, repository: str, digest: str) -> tuple[str, ...]:
+        """Asked until the registry says that it has no such list."""
+        if not self._has_referrers:
+            return ()
+        async with self._slots:
+            found = await self._registry.referrers(self._reference(repository, digest=digest))
+        if found is None:
+            self._has_referrers = False
+            return ()
+        return tuple(str(one.digest) for one in found)
+
+    def _reference(self, repository: str, *, tag: str = "", digest: str = "") -> Reference:
+        return Reference(
+            registry=self._scope.registry,
+            repository=repository,
+            tag=tag or None,
+            digest=digests.parse(digest) if digest else None,
+        )
+
+
+async def _awaited(work: Callable[[str], Awaitable[T]], name: str) -> T:
+    return await work(name)

@@ -1,0 +1,54 @@
+"""References of a cluster as a file, for a registry that several clusters pull from. Pure."""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from lading.kernel import durations
+from lading.kernel.errors import UNREADABLE, Malformed
+from lading.pruning.engine.observe import ClusterReferences
+from lading.pruning.engine.types import Mention
+
+VERSION = "lading.prune.references/v1"
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    version: str = VERSION
+    cluster: str
+    taken_at: datetime
+    mentions: tuple[Mention, ...] = ()
+    mirrors: tuple[tuple[str, str], ...] = ()
+
+
+def encode(references: ClusterReferences) -> bytes:
+    return msgspec.json.encode(
+        _File(
+            cluster=references.cluster,
+            taken_at=references.taken_at,
+            mentions=references.mentions,
+            mirrors=references.mirrors,
+        )
+    )
+
+
+def decode(content: bytes, *, name: str, now: datetime, age_max: timedelta) -> ClusterReferences:
+    """A file that is too old is refused: what was started since is not in it."""
+    try:
+        found = msgspec.json.decode(content, type=_File)
+    except UNREADABLE as error:
+        reason = f"it is not what `lading prune references` writes: {error}"
+        raise Malformed(what="references file", text=name, reason=reason) from error
+    if found.version != VERSION:
+        reason = f"expected {VERSION}, not {found.version}"
+        raise Malformed(what="references file", text=name, reason=reason)
+    age = now - found.taken_at
+    if age > age_max:
+        limit = durations.format_duration(age_max)
+        reason = f"it is older than {limit}; write it again with `lading prune references`"
+        raise Malformed(what="references file", text=name, reason=reason)
+    return ClusterReferences(
+        cluster=found.cluster,
+        taken_at=found.taken_at,
+        mentions=found.mentions,
+        mirrors=found.mirrors,
+    )

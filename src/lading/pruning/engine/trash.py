@@ -1,0 +1,256 @@
+"""The trash: before an image is deleted it is put, whole, into a repository of its own.
+
+Blobs are mounted, manifests are pushed under dated tags, children before parents, and last comes a
+record. Only what has a record and answers a HEAD counts as being there. Restoring goes the same way
+back and never moves a tag that exists.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from lading.kernel import digests, manifests
+from lading.kernel.digests import Digest
+from lading.kernel.errors import UNREADABLE
+from lading.kernel.manifests import Descriptor
+from lading.kernel.references import Reference
+from lading.ports import registry as registries
+from lading.ports.registry import Manifest
+from lading.ports.registry_administration import RegistryAdministration
+from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
+
+REPOSITORY_DEFAULT = "lading-trash"
+RECORD_TYPE = "application/vnd.lading.trash.record.v1+json"
+RECORD_BYTES_MAX = 4 * 1024 * 1024
+_RECORD_TAG = re.compile(r"record-\d{8}T\d{6}Z-[0-9a-f]{12}")
+_HEX_SHOWN = 100  # with the date before it a tag stays below 128 characters
+_NOT_PUSHED = ("nondistributable", "foreign")
+
+
+class CannotMount(Exception):
+    """The registry does not mount blobs across repositories, so the image stays."""
+
+
+class NotWhole(Exception):
+    """After everything was pushed the trash does not answer for it, so the image stays."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What one group was before it was deleted."""
+
+    repository: str
+    group: str
+    tags: dict[str, str] = {}
+    """tag -> digest."""
+    manifests: dict[str, str] = {}
+    """digest -> the tag in the trash that holds it, children first."""
+    reason: str = ""
+    deleted_at: datetime
+    expires_at: datetime
+
+    @property
+    def name(self) -> str:
+        place = Digest.of(f"{self.repository}@{self.group}".encode()).encoded
+        return f"{self.deleted_at:%Y%m%dT%H%M%SZ}-{place[:12]}"
+
+    def uses(self, digest: str) -> bool:
+        return digest in self.manifests or digest in self.tags.values()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrashSettings:
+    registry: str
+    repository: str = REPOSITORY_DEFAULT
+    """May contain {project}, the first part of the path, for registries with projects."""
+    period: timedelta = TRASH_PERIOD_DEFAULT
+    may_copy: bool = False
+
+    def repository_for(self, name: str) -> str:
+        return self.repository.replace("{project}", name.partition("/")[0])
+
+    def is_trash(self, name: str) -> bool:
+        return name == self.repository_for(name)
+
+
+class Trash:
+    def __init__(self, registry: RegistryAdministration, settings: TrashSettings) -> None:
+        self._registry = registry
+        self.settings = settings
+
+    async def put(
+        self,
+        repository: str,
+        group: str,
+        contents: Iterable[Manifest],
+        *,
+        tags: Mapping[str, str],
+        reason: str,
+        now: datetime,
+    ) -> Record:
+        """`contents` come children first. Afterwards the image is whole in the trash."""
+        target = self.settings.repository_for(repository)
+        held: dict[str, str] = {}
+        for manifest in contents:
+            await self._move_blobs(manifest, source=repository, target=target)
+            tag = f"{now:%Y%m%dT%H%M%SZ}-{manifest.digest.encoded[:_HEX_SHOWN]}"
+            await self._registry.push_manifest(self._at(target, tag=tag), manifest)
+            held[str(manifest.digest)] = tag
+        record = Record(
+            repository=repository,
+            group=group,
+            tags=dict(tags),
+            manifests=held,
+            reason=reason,
+            deleted_at=now,
+            expires_at=now + self.settings.period,
+        )
+        await self._push_record(target, record)
+        await self._verify(target, record)
+        return record
+
+    async def records(self, repositories: Iterable[str]) -> list[tuple[str, Record]]:
+        """(trash repository, record) of everything in the trash; unreadable records are left."""
+        found: list[tuple[str, Record]] = []
+        for name in repositories:
+            for tag in await self._registry.tags(self._at(name)):
+                if _RECORD_TAG.fullmatch(tag):
+                    record = await self._record(name, tag)
+                    if record is not None:
+                        found.append((name, record))
+        return found
+
+    async def restore(self, trash_repository: str, record: Record) -> tuple[str, ...]:
+        """Puts the image back; gives the tags that another image has by now and that stay."""
+        contents: list[Manifest] = []
+        for digest in record.manifests:
+            reference = self._at(trash_repository, digest=digests.parse(digest))
+            contents.append(await self._registry.manifest(reference))
+        for manifest in contents:
+            await self._move_blobs(manifest, source=trash_repository, target=record.repository)
+            reference = self._at(record.repository, digest=manifest.digest)
+            await self._registry.push_manifest(reference, manifest)
+        by_digest = {str(manifest.digest): manifest for manifest in contents}
+        taken: list[str] = []
+        for tag, digest in record.tags.items():
+            reference = self._at(record.repository, tag=tag)
+            present = await self._registry.head(reference)
+            if present is not None and str(present.digest) != digest:
+                taken.append(tag)
+            elif present is None:
+                held = self._at(record.repository, digest=digests.parse(digest))
+                manifest = by_digest.get(digest) or await self._registry.manifest(held)
+                await self._registry.push_manifest(reference, manifest)
+        return tuple(taken)
+
+    async def expire(self, records: Iterable[tuple[str, Record]], now: datetime) -> int:
+        """Deletes what is over; a manifest that another record holds as well stays."""
+        everything = list(records)
+        kept = {
+            (name, digest)
+            for name, record in everything
+            if record.expires_at > now
+            for digest in record.manifests
+        }
+        count = 0
+        for name, record in everything:
+            if record.expires_at > now:
+                continue
+            for digest in reversed(record.manifests):
+                if (name, digest) not in kept:
+                    await self._registry.delete(self._at(name, digest=digests.parse(digest)))
+            await self._forget(name, record)
+            count += 1
+        return count
+
+    async def _forget(self, name: str, record: Record) -> None:
+        reference = self._at(name, tag=f"record-{record.name}")
+        found = await self._registry.head(reference)
+        if found is not None:
+            await self._registry.delete(self._at(name, digest=found.digest))
+
+    async def _move_blobs(self, manifest: Manifest, *, source: str, target: str) -> None:
+        for descriptor in blobs_of(manifest.content):
+            await self._move_blob(descriptor, source=source, target=target)
+
+    async def _move_blob(self, descriptor: Descriptor, *, source: str, target: str) -> None:
+        origin, goal = self._at(source), self._at(target)
+        if await self._registry.mount_blob(goal, descriptor.digest, source=origin):
+            return
+        if not self.settings.may_copy:
+            raise CannotMount(
+                f"{self.settings.registry} did not mount {descriptor.digest} of {source} into"
+                f" {target}; give --trash-copy to copy it, or --no-trash to delete without trash"
+            )
+        await self._registry.copy_blob(goal, descriptor, source=origin)
+
+    async def _push_record(self, target: str, record: Record) -> None:
+        goal = self._at(target)
+        config = await self._registry.push_blob(goal, b"{}")
+        layer = await self._registry.push_blob(goal, msgspec.json.encode(record))
+        document = {
+            "schemaVersion": 2,
+            "mediaType": manifests.OCI_MANIFEST,
+            "artifactType": RECORD_TYPE,
+            "config": _described(config, "application/vnd.oci.empty.v1+json"),
+            "layers": [_described(layer, RECORD_TYPE)],
+        }
+        content = msgspec.json.encode(document)
+        manifest = Manifest(
+            media_type=manifests.OCI_MANIFEST, digest=Digest.of(content), content=content
+        )
+        await self._registry.push_manifest(self._at(target, tag=f"record-{record.name}"), manifest)
+
+    async def _record(self, repository: str, tag: str) -> Record | None:
+        try:
+            manifest = await self._registry.manifest(self._at(repository, tag=tag))
+            (layer,) = msgspec.json.decode(manifest.content)["layers"]
+            content = await self._registry.blob(
+                self._at(repository), digests.parse(layer["digest"]), bytes_max=RECORD_BYTES_MAX
+            )
+            return msgspec.json.decode(content, type=Record)
+        except (registries.NotFound, KeyError, TypeError, *UNREADABLE):
+            return None
+
+    async def _verify(self, target: str, record: Record) -> None:
+        expected: dict[str, str | None] = {tag: digest for digest, tag in record.manifests.items()}
+        expected[f"record-{record.name}"] = None
+        for tag, digest in expected.items():
+            found = await self._registry.head(self._at(target, tag=tag))
+            if found is None or (digest is not None and str(found.digest) != digest):
+                raise NotWhole(f"{target}:{tag} is not in the trash after it was pushed")
+
+    def _at(
+        self, repository: str, *, tag: str | None = None, digest: Digest | None = None
+    ) -> Reference:
+        return Reference(
+            registry=self.settings.registry, repository=repository, tag=tag, digest=digest
+        )
+
+
+def blobs_of(content: bytes) -> tuple[Descriptor, ...]:
+    """The blobs that a registry must have for this manifest; foreign layers are elsewhere."""
+    try:
+        document: Any = msgspec.json.decode(content)
+    except UNREADABLE:
+        return ()
+    entries = [document.get("config"), *(document.get("layers") or ())]
+    entries += document.get("blobs") or ()
+    found: dict[Digest, Descriptor] = {}
+    for entry in entries:
+        if not isinstance(entry, dict) or "digest" not in entry:
+            continue
+        media_type = str(entry.get("mediaType", ""))
+        if any(word in media_type for word in _NOT_PUSHED):
+            continue
+        digest = digests.parse(entry["digest"])
+        size = int(entry.get("size") or 0)
+        found[digest] = Descriptor(media_type=media_type, digest=digest, size_bytes=size)
+    return tuple(found.values())
+
+
+def _described(found: Descriptor, media_type: str) -> dict[str, object]:
+    return {"mediaType": media_type, "digest": str(found.digest), "size": found.size_bytes}

@@ -1,0 +1,119 @@
+"""Watches the references while images are deleted: a new one stops its deletions.
+
+A watch that cannot be continued stops all deletions, because what it would have shown is not known.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+
+from lading.ports import kube
+from lading.ports.clock import Clock
+from lading.ports.cluster import Cluster, Untyped
+from lading.ports.kube import EventType
+from lading.pruning.engine import names
+from lading.pruning.engine.names import RegistryNames
+from lading.pruning.engine.observe import ClusterReferences, Reading
+from lading.pruning.engine.types import Deletion, Mention, References
+
+WATCH_SECONDS_MAX = 290  # API servers end a watch after 5 to 10 minutes by themselves
+FAILURES_MAX = 5
+RETRY_SECONDS = 1.0
+
+
+class WatchLost(Exception):
+    """References can no longer be followed; what was not deleted yet stays."""
+
+
+class NewReferences:
+    """What became used since the lists were read."""
+
+    def __init__(self, registry_names: RegistryNames) -> None:
+        self._names = registry_names
+        self._mentions: dict[Mention, None] = {}
+        self._references = References()
+        self._lost = ""
+
+    def add(self, mentions: Iterable[Mention]) -> None:
+        fresh = [mention for mention in mentions if mention not in self._mentions]
+        if fresh:
+            self._mentions |= dict.fromkeys(fresh)
+            self._references = names.gather(self._mentions, self._names)
+
+    def lose(self, message: str) -> None:
+        self._lost = self._lost or message
+
+    def user_of(self, lines: Sequence[Deletion]) -> str:
+        """The object that newly uses something of these; empty when there is none."""
+        if self._lost:
+            raise WatchLost(self._lost)
+        for line in lines:
+            found = self._user_of(line)
+            if found:
+                return found
+        return ""
+
+    def _user_of(self, line: Deletion) -> str:
+        uses = self._references
+        if users := uses.digests.get(line.digest):
+            return users[0]
+        if users := uses.tags.get((line.repository, line.tag)):
+            return users[0]
+        for (path, tag), users in uses.possible_tags.items():
+            if tag == line.tag and names.paths_end_alike(path, line.repository):
+                return users[0]
+        for mention in uses.unknown:
+            if line.repository and line.repository in mention.text:
+                return mention.found_in
+        return ""
+
+
+@asynccontextmanager
+async def watching(
+    clusters: Sequence[tuple[Cluster, ClusterReferences]],
+    reading: Reading,
+    new: NewReferences,
+    clock: Clock,
+) -> AsyncIterator[NewReferences]:
+    """Follows every kind of every cluster until the context ends."""
+    tasks = [
+        asyncio.create_task(_follow(cluster, resource, version, reading, new, clock))
+        for cluster, found in clusters
+        for resource, version in found.watched
+    ]
+    try:
+        yield new
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _follow(
+    cluster: Cluster,
+    resource: Untyped,
+    version: str,
+    reading: Reading,
+    new: NewReferences,
+    clock: Clock,
+) -> None:
+    failures = 0
+    while True:
+        try:
+            events = cluster.watch(
+                resource, resource_version=version, timeout_seconds=WATCH_SECONDS_MAX
+            )
+            async for event in events:
+                version, failures = event.resource_version or version, 0
+                if event.type in (EventType.ADDED, EventType.MODIFIED):
+                    # A finished pod that changes now may be about to run again: no cutoff.
+                    new.add(reading.mentions(event.object, resource, None))
+        except kube.Transient as error:
+            failures += 1
+            if failures > FAILURES_MAX:
+                new.lose(f"the watch of {resource.plural} failed: {error}")
+                return
+            await clock.sleep(RETRY_SECONDS)
+        except kube.KubeError as error:
+            new.lose(f"the watch of {resource.plural} failed: {error}")
+            return

@@ -1,0 +1,333 @@
+"""Applying a plan to a registry: what goes, what stays, what comes back."""
+
+import asyncio
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from lading.kernel.errors import Malformed
+from lading.ports import registry as registries
+from lading.ports.http import Request, Response
+from lading.pruning.engine.apply import CanaryFailed, CannotDelete, Result
+from lading.pruning.engine.guards import GuardRefused, Limits
+from lading.pruning.engine.observe import ReferencesIncomplete
+from lading.pruning.engine.types import Settings
+from tests.pruning.worlds import World
+
+
+async def test_an_unused_tag_goes_and_others_stay(world: World) -> None:
+    await world.shelf.image("team/app:old")
+    await world.shelf.image("team/app:keep")
+    used = await world.shelf.image("team/app:used")
+    await world.run_pod(f"registry.test/team/app@{used.digest}")
+    applied = await world.pruner().apply()
+    assert {one.result for one in applied.outcomes} == {Result.DELETED}
+    assert await world.shelf.tags("team/app") == {"keep", "used"}
+    assert await world.shelf.pullable("team/app:keep")
+
+
+async def test_what_went_is_whole_in_the_trash_and_comes_back(world: World) -> None:
+    arm, amd = await world.shelf.image("a:arm"), await world.shelf.image("a:amd")
+    await world.shelf.index("a:old", arm, amd)
+    pruner = world.pruner()
+    await pruner.apply()
+    assert not await world.shelf.tags("a")
+    records = await pruner.records()
+    assert {tag for _, record in records for tag in record.tags} == {"old", "arm", "amd"}
+    for place, record in records:
+        for digest in record.manifests:
+            assert await world.shelf.pullable(f"{place}@{digest}")
+        assert await pruner.restore(place, record) == ()
+    assert await world.shelf.tags("a") == {"old", "arm", "amd"}
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_restore_never_moves_a_tag(world: World) -> None:
+    await world.shelf.image("a:old")
+    pruner = world.pruner()
+    await pruner.apply()
+    newer = await world.shelf.image("a:old", layers=[b"newer"])
+    ((place, record),) = await pruner.records()
+    assert await pruner.restore(place, record) == ("old",)
+    found = await world.registry.head(world.shelf.at("a:old"))
+    assert found is not None
+    assert found.digest == newer.digest
+
+
+async def test_the_next_run_restores_what_is_used_again(world: World) -> None:
+    old = await world.shelf.image("a:old")
+    await world.pruner().apply()
+    await world.run_pod(f"registry.test/a@{old.digest}")
+    applied = await world.pruner().apply()
+    assert [record.repository for record in applied.restored] == ["a"]
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_a_tag_that_went_alone_comes_back(world: World) -> None:
+    image = await world.shelf.image("a:old")
+    await world.registry.push_manifest(world.shelf.at("a:keep"), image)
+    pruner = world.pruner()
+    await pruner.apply()
+    assert await world.shelf.tags("a") == {"keep"}
+    ((place, record),) = await pruner.records()
+    await pruner.restore(place, record)
+    assert await world.shelf.tags("a") == {"keep", "old"}
+
+
+async def test_the_trash_empties_itself_and_keeps_what_a_newer_record_holds(world: World) -> None:
+    await world.shelf.image("a:old")
+    pruner = world.pruner()
+    await pruner.apply()
+    ((place, record),) = await pruner.records()
+    trash = world.trash
+    assert await trash.expire([(place, record)], record.expires_at - timedelta(seconds=1)) == 0
+    assert await trash.expire([(place, record)], record.expires_at) == 1
+    assert await world.shelf.tags(place) == set()
+
+
+async def test_without_trash_it_is_gone(world: World) -> None:
+    world.with_trash = False
+    await world.shelf.image("a:old")
+    await world.pruner().apply()
+    assert await world.registry.catalogue(world.shelf.host) == ("a",)
+    assert await world.shelf.tags("a") == set()
+
+
+async def test_age_begins_when_a_confirmed_run_first_saw_the_tag(world: World) -> None:
+    world.settings = Settings(keep_younger_than=timedelta(seconds=1))
+    await world.shelf.image("a:old")
+    plan = world.pruner().plan(await world.pruner().observe())
+    assert plan.header.kept_for_unknown_push_time == 1
+    assert not (world.state / "ledger.json").exists(), "a dry run records nothing"
+    await world.pruner().apply()
+    assert await world.shelf.tags("a") == {"old"}
+    await asyncio.sleep(2.1)  # the Date header counts whole seconds
+    await world.pruner().apply()
+    assert await world.shelf.tags("a") == set()
+
+
+async def test_a_tag_that_moved_begins_again(world: World) -> None:
+    world.settings = Settings(keep_younger_than=timedelta(seconds=1))
+    await world.shelf.image("a:old")
+    await world.pruner().apply()
+    await asyncio.sleep(2.1)
+    await world.shelf.image("a:old", layers=[b"other"])
+    await world.pruner().apply()
+    assert await world.shelf.tags("a") == {"old"}
+
+
+async def test_of_a_plan_file_only_lines_that_still_hold_are_done(world: World) -> None:
+    await world.shelf.image("a:one", layers=[b"1"])
+    await world.shelf.image("a:two", layers=[b"2"])
+    pruner = world.pruner()
+    plan = pruner.plan(await pruner.observe())
+    await world.run_pod("registry.test/a:one")
+    await pruner.apply((plan.header, plan.deletions))
+    assert await world.shelf.tags("a") == {"one"}
+
+
+async def test_a_removed_tag_line_keeps_the_whole_image(world: World) -> None:
+    await world.shelf.image("a:one")
+    pruner = world.pruner()
+    plan = pruner.plan(await pruner.observe())
+    left = [line for line in plan.deletions if not line.tag]
+    await pruner.apply((plan.header, left))
+    assert await world.shelf.pullable("a:one")
+
+
+async def test_a_removed_index_line_keeps_what_the_index_needs(world: World) -> None:
+    child = await world.shelf.image("a:child")
+    index = await world.shelf.index("a:index", child)
+    pruner = world.pruner()
+    plan = pruner.plan(await pruner.observe())
+    left = [line for line in plan.deletions if line.digest != str(index.digest)]
+    await pruner.apply((plan.header, left))
+    assert await world.shelf.pullable("a:index")
+
+
+async def test_a_plan_of_another_cluster_is_refused(world: World) -> None:
+    await world.shelf.image("a:one")
+    pruner = world.pruner()
+    plan = pruner.plan(await pruner.observe())
+    header = msgspec.structs.replace(plan.header, clusters=("other",))
+    with pytest.raises(Malformed, match="it was made of clusters other"):
+        await pruner.apply((header, plan.deletions))
+    assert await world.shelf.tags("a") == {"one"}
+
+
+async def test_a_guard_refuses_and_nothing_goes(world: World) -> None:
+    world.limits = Limits(size_bytes_max=1)
+    await world.shelf.image("a:one")
+    with pytest.raises(GuardRefused, match="--ignore-guard=bytes"):
+        await world.pruner().apply()
+    assert await world.shelf.tags("a") == {"one"}
+
+
+async def test_a_pod_that_starts_meanwhile_stops_the_deletion(world: World) -> None:
+    """1.10h: the references are watched between the list and the deletion."""
+    image = await world.shelf.image("a:old")
+    pushes = 0
+    original = world.registry.push_manifest
+
+    async def push_then_run(*arguments: object, **more: object) -> None:
+        nonlocal pushes
+        await original(*arguments, **more)  # type: ignore[arg-type]
+        pushes += 1
+        if pushes == 1:
+            await world.run_pod(f"registry.test/a@{image.digest}")
+            await asyncio.sleep(0.3)
+
+    world.registry.push_manifest = push_then_run  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert {one.result for one in applied.outcomes} == {Result.NEW_REFERENCE}
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_a_pod_that_starts_after_the_deletion_restores_it(world: World) -> None:
+    image = await world.shelf.image("a:old")
+    original = world.registry.delete
+
+    async def delete_then_run(reference: object) -> bool:
+        deleted = await original(reference)  # type: ignore[arg-type]
+        if reference == world.shelf.at(f"a@{image.digest}"):
+            await world.run_pod(f"registry.test/a@{image.digest}")
+            await asyncio.sleep(0.3)
+        return deleted
+
+    world.registry.delete = delete_then_run  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert Result.RESTORED in {one.result for one in applied.outcomes}
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_a_tag_that_moves_meanwhile_stays(world: World) -> None:
+    await world.shelf.image("a:old")
+    original = world.registry.push_manifest
+    moved = False
+
+    async def push_then_move(*arguments: object, **more: object) -> None:
+        nonlocal moved
+        await original(*arguments, **more)  # type: ignore[arg-type]
+        if not moved:
+            moved = True
+            await world.shelf.image("a:old", layers=[b"new"])
+
+    world.registry.push_manifest = push_then_move  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert Result.CHANGED in {one.result for one in applied.outcomes}
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_a_tag_that_a_deletion_by_digest_takes_along_is_put_back(world: World) -> None:
+    image = await world.shelf.image("a:old")
+    original = world.registry.push_manifest
+    tagged = False
+
+    async def push_then_tag(*arguments: object, **more: object) -> None:
+        nonlocal tagged
+        await original(*arguments, **more)  # type: ignore[arg-type]
+        if not tagged:
+            tagged = True
+            await original(world.shelf.at("a:fresh"), image)
+
+    world.registry.push_manifest = push_then_tag  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert [one.result for one in applied.outcomes] == [Result.DELETED, Result.RESTORED]
+    assert await world.shelf.tags("a") == {"fresh"}
+    assert await world.shelf.pullable("a:fresh")
+
+
+async def test_a_registry_that_cannot_delete_tags_keeps_a_shared_one(world: World) -> None:
+    image = await world.shelf.image("a:old")
+    await world.registry.push_manifest(world.shelf.at("a:keep"), image)
+    await world.shelf.image("a:whole", layers=[b"whole"])
+    original = world.registry.delete
+
+    async def by_digest_only(reference: object) -> bool:
+        if getattr(reference, "tag", None):
+            raise registries.Unsupported("405", status=405)
+        return await original(reference)  # type: ignore[arg-type]
+
+    world.registry.delete = by_digest_only  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    results = {str(one.line.tag): one.result for one in applied.outcomes if one.line.tag}
+    assert results == {"old": Result.CANNOT_UNTAG, "whole": Result.DELETED}
+    assert await world.shelf.tags("a") == {"old", "keep"}
+
+
+async def test_a_registry_that_deletes_nothing_ends_the_run(world: World) -> None:
+    """ECR answers 404 to every DELETE."""
+    await world.shelf.image("a:old")
+
+    async def not_found(reference: object) -> bool:
+        return False
+
+    world.registry.delete = not_found  # type: ignore[method-assign]
+    with pytest.raises(CannotDelete, match="still has it"):
+        await world.pruner().apply()
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_a_registry_that_forbids_deletion_ends_the_run(world: World) -> None:
+    await world.shelf.image("a:old")
+
+    async def forbidden(reference: object) -> bool:
+        raise registries.Unsupported("405 method not allowed", status=405)
+
+    world.registry.delete = forbidden  # type: ignore[method-assign]
+    with pytest.raises(CannotDelete, match="does not delete images"):
+        await world.pruner().apply()
+
+
+async def test_a_registry_that_takes_a_kept_tag_along_stops_after_the_canary(world: World) -> None:
+    await world.shelf.image("a:1", layers=[b"1"])
+    await world.shelf.image("a:2", layers=[b"2"])
+    await world.shelf.image("a:keep", layers=[b"3"])
+    original = world.registry.delete
+
+    async def greedy(reference: object) -> bool:
+        if getattr(reference, "digest", None):
+            await original(world.shelf.at("a:keep"))
+        return await original(reference)  # type: ignore[arg-type]
+
+    world.registry.delete = greedy  # type: ignore[method-assign]
+    with pytest.raises(CanaryFailed, match="a:keep was gone"):
+        await world.pruner().apply()
+    assert len(await world.shelf.tags("a")) == 2, "one candidate and what is kept"
+    assert await world.shelf.pullable("a:keep")
+
+
+async def test_a_registry_that_does_not_mount_keeps_the_image(world: World) -> None:
+    await world.shelf.image("a:old")
+
+    async def refused(*_arguments: object, **_more: object) -> bool:
+        return False
+
+    world.registry.mount_blob = refused  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert {one.result for one in applied.outcomes} == {Result.CANNOT_TRASH}
+    assert "--trash-copy" in applied.outcomes[0].message
+    assert await world.shelf.pullable("a:old")
+    world.trash_settings = {"may_copy": True}
+    await world.pruner().apply()
+    assert await world.shelf.tags("a") == set()
+    ((place, record),) = await world.pruner().records()
+    await world.pruner().restore(place, record)
+    assert await world.shelf.pullable("a:old")
+
+
+@pytest.mark.parametrize("status", [403, 500])
+async def test_a_list_that_fails_deletes_nothing(world: World, status: int) -> None:
+    await world.shelf.image("a:old")
+    original = world.kube._exchange
+
+    async def broken(request: Request) -> Response:
+        if request.path.endswith("/daemonsets"):
+            return Response(status=status, body=b"{}")
+        return await original(request)
+
+    world.kube._exchange = broken
+    with pytest.raises(ReferencesIncomplete, match="the list of daemonsets failed"):
+        await world.pruner().apply()
+    assert await world.shelf.tags("a") == {"old"}

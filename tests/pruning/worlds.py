@@ -1,0 +1,185 @@
+"""A registry and a cluster of the embedded servers, with images to push and pods to run."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.cluster import KubeCluster
+from lading.adapters.registry import client as registry_client
+from lading.adapters.registry.administration import AdministrationClient
+from lading.adapters.registry.limits import Limits as ClientLimits
+from lading.adapters.state_file import LocalStateFile
+from lading.kernel import manifests
+from lading.kernel.digests import Digest
+from lading.kernel.objects import Resource
+from lading.kernel.references import Reference
+from lading.ports.registry import Manifest
+from lading.ports.registry_administration import RegistryAdministration
+from lading.pruning.engine import policy as policies
+from lading.pruning.engine.controller import Pruner, Request
+from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine.guards import Limits
+from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.observe_registry import KnownManifests
+from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.trash import Trash, TrashSettings
+from lading.pruning.engine.types import Settings, Source
+from lading.servers.registry import server as registry_server
+from tests.loop import server as kube_server
+
+PODS: Resource[dict[str, Any]] = Resource(
+    group="", version="v1", kind="Pod", plural="pods", namespaced=True, type=dict
+)
+AT_ONCE = Settings(keep_younger_than=timedelta(0))
+KEEP_KEPT = policies.parse(
+    {"policies": [{"repositories": ["**"], "keepTags": [{"patterns": ["keep.*"]}]}]}
+)
+SMALL = ClientLimits(attempts_max=3, back_off_seconds=0.01)
+
+
+@dataclass
+class Shelf:
+    """Pushes images into one registry."""
+
+    admin: RegistryAdministration
+    host: str
+
+    def at(self, name: str) -> Reference:
+        """`repository:tag` or `repository@digest`."""
+        repository, at, digest = name.partition("@")
+        repository, colon, tag = repository.partition(":")
+        return Reference(
+            registry=self.host,
+            repository=repository,
+            tag=tag if colon else None,
+            digest=Digest(*digest.split(":")) if at else None,
+        )
+
+    async def image(
+        self, name: str, *, layers: Sequence[bytes] = (b"layer",), **more: Any
+    ) -> Manifest:
+        place = self.at(name)
+        config = await self.admin.push_blob(place, json.dumps({"for": name}).encode())
+        pushed = [await self.admin.push_blob(place, layer) for layer in layers]
+        document = {
+            "schemaVersion": 2,
+            "mediaType": manifests.OCI_MANIFEST,
+            "config": self.entry(config.digest, config.size_bytes, manifests.OCI_CONFIG),
+            "layers": [
+                self.entry(one.digest, one.size_bytes, manifests.OCI_LAYER_GZIP) for one in pushed
+            ],
+            **more,
+        }
+        return await self.push(name, document, manifests.OCI_MANIFEST)
+
+    async def index(self, name: str, *children: Manifest) -> Manifest:
+        document = {
+            "schemaVersion": 2,
+            "mediaType": manifests.OCI_INDEX,
+            "manifests": [
+                self.entry(one.digest, len(one.content), one.media_type) for one in children
+            ],
+        }
+        return await self.push(name, document, manifests.OCI_INDEX)
+
+    async def push(self, name: str, document: Mapping[str, Any], media_type: str) -> Manifest:
+        content = json.dumps(document).encode()
+        manifest = Manifest(media_type=media_type, digest=Digest.of(content), content=content)
+        await self.admin.push_manifest(self.at(name), manifest)
+        return manifest
+
+    @staticmethod
+    def entry(digest: Digest, size: int, media_type: str) -> dict[str, Any]:
+        return {"mediaType": media_type, "digest": str(digest), "size": size}
+
+    async def tags(self, repository: str) -> set[str]:
+        return set(await self.admin.tags(self.at(repository)))
+
+    async def pullable(self, name: str) -> bool:
+        """Whether the image is there with everything that it needs."""
+        place = self.at(name)
+        if await self.admin.head(place) is None:
+            return False
+        manifest = await self.admin.manifest(place)
+        document = json.loads(manifest.content)
+        for entry in (document.get("config"), *document.get("layers", ())):
+            if entry is not None and "foreign" not in entry["mediaType"]:
+                digest = Digest(*entry["digest"].split(":"))
+                await self.admin.blob(place, digest, bytes_max=1 << 20)
+        children = [entry["digest"] for entry in document.get("manifests", ())]
+        results = [await self.pullable(f"{place.repository}@{child}") for child in children]
+        return all(results)
+
+
+@dataclass
+class World:
+    shelf: Shelf
+    kube: KubeClient
+    api: kube_server.ApiServer
+    state: Path
+    registry: RegistryAdministration
+    settings: Settings = AT_ONCE
+    policy: Policy = KEEP_KEPT
+    limits: Limits = field(default_factory=lambda: Limits(share_percent_max=100))
+    with_trash: bool = True
+    trash_settings: dict[str, Any] = field(default_factory=dict)
+    known: KnownManifests = field(default_factory=KnownManifests)
+
+    @property
+    def trash(self) -> Trash:
+        return Trash(self.registry, TrashSettings(registry=self.shelf.host, **self.trash_settings))
+
+    def pruner(self) -> Pruner:
+        request = Request(
+            source=Source.REGISTRY,
+            registry=self.shelf.host,
+            registry_names=(self.shelf.host, "registry.test"),
+            mirrors=(),
+            reading=Reading(settings=self.settings, custom=READY_MADE),
+            policy=self.policy,
+            limits=self.limits,
+        )
+        return Pruner(
+            request,
+            clusters=[KubeCluster(self.kube, address="test")],
+            files=(),
+            registry=self.registry,
+            trash=self.trash if self.with_trash else None,
+            ledger_file=LocalStateFile(self.state / "ledger.json"),
+            known=self.known,
+            clock=SystemClock(),
+        )
+
+    async def run_pod(self, image: str, name: str = "web") -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "images"},
+            "spec": {"containers": [{"name": "main", "image": image}]},
+        }
+        await self.kube.create(PODS, body, namespace="images")
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[World]:
+    clock = SystemClock()
+    registry_folder, state = folder / "registry", folder / "state"
+    await asyncio.to_thread(state.mkdir, parents=True)
+    async with (
+        registry_server.serve(registry_folder) as url,
+        registry_client.connect(clock, limits=SMALL) as client,
+        kube_server.serving(clock) as api,
+    ):
+        admin = AdministrationClient(client)
+        kube = KubeClient(api)
+        host = url.partition("://")[2]
+        world = World(shelf=Shelf(admin, host), kube=kube, api=api, state=state, registry=admin)
+        await world.run_pod("registry.test/base/always:keep", name="base")
+        yield world
