@@ -18,6 +18,7 @@ _COMMANDS = {
     "pin": "Plan pinned image sets and watch how far the nodes are.",
     "bootimage": "Show, plan and restore the boot images of machine sets.",
     "image": "Pull, list and remove images of a container runtime, by runtime class.",
+    "prune": "Delete images from a registry that are no longer needed.",
     "validate": "Check objects in files without a cluster.",
     "crds": "Print the CustomResourceDefinitions.",
     "policies": "Print the admission policies of the agents.",

@@ -69,8 +69,8 @@ async def open_registries(
     source = Chain(
         (
             *(Table(secret.credential_by_pattern) for secret in settings.pull_secrets),
-            node_credentials.from_pull_secrets(settings.pull_secret_folders, clock, _report),
-            node_credentials.from_auth_files(paths, clock, _report),
+            node_credentials.from_pull_secrets(settings.pull_secret_folders, clock, report_problem),
+            node_credentials.from_auth_files(paths, clock, report_problem),
             *_from_plugins(settings.plugins, clock),
         )
     )
@@ -85,7 +85,7 @@ def _from_plugins(plugins: CredentialPlugins | None, clock: Clock) -> tuple[Cred
     if plugins is None:
         return ()
     provided = node_credentials.from_providers(
-        plugins.config, folder=plugins.folder, clock=clock, report=_report
+        plugins.config, folder=plugins.folder, clock=clock, report=report_problem
     )
     return (provided,)
 
@@ -94,10 +94,10 @@ def routing_of(host_root: Path) -> Routing:
     """What the host's runtime goes by: containerd's folders if there are any, else the other."""
     hosts = host_root / HOSTS_FOLDER
     if hosts.is_dir():
-        return HostsFolders((hosts,), _report, host_root)
+        return HostsFolders((hosts,), report_problem, host_root)
     conf = host_root / REGISTRIES_CONF
     if conf.exists():
-        return registries_conf.load(registries_conf.files_of(conf), _report)
+        return registries_conf.load(registries_conf.files_of(conf), report_problem)
     return DirectRouting()
 
 
@@ -130,5 +130,5 @@ class ImageCredentials:
         return own or DirectRouting().endpoints(reference)
 
 
-def _report(problem: str) -> None:
+def report_problem(problem: str) -> None:
     log.warning("registry configuration", problem=problem)

@@ -53,6 +53,21 @@ async def inventory(cluster: Cluster, registry: str) -> Inventory:
     )
 
 
+async def registry_hosts(cluster: Cluster) -> tuple[str, ...] | None:
+    """The names of the registry by its streams, most used first; None without ImageStreams."""
+    kinds = {(one.group, one.plural): one for one in await cluster.kinds()}
+    if STREAMS not in kinds:
+        return None
+    counts: dict[str, int] = {}
+    for document in await _all(cluster, kinds[STREAMS]):
+        status = document.get("status") or {}
+        for field in ("dockerImageRepository", "publicDockerImageRepository"):
+            host, slash, _ = str(status.get(field) or "").partition("/")
+            if slash:
+                counts[host] = counts.get(host, 0) + 1
+    return tuple(sorted(counts, key=lambda host: (-counts[host], host)))
+
+
 async def repositories(
     cluster: Cluster, resource: Untyped, limits: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, Repository]:

@@ -1,0 +1,49 @@
+"""`lading prune images`: in the way of `oc adm prune images`, dry unless --confirm."""
+
+import click
+
+from lading.cli import output
+from lading.cli.output import Format
+from lading.cli.prune import report, running
+from lading.cli.prune.options import prune_options, switch
+from lading.wiring.prune import Opened, Options
+
+
+@click.command(name="images")
+@switch("--confirm", default=False, help="Delete; without, only what would go is shown.")
+@output.form_option(default=Format.TABLE)
+@prune_options
+def command(options: Options, confirm: bool, form: Format) -> None:
+    """Delete images that are no longer needed; without --confirm only show what would go."""
+    if not confirm:
+        click.echo(report.DRY_RUN, err=True)
+    if not options.reading.settings.prune_registry and form is Format.TABLE:
+        click.echo(report.ONLY_OBJECTS)
+
+    async def work(opened: Opened) -> None:
+        if not confirm:
+            await show(opened, form)
+            return
+        applied = await opened.pruner.apply()
+        for record in applied.restored:
+            click.echo(f"Restored {record.repository}: it is used again", err=True)
+        report.show_header(applied.plan.header)
+        if not report.show_outcomes(applied.outcomes, form):
+            raise click.exceptions.Exit(1)
+
+    running.run(options, work)
+
+
+async def show(opened: Opened, form: Format) -> None:
+    pruner = opened.pruner
+    observed = await pruner.observe()
+    plan = pruner.plan(observed)
+    report.show_plan(plan, form)
+    for mention in observed.references.unknown:
+        click.echo(
+            f"Warning: {mention.found_in}: {mention.text!r} is no image reference; repositories"
+            " that it names stay",
+            err=True,
+        )
+    for refusal in pruner.refusals(plan, observed):
+        click.echo(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)

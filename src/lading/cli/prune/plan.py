@@ -1,0 +1,30 @@
+"""`lading prune plan`: writes what would go into a file, for review and for `apply`."""
+
+from pathlib import Path
+
+import click
+
+from lading.cli.prune import report, running
+from lading.cli.prune.options import prune_options
+from lading.pruning.engine import plan_file
+from lading.wiring.prune import Opened, Options
+
+
+@click.command(name="plan")
+@click.option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
+              required=True, help="The file, one deletion a line.")  # fmt: skip
+@prune_options
+def command(options: Options, file: Path) -> None:
+    """Write what would go into a file; lines may be removed from it before `apply`."""
+
+    async def work(opened: Opened) -> None:
+        observed = await opened.pruner.observe()
+        plan = opened.pruner.plan(observed)
+        with file.open("wb") as target:
+            target.writelines(plan_file.lines(plan))
+        report.show_header(plan.header)
+        click.echo(report.summary(plan.deletions))
+        for refusal in opened.pruner.refusals(plan, observed):
+            click.echo(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
+
+    running.run(options, work)

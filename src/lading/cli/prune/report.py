@@ -1,0 +1,133 @@
+"""How prune commands print: the sentences of oc, a summary, and tables that fit 80 columns."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from lading.cli import output
+from lading.cli.output import Format
+from lading.kernel import quantities
+from lading.pruning.engine.apply import Outcome, Result
+from lading.pruning.engine.types import Deletion, Header, Plan, Saving, Source, What
+
+DRY_RUN = "Dry run enabled - no modifications will be made. Add --confirm to remove images"
+ONLY_OBJECTS = (
+    "Only API objects will be removed.  No modifications to the image registry will be made."
+)
+_NAME_CHARACTERS_MAX = 46  # with the other columns a row has 80
+
+
+def sentences(lines: Sequence[Deletion]) -> Iterable[str]:
+    items: dict[str, int] = {}
+    for line in lines:
+        if line.what is What.TAG_ITEM:
+            items[line.repository] = items.get(line.repository, 0) + 1
+    shown: set[str] = set()
+    for line in lines:
+        match line.what:
+            case What.TAG_ITEM:
+                if line.repository not in shown:
+                    shown.add(line.repository)
+                    count = items[line.repository]
+                    yield f"Deleting {count} items from image stream {line.repository}"
+            case What.LAYER_LINK:
+                yield f"Deleting layer link {line.digest} in repository {line.repository}"
+            case What.MANIFEST_LINK:
+                yield f"Deleting manifest link {line.digest} in repository {line.repository}"
+            case What.BLOB:
+                yield f"Deleting blob {line.digest}"
+            case What.IMAGE:
+                yield f"Deleting image {line.digest}"
+            case What.TAG:
+                yield f"Deleting tag {line.repository}:{line.tag} ({line.because})"
+            case What.MANIFEST:
+                yield f"Deleting manifest {line.digest} in repository {line.repository}"
+
+
+def summary(lines: Iterable[Deletion]) -> str:
+    """As oc counts; parts that are zero are left out."""
+    counts: dict[What, int] = {}
+    streams: set[str] = set()
+    for line in lines:
+        counts[line.what] = counts.get(line.what, 0) + 1
+        if line.what is What.TAG_ITEM:
+            streams.add(line.repository)
+    parts = (
+        (counts.get(What.IMAGE, 0), "deleted {} image object(s)"),
+        (counts.get(What.TAG_ITEM, 0), "deleted {} image stream tag item(s)"),
+        (len(streams), "updated {} image stream(s)"),
+        (counts.get(What.LAYER_LINK, 0), "deleted {} layer link(s)"),
+        (counts.get(What.MANIFEST_LINK, 0), "deleted {} manifest link(s)"),
+        (counts.get(What.BLOB, 0), "deleted {} blob(s)"),
+        (counts.get(What.TAG, 0), "deleted {} tag(s)"),
+        (counts.get(What.MANIFEST, 0), "deleted {} manifest(s)"),
+    )
+    texts = [text.format(count) for count, text in parts if count]
+    return f"Summary: {', '.join(texts) if texts else 'deleted 0 objects'}"
+
+
+def show_plan(plan: Plan, form: Format) -> None:
+    if form is not Format.TABLE:
+        click.echo(output.document(document(plan), form), nl=False)
+        return
+    for sentence in sentences(plan.deletions):
+        click.echo(sentence)
+    show_header(plan.header)
+    click.echo(summary(plan.deletions))
+
+
+def show_header(header: Header) -> None:
+    if header.source is Source.REGISTRY and header.by_repository:
+        click.echo(_table("REPOSITORY", header.by_repository), nl=False)
+        click.echo(_table("RULE", header.by_rule), nl=False)
+    if header.kept_for_unknown_push_time:
+        click.echo(
+            f"{header.kept_for_unknown_push_time} stay because it is not known when they were"
+            " pushed; their age begins with the first run with --confirm",
+            err=True,
+        )
+
+
+def _table(what: str, savings: Sequence[Saving]) -> str:
+    rows = [
+        (_short(one.name), str(one.deletions), quantities.format_bytes(one.size_bytes))
+        for one in savings
+    ]
+    return output.table((what, "DELETIONS", "FREES"), rows)
+
+
+def _short(name: str) -> str:
+    """The end of a long name says more than its beginning."""
+    return name if len(name) <= _NAME_CHARACTERS_MAX else f"…{name[1 - _NAME_CHARACTERS_MAX :]}"
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    return {
+        "header": msgspec.to_builtins(plan.header),
+        "deletions": msgspec.to_builtins(plan.deletions),
+    }
+
+
+def show_outcomes(outcomes: Sequence[Outcome], form: Format) -> bool:
+    """Prints what happened; True when nothing failed."""
+    deleted = [one.line for one in outcomes if one.result is Result.DELETED]
+    if form is not Format.TABLE:
+        rows = [
+            {
+                **msgspec.to_builtins(one.line),
+                "result": one.result.value,
+                "message": one.message,
+            }
+            for one in outcomes
+        ]
+        click.echo(output.document({"outcomes": rows}, form), nl=False)
+    else:
+        for sentence in sentences(deleted):
+            click.echo(sentence)
+        click.echo(summary(deleted))
+    for one in outcomes:
+        if one.result is not Result.DELETED:
+            click.echo(f"{one.result}: {one.line}: {one.message}", err=True)
+    return all(one.result is not Result.FAILED for one in outcomes)

@@ -1,0 +1,58 @@
+"""`lading prune why`: every chain that keeps something, or the rule by which it goes."""
+
+import click
+
+from lading.cli import output
+from lading.cli.output import Format
+from lading.cli.prune import running
+from lading.cli.prune.options import prune_options
+from lading.pruning.engine import why
+from lading.pruning.engine.why import Answer
+from lading.wiring.prune import Opened, Options
+
+
+@click.command(name="why")
+@click.argument("reference")
+@output.form_option(default=Format.TABLE)
+@prune_options
+def command(options: Options, reference: str, form: Format) -> None:
+    """Show why REFERENCE (a tag, a digest, a blob) stays or goes."""
+
+    async def work(opened: Opened) -> None:
+        observed = await opened.pruner.observe()
+        plan = opened.pruner.plan(observed)
+        answer = why.why(reference, observed.inventory, observed.references, plan)
+        if not answer.is_known:
+            raise click.ClickException(
+                f"{reference} is not in {opened.registry}; untagged manifests are not listed"
+            )
+        click.echo(_shown(answer, form), nl=False)
+
+    running.run(options, work)
+
+
+def _shown(answer: Answer, form: Format) -> str:
+    if form is not Format.TABLE:
+        verdicts = [
+            {
+                "place": place,
+                "decision": verdict.decision.value,
+                "reason": verdict.reason.value,
+                "message": verdict.message,
+            }
+            for place, verdict in answer.verdicts
+        ]
+        value = {"reference": answer.subject, "verdicts": verdicts, "chains": answer.chains}
+        return output.document(value, form)
+    lines = [
+        f"{place}: {verdict.decision} ({verdict.reason}: {verdict.message})"
+        for place, verdict in answer.verdicts
+    ]
+    for chain in answer.chains:
+        lines += [
+            "Kept by:",
+            *(f"  {'<- ' if step else ''}{one}" for step, one in enumerate(chain)),
+        ]
+    if not answer.chains and not lines:
+        lines.append(f"{answer.subject}: nothing keeps it")
+    return "\n".join(lines) + "\n"

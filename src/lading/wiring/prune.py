@@ -1,0 +1,260 @@
+"""Opens what a run of the pruner needs: clusters, the registry, the trash, what is remembered."""
+
+import asyncio
+import os
+import tomllib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.adapters.kube.cluster import KubeCluster
+from lading.adapters.kube.connection import Connection
+from lading.adapters.registry import client as registry_client
+from lading.adapters.registry import endpoints, node_credentials
+from lading.adapters.registry.administration import AdministrationClient
+from lading.adapters.registry.certificates import Certificates
+from lading.adapters.registry.credentials import Chain, CredentialSource, Table
+from lading.adapters.registry.endpoints import Endpoint
+from lading.adapters.state_file import LocalStateFile
+from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.references import Reference
+from lading.ports.registry import Credential
+from lading.ports.state_file import StateFile
+from lading.pruning.engine import mirrors, observe_streams, references_file
+from lading.pruning.engine.controller import Pruner, Request
+from lading.pruning.engine.guards import Limits
+from lading.pruning.engine.observe import ClusterReferences, Reading
+from lading.pruning.engine.observe_registry import KnownManifests
+from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.registry_file import RegistryFile
+from lading.pruning.engine.registry_url import RegistryUrl
+from lading.pruning.engine.trash import Trash, TrashSettings
+from lading.pruning.engine.types import Manifest, Source
+from lading.wiring.registries import report_problem
+
+LEDGER_TAG = "ledger"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    connections: tuple[Connection, ...]
+    reference_files: tuple[Path, ...]
+    references_age_max: timedelta
+    source: Source | None
+    url: RegistryUrl | None
+    certificate_authority: Path | None
+    force_insecure: bool
+    registry_names: tuple[str, ...]
+    registries_conf: Path | None
+    hosts_folder: Path | None
+    repositories: tuple[str, ...]
+    reading: Reading
+    policy: Policy
+    limits: Limits
+    trash_repository: str
+    trash_period: timedelta
+    trash_copy: bool
+    no_trash: bool
+    state_folder: Path | None
+    workers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    pruner: Pruner
+    source: Source
+    registry: str
+
+
+@asynccontextmanager
+async def open_pruner(options: Options) -> AsyncIterator[Opened]:
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        clusters = [
+            KubeCluster(
+                await stack.enter_async_context(connect.connect(one, clock)), address=one.server
+            )
+            for one in options.connections
+        ]
+        hosts = await observe_streams.registry_hosts(clusters[0]) if clusters else None
+        source = options.source or (Source.REGISTRY if hosts is None else Source.IMAGE_STREAMS)
+        registry = _registry_name(options, source, hosts or ())
+        routing = OneRegistry(options, registry)
+        client = await stack.enter_async_context(
+            registry_client.connect(
+                clock,
+                routing=routing,
+                credentials=_credentials(options, registry, clock),
+                environment=os.environ,
+            )
+        )
+        administration = AdministrationClient(client)
+        trash = _trash(options, source, registry, administration)
+        known_file = _state_file(options, "manifests")
+        known = await _known(known_file)
+        yield Opened(
+            source=source,
+            registry=registry,
+            pruner=Pruner(
+                Request(
+                    source=source,
+                    registry=registry,
+                    registry_names=(registry, *options.registry_names, *(hosts or ())),
+                    mirrors=tuple(await asyncio.to_thread(lambda: [*_mirrors(options)])),
+                    reading=options.reading,
+                    policy=options.policy,
+                    limits=options.limits,
+                    repositories=options.repositories,
+                    workers=options.workers,
+                ),
+                clusters=clusters,
+                files=await _reference_files(options, clock),
+                registry=administration,
+                trash=trash,
+                ledger_file=_ledger_file(options, trash, administration),
+                known=known,
+                clock=clock,
+            ),
+        )
+        if known_file is not None:
+            await known_file.replace(msgspec.msgpack.encode(known))
+
+
+def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> str:
+    if options.url is not None:
+        return options.url.host
+    if source is Source.IMAGE_STREAMS and hosts:
+        return hosts[0]
+    if source is Source.IMAGE_STREAMS and not options.reading.settings.prune_registry:
+        return "(none)"
+    raise Malformed(
+        what="registry",
+        text="",
+        reason="no managed image names it; give its address with --registry-url",
+    )
+
+
+class OneRegistry:
+    """The way to the one registry that is pruned; no mirror, no other host."""
+
+    def __init__(self, options: Options, registry: str) -> None:
+        url = options.url or RegistryUrl(host=registry)
+        insecure = options.force_insecure or url.scheme == "http"
+        plain = url.scheme == "http" or (not url.scheme and endpoints.is_loopback(url.host))
+        authority = options.certificate_authority
+        certificates = Certificates(authorities=(authority,) if authority else ())
+        self._scheme = "http" if plain else "https"
+        self._tls = certificates.context(skip_verify=insecure)
+        self._may_be_plain = insecure and not plain
+
+    def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
+        host = endpoints.required_registry(reference)
+        return (
+            Endpoint(
+                url=f"{self._scheme}://{host}/v2",
+                host=host,
+                repository=reference.repository,
+                tls=self._tls,
+                may_be_plain_http=self._may_be_plain,
+            ),
+        )
+
+
+def _credentials(options: Options, registry: str, clock: SystemClock) -> CredentialSource:
+    """The token of the cluster, as oc uses it, and what the machine is logged in with."""
+    token = _token(options.connections[0]) if options.connections else ""
+    table = Table({registry: Credential(username="lading", password=token)} if token else {})
+    paths = node_credentials.auth_file_paths(os.environ, Path("/"))
+    return Chain((node_credentials.from_auth_files(paths, clock, report_problem), table))
+
+
+def _token(connection: Connection) -> str:
+    user = connection.user
+    if user.token or not user.token_file:
+        return user.token
+    return Path(user.token_file).read_text(encoding="utf-8").strip()
+
+
+def _trash(
+    options: Options, source: Source, registry: str, administration: AdministrationClient
+) -> Trash | None:
+    """For ImageStreams there is none: the role of the pruner may not push."""
+    if options.no_trash or source is Source.IMAGE_STREAMS:
+        return None
+    settings = TrashSettings(
+        registry=registry,
+        repository=options.trash_repository,
+        period=options.trash_period,
+        may_copy=options.trash_copy,
+    )
+    return Trash(administration, settings)
+
+
+def _state_file(options: Options, name: str) -> StateFile | None:
+    return LocalStateFile(options.state_folder / name) if options.state_folder else None
+
+
+def _ledger_file(
+    options: Options, trash: Trash | None, administration: AdministrationClient
+) -> StateFile | None:
+    local = _state_file(options, "ledger.json")
+    if local is not None or trash is None:
+        return local
+    place = Reference(
+        registry=trash.settings.registry,
+        repository=trash.settings.repository_for("lading"),
+        tag=LEDGER_TAG,
+    )
+    return RegistryFile(administration, place)
+
+
+async def _known(file: StateFile | None) -> KnownManifests:
+    """What the last run read; a file that cannot be read costs only time."""
+    content = None if file is None else await file.read()
+    if content is None:
+        return KnownManifests()
+    try:
+        found = msgspec.msgpack.decode(content, type=_Known)
+    except UNREADABLE:
+        return KnownManifests()
+    return KnownManifests(manifests=found.manifests, sizes=found.sizes)
+
+
+class _Known(msgspec.Struct):
+    manifests: dict[str, Manifest]
+    sizes: dict[str, int]
+
+
+async def _reference_files(options: Options, clock: SystemClock) -> tuple[ClusterReferences, ...]:
+    found = []
+    for path in options.reference_files:
+        content = await asyncio.to_thread(path.read_bytes)
+        found.append(
+            references_file.decode(
+                content, name=str(path), now=clock.now(), age_max=options.references_age_max
+            )
+        )
+    return tuple(found)
+
+
+def _mirrors(options: Options) -> Iterator[tuple[str, str]]:
+    if options.registries_conf is not None:
+        yield from mirrors.pairs_of_registries_conf(_toml(options.registries_conf))
+    if options.hosts_folder is not None:
+        for file in sorted(options.hosts_folder.glob("*/hosts.toml")):
+            yield from mirrors.pairs_of_hosts_toml(file.parent.name, _toml(file))
+
+
+def _toml(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Malformed(what="TOML file", text=str(path), reason=str(error)) from error

@@ -1,0 +1,228 @@
+"""The prune commands against the embedded API server and registry, from flags to exit codes."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.registry import client as registry_client
+from lading.adapters.registry.administration import AdministrationClient
+from lading.adapters.registry.transport import Call, Transport
+from lading.servers.registry import server as registry_server
+from lading.standalone import api_server
+from tests import command
+from tests.command import Said
+from tests.pruning.worlds import PODS, Shelf
+
+POLICY = {"policies": [{"repositories": ["**"], "keepTags": [{"patterns": ["keep.*"]}]}]}
+
+
+@dataclass
+class Bench:
+    shelf: Shelf
+    kube: KubeClient
+    where: tuple[str, ...]
+    cluster: tuple[str, ...]
+    folder: Path
+
+    async def lading(self, *words: str) -> Said:
+        """With the options of the whole bench after the words."""
+        return await command.lading("prune", *words, *self.where)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    clock = SystemClock()
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(yaml.safe_dump(POLICY))
+    (tmp_path / "state").mkdir()
+    async with (
+        api_server.serve(tmp_path / "api", clock, port=0) as api,
+        registry_server.serve(tmp_path / "registry") as url,
+        registry_client.connect(clock) as client,
+    ):
+        host = url.partition("://")[2]
+        kube = KubeClient(api.exchange)
+        cluster = ("--kubeconfig", str(api.kubeconfig))
+        where = (
+            *cluster,
+            *("--registry-url", url, "--registry-name", "registry.test"),
+            *("--policy", str(policy), "--keep-younger-than", "0s"),
+        )
+        await kube.create(PODS, pod("registry.test/team/app:used"), namespace="default")
+        yield Bench(Shelf(AdministrationClient(client), host), kube, where, cluster, tmp_path)
+
+
+def pod(image: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"containers": [{"name": "main", "image": image}]},
+    }
+
+
+async def three(bench: Bench) -> None:
+    for tag in ("old", "keep", "used"):
+        await bench.shelf.image(f"team/app:{tag}", layers=[tag.encode()])
+
+
+async def test_a_dry_run_shows_what_would_go_and_only_reads(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await three(bench)
+    methods: set[str] = set()
+    send = Transport.send
+
+    async def recorded(transport: Transport, call: Call) -> Any:
+        methods.add(call.method)
+        return await send(transport, call)
+
+    monkeypatch.setattr(Transport, "send", recorded)
+    said = await bench.lading("images")
+    monkeypatch.undo()
+    assert said.code == 0, said.errors
+    assert said.errors.startswith("Dry run enabled - no modifications will be made.")
+    assert "Deleting tag team/app:old (no entry of keepTags matches it)" in said.output
+    assert said.output.endswith("Summary: deleted 1 tag(s), deleted 1 manifest(s)\n")
+    assert methods <= {"GET", "HEAD"}
+    assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
+    assert await bench.shelf.admin.catalogue(bench.shelf.host) == ("team/app",)
+
+
+@pytest.mark.parametrize("flag", ["--confirm", "--confirm=true"])
+async def test_a_confirmed_run_deletes_and_restore_brings_back(bench: Bench, flag: str) -> None:
+    await three(bench)
+    said = await bench.lading("images", flag)
+    assert said.code == 0, said.errors
+    assert "Summary: deleted 1 tag(s), deleted 1 manifest(s)" in said.output
+    assert await bench.shelf.tags("team/app") == {"keep", "used"}
+    trash = await bench.lading("trash")
+    assert "team/app" in trash.output
+    assert max(map(len, trash.output.splitlines())) <= 80
+    restored = await bench.lading("restore", "team/app:old")
+    assert restored.output == "Restored team/app: old\n", restored.errors
+    assert await bench.shelf.pullable("team/app:old")
+
+
+async def test_confirm_false_is_a_dry_run(bench: Bench) -> None:
+    await three(bench)
+    assert (await bench.lading("images", "--confirm=false")).code == 0
+    assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
+
+
+async def test_a_plan_is_written_and_applied(bench: Bench) -> None:
+    await three(bench)
+    file = bench.folder / "plan.jsonl"
+    said = await bench.lading("plan", "-o", str(file))
+    assert said.code == 0, said.errors
+    header, *lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert header["registry"] == bench.shelf.host
+    assert {line["what"] for line in lines} == {"tag", "manifest"}
+    applied = await bench.lading("apply", str(file), "-o", "json")
+    assert applied.code == 0, applied.errors
+    results = {one["result"] for one in json.loads(applied.output)["outcomes"]}
+    assert results == {"Deleted"}
+    assert await bench.shelf.tags("team/app") == {"keep", "used"}
+
+
+async def test_why_names_the_pod_or_the_rule(bench: Bench) -> None:
+    await three(bench)
+    used = await bench.lading("why", "team/app:used")
+    assert "tag is used by Pod default/web" in used.output
+    old = await bench.lading("why", "team/app:old", "-o", "yaml")
+    assert yaml.safe_load(old.output)["verdicts"][0]["decision"] == "delete"
+    absent = await bench.lading("why", "team/app:absent")
+    assert absent.code == 1
+    assert "untagged manifests are not listed" in absent.errors
+
+
+async def test_a_guard_ends_with_3(bench: Bench) -> None:
+    await three(bench)
+    said = await bench.lading("images", "--confirm", "--max-delete-bytes", "1")
+    assert said.code == 3
+    assert "--ignore-guard=bytes" in said.errors
+    assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
+    said = await bench.lading(
+        "images", "--confirm", "--max-delete-bytes", "1", "--ignore-guard", "bytes"
+    )
+    assert said.code == 0
+
+
+async def test_references_of_a_file_protect(bench: Bench) -> None:
+    await three(bench)
+    file = bench.folder / "references.json"
+    said = await command.lading("prune", "references", "-o", str(file), *bench.cluster)
+    assert said.code == 0, said.errors
+    where = [one for one in bench.where if one not in bench.cluster]
+    said = await command.lading("prune", "images", "--references", str(file), *where, "--confirm")
+    assert said.code == 0, said.errors
+    assert await bench.shelf.tags("team/app") == {"keep", "used"}
+    document = json.loads(file.read_text())
+    document["takenAt"] = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
+    file.write_text(json.dumps(document))
+    said = await command.lading("prune", "images", "--references", str(file), *where)
+    assert said.code == 1
+    assert "older than 1h" in said.errors
+
+
+async def test_the_ledger_is_kept_in_the_trash_repository_or_in_a_folder(bench: Bench) -> None:
+    await three(bench)
+    await bench.lading("images", "--confirm")
+    assert "ledger" in await bench.shelf.tags("lading-trash")
+    await bench.lading("images", "--confirm", "--state-dir", str(bench.folder / "state"))
+    assert (bench.folder / "state" / "ledger.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--keep-tag-revisions=-1",), "--keep-tag-revisions must be greater than or equal to 0"),
+        (("--keep-younger-than=-1h",), "--keep-younger-than must be greater than or equal to 0"),
+        (
+            ("--prune-over-size-limit", "--keep-tag-revisions=3"),
+            (
+                "--prune-over-size-limit cannot be specified with --keep-tag-revisions nor"
+                " --keep-younger-than"
+            ),
+        ),
+        (("--registry-url=ftp://x",), "the scheme must be http or https"),
+        (("--custom-path=x",), "expected KIND.GROUP=JSONPATH"),
+        (("--all=perhaps",), "is not a valid boolean"),
+    ],
+)
+async def test_bad_input_is_a_usage_error(words: tuple[str, ...], sentence: str) -> None:
+    said = await command.lading("prune", "images", *words)
+    assert said.code == 2
+    assert sentence in " ".join(said.errors.split())
+
+
+async def test_an_authority_and_no_verification_do_not_go_together(tmp_path: Path) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_text("x")
+    for words in (("--force-insecure",), ("--registry-url=http://x",)):
+        said = await command.lading("prune", "images", "--certificate-authority", str(file), *words)
+        assert said.code == 2
+
+
+async def test_a_bad_policy_names_the_field(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text('policies: [{repositories: ["*"], keepTags: [{newest: -1}]}]')
+    said = await command.lading("prune", "images", "--policy", str(file))
+    assert said.code == 2
+    assert "policies[0].keepTags[0].newest must be 0 or more" in " ".join(said.errors.split())
+
+
+async def test_a_file_that_is_no_plan_is_refused(bench: Bench) -> None:
+    file = bench.folder / "plan.jsonl"
+    file.write_text("nothing\n")
+    said = await bench.lading("apply", str(file))
+    assert said.code == 2
+    assert "line 1 is not what `lading prune plan` writes" in " ".join(said.errors.split())
