@@ -15,6 +15,7 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
+from lading.pruning.engine import documents
 from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash
 from lading.pruning.engine.types import Deletion, What
 from lading.pruning.engine.watch import NewReferences
@@ -137,14 +138,26 @@ class Applying:
         return _all(lines, Result.NEW_REFERENCE, f"now used by {user}") if user else []
 
     async def _contents(self, manifests: Sequence[Deletion]) -> dict[str, Manifest]:
-        """The manifests, children first; one that is gone already is left out."""
+        """The manifests and all that they hold, children first; what is gone is left out.
+
+        A manifest that stays in place as part of another index is in the trash nevertheless.
+        """
         found: dict[str, Manifest] = {}
         for line in reversed(manifests):
-            try:
-                found[line.digest] = await self._registry.manifest(self._at(line, by_digest=True))
-            except registries.NotFound:
-                continue
+            await self._read(self._at(line, by_digest=True), found)
         return found
+
+    async def _read(self, reference: Reference, found: dict[str, Manifest]) -> None:
+        digest = str(reference.digest)
+        if digest in found:
+            return
+        try:
+            manifest = await self._registry.manifest(reference)
+        except registries.NotFound:
+            return
+        for child in documents.read(digest, manifest.content)[0].children:
+            await self._read(reference.at(digests.parse(child)), found)
+        found[digest] = manifest
 
     async def _into_trash(
         self, lines: Sequence[Deletion], contents: Mapping[str, Manifest]

@@ -54,8 +54,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def name(self) -> str:
-        place = Digest.of(f"{self.repository}@{self.group}".encode()).encoded
-        return f"{self.deleted_at:%Y%m%dT%H%M%SZ}-{place[:12]}"
+        """Of its content, so that no other record can have the same."""
+        own = Digest.of(msgspec.json.encode(self)).encoded
+        return f"{self.deleted_at:%Y%m%dT%H%M%SZ}-{own[:12]}"
 
     def uses(self, digest: str) -> bool:
         return digest in self.manifests or digest in self.tags.values()

@@ -1,0 +1,171 @@
+"""A registry in memory with the habits of distribution, and a call that can be made to fail.
+
+A deletion by digest takes the tags along, a manifest is accepted only when the repository has what
+it needs, and a layer can be read only where it is linked.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from lading.kernel.digests import Digest
+from lading.kernel.manifests import Descriptor
+from lading.kernel.references import Reference
+from lading.ports import registry as registries
+from lading.ports.registry import Manifest
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+@dataclass
+class Repository:
+    manifests: dict[str, Manifest] = field(default_factory=dict)
+    blobs: set[str] = field(default_factory=set)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class MemoryRegistry:
+    repositories: dict[str, Repository] = field(default_factory=dict)
+    data: dict[str, bytes] = field(default_factory=dict)
+    deletes_tags: bool = True
+    before_call: Callable[[int, str], None] = lambda _number, _method: None
+    after_call: Callable[[int, str], None] = lambda _number, _method: None
+    calls: int = 0
+    methods: list[str] = field(default_factory=list)
+
+    def _begin(self, method: str) -> int:
+        self.calls += 1
+        self.methods.append(method)
+        self.before_call(self.calls, method)
+        return self.calls
+
+    def _end(self, number: int, method: str) -> None:
+        self.after_call(number, method)
+
+    def _at(self, reference: Reference) -> Repository:
+        return self.repositories.setdefault(reference.repository, Repository())
+
+    def _digest(self, reference: Reference) -> str | None:
+        place = self._at(reference)
+        wanted = str(reference.digest) if reference.digest else place.tags.get(reference.tag or "")
+        return wanted if wanted in place.manifests else None
+
+    async def server_time(self, registry: str) -> datetime | None:
+        return datetime(2026, 11, 1, tzinfo=UTC)
+
+    async def catalogue(self, registry: str) -> tuple[str, ...]:
+        self._begin("GET")
+        return tuple(self.repositories)
+
+    async def tags(self, repository: Reference) -> tuple[str, ...]:
+        self._begin("GET")
+        return tuple(sorted(self._at(repository).tags))
+
+    async def head(self, reference: Reference) -> Descriptor | None:
+        self._begin("HEAD")
+        digest = self._digest(reference)
+        if digest is None:
+            return None
+        manifest = self._at(reference).manifests[digest]
+        return Descriptor(
+            media_type=manifest.media_type,
+            digest=manifest.digest,
+            size_bytes=len(manifest.content),
+        )
+
+    async def manifest(self, reference: Reference) -> Manifest:
+        self._begin("GET")
+        digest = self._digest(reference)
+        if digest is None:
+            raise registries.NotFound(f"{reference}: 404", status=404)
+        return self._at(reference).manifests[digest]
+
+    async def referrers(self, reference: Reference) -> tuple[Descriptor, ...] | None:
+        self._begin("GET")
+        found = []
+        for manifest in self._at(reference).manifests.values():
+            subject = json.loads(manifest.content).get("subject")
+            if subject and subject["digest"] == str(reference.digest):
+                found.append(Descriptor(media_type="", digest=manifest.digest, size_bytes=1))
+        return tuple(found)
+
+    async def blob(self, repository: Reference, digest: Digest, *, bytes_max: int) -> bytes:
+        self._begin("GET")
+        if str(digest) not in self._at(repository).blobs:
+            raise registries.NotFound(f"{digest}: 404", status=404)
+        return self.data[str(digest)]
+
+    async def push_blob(self, repository: Reference, content: bytes) -> Descriptor:
+        number = self._begin("PUT")
+        digest = Digest.of(content)
+        self.data[str(digest)] = content
+        self._at(repository).blobs.add(str(digest))
+        self._end(number, "PUT")
+        return Descriptor(media_type="", digest=digest, size_bytes=len(content))
+
+    async def push_manifest(self, reference: Reference, manifest: Manifest) -> None:
+        number = self._begin("PUT")
+        place = self._at(reference)
+        document = json.loads(manifest.content)
+        needed = [document["config"]] if "config" in document else []
+        for entry in (*needed, *document.get("layers", ())):
+            if entry["digest"] not in place.blobs:
+                raise registries.MalformedAnswer("MANIFEST_BLOB_UNKNOWN", status=400)
+        for entry in document.get("manifests", ()):
+            if entry["digest"] not in place.manifests:
+                raise registries.MalformedAnswer("MANIFEST_UNKNOWN", status=400)
+        place.manifests[str(manifest.digest)] = manifest
+        if reference.tag:
+            place.tags[reference.tag] = str(manifest.digest)
+        self._end(number, "PUT")
+
+    async def mount_blob(self, target: Reference, digest: Digest, *, source: Reference) -> bool:
+        number = self._begin("POST")
+        if str(digest) not in self._at(source).blobs:
+            return False
+        self._at(target).blobs.add(str(digest))
+        self._end(number, "POST")
+        return True
+
+    async def copy_blob(
+        self, target: Reference, descriptor: Descriptor, *, source: Reference
+    ) -> None:
+        assert await self.mount_blob(target, descriptor.digest, source=source)
+
+    async def delete(self, reference: Reference) -> bool:
+        number = self._begin("DELETE")
+        place = self._at(reference)
+        if reference.digest is None and not self.deletes_tags:
+            raise registries.Unsupported("405", status=405)
+        if reference.digest is None:
+            found = place.tags.pop(reference.tag or "", None) is not None
+        else:
+            found = place.manifests.pop(str(reference.digest), None) is not None
+            for tag in [one for one, to in place.tags.items() if to == str(reference.digest)]:
+                del place.tags[tag]
+        self._end(number, "DELETE")
+        return found
+
+    async def delete_blob(self, repository: Reference, digest: Digest) -> bool:
+        raise NotImplementedError
+
+    async def delete_blob_everywhere(self, registry: str, digest: Digest) -> bool:
+        raise NotImplementedError
+
+    def is_whole(self, repository: str, digest: str) -> bool:
+        """Whether an image can be pulled from the repository with everything that it needs."""
+        place = self.repositories.get(repository, Repository())
+        manifest = place.manifests.get(digest)
+        if manifest is None:
+            return False
+        document = json.loads(manifest.content)
+        needed = [document["config"]] if "config" in document else []
+        blobs = [entry["digest"] for entry in (*needed, *document.get("layers", ()))]
+        children = [entry["digest"] for entry in document.get("manifests", ())]
+        return all(one in place.blobs for one in blobs) and all(
+            self.is_whole(repository, one) for one in children
+        )
