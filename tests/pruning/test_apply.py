@@ -9,10 +9,12 @@ import pytest
 from lading.kernel.errors import Malformed
 from lading.ports import registry as registries
 from lading.ports.http import Request, Response
+from lading.pruning.engine import policy
 from lading.pruning.engine.apply import CanaryFailed, CannotDelete, Result
 from lading.pruning.engine.guards import GuardRefused, Limits
 from lading.pruning.engine.observe import ReferencesIncomplete
 from lading.pruning.engine.types import Settings
+from tests.pruning import pruned_kinds
 from tests.pruning.worlds import World
 
 
@@ -331,3 +333,24 @@ async def test_a_list_that_fails_deletes_nothing(world: World, status: int) -> N
     with pytest.raises(ReferencesIncomplete, match="the list of daemonsets failed"):
         await world.pruner().apply()
     assert await world.shelf.tags("a") == {"old"}
+
+
+async def test_images_of_every_kind_come_back_as_they_were(world: World) -> None:
+    world.policy = policy.parse(
+        {
+            "policies": [
+                {
+                    "repositories": ["**"],
+                    "keepTags": [],
+                    "artifactTypes": [pruned_kinds.HELM, pruned_kinds.SIGNATURE],
+                }
+            ]
+        }
+    )
+    pushed = await pruned_kinds.push_all(world.shelf, "team/app")
+    pruner = world.pruner()
+    await pruner.apply()
+    assert await world.shelf.tags("team/app") == set()
+    for place, record in await pruner.records():
+        await pruner.restore(place, record)
+    await pruned_kinds.check_all(world, "team/app", pushed)

@@ -169,11 +169,18 @@ class World:
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[World]:
+    """With the embedded registry."""
+    async with registry_server.serve(folder / "registry") as url, on(url, folder) as world:
+        yield world
+
+
+@asynccontextmanager
+async def on(url: str, folder: Path) -> AsyncIterator[World]:
+    """With the registry at this address."""
     clock = SystemClock()
-    registry_folder, state = folder / "registry", folder / "state"
+    state = folder / "state"
     await asyncio.to_thread(state.mkdir, parents=True)
     async with (
-        registry_server.serve(registry_folder) as url,
         registry_client.connect(clock, limits=SMALL) as client,
         kube_server.serving(clock) as api,
     ):

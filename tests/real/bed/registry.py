@@ -76,6 +76,7 @@ def _config(running: Registry) -> dict[str, object]:
             "delete": {"enabled": True},
         },
         "http": {"addr": running.host},
+        "validation": {"manifests": {"urls": {"allow": ["^https://layers[.]example[.]com/"]}}},
     }
 
 
