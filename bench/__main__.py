@@ -26,6 +26,7 @@ NAMES = (
     "agent_idle",
     "fleet",
     "preload",
+    "prune",
 )
 
 

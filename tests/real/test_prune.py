@@ -82,7 +82,7 @@ async def test_pushes_moves_and_rollbacks_during_pruning_lose_nothing(
     with registry.registry(version) as real:
         async with worlds.on(real.url, tmp_path) as world:
             watched = Watched(world.registry)
-            world.registry = watched  # type: ignore[assignment]
+            world.registry = watched
             stop = asyncio.Event()
             pushing = asyncio.create_task(_push(world, stop))
             deleted = await _prune(world, seconds=CHURN_SECONDS)

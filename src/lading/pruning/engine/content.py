@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lading.pruning.engine import graph
-from lading.pruning.engine.graph import NOT_THERE, DigestNumbers, Graph, Marks
+from lading.pruning.engine.graph import NOT_THERE, DigestNumbers, Graph, Ids, Keys, Marks
 from lading.pruning.engine.types import Inventory, Manifest
 
 ATTACHED_TAG = re.compile(r"(sha256)-([0-9a-f]{64})(?:\.[A-Za-z0-9._-]*)?|(sha512)-([0-9a-f]{128})")
@@ -40,21 +39,31 @@ def attachments(inventory: Inventory) -> Iterator[tuple[str, str]]:
                     yield subject, revision.digest
 
 
+_FLUSH_BYTES = graph.RAW_BYTES << 20  # a million digests
+
+
 @dataclass(slots=True)
-class _Columns:
-    """Two numbers for each digest of a column, while the column grows."""
+class _Column:
+    """Digests of one column while it grows, as their two numbers."""
 
-    keys: "array[int]" = field(default_factory=lambda: array("Q"))
-    checks: "array[int]" = field(default_factory=lambda: array("Q"))
+    pending: bytearray = field(default_factory=bytearray)
+    keys: list[Keys] = field(default_factory=list)
+    checks: list[Keys] = field(default_factory=list)
 
-    def add(self, numbers: tuple[int, int]) -> None:
-        self.keys.append(numbers[0])
-        self.checks.append(numbers[1])
+    def add(self, digest: str) -> None:
+        self.pending += graph.raw(digest)
+        if len(self.pending) >= _FLUSH_BYTES:
+            self._flush()
 
-    def as_numpy(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        if not self.keys:
-            return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-        return np.frombuffer(self.keys, np.uint64), np.frombuffer(self.checks, np.uint64)
+    def _flush(self) -> None:
+        keys, checks = graph.split(bytes(self.pending))
+        self.pending.clear()
+        self.keys.append(keys)
+        self.checks.append(checks)
+
+    def finished(self) -> tuple[Keys, Keys]:
+        self._flush()
+        return np.concatenate(self.keys), np.concatenate(self.checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,8 @@ class Content:
 
     numbers: DigestNumbers
     graph: Graph
+    manifest_nodes: Ids
+    """In the order of the inventory's manifests."""
 
     def node(self, digest: str) -> int:
         return self.numbers.find(digest)
@@ -75,6 +86,11 @@ class Content:
         """What one of these digests is reachable from, themselves included."""
         return self.graph.reversed().reachable(self._nodes(digests))
 
+    def marked(self, marks: Marks, inventory: Inventory) -> set[str]:
+        """The manifests that are marked, found at once instead of one by one."""
+        flags = marks[self.manifest_nodes].tolist()
+        return {one for one, flag in zip(inventory.manifests, flags, strict=True) if flag}
+
     def is_marked(self, marks: Marks, digest: str) -> bool:
         node = self.node(digest)
         return node != NOT_THERE and bool(marks[node])
@@ -84,37 +100,33 @@ class Content:
 
 
 def build(inventory: Inventory) -> Content:
-    sources, targets = _Columns(), _Columns()
-    known: dict[str, tuple[int, int]] = {}
+    sources, targets, counts = _Column(), _Column(), array("I")
 
-    def numbers(digest: str) -> tuple[int, int]:
-        found = known.get(digest)
-        if found is None:
-            found = known[digest] = graph.numbers_of(digest)
-        return found
-
-    def add(source: str, target: str) -> None:
-        sources.add(numbers(source))
-        targets.add(numbers(target))
+    def add(source: str, needed: tuple[str, ...]) -> None:
+        sources.add(source)
+        counts.append(len(needed))
+        for target in needed:
+            targets.add(target)
 
     for manifest in inventory.manifests.values():
-        for target in needs(manifest):
-            add(manifest.digest, target)
-        add(manifest.digest, manifest.digest)  # a manifest without any edge is a node as well
+        add(manifest.digest, needs(manifest))
     for subject, attached in attachments(inventory):
-        add(subject, attached)
-    known.clear()
-    return _content(sources, targets)
+        add(subject, (attached,))
+    return _content(sources, targets, counts, manifests=len(inventory.manifests))
 
 
 def needs(manifest: Manifest) -> tuple[str, ...]:
     return (*manifest.children, *manifest.blobs)
 
 
-def _content(sources: _Columns, targets: _Columns) -> Content:
+def _content(
+    sources: _Column, targets: _Column, counts: "array[int]", *, manifests: int
+) -> Content:
     (source_keys, source_checks), (target_keys, target_checks) = (
-        sources.as_numpy(),
-        targets.as_numpy(),
+        sources.finished(),
+        targets.finished(),
     )
     table, columns = graph.numbered([source_keys, target_keys], [source_checks, target_checks])
-    return Content(table, graph.from_pairs(columns[0], columns[1], node_count=len(table.keys)))
+    repeated = np.repeat(columns[0], np.asarray(counts, dtype=np.int64))
+    built = graph.from_pairs(repeated, columns[1], node_count=len(table.keys))
+    return Content(table, built, columns[0][:manifests])

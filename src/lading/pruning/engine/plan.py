@@ -51,7 +51,7 @@ def plan(
         decided = stream_plan.decide(inventory, facts, graph)
     else:
         decided = registry_plan.decide(inventory, facts, policy)
-    deletions = _with_sizes(decided, inventory, graph)
+    deletions = _with_sizes(decided, inventory)
     return Plan(
         header=_header(inventory, references, settings, now, clusters, decided, deletions),
         deletions=deletions,
@@ -68,12 +68,12 @@ def _holds_used(
     Untagged, a manifest inside a used one would be lost to the registry's own garbage collection.
     """
     used = references.digests.keys()
-    holders = graph.holders(used)
+    holding = graph.marked(graph.holders(used), inventory) if used else set()
 
     def find(digest: str) -> str:
         if digest in used:
             return digest
-        if not graph.is_marked(holders, digest):
+        if digest not in holding:
             return ""
         found = registry_plan.closure([digest], lambda one: _needs(inventory, one))
         return min(found & used, default="")
@@ -86,29 +86,29 @@ def _needs(inventory: Inventory, digest: str) -> tuple[str, ...]:
     return content.needs(manifest) if manifest else ()
 
 
-def _with_sizes(decided: Decided, inventory: Inventory, graph: Content) -> tuple[Deletion, ...]:
+def _with_sizes(decided: Decided, inventory: Inventory) -> tuple[Deletion, ...]:
     """Each line with the bytes that become unused by it; what several share counts once."""
-    gone = {(line.repository, line.digest) for line in decided.deletions if not line.tag}
-    kept = [
-        digest for (repository, digest) in decided.manifests if (repository, digest) not in gone
-    ]
-    held = graph.marks(kept)
-    counted: set[str] = set()
-
-    def size(line: Deletion) -> int:
-        if line.tag or not inventory.manifests.get(line.digest):
-            return 0
-        manifest = inventory.manifests[line.digest]
-        total = 0
-        for digest in (line.digest, *manifest.blobs):
-            if digest not in counted and not graph.is_marked(held, digest):
-                counted.add(digest)
-                is_manifest = digest == line.digest
-                total += manifest.size_bytes if is_manifest else inventory.blob_sizes.get(digest, 0)
-        return total
-
     if inventory.source is Source.IMAGE_STREAMS:
         return tuple(_sized(line, _image_bytes(line, inventory)) for line in decided.deletions)
+    gone = {(line.repository, line.digest) for line in decided.deletions if not line.tag}
+    held: set[str] = set()
+    for place in decided.manifests:
+        if place not in gone:
+            held.add(place[1])
+            held.update(_needs(inventory, place[1]))
+
+    def size(line: Deletion) -> int:
+        manifest = inventory.manifests.get(line.digest)
+        if line.tag or manifest is None:
+            return 0
+        total = 0
+        for digest in (line.digest, *manifest.blobs):
+            if digest not in held:
+                held.add(digest)
+                is_own = digest == line.digest
+                total += manifest.size_bytes if is_own else inventory.blob_sizes.get(digest, 0)
+        return total
+
     return tuple(_sized(line, size(line)) for line in decided.deletions)
 
 

@@ -50,7 +50,7 @@ def decide(inventory: Inventory, facts: Facts, graph: Content) -> Decided:
     streams = [_stream(one, inventory, facts) for one in inventory.repositories.values()]
     roots = {digest for stream in streams for digest in stream.digests(kept_only=True)}
     roots |= facts.references.digests.keys()
-    images = _image_verdicts(inventory, facts, graph, graph.marks(roots), roots)
+    images = _image_verdicts(inventory, facts, graph, graph.marks(roots))
     lines = [line for stream in streams for line in _stream_lines(stream, inventory, facts)]
     if not facts.settings.namespace:
         lines += _image_lines(inventory, facts, graph, images)
@@ -132,15 +132,12 @@ def _blobs(digests: set[str], inventory: Inventory) -> set[str]:
 
 
 def _image_verdicts(
-    inventory: Inventory, facts: Facts, graph: Content, live: Marks, roots: set[str]
+    inventory: Inventory, facts: Facts, graph: Content, live: Marks
 ) -> ManifestVerdicts:
-    holders = graph.holders(facts.references.digests)
+    used = graph.holders(facts.references.digests)
+    kept = graph.marked(live | used, inventory)
     return {
-        ("", image.digest): _image_verdict(
-            image,
-            facts,
-            is_live=graph.is_marked(live, image.digest) or graph.is_marked(holders, image.digest),
-        )
+        ("", image.digest): _image_verdict(image, facts, is_live=image.digest in kept)
         for image in inventory.manifests.values()
     }
 
