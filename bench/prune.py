@@ -18,10 +18,12 @@ BLOBS = 1_000_000
 REPOSITORIES = 10_000
 BUILD_SECONDS_MAX, MARK_SECONDS_MAX, GRAPH_BYTES_MAX = 5.0, 0.5, 300e6
 PLAN_SECONDS_MAX, PLAN_BYTES_MAX = 60.0, 1e9
+IMAGES, PAGE_IMAGES, LAYERS_OF_IMAGE = 200_000, 500, 10
+IMAGES_BYTES_MAX = 400e6
 
 
 def run() -> dict[str, float]:
-    graph, whole = _measured("graph"), _measured("plan")
+    graph, whole, images = _measured("graph"), _measured("plan"), _measured("images")
     return {
         "graph_build_s": graph["build_s"],
         "graph_build_share_of_limit": graph["build_s"] / BUILD_SECONDS_MAX,
@@ -32,8 +34,54 @@ def run() -> dict[str, float]:
         "plan_s": whole["plan_s"],
         "plan_share_of_limit": whole["plan_s"] / PLAN_SECONDS_MAX,
         "plan_memory_mb": whole["bytes"] / 1e6,
+        "plan_inventory_mb": whole["inventory_bytes"] / 1e6,
         "plan_memory_share_of_limit": whole["bytes"] / PLAN_BYTES_MAX,
+        "images_200k_memory_mb": images["bytes"] / 1e6,
+        "images_200k_memory_share_of_limit": images["bytes"] / IMAGES_BYTES_MAX,
     }
+
+
+def _images() -> dict[str, float]:
+    """Images of a cluster, page by page, as a server would send them."""
+    import asyncio
+    from collections.abc import AsyncIterator
+    from typing import Any
+
+    from lading.pruning.engine import observe_streams
+    from lading.pruning.engine.types import Manifest
+
+    draw = np.random.default_rng(1)
+    layers = [f"sha256:{draw.bytes(32).hex()}" for _ in range(IMAGES)]
+
+    async def pages() -> AsyncIterator[list[dict[str, Any]]]:
+        for _ in range(IMAGES // PAGE_IMAGES):
+            page = [
+                {
+                    "metadata": {
+                        "name": f"sha256:{draw.bytes(32).hex()}",
+                        "creationTimestamp": "2026-01-01T00:00:00Z",
+                    },
+                    "dockerImageLayers": [
+                        {"name": layers[one], "size": 1000}
+                        for one in draw.integers(0, IMAGES, LAYERS_OF_IMAGE)
+                    ],
+                }
+                for _ in range(PAGE_IMAGES)
+            ]
+            yield json.loads(json.dumps(page))
+
+    async def read() -> int:
+        sizes: dict[str, int] = {}
+        shared: dict[str, str] = {}
+        found: dict[str, Manifest] = {}
+        async for page in pages():
+            for document in page:
+                image = observe_streams.image(document, sizes, shared)
+                found[image.digest] = image
+        return len(found)
+
+    assert asyncio.run(read()) == IMAGES
+    return {"bytes": _peak_bytes()}
 
 
 def _measured(what: str) -> dict[str, float]:
@@ -123,13 +171,18 @@ def _plan() -> dict[str, float]:
     half = policy.parse(
         {"policies": [{"repositories": ["**"], "keepTags": [{"newest": each // 2}]}]}
     )
-    used = References(tags={("team-1/app", "v1"): ("Pod a/b",)}, of_this_registry=1)
+    used = References(
+        tags={("team-1/app", "v1"): ("Pod a/b",)},
+        digests={digests[-1]: ("Pod a/b",)},
+        of_this_registry=2,
+    )
+    inventory_bytes = _peak_bytes()
     start = time.process_time()
     found = plan.plan(inventory, used, Settings(), now, policy=half)
     seconds = time.process_time() - start
     assert len(found.deletions) > MANIFESTS // 2, "half of the tags and manifests go"
-    return {"plan_s": seconds, "bytes": _peak_bytes()}
+    return {"plan_s": seconds, "bytes": _peak_bytes(), "inventory_bytes": inventory_bytes}
 
 
 if __name__ == "__main__":
-    print(json.dumps({"graph": _graph, "plan": _plan}[sys.argv[1]]()))
+    print(json.dumps({"graph": _graph, "plan": _plan, "images": _images}[sys.argv[1]]()))

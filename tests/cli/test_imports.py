@@ -14,6 +14,7 @@ LONG_RUNNING = SERVERS | {
     "aiohttp.web",  # the endpoint needs only its lowest layer
     "yaml",  # a pod reads no kubeconfig
     "jsonpath",
+    "numpy",  # only the pruner needs it, and it need not be installed
 }
 QUICK = SERVERS | {"aiohttp", "grpc", "grpclib", "google.protobuf", "asyncio", "yaml", "ssl"}
 

@@ -32,6 +32,7 @@ class MemoryRegistry:
     repositories: dict[str, Repository] = field(default_factory=dict)
     data: dict[str, bytes] = field(default_factory=dict)
     deletes_tags: bool = True
+    has_referrers: bool = True
     before_call: Callable[[int, str], None] = lambda _number, _method: None
     after_call: Callable[[int, str], None] = lambda _number, _method: None
     calls: int = 0
@@ -86,6 +87,8 @@ class MemoryRegistry:
 
     async def referrers(self, reference: Reference) -> tuple[Descriptor, ...] | None:
         self._begin("GET")
+        if not self.has_referrers:
+            return None
         found = []
         for manifest in self._at(reference).manifests.values():
             subject = json.loads(manifest.content).get("subject")

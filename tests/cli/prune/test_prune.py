@@ -1,5 +1,6 @@
 """The prune commands against the embedded API server and registry, from flags to exit codes."""
 
+import importlib.util
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -218,6 +219,18 @@ async def test_a_bad_policy_names_the_field(tmp_path: Path) -> None:
     said = await command.lading("prune", "images", "--policy", str(file))
     assert said.code == 2
     assert "policies[0].keepTags[0].newest must be 0 or more" in " ".join(said.errors.split())
+
+
+async def test_without_numpy_the_commands_say_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "numpy" else find(name)
+    )
+    said = await command.lading("prune", "images")
+    assert said.code == 1
+    assert "pip install lading[prune]" in said.errors
 
 
 async def test_a_file_that_is_no_plan_is_refused(bench: Bench) -> None:

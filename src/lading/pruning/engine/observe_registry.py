@@ -177,9 +177,9 @@ class _Reader:
 
     async def _referrers(self, repository: str, digest: str) -> tuple[str, ...]:
         """Asked until the registry says that it has no such list."""
-        if not self._has_referrers:
-            return ()
         async with self._slots:
+            if not self._has_referrers:
+                return ()
             found = await self._registry.referrers(self._reference(repository, digest=digest))
         if found is None:
             self._has_referrers = False

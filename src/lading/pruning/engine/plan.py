@@ -7,7 +7,6 @@ import msgspec
 
 from lading.kernel import durations
 from lading.pruning.engine import content, registry_plan, rules, stream_plan
-from lading.pruning.engine.content import Content
 from lading.pruning.engine.policy import NO_POLICY, Policy
 from lading.pruning.engine.registry_plan import Decided
 from lading.pruning.engine.rules import Facts
@@ -35,12 +34,11 @@ def plan(
     policy: Policy = NO_POLICY,
     clusters: tuple[str, ...] = (),
 ) -> Plan:
-    graph = content.build(inventory)
     facts = Facts(
         references=references,
         settings=settings,
         instant=now,
-        holds_used=_holds_used(inventory, references, graph),
+        holds_used=_holds_used(inventory, references),
         possible_paths=rules.possible_paths(references, inventory.repositories),
         digest_paths=rules.digest_paths(references, inventory.repositories),
         kept_repositories=rules.repositories_named_by_unreadable(
@@ -48,7 +46,7 @@ def plan(
         ),
     )
     if inventory.source is Source.IMAGE_STREAMS:
-        decided = stream_plan.decide(inventory, facts, graph)
+        decided = stream_plan.decide(inventory, facts, content.build(inventory))
     else:
         decided = registry_plan.decide(inventory, facts, policy)
     deletions = _with_sizes(decided, inventory)
@@ -60,15 +58,16 @@ def plan(
     )
 
 
-def _holds_used(
-    inventory: Inventory, references: References, graph: Content
-) -> Callable[[str], str]:
+def _holds_used(inventory: Inventory, references: References) -> Callable[[str], str]:
     """For an image: itself when it is used, else a used manifest or configuration inside it.
 
     Untagged, a manifest inside a used one would be lost to the registry's own garbage collection.
     """
     used = references.digests.keys()
-    holding = graph.marked(graph.holders(used), inventory) if used else set()
+    if not used:
+        return lambda _digest: ""
+    graph = content.build(inventory)
+    holding = graph.marked(graph.holders(used), inventory)
 
     def find(digest: str) -> str:
         if digest in used:

@@ -132,10 +132,9 @@ def _of_entry(
         conditions.append((f"younger than {entry.younger_than}", young))
     decide = any if entry.match is Match.ANY else all
     text = f" {'or' if entry.match is Match.ANY else 'and'} ".join(text for text, _ in conditions)
+    kept, gone = (True, f"{where}: {text}"), (False, f"{where}: not {text}")
     return {
-        tag: (kept, f"{where}: {'' if kept else 'not '}{text}")
-        for tag in tags
-        for kept in (decide(tag in holding for _, holding in conditions),)
+        tag: kept if decide(tag in holding for _, holding in conditions) else gone for tag in tags
     }
 
 

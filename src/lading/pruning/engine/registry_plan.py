@@ -176,10 +176,12 @@ def closure(roots: Iterable[str], needed: Callable[[str], Iterable[str]]) -> set
     return seen
 
 
+_NEEDED = Verdict(Decision.KEEP, Reason.REACHABLE, "a kept tag or a use needs it")
+_NOT_NEEDED = Verdict(Decision.DELETE, Reason.UNREACHABLE, "no kept tag and no use needs it")
+
+
 def _manifest_verdict(digest: str, live: set[str]) -> Verdict:
-    if digest in live:
-        return Verdict(Decision.KEEP, Reason.REACHABLE, "a kept tag or a use needs it")
-    return Verdict(Decision.DELETE, Reason.UNREACHABLE, "no kept tag and no use needs it")
+    return _NEEDED if digest in live else _NOT_NEEDED
 
 
 def _lines(

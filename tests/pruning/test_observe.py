@@ -1,0 +1,260 @@
+"""Reading clusters and registries: complete, or an error; and how many requests it takes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.cluster import KubeCluster
+from lading.kernel.digests import Digest
+from lading.kernel.objects import Resource
+from lading.kernel.references import Reference
+from lading.ports import kube
+from lading.ports import registry as registries
+from lading.ports.cluster import Untyped
+from lading.ports.http import Request, Response
+from lading.ports.kube import EventType, Page, WatchEvent
+from lading.ports.registry import Manifest
+from lading.pruning.engine import observe, observe_registry, references_file, watch
+from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine.observe import ClusterReferences, Reading, ReferencesIncomplete
+from lading.pruning.engine.observe_registry import KnownManifests, Scope
+from lading.pruning.engine.types import Deletion, Settings, What
+from lading.pruning.engine.watch import NewReferences, WatchLost
+from tests.pruning.builders import NAMES, NOW, REGISTRY, pod
+from tests.pruning.memory_registry import MemoryRegistry
+from tests.pruning.worlds import World
+
+READING = Reading(settings=Settings(), custom=READY_MADE)
+
+
+def kind(plural: str, name: str, group: str = "") -> Untyped:
+    return Resource(group=group, version="v1", kind=name, plural=plural, namespaced=True, type=dict)
+
+
+PODS = kind("pods", "Pod")
+
+
+@dataclass
+class FakeCluster:
+    """A cluster that lists as a test wants."""
+
+    served: tuple[Untyped, ...] = (PODS,)
+    pages: dict[str, list[list[dict[str, Any]]]] = field(default_factory=dict)
+    errors: dict[str, list[Exception]] = field(default_factory=dict)
+    events: list[WatchEvent[dict[str, Any]] | Exception] = field(default_factory=list)
+    time: datetime | None = NOW
+    limits: list[int] = field(default_factory=list)
+
+    async def identity(self) -> str:
+        return "uid"
+
+    async def server_time(self) -> datetime | None:
+        return self.time
+
+    async def kinds(self) -> tuple[Untyped, ...]:
+        return self.served
+
+    async def page(
+        self, resource: Untyped, *, limit: int, continue_token: str = ""
+    ) -> Page[dict[str, Any]]:
+        self.limits.append(limit)
+        number = int(continue_token or 0)
+        pages = self.pages.get(resource.plural, [[]])
+        left = self.errors.get(resource.plural, [])
+        if left and number == len(pages) - 1:
+            raise left.pop(0)
+        following = str(number + 1) if number + 1 < len(pages) else ""
+        return Page(items=tuple(pages[number]), resource_version="7", continue_token=following)
+
+    async def watch(
+        self, resource: Untyped, *, resource_version: str, timeout_seconds: int
+    ) -> AsyncIterator[WatchEvent[dict[str, Any]]]:
+        while self.events:
+            event = self.events.pop(0)
+            if isinstance(event, Exception):
+                raise event
+            yield event
+        raise kube.Gone("too old")
+
+    async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]:
+        raise NotImplementedError
+
+    async def replace_status(self, resource: Untyped, body: Any) -> None:
+        raise NotImplementedError
+
+    async def delete(self, resource: Untyped, name: str) -> None:
+        raise NotImplementedError
+
+
+async def read(cluster: FakeCluster) -> ClusterReferences:
+    return await observe.references(cluster, SystemClock(), READING)
+
+
+def texts(found: ClusterReferences) -> set[str]:
+    return {mention.text for mention in found.mentions}
+
+
+async def test_every_page_is_read() -> None:
+    pages = [[pod("a:1")], [], [pod("b:1")]]
+    assert texts(await read(FakeCluster(pages={"pods": pages}))) == {"a:1", "b:1"}
+
+
+async def test_a_list_that_expires_is_read_again_the_last_time_in_one_piece() -> None:
+    gone: list[Exception] = [kube.Gone("410"), kube.Gone("410")]
+    cluster = FakeCluster(pages={"pods": [[pod("a:1")], [pod("b:1")]]}, errors={"pods": gone})
+    assert texts(await read(cluster)) == {"a:1", "b:1"}
+    assert cluster.limits[-1] == 0
+
+
+async def test_a_list_that_always_expires_is_an_error() -> None:
+    gone: list[Exception] = [kube.Gone("410") for _ in range(10)]
+    cluster = FakeCluster(pages={"pods": [[pod("a:1")]]}, errors={"pods": gone})
+    with pytest.raises(ReferencesIncomplete, match="expired 3 times"):
+        await read(cluster)
+
+
+@pytest.mark.parametrize(
+    "error", [kube.Forbidden("no"), kube.Unavailable("503"), kube.NotFound("?")]
+)
+async def test_a_list_that_fails_after_its_first_page_is_an_error(error: Exception) -> None:
+    cluster = FakeCluster(pages={"pods": [[pod("a:1")], []]}, errors={"pods": [error]})
+    with pytest.raises(ReferencesIncomplete, match="the list of pods failed"):
+        await read(cluster)
+
+
+async def test_a_server_that_lists_no_pods_is_an_error() -> None:
+    with pytest.raises(ReferencesIncomplete, match="does not list pods"):
+        await read(FakeCluster(served=()))
+
+
+async def test_custom_resources_are_read_where_they_are_served() -> None:
+    rollouts = kind("rollouts", "Rollout", "argoproj.io")
+    document = {"metadata": {}, "spec": {"template": {"spec": {"containers": [{"image": "r:1"}]}}}}
+    cluster = FakeCluster(served=(PODS, rollouts), pages={"rollouts": [[document]]})
+    assert texts(await read(cluster)) == {"r:1"}
+
+
+async def test_a_group_whose_discovery_fails_is_an_error(world: World) -> None:
+    async def stale(request: Request) -> Response:
+        answer = await world.api(request)
+        if request.path != "/apis" or not isinstance(answer.body, bytes):
+            return answer
+        groups = json.loads(answer.body)
+        groups["items"].append(
+            {
+                "metadata": {"name": "broken.io"},
+                "versions": [{"version": "v1", "resources": [], "freshness": "Stale"}],
+            }
+        )
+        return Response(status=200, headers=answer.headers, body=json.dumps(groups).encode())
+
+    cluster = KubeCluster(KubeClient(stale), address="test")
+    with pytest.raises(ReferencesIncomplete, match=r"API group broken\.io failed"):
+        await observe.references(cluster, SystemClock(), READING)
+
+
+async def test_a_finished_pod_is_old_by_the_clock_of_the_server() -> None:
+    """Our clock is an hour ahead; by the server's the pod is young."""
+    finished = pod("a:1", phase="Succeeded", minutes=10)
+    assert texts(await read(FakeCluster(pages={"pods": [[finished]]}))) == {"a:1"}
+
+
+def test_a_file_of_references_survives() -> None:
+    found = ClusterReferences(cluster="uid", taken_at=NOW, mentions=(), mirrors=(("a", "b"),))
+    content = references_file.encode(found)
+    age = NOW - NOW
+    assert references_file.decode(content, name="f", now=NOW, age_max=age) == found
+
+
+def changed(text: str) -> WatchEvent[dict[str, Any]]:
+    return WatchEvent(type=EventType.ADDED, object=pod(text), resource_version="8")
+
+
+LINE = Deletion(what=What.TAG, repository="team/app", tag="v1", digest=str(Digest.of(b"x")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{REGISTRY}/team/app:v1",
+        "mirror.test/team/app:v1",
+        f"other.test/x@{Digest.of(b'x')}",
+        "team/app:$VERSION",
+    ],
+)
+async def test_a_new_reference_is_seen_and_a_lost_watch_stops_all(text: str) -> None:
+    new = NewReferences(NAMES)
+    new.add(READING.mentions(pod(text), PODS, None))
+    assert new.user_of([LINE]) == "Pod foo/pod"
+    new.lose("gone")
+    with pytest.raises(WatchLost, match="gone"):
+        new.user_of([LINE])
+
+
+async def test_a_watch_that_expired_is_lost() -> None:
+    cluster = FakeCluster(events=[changed(f"{REGISTRY}/a:1"), kube.Unavailable("503")])
+    found = ClusterReferences(cluster="c", taken_at=NOW, mentions=(), watched=((PODS, "7"),))
+    new = NewReferences(NAMES)
+    async with watch.watching([(cluster, found)], READING, new, SystemClock()):
+        await asyncio.sleep(0.05)
+        assert new.user_of([Deletion(what=What.TAG, repository="a", tag="1")]) == "Pod foo/pod"
+        await asyncio.sleep(watch.RETRY_SECONDS + 0.3)
+        with pytest.raises(WatchLost, match="the watch of pods failed"):
+            new.user_of([LINE])
+
+
+async def many_tags(count: int) -> MemoryRegistry:
+    registry = MemoryRegistry(has_referrers=False)
+    for number in range(count):
+        place = Reference(registry=REGISTRY, repository="a", tag=f"t{number}")
+        content = json.dumps({"layers": [], "n": number // 2}).encode()
+        manifest = Manifest(media_type="", digest=Digest.of(content), content=content)
+        await registry.push_manifest(place, manifest)
+    registry.calls = 0
+    return registry
+
+
+async def test_ten_thousand_tags_take_a_request_each_and_one_for_each_digest() -> None:
+    registry = await many_tags(10_000)
+    original = registry.referrers
+
+    async def slowly(reference: Reference) -> Any:
+        await asyncio.sleep(0)
+        return await original(reference)
+
+    registry.referrers = slowly  # type: ignore[method-assign]
+    known = KnownManifests()
+    scope = Scope(registry=REGISTRY)
+    found = await observe_registry.inventory(registry, scope, known=known, first_seen={})
+    assert len(found.repositories["a"].tags) == 10_000
+    pages, digests = 3, 5_000  # the catalogue, the tags, and asking for referrers once
+    assert registry.calls <= 10_000 + digests + pages + scope.workers
+    registry.calls = 0
+    await observe_registry.inventory(registry, scope, known=known, first_seen={})
+    assert registry.calls <= 10_000 + pages + scope.workers, "no known manifest is read again"
+
+
+async def test_a_wrong_digest_keeps_its_repository_and_a_failure_is_an_error() -> None:
+    registry = await many_tags(4)
+    original = registry.manifest
+    failure: list[Exception] = [registries.DigestMismatch("wrong")]
+
+    async def broken(reference: Reference) -> Manifest:
+        if failure:
+            raise failure.pop()
+        return await original(reference)
+
+    registry.manifest = broken  # type: ignore[method-assign]
+    scope = Scope(registry=REGISTRY)
+    found = await observe_registry.inventory(registry, scope, known=KnownManifests(), first_seen={})
+    assert len(found.repositories["a"].opaque_digests) == 1
+    failure.append(registries.Unavailable("503"))
+    with pytest.raises(ExceptionGroup):
+        await observe_registry.inventory(registry, scope, known=KnownManifests(), first_seen={})
