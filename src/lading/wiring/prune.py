@@ -13,6 +13,7 @@ import msgspec
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
+from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.adapters.kube.connection import Connection
 from lading.adapters.registry import client as registry_client
@@ -26,8 +27,9 @@ from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.references import Reference
 from lading.ports.registry import Credential
 from lading.ports.state_file import StateFile
-from lading.pruning.engine import mirrors, observe_streams, references_file
+from lading.pruning.engine import mirrors, observe, observe_streams, references_file
 from lading.pruning.engine.controller import Pruner, Request
+from lading.pruning.engine.custom_paths import CustomPath
 from lading.pruning.engine.guards import Limits
 from lading.pruning.engine.observe import ClusterReferences, Reading
 from lading.pruning.engine.observe_registry import KnownManifests
@@ -35,7 +37,7 @@ from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.registry_file import RegistryFile
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.trash import Trash, TrashSettings
-from lading.pruning.engine.types import Manifest, Source
+from lading.pruning.engine.types import Manifest, Settings, Source
 from lading.wiring.registries import report_problem
 
 LEDGER_TAG = "ledger"
@@ -243,6 +245,17 @@ async def _reference_files(options: Options, clock: SystemClock) -> tuple[Cluste
             )
         )
     return tuple(found)
+
+
+async def write_references(
+    client: KubeClient, file: Path, *, address: str, custom: tuple[CustomPath, ...]
+) -> ClusterReferences:
+    """Every pod counts: the run that reads the file decides by its own settings."""
+    reading = Reading(settings=Settings(prune_over_size_limit=True), custom=custom)
+    cluster = KubeCluster(client, address=address)
+    found = await observe.references(cluster, SystemClock(), reading)
+    await LocalStateFile(file).replace(references_file.encode(found))
+    return found
 
 
 def _mirrors(options: Options) -> Iterator[tuple[str, str]]:

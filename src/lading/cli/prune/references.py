@@ -4,16 +4,11 @@ from pathlib import Path
 
 import click
 
-from lading.adapters.clock import SystemClock
-from lading.adapters.kube.cluster import KubeCluster
-from lading.adapters.state_file import LocalStateFile
 from lading.cli import connection, running
 from lading.cli.connection import Target
 from lading.cli.prune.options import custom_path_option
-from lading.pruning.engine import observe, references_file
 from lading.pruning.engine.custom_paths import READY_MADE, CustomPath
-from lading.pruning.engine.observe import Reading
-from lading.pruning.engine.types import Settings
+from lading.wiring import prune as wiring
 
 
 @click.command(name="references")
@@ -28,9 +23,6 @@ def command(target: Target, file: Path, custom_path: tuple[CustomPath, ...]) -> 
 
 async def _write(target: Target, file: Path, custom: tuple[CustomPath, ...]) -> None:
     async with target.open() as client:
-        cluster = KubeCluster(client, address=target.found().server)
-        # Every pod counts: the run that reads the file decides by its own settings.
-        reading = Reading(settings=Settings(prune_over_size_limit=True), custom=custom)
-        found = await observe.references(cluster, SystemClock(), reading)
-    await LocalStateFile(file).replace(references_file.encode(found))
+        address = target.found().server
+        found = await wiring.write_references(client, file, address=address, custom=custom)
     click.echo(f"Wrote {len(found.mentions)} references of cluster {found.cluster} to {file}")
