@@ -22,23 +22,24 @@ $(BIN)/python:
 	@echo "Creating the virtual environment $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 
-$(RUNTIME): requirements/runtime.txt | $(BIN)/python
-	@echo "Installing the $$(grep -c == $<) packages of $< ..."
-	@$(PIP) --require-hashes -r $<
-	@touch $@
-
-$(STAMP): requirements/dev.txt pyproject.toml $(RUNTIME)
-	@echo "Installing the packages that only the tests need, of $< ..."
-	@$(PIP) --require-hashes -r $<
+$(RUNTIME): requirements/build.txt requirements/runtime.txt pyproject.toml | $(BIN)/python
+	@echo "Installing the $$(grep -c == requirements/runtime.txt) packages of requirements/runtime.txt ..."
+	@$(PIP) --require-hashes -r requirements/build.txt
+	@$(PIP) --require-hashes -r requirements/runtime.txt
 	@echo "Installing lading ..."
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(STAMP): requirements/dev.txt $(RUNTIME)
+	@echo "Installing the packages that only the tests need, of $< ..."
+	@$(PIP) --require-hashes -r $<
+	@touch $@
+
 demo: $(RUNTIME) ## run the whole system on this machine, check what it does, and end by itself
-	@PYTHONPATH=src $(BIN)/python -m lading.cli demo
+	@$(BIN)/lading demo
 
 up: $(RUNTIME) ## run a standalone cluster until Ctrl-C
-	@PYTHONPATH=src $(BIN)/python -m lading.cli up
+	@$(BIN)/lading up
 
 test: setup ## every test that needs only Python and this repository
 	@$(BIN)/pytest -q --numprocesses auto --dist worksteal --cov --cov-report=term

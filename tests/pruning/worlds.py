@@ -17,6 +17,7 @@ from lading.adapters.registry.administration import AdministrationClient
 from lading.adapters.registry.limits import Limits as ClientLimits
 from lading.adapters.state_file import LocalStateFile
 from lading.kernel import manifests
+from lading.kernel.backoff import Backoff
 from lading.kernel.digests import Digest
 from lading.kernel.objects import Resource
 from lading.kernel.references import Reference
@@ -41,7 +42,7 @@ AT_ONCE = Settings(keep_younger_than=timedelta(0))
 KEEP_KEPT = policies.parse(
     {"policies": [{"repositories": ["**"], "keepTags": [{"patterns": ["keep.*"]}]}]}
 )
-SMALL = ClientLimits(attempts_max=3, back_off_seconds=0.01)
+SMALL = ClientLimits(attempts_max=3, back_off=Backoff(seconds_min=0.01, seconds_max=0.01))
 
 
 @dataclass

@@ -10,7 +10,7 @@ from lading.ports.disk import Disk
 from lading.ports.journal import Journal
 from lading.ports.kubelet import Kubelet
 from lading.ports.registry import Credential, Registry
-from lading.ports.state_file import StateFile
+from lading.ports.state_file import SharedStateFile
 
 
 class PullCredentials(Protocol):
@@ -21,7 +21,7 @@ class PullCredentials(Protocol):
 class StateDirectory(Protocol):
     """What must survive a restart, by file name."""
 
-    def file(self, name: str) -> StateFile: ...
+    def file(self, name: str) -> SharedStateFile: ...
 
     def journal(self, name: str) -> Journal: ...
 
@@ -46,6 +46,6 @@ class NodeParts:
     state: StateDirectory
 
     @property
-    def image_state(self) -> StateFile:
+    def image_state(self) -> SharedStateFile:
         """What is remembered about images; `lading image` reads it too."""
         return self.state.file("images.json")

@@ -11,5 +11,9 @@ class StateFile(Protocol):
     async def replace(self, content: bytes) -> None:
         """Readers, also after a crash, see the old content or the new one."""
 
+
+class SharedStateFile(StateFile, Protocol):
+    """One that several tasks or processes change."""
+
     def locked(self) -> AbstractAsyncContextManager[None]:
         """No other task or process that asks for the lock has it inside the block."""

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from lading.ports.state_file import StateFile
+from lading.ports.state_file import SharedStateFile
 from lading.runtime_images.types import (
     DigestPull,
     ImageRecord,
@@ -52,7 +52,7 @@ _decoder = msgspec.json.Decoder(_Document)
 class ImageStateFile:
     """The file is read, changed and replaced whole, by one task of one process at a time."""
 
-    def __init__(self, file: StateFile) -> None:
+    def __init__(self, file: SharedStateFile) -> None:
         self._file = file
 
     async def load(self) -> ImageState:
