@@ -4,7 +4,7 @@
 
 Whatever is promised is a ratio or a share of a limit, measured in the same run; absolute numbers
 belong to the machine. A share of a limit above 1 is marked. A bench that this machine cannot run
-is told and leaves the others alone.
+is reported and leaves the others alone.
 """
 
 import importlib

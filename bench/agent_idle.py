@@ -95,8 +95,8 @@ async def make_set(running: StandaloneCluster) -> None:
 
 async def is_done(running: StandaloneCluster) -> bool:
     with contextlib.suppress(kube.NotFound):
-        said = await running.kube.get(MACHINE_CONFIG_NODES, NODE)
-        return any(entry.current_generation for entry in said.status.pinned_image_sets)
+        report = await running.kube.get(MACHINE_CONFIG_NODES, NODE)
+        return any(entry.current_generation for entry in report.status.pinned_image_sets)
     return False
 
 

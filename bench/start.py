@@ -17,7 +17,7 @@ from tests.e2e.programs import COMMAND
 
 RUNS = 7
 HELP_MS_MAX = 150.0
-"""For `lading --help`; the other commands are told."""
+"""For `lading --help`; the other commands are only shown."""
 
 BARE = (sys.executable, "-c", "pass")
 HELPS = {

@@ -22,7 +22,7 @@ def existing(*versions: str, ours: bool) -> dict[str, CustomResourceDefinition]:
 def applied(found: dict[str, CustomResourceDefinition]) -> tuple[set[str], tuple[str, ...]]:
     made = plan(DEFINITIONS, found)
     names = {one.definition.name for one in made.actions if isinstance(one, ApplyDefinition)}
-    return names, made.notes
+    return names, made.foreign
 
 
 def test_everything_is_installed_on_a_plain_cluster() -> None:

@@ -1,5 +1,6 @@
 """What the manifests of `deploy/` allow on a real API server, and what they do not."""
 
+import contextlib
 import json
 import os
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -98,6 +99,7 @@ def is_allowed(server: api_server.ApiServer, component: str, question: str) -> b
     [
         ("agent", "watch nodes"),
         ("agent", "get nodes/configz"),
+        ("agent", f"patch machineconfignodes.{group.NAME}"),
         ("agent", f"patch machineconfignodes.{group.NAME}/status"),
         ("agent", "create events.events.k8s.io default"),
         ("controller", f"create machineconfigpools.{group.NAME}"),
@@ -117,7 +119,8 @@ def test_each_may_do_its_work(installation: Installation, component: str, questi
         ("agent", "patch nodes"),
         ("agent", "get secrets lading-system"),
         ("agent", "list pods"),
-        ("agent", f"patch machineconfignodes.{group.NAME}"),
+        ("agent", f"create machineconfignodes.{group.NAME}"),
+        ("agent", f"delete machineconfignodes.{group.NAME}"),
         ("agent", f"patch machineconfigpools.{group.NAME}/status"),
         ("agent", "create events.events.k8s.io kube-system"),
         ("controller", f"patch machineconfignodes.{group.NAME}/status"),
@@ -156,6 +159,11 @@ async def write_status(kubeconfig: Path, name: str) -> None:
         await agent.apply(
             MACHINE_CONFIG_NODES, body, field_manager="lading-agent", subresource="status"
         )
+
+
+async def change_node(kubeconfig: Path, name: str, **changes: Any) -> None:
+    async with connect.connect(connect.find({}, file=kubeconfig), SystemClock()) as client:
+        await client.patch(MACHINE_CONFIG_NODES, name, changes)
 
 
 async def is_refused(kubeconfig: Path, name: str, words: str) -> bool:
@@ -214,6 +222,33 @@ async def test_an_agent_writes_the_status_of_its_own_node_and_of_no_other(
     nowhere = installed.identity(installation.server, tmp_path, "agent")
     assert await is_refused(nowhere, OWN, "token names no node")
     await write_status(installation.agent_kubeconfig, OWN)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_an_agent_changes_only_annotations_of_its_own_node_besides_the_status(
+    installation: Installation,
+) -> None:
+    agent = installation.agent_kubeconfig
+    connection = connect.find({}, file=installation.server.kubeconfig_path)
+    async with connect.connect(connection, SystemClock()) as admin:
+        for name in (OWN, OTHER):
+            with contextlib.suppress(kube.AlreadyExists):
+                await make_machine_config_node(admin, name)
+    annotated = {"annotations": {"lading.dev/pinned-image-sets": "{}"}}
+
+    async def is_in_force() -> bool:
+        return "must not write" in await refusal(change_node(agent, OTHER, metadata=annotated))
+
+    await waiting.until(is_in_force, "the agent cannot write about another node")
+    for metadata in (annotated, {"annotations": None}):
+        await change_node(agent, OWN, metadata=metadata)
+    changes: tuple[dict[str, Any], ...] = (
+        {"spec": {"pool": {"name": "master"}}},
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"finalizers": ["example.com/kept"]}},
+    )
+    for one in changes:
+        assert "must change only the status" in await refusal(change_node(agent, OWN, **one))
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -1,4 +1,4 @@
-"""Two clocks: the machine's, and one that stands still until somebody advances it.
+"""Two clocks: the machine's, and one that stands still until a test advances it.
 
 The virtual clock makes tests and the simulator deterministic: sleepers wake in the order of
 their deadlines, and everything they set off runs to its end before time moves again.
@@ -48,7 +48,7 @@ class VirtualClock:
         await wake
 
     async def advance(self, seconds: float) -> None:
-        """Moves time on, waking whoever sleeps on the way, one by one and in order."""
+        """Moves time on, waking the sleepers on the way, one by one and in order."""
         await settle()
         end = self._elapsed_seconds + seconds
         while self._sleepers and self._sleepers[0][0] <= end:

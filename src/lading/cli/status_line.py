@@ -1,7 +1,7 @@
 """One line on standard error that says how far things are, replaced whenever it changes.
 
 Where standard error is no terminal, or one that can erase nothing, each change is a line of its
-own, for whoever reads the log.
+own, for readers of the log.
 """
 
 import os

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.definitions import Definition
 from lading.installation import check
-from lading.installation.plan import ApplyDefinition, plan
-from lading.kernel.planning import Plan
+from lading.installation.plan import ApplyDefinition, InstallationPlan, plan
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 
@@ -19,8 +18,8 @@ class NotEstablished(Exception):
     """The API server took a definition but does not serve it."""
 
 
-async def install(api: Kube, clock: Clock, definitions: Sequence[Definition]) -> Plan:
-    """Installs the kinds; the notes of the plan name those that belong to others."""
+async def install(api: Kube, clock: Clock, definitions: Sequence[Definition]) -> InstallationPlan:
+    """Installs the kinds; the plan names those that belong to others."""
     found = plan(definitions, await check.installed(api, definitions))
     for action in found.actions:
         assert isinstance(action, ApplyDefinition)

@@ -34,7 +34,7 @@ async def find(api: Kube, kinds: Iterable[Kind]) -> FoundKinds:
 async def foreign(api: Kube, definitions: Iterable[Definition]) -> tuple[str, ...]:
     """A sentence for each of our kinds that another owner installed."""
     existing = await installed(api, definitions)
-    return plan.plan(definitions, existing).notes
+    return plan.plan(definitions, existing).foreign
 
 
 async def installed(

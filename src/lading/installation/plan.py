@@ -18,12 +18,18 @@ class ApplyDefinition:
         return self.definition.name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationPlan(Plan):
+    foreign: tuple[str, ...] = ()
+    """A sentence for each kind that belongs to another owner."""
+
+
 def plan(
     definitions: Iterable[Definition], existing: Mapping[str, CustomResourceDefinition]
-) -> Plan:
-    """Applies ours; `notes` say which kinds belong to another owner and what that means."""
+) -> InstallationPlan:
+    """Applies our definitions, and reports those of other owners."""
     actions: list[ApplyDefinition] = []
-    notes: list[str] = []
+    others: list[str] = []
     for definition in definitions:
         found = existing.get(definition.name)
         if found is None:
@@ -31,8 +37,8 @@ def plan(
         elif is_ours(found):
             actions.append(ApplyDefinition(definition=definition, because="it may be older"))
         else:
-            notes.append(foreign(definition, found))
-    return Plan(actions=tuple(actions), notes=tuple(notes))
+            others.append(foreign(definition, found))
+    return InstallationPlan(actions=tuple(actions), foreign=tuple(others))
 
 
 def is_ours(found: CustomResourceDefinition) -> bool:

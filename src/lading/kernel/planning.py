@@ -1,7 +1,7 @@
 """The value that a plan is: what to do, why, what to report, and when to look again.
 
 A plan is computed once by a pure function and read by apply, `--dry-run`, events, logs, golden
-files and the simulator. What an action did is learnt by the next observation.
+files and the simulator. The next observation shows what an action did.
 """
 
 from collections.abc import Hashable
@@ -28,7 +28,6 @@ class Action(Protocol):
 class Plan:
     actions: tuple[Action, ...] = ()
     recheck_at: datetime | None = None
-    notes: tuple[str, ...] = ()
 
     def lanes(self) -> dict[Hashable, tuple[Action, ...]]:
         """The actions by lane, in the order in which the plan holds them."""

@@ -143,7 +143,7 @@ def _node_folder(data: Path, name: str) -> Path:
 
 
 async def _forget_other_nodes(options: Options, kube: Kube) -> None:
-    """After a start with more nodes than now, nobody would ever report for the others."""
+    """A start with fewer nodes than before leaves Nodes without an agent, which never report."""
     wanted = {description.name for description in options.nodes}
     for name in _known_nodes(options.data) - wanted:
         with suppress(NotFound):

@@ -1,4 +1,4 @@
-"""The kubelet of an embedded node, as far as somebody may ask it: its limits and its disk.
+"""The kubelet of an embedded node, as far as clients ask it: its limits and its disk.
 
 Two paths of a kubelet's own API in its own form, so that `lading pin plan` asks as on any cluster.
 """

@@ -30,12 +30,12 @@ _UNREADABLE = (AssertionError, NotImplementedError, DecodeError)
 
 
 class CallFailed(Exception):
-    """The status that a call ended with, the peer's or our own, and what was said."""
+    """The status that a call ended with, the peer's or our own, and its message."""
 
-    def __init__(self, status: Status, said: str) -> None:
-        super().__init__(f"{status.name}: {said}")
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(f"{status.name}: {message}")
         self.status = status
-        self.said = said
+        self.message = message
 
 
 class Channel:
@@ -68,8 +68,8 @@ class Channel:
             async with asyncio.timeout(timeout_seconds):
                 outcome = await asyncio.shield(task)
         except TimeoutError as error:
-            said = f"no answer in {timeout_seconds:g} seconds"
-            raise CallFailed(Status.DEADLINE_EXCEEDED, said) from error
+            message = f"no answer in {timeout_seconds:g} seconds"
+            raise CallFailed(Status.DEADLINE_EXCEEDED, message) from error
         finally:
             task.cancel()
         if isinstance(outcome, Exception):
@@ -80,8 +80,8 @@ class Channel:
         if isinstance(error, GRPCError):
             return CallFailed(error.status, error.message or error.status.name)
         if isinstance(error, OSError):
-            why = error.strerror or str(error) or "it takes no requests"
-            return CallFailed(Status.UNAVAILABLE, f"nobody answers on {self._endpoint}: {why}")
+            why = error.strerror or str(error) or "it accepts no requests"
+            return CallFailed(Status.UNAVAILABLE, f"cannot connect to {self._endpoint}: {why}")
         if isinstance(error, _UNREADABLE):
             return CallFailed(Status.INTERNAL, f"the answer cannot be read: {error!r}")
         # The peer lives, and gave up this call only: Go's servers do so with too long an error.
@@ -89,14 +89,14 @@ class Channel:
             was_refused = str(error).endswith(f": {ErrorCodes.REFUSED_STREAM}")
             status = Status.UNAVAILABLE if was_refused else Status.INTERNAL
             return CallFailed(status, f"the answer was broken off: {error}")
-        said = f"the connection to {self._endpoint} broke: {error}"
-        return CallFailed(Status.UNAVAILABLE, said)
+        message = f"the connection to {self._endpoint} broke: {error}"
+        return CallFailed(Status.UNAVAILABLE, message)
 
 
 async def _outcome(
     unary: UnaryUnaryMethod[Message, Response], request: Message, metadata: Metadata
 ) -> Response | Exception:
-    """An error is returned, because nobody may be there any more to whom it could be raised."""
+    """An error is returned: the caller may be gone, and then no task would retrieve it."""
     try:
         return await _answer(unary, request, metadata)
     except (GRPCError, OSError, StreamTerminatedError, ProtocolError, *_UNREADABLE) as error:

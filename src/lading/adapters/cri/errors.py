@@ -103,7 +103,7 @@ _BY_STATUS: Mapping[Status, type[CriError]] = {
 
 
 def translated(error: CallFailed, *, call: str, image: str = "") -> CriError:
-    message = error.said
+    message = error.message
     about = "" if image in message else f" of {image}"
     # A name may hold any word, so it is taken out before the words are looked at.
     kind = _kind(error.status, message.replace(image, "") if image else message)

@@ -45,7 +45,7 @@ class KubeClient:
         return await streams.whole((await self._exchanged(request)).body)
 
     async def answer(self, request: Request) -> Response:
-        """The whole answer, for whoever needs its headers; everything but a success raises."""
+        """The whole answer, for callers that need its headers; everything but a success raises."""
         return await self._exchanged(request)
 
     async def get(

@@ -1,6 +1,6 @@
 """The `RegistryAdministration` port on the network: lists, tolerant reads, mounts and deletions.
 
-Built on the same endpoint client as the reads of everybody else, without mirrors. A deletion is
+Built on the same endpoint client as all other reads, without mirrors. A deletion is
 sent again when its answer was lost, so "not there" is an answer and not an error.
 """
 

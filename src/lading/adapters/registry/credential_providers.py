@@ -82,7 +82,7 @@ class _Response(msgspec.Struct, rename="camel"):
 
 
 def parse(content: bytes, *, name: str, folder: Path) -> ProviderConfig:
-    """The usable providers of a configuration; their programs lie in `folder`."""
+    """The usable providers of a configuration; their programs are in `folder`."""
     # PyYAML is a megabyte that an agent without such a configuration does without.
     import yaml
 

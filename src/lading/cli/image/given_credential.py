@@ -1,6 +1,6 @@
 """The credential that a person gives with a pull, in crictl's ways and on standard input.
 
-An option can be read by everybody who may list the processes of the machine; a variable and
+Every user who may list the processes of the machine can read an option; a variable and
 standard input cannot. No error shows what was given.
 """
 

@@ -15,7 +15,7 @@ def admit_by_storage(
 ) -> tuple[frozenset[ImageKey], dict[str, Problem]]:
     """The missing images that may be pulled, and the sets that do not fit as a whole.
 
-    Nobody knows how much of its room a running pull has taken already. Until it has ended it
+    How much of its space a running pull has taken already is unknown. Until it has ended it
     counts in full for what may start beside it, and not at all for what is refused.
     """
     here = rules.layers_present(observed)

@@ -66,19 +66,19 @@ async def a_set_is_preloaded_and_pinned(stage: Stage, images: Images) -> None:
 
 
 async def a_full_node_says_so(stage: Stage) -> None:
-    stage.story.scene("node-3 is short of disk, says so, and holds up nobody")
+    stage.story.scene("node-3 is short of disk: it reports that, and delays no other node")
 
     async def is_degraded() -> bool:
-        return conditions.is_true((await stage.said("node-3")).conditions, report.DEGRADED)
+        return conditions.is_true((await stage.report("node-3")).conditions, report.DEGRADED)
 
     await stage.until("node-3 is degraded", is_degraded)
-    said = conditions.find((await stage.said("node-3")).conditions, report.DEGRADED)
-    assert said is not None, "it was there a moment ago, and is never taken away"
-    stage.story.tell(said.message)
-    refused = said.reason == Reason.INSUFFICIENT_STORAGE
+    degraded = conditions.find((await stage.report("node-3")).conditions, report.DEGRADED)
+    assert degraded is not None, "the condition was True a moment ago"
+    stage.story.tell(degraded.message)
+    refused = degraded.reason == Reason.INSUFFICIENT_STORAGE
     stage.story.check("its reason is InsufficientStorage", refused)
     nothing = not await stage.node("node-3").runtime.cri.images()
-    stage.story.check("not an image was pulled to it", nothing)
+    stage.story.check("no image was pulled to it", nothing)
 
 
 async def two_runtime_classes_live_side_by_side(stage: Stage, images: Images) -> None:
@@ -102,7 +102,7 @@ async def two_runtime_classes_live_side_by_side(stage: Stage, images: Images) ->
 
 
 async def a_removed_image_comes_back(stage: Stage, images: Images) -> None:
-    stage.story.scene("Somebody removes a pinned image by hand")
+    stage.story.scene("A pinned image is removed by hand")
     runtime, image = stage.node("node-2").runtime.cri, ImageSpec(image=images["app-3"])
     await runtime.remove(image)
     stage.story.check("app-3 is gone from node-2", await runtime.image(image) is None)

@@ -12,7 +12,7 @@ from lading.api.machineconfiguration.machine_config_node import (
 from lading.kernel import conditions, references
 from lading.kernel.conditions import Truth
 from lading.kernel.platforms import Platform
-from lading.pinned_images.node import report
+from lading.pinned_images.node.report import PROGRESSING
 from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -91,8 +91,8 @@ class Stage:
         reference = references.parse(f"{self.cluster.registry_host}/demo/{name}:v1")
         await sample_images.push(self.cluster.registries.client, reference, made)
 
-    async def said(self, name: str) -> MachineConfigNodeStatus:
-        """What the node reports; nothing while nobody has described it yet."""
+    async def report(self, name: str) -> MachineConfigNodeStatus:
+        """What the node reports; nothing while it has no MachineConfigNode."""
         try:
             return (await self.cluster.kube.get(MACHINE_CONFIG_NODES, name)).status
         except kube.NotFound:
@@ -105,7 +105,7 @@ class Stage:
 
     async def holds(self, node: str, image_set: str) -> bool:
         """The node itself says that it holds and pins the set."""
-        entries = (await self.said(node)).pinned_image_sets
+        entries = (await self.report(node)).pinned_image_sets
         return any(
             entry.name == image_set and 0 < entry.current_generation == entry.desired_generation
             for entry in entries
@@ -113,14 +113,14 @@ class Stage:
 
     async def until_held(self, node: str, image_set: str) -> None:
         """Tells each progress that the node reports on the way."""
-        told = ""
+        shown = ""
 
         async def holds() -> bool:
-            nonlocal told
-            said = conditions.find((await self.said(node)).conditions, report.PROGRESSING)
-            if said is not None and said.status is Truth.TRUE and said.message != told:
-                told = said.message
-                self.story.tell(f"{node}: {told}")
+            nonlocal shown
+            progress = conditions.find((await self.report(node)).conditions, PROGRESSING)
+            if progress and progress.status is Truth.TRUE and progress.message != shown:
+                shown = progress.message
+                self.story.tell(f"{node}: {shown}")
             return await self.holds(node, image_set)
 
         await self.until(f"{node} holds {image_set}", holds)
