@@ -968,6 +968,24 @@ def test_only_the_first_and_the_last_20_images_are_kept_and_no_index_twice() -> 
     assert [one.index for one in found.spec.details] == [0, *range(30, 50)]
 
 
+def test_an_ami_that_was_once_of_the_stream_is_replaced_at_the_next_release() -> None:
+    """Also where it was observed first while its machine set was not enrolled."""
+    spec = {
+        "kind": "AWSMachineProviderConfig",
+        "ami": {"id": AMI},
+        "placement": {"region": "us-east-1"},
+        "userDataSecret": {"name": SOURCE.name},
+    }
+    world = observed(machine_set(value=spec), configurations=())
+    world = replace(world, histories=saved(world), configurations=(configuration(),))
+    world = replace(world, histories=saved(world))
+    assert planned(world).actions == ()
+    regions = {"us-east-1": {"image": "ami-0ffffffffffffffff"}}
+    newer = {"architectures": {"x86_64": {"images": {"aws": {"regions": regions}}}}}
+    after = replace(world, golden=golden(stream=json.dumps(newer)))
+    assert verdicts(after) == {"worker-a": (State.UPDATING, Why.UPDATING)}
+
+
 def test_a_marker_in_user_data_appears_in_no_plan() -> None:
     for stub in (
         MARKER.encode(),
