@@ -873,6 +873,18 @@ def test_a_failed_patch_is_a_fact(failure: FailedWrite, state: State, is_retried
         assert NOW < due <= NOW + timedelta(minutes=5)
 
 
+def test_a_refused_copy_of_a_stub_is_a_fact_too() -> None:
+    world = observed(machine_set(), secrets=by_key(secret(spec_2())))
+    (write,) = actions(world, WriteStub)
+    refused = FailedWrite(message="denied", refused=True, attempts=1, failed_at=NOW)
+    failing = replace(world, failures={write.lane: refused})
+    assert verdicts(failing) == {"worker-a": (State.FAILED, Why.PATCH_FAILED)}
+    assert actions(failing, WriteStub) == []
+    later = NOW + timedelta(minutes=5)
+    again = plan.plan(failing, Settings(), later, namespace=NAMESPACE).actions
+    assert any(isinstance(one, WriteStub) for one in again)
+
+
 def test_a_node_proves_the_release_and_the_proof_is_kept() -> None:
     for one in (
         node(os_image="Red Hat Enterprise Linux CoreOS 9.8.20260428-0 (Plow)"),
