@@ -64,6 +64,7 @@ class Line:
     """Writes to this path are refused."""
 
     async def __call__(self, request: Request) -> Response:
+        self.requests.append((request.method, request.path))
         is_write = request.method != "GET" and "/events" not in request.path
         if is_write and self.refused and self.refused in request.path:
             raise kube.Forbidden(f"{request.path} is refused", code=403)
@@ -71,7 +72,6 @@ class Line:
             if self.writes_left == 0:
                 raise kube.Unavailable("the process is dead")
             self.writes_left -= 1
-        self.requests.append((request.method, request.path))
         return await self.server(request)
 
     def writes(self) -> list[tuple[str, str]]:

@@ -191,6 +191,21 @@ async def test_a_refused_patch_degrades_at_once_and_recovers(cluster: BootCluste
         await cluster.until_state("Current")
 
 
+async def test_a_refused_copy_of_a_stub_degrades_and_is_not_tried_all_the_time(
+    cluster: BootCluster,
+) -> None:
+    await cluster.usual(stub=spec_2())
+    cluster.line.refused = f"/namespaces/{MACHINE_NAMESPACE}/secrets"
+    async with running(cluster):
+        await cluster.until_state("Failed", reason="PatchFailed")
+        cluster.line.requests.clear()
+        await CLOCK.sleep(2)
+        assert not any("/secrets" in path for method, path in cluster.line.writes())
+    cluster.line.refused = ""
+    async with running(cluster):
+        await cluster.until_state("Current")
+
+
 async def test_a_node_proves_the_release_where_there_is_no_cluster_version(
     cluster: BootCluster,
 ) -> None:

@@ -873,6 +873,18 @@ def test_a_failed_patch_is_a_fact(failure: FailedWrite, state: State, is_retried
         assert NOW < due <= NOW + timedelta(minutes=5)
 
 
+def test_a_refused_copy_of_a_stub_is_a_fact_too() -> None:
+    world = observed(machine_set(), secrets=by_key(secret(spec_2())))
+    (write,) = actions(world, WriteStub)
+    refused = FailedWrite(message="denied", refused=True, attempts=1, failed_at=NOW)
+    failing = replace(world, failures={write.lane: refused})
+    assert verdicts(failing) == {"worker-a": (State.FAILED, Why.PATCH_FAILED)}
+    assert actions(failing, WriteStub) == []
+    later = NOW + timedelta(minutes=5)
+    again = plan.plan(failing, Settings(), later, namespace=NAMESPACE).actions
+    assert any(isinstance(one, WriteStub) for one in again)
+
+
 def test_a_node_proves_the_release_and_the_proof_is_kept() -> None:
     for one in (
         node(os_image="Red Hat Enterprise Linux CoreOS 9.8.20260428-0 (Plow)"),
@@ -966,6 +978,24 @@ def test_only_the_first_and_the_last_20_images_are_kept_and_no_index_twice() -> 
         world = replace(world, histories=saved(world))
     (found,) = world.histories
     assert [one.index for one in found.spec.details] == [0, *range(30, 50)]
+
+
+def test_an_ami_that_was_once_of_the_stream_is_replaced_at_the_next_release() -> None:
+    """Also where it was observed first while its machine set was not enrolled."""
+    spec = {
+        "kind": "AWSMachineProviderConfig",
+        "ami": {"id": AMI},
+        "placement": {"region": "us-east-1"},
+        "userDataSecret": {"name": SOURCE.name},
+    }
+    world = observed(machine_set(value=spec), configurations=())
+    world = replace(world, histories=saved(world), configurations=(configuration(),))
+    world = replace(world, histories=saved(world))
+    assert planned(world).actions == ()
+    regions = {"us-east-1": {"image": "ami-0ffffffffffffffff"}}
+    newer = {"architectures": {"x86_64": {"images": {"aws": {"regions": regions}}}}}
+    after = replace(world, golden=golden(stream=json.dumps(newer)))
+    assert verdicts(after) == {"worker-a": (State.UPDATING, Why.UPDATING)}
 
 
 def test_a_marker_in_user_data_appears_in_no_plan() -> None:

@@ -202,6 +202,8 @@ class MachineSetsReconciler:
 
     def _record(self, action: Action, written: Object | None) -> None:
         match action:
+            case WriteStub():
+                self._failures.pop(action.lane, None)
             case PatchMachineSet(lane=lane, because=because) if written is not None:
                 self._failures.pop(lane, None)
                 self._event(written, "BootImageUpdated", because, Severity.NORMAL)

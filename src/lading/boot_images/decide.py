@@ -206,15 +206,17 @@ def _update(
     machine_set, observed, now = seen.machine_set, one_pass.observed, one_pass.moment
     choice = one_pass.stubs.choose(machine, machine_set.metadata.namespace)
     is_current = target == present.image
+    needs_patch = not is_current or choice.secret != machine.secret
     notes = "; ".join(choice.warnings)
-    if is_current and choice.secret == machine.secret:
+    if not needs_patch and choice.write is None:
         verdict = seen.verdict(
             State.CURRENT, Why.AS_EXPECTED, notes or "No errors", target.reference
         )
-        return Decision(verdict=verdict, field=seen.field, is_of_stream=True, stub=choice.write)
-    _check_neighbours(seen, machine, present, target, choice.secret, past)
+        return Decision(verdict=verdict, field=seen.field, is_of_stream=True)
+    if needs_patch:
+        _check_neighbours(seen, machine, present, target, choice.secret, past)
     lane = "set", observed.api, machine_set.key
-    failure = observed.failures.get(lane)
+    failure = observed.failures.get(choice.write.lane if choice.write else lane)
     retry_at = _retry_at(failure, now)
     message = f"{present.image.reference} becomes {target.reference}" + (
         f"; {notes}" if notes else ""
@@ -222,14 +224,15 @@ def _update(
     verdict = seen.verdict(State.UPDATING, Why.UPDATING, message, target.reference)
     if failure is not None and (failure.refused or failure.attempts >= ATTEMPTS_BEFORE_DEGRADED):
         verdict = seen.verdict(State.FAILED, Why.PATCH_FAILED, failure.message, target.reference)
-    waits = choice.write is not None or (retry_at is not None and retry_at > now)
+    is_too_early = retry_at is not None and retry_at > now
+    waits = choice.write is not None or is_too_early
     return Decision(
         verdict=verdict,
         field=seen.field,
         is_of_stream=is_current,
         image=target,
         secret=choice.secret,
-        stub=choice.write,
+        stub=None if is_too_early else choice.write,
         patch=()
         if waits
         else patches.patch(
@@ -241,7 +244,7 @@ def _update(
             secret=choice.secret,
             template=observed.templates.get(machine_specs.template_reference(machine_set)),
         ),
-        retry_at=retry_at if retry_at is not None and retry_at > now else None,
+        retry_at=retry_at if is_too_early else None,
     )
 
 

@@ -61,7 +61,7 @@ def with_observed(
     if is_ours:
         spec = msgspec.structs.replace(spec, intended=None)
     if last is not None and (last.boot_image, last.stub_secret_ref) == (value, secret):
-        return spec
+        return _proven(spec, last) if is_of_stream and last.set_by is SetBy.OTHER else spec
     set_by = SetBy.LADING if is_ours else SetBy.STREAM if is_of_stream else SetBy.OTHER
     entry = BootImageHistoryDetail(
         index=last.index + 1 if last is not None else 0,
@@ -72,6 +72,14 @@ def with_observed(
         set_by=set_by,
     )
     return msgspec.structs.replace(spec, details=_kept((*spec.details, entry)))
+
+
+def _proven(
+    spec: MachineSetBootImageHistorySpec, last: BootImageHistoryDetail
+) -> MachineSetBootImageHistorySpec:
+    """An image that was observed before its set was enrolled is now found in the stream."""
+    proven = msgspec.structs.replace(last, set_by=SetBy.STREAM)
+    return msgspec.structs.replace(spec, details=(*spec.details[:-1], proven))
 
 
 def with_intention(
