@@ -271,6 +271,18 @@ async def test_a_registry_that_deletes_nothing_ends_the_run(world: World) -> Non
     assert await world.shelf.pullable("a:old")
 
 
+async def test_a_tag_that_is_still_there_after_its_deletion_ends_the_run(world: World) -> None:
+    image = await world.shelf.image("a:old")
+    await world.registry.push_manifest(world.shelf.at("a:keep"), image)
+
+    async def not_found(reference: object) -> bool:
+        return False
+
+    world.registry.delete = not_found  # type: ignore[method-assign]
+    with pytest.raises(CannotDelete, match="a:old and still has it"):
+        await world.pruner().apply()
+
+
 async def test_a_registry_that_forbids_deletion_ends_the_run(world: World) -> None:
     await world.shelf.image("a:old")
 

@@ -437,7 +437,43 @@ LIMITS = (
         gone={"tagItem foo/bar:latest 150", "manifestLink foo/bar 150"},
     ),
 )
-CASES = (*PODS, *WORKLOADS, *BUILDS, *HISTORY, *IMAGES, *LIMITS)
+CASES: tuple[Case, ...] = (*PODS, *WORKLOADS, *BUILDS, *HISTORY, *IMAGES, *LIMITS)
+
+
+SIGNATURE = digest("id").replace(":", "-") + ".sig"
+SIGNED = streams_world(
+    [stream("foo/bar", tag("latest", "id"), tag(SIGNATURE, "sig"))], [image("id"), image("sig")]
+)
+ATTACHED = (
+    Case(
+        name="a signature stays with its image, however few revisions stay",
+        world=SIGNED,
+        objects=(pod(BAR_ID),),
+    ),
+    Case(
+        name="a signature goes with its image, however many revisions stay",
+        world=streams_world(
+            [stream("foo/bar", tag("latest", "new", "id"), tag(SIGNATURE, "sig"))],
+            [image("new"), image("id"), image("sig")],
+        ),
+        settings=Settings(keep_tag_revisions=1),
+        gone={
+            "tagItem foo/bar:latest id",
+            f"tagItem foo/bar:{SIGNATURE} sig",
+            *(
+                f"{what} {one}"
+                for what in ("manifestLink foo/bar", "blob", "image")
+                for one in ("id", "sig")
+            ),
+        },
+    ),
+    Case(
+        name="a signature of an image that is not here stays by its revisions",
+        world=streams_world([stream("foo/bar", tag(SIGNATURE, "sig"))], [image("sig")]),
+        settings=Settings(),
+    ),
+)
+CASES = (*CASES, *ATTACHED)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -8,9 +8,8 @@ long as any image that remains in the stream has the layer.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lading.pruning.engine import registry_plan, rules
+from lading.pruning.engine import content, registry_plan, rules
 from lading.pruning.engine.content import Content
-from lading.pruning.engine.graph import Marks
 from lading.pruning.engine.registry_plan import Decided, ManifestVerdicts, TagVerdicts
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
@@ -48,9 +47,10 @@ class _Stream:
 
 def decide(inventory: Inventory, facts: Facts, graph: Content) -> Decided:
     streams = [_stream(one, inventory, facts) for one in inventory.repositories.values()]
-    roots = {digest for stream in streams for digest in stream.digests(kept_only=True)}
-    roots |= facts.references.digests.keys()
-    images = _image_verdicts(inventory, facts, graph, graph.marks(roots))
+    without_attached = _image_verdicts(inventory, facts, graph, _roots(streams, facts, own=True))
+    for stream in streams:
+        _follow_subjects(stream, without_attached)
+    images = _image_verdicts(inventory, facts, graph, _roots(streams, facts))
     lines = [line for stream in streams for line in _stream_lines(stream, inventory, facts)]
     if not facts.settings.namespace:
         lines += _image_lines(inventory, facts, graph, images)
@@ -76,6 +76,41 @@ def _stream(repository: Repository, inventory: Inventory, facts: Facts) -> _Stre
             )
             items[tag.name, position] = rules.decide(candidate, facts, rules.IMAGE_STREAM)
     return _Stream(repository, items)
+
+
+def _roots(streams: list[_Stream], facts: Facts, *, own: bool = False) -> set[str]:
+    """What kept items and uses name; with `own`, without tags that are attached to an image."""
+    roots = {*facts.references.digests}
+    for stream in streams:
+        for tag in stream.repository.tags:
+            if own and content.subject_of_tag(tag.name):
+                continue
+            roots |= {
+                revision.digest
+                for position, revision in enumerate(tag.revisions)
+                if stream.items[tag.name, position].decision is Decision.KEEP
+            }
+    return roots
+
+
+_BY_COUNT = (Reason.TAG_REVISIONS, Reason.OLD_REVISION, Reason.WITHIN_LIMIT, Reason.OVER_LIMIT)
+
+
+def _follow_subjects(stream: _Stream, images: ManifestVerdicts) -> None:
+    """Tags like `sha256-HEX.sig` are not counted: they stay and go with their subject."""
+    for tag in stream.repository.tags:
+        subject = content.subject_of_tag(tag.name)
+        decided = images.get(("", subject))
+        if decided is None:
+            continue
+        for position in range(len(tag.revisions)):
+            if stream.items[tag.name, position].reason not in _BY_COUNT:
+                continue
+            if decided.decision is Decision.KEEP:
+                verdict = Verdict(Decision.KEEP, Reason.REACHABLE, f"attached to {subject}")
+            else:
+                verdict = Verdict(Decision.DELETE, Reason.SUBJECT_GONE, f"{subject} goes")
+            stream.items[tag.name, position] = verdict
 
 
 def _stream_lines(stream: _Stream, inventory: Inventory, facts: Facts) -> Iterator[Deletion]:
@@ -132,10 +167,10 @@ def _blobs(digests: set[str], inventory: Inventory) -> set[str]:
 
 
 def _image_verdicts(
-    inventory: Inventory, facts: Facts, graph: Content, live: Marks
+    inventory: Inventory, facts: Facts, graph: Content, roots: set[str]
 ) -> ManifestVerdicts:
     used = graph.holders(facts.references.digests)
-    kept = graph.marked(live | used, inventory)
+    kept = graph.marked(graph.marks(roots) | used, inventory)
     return {
         ("", image.digest): _image_verdict(image, facts, is_live=image.digest in kept)
         for image in inventory.manifests.values()
