@@ -87,12 +87,12 @@ async def test_a_dry_run_shows_what_would_go_and_only_reads(
         return await send(transport, call)
 
     monkeypatch.setattr(Transport, "send", recorded)
-    said = await bench.lading("images")
+    result = await bench.lading("images")
     monkeypatch.undo()
-    assert said.code == 0, said.errors
-    assert said.errors.startswith("Dry run enabled - no modifications will be made.")
-    assert "Deleting tag team/app:old (no entry of keepTags matches it)" in said.output
-    assert said.output.endswith("Summary: deleted 1 tag(s), deleted 1 manifest(s)\n")
+    assert result.code == 0, result.errors
+    assert result.errors.startswith("Dry run enabled - no modifications will be made.")
+    assert "Deleting tag team/app:old (no entry of keepTags matches it)" in result.output
+    assert result.output.endswith("Summary: deleted 1 tag(s), deleted 1 manifest(s)\n")
     assert methods <= {"GET", "HEAD"}
     assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
     assert await bench.shelf.admin.catalogue(bench.shelf.host) == ("team/app",)
@@ -101,9 +101,9 @@ async def test_a_dry_run_shows_what_would_go_and_only_reads(
 @pytest.mark.parametrize("flag", ["--confirm", "--confirm=true"])
 async def test_a_confirmed_run_deletes_and_restore_brings_back(bench: Bench, flag: str) -> None:
     await three(bench)
-    said = await bench.lading("images", flag)
-    assert said.code == 0, said.errors
-    assert "Summary: deleted 1 tag(s), deleted 1 manifest(s)" in said.output
+    result = await bench.lading("images", flag)
+    assert result.code == 0, result.errors
+    assert "Summary: deleted 1 tag(s), deleted 1 manifest(s)" in result.output
     assert await bench.shelf.tags("team/app") == {"keep", "used"}
     trash = await bench.lading("trash")
     assert "team/app" in trash.output
@@ -122,8 +122,8 @@ async def test_confirm_false_is_a_dry_run(bench: Bench) -> None:
 async def test_a_plan_is_written_and_applied(bench: Bench) -> None:
     await three(bench)
     file = bench.folder / "plan.jsonl"
-    said = await bench.lading("plan", "-o", str(file))
-    assert said.code == 0, said.errors
+    result = await bench.lading("plan", "-o", str(file))
+    assert result.code == 0, result.errors
     header, *lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert header["registry"] == bench.shelf.host
     assert {line["what"] for line in lines} == {"tag", "manifest"}
@@ -147,31 +147,31 @@ async def test_why_names_the_pod_or_the_rule(bench: Bench) -> None:
 
 async def test_a_guard_ends_with_3(bench: Bench) -> None:
     await three(bench)
-    said = await bench.lading("images", "--confirm", "--max-delete-bytes", "1")
-    assert said.code == 3
-    assert "--ignore-guard=bytes" in said.errors
+    result = await bench.lading("images", "--confirm", "--max-delete-bytes", "1")
+    assert result.code == 3
+    assert "--ignore-guard=bytes" in result.errors
     assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
-    said = await bench.lading(
+    result = await bench.lading(
         "images", "--confirm", "--max-delete-bytes", "1", "--ignore-guard", "bytes"
     )
-    assert said.code == 0
+    assert result.code == 0
 
 
 async def test_references_of_a_file_protect(bench: Bench) -> None:
     await three(bench)
     file = bench.folder / "references.json"
-    said = await command.lading("prune", "references", "-o", str(file), *bench.cluster)
-    assert said.code == 0, said.errors
+    result = await command.lading("prune", "references", "-o", str(file), *bench.cluster)
+    assert result.code == 0, result.errors
     where = [one for one in bench.where if one not in bench.cluster]
-    said = await command.lading("prune", "images", "--references", str(file), *where, "--confirm")
-    assert said.code == 0, said.errors
+    result = await command.lading("prune", "images", "--references", str(file), *where, "--confirm")
+    assert result.code == 0, result.errors
     assert await bench.shelf.tags("team/app") == {"keep", "used"}
     document = json.loads(file.read_text())
     document["takenAt"] = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
     file.write_text(json.dumps(document))
-    said = await command.lading("prune", "images", "--references", str(file), *where)
-    assert said.code == 1
-    assert "older than 1h" in said.errors
+    result = await command.lading("prune", "images", "--references", str(file), *where)
+    assert result.code == 1
+    assert "older than 1h" in result.errors
 
 
 async def test_the_ledger_is_kept_in_the_trash_repository_or_in_a_folder(bench: Bench) -> None:
@@ -200,25 +200,27 @@ async def test_the_ledger_is_kept_in_the_trash_repository_or_in_a_folder(bench: 
     ],
 )
 async def test_bad_input_is_a_usage_error(words: tuple[str, ...], sentence: str) -> None:
-    said = await command.lading("prune", "images", *words)
-    assert said.code == 2
-    assert sentence in " ".join(said.errors.split())
+    result = await command.lading("prune", "images", *words)
+    assert result.code == 2
+    assert sentence in " ".join(result.errors.split())
 
 
 async def test_an_authority_and_no_verification_do_not_go_together(tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_text("x")
     for words in (("--force-insecure",), ("--registry-url=http://x",)):
-        said = await command.lading("prune", "images", "--certificate-authority", str(file), *words)
-        assert said.code == 2
+        result = await command.lading(
+            "prune", "images", "--certificate-authority", str(file), *words
+        )
+        assert result.code == 2
 
 
 async def test_a_bad_policy_names_the_field(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text('policies: [{repositories: ["*"], keepTags: [{newest: -1}]}]')
-    said = await command.lading("prune", "images", "--policy", str(file))
-    assert said.code == 2
-    assert "policies[0].keepTags[0].newest must be 0 or more" in " ".join(said.errors.split())
+    result = await command.lading("prune", "images", "--policy", str(file))
+    assert result.code == 2
+    assert "policies[0].keepTags[0].newest must be 0 or more" in " ".join(result.errors.split())
 
 
 async def test_without_numpy_the_commands_say_how_to_install_it(
@@ -228,14 +230,14 @@ async def test_without_numpy_the_commands_say_how_to_install_it(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "numpy" else find(name)
     )
-    said = await command.lading("prune", "images")
-    assert said.code == 1
-    assert "pip install lading[prune]" in said.errors
+    result = await command.lading("prune", "images")
+    assert result.code == 1
+    assert "pip install lading[prune]" in result.errors
 
 
 async def test_a_file_that_is_no_plan_is_refused(bench: Bench) -> None:
     file = bench.folder / "plan.jsonl"
     file.write_text("nothing\n")
-    said = await bench.lading("apply", str(file))
-    assert said.code == 2
-    assert "line 1 is not what `lading prune plan` writes" in " ".join(said.errors.split())
+    result = await bench.lading("apply", str(file))
+    assert result.code == 2
+    assert "line 1 is not what `lading prune plan` writes" in " ".join(result.errors.split())

@@ -216,7 +216,14 @@ class Applying:
             lost = before - after - asked
             if lost:
                 await self._check_lost(line, lost)
-                await self._put_back(line, lost, contents)
+                try:
+                    await self._put_back(line, lost, contents)
+                except registries.RegistryError as error:
+                    names = ", ".join(sorted(lost))
+                    raise registries.RegistryError(
+                        f"tags {names} of {line.repository} went with {line.digest} and could not"
+                        f" be put back: {error}; push them again, or restore the image"
+                    ) from error
                 message = f"{', '.join(sorted(lost))} named it by now and is put back"
                 outcomes.append(Outcome(line=line, result=Result.RESTORED, message=message))
                 before = await self._tags(line)

@@ -1,7 +1,7 @@
 """Which fields of custom resources name images, declared as JSONPath; the usual ones here. Pure.
 
 A string at a path is a reference; an object with `repository` is one in the parts that Helm charts
-use; anything else is free text, whose digests and names of this registry still count.
+use; of anything else, as of free text, digests and names of this registry still count.
 """
 
 import json

@@ -44,7 +44,7 @@ class KnownManifests:
 class Scope:
     registry: str
     leave_out: Callable[[str], bool] = lambda _repository: False
-    """The trash, whose content is no inventory."""
+    """The repositories of the trash: their content is no inventory."""
     repositories: tuple[str, ...] = ()
     """Those to read where the registry has no catalogue; empty for the catalogue."""
     workers: int = WORKERS_DEFAULT

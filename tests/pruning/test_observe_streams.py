@@ -1,0 +1,98 @@
+"""ImageStreams, Images and LimitRanges as the API shows them."""
+
+from typing import Any
+
+import pytest
+
+from lading.pruning.engine import observe_streams
+from lading.pruning.engine.observe_streams import NoImageStreams
+from tests.pruning.builders import ago, digest, stamp
+from tests.pruning.test_observe import PODS, FakeCluster, kind
+
+STREAMS = kind("imagestreams", "ImageStream", "image.openshift.io")
+IMAGES = kind("images", "Image", "image.openshift.io")
+LIMITS = kind("limitranges", "LimitRange")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "managed"),
+    [
+        (None, False),
+        ({}, False),
+        ({"openshift.io/image.managed": "true"}, True),
+        *(
+            ({"openshift.io/image.managed": text}, False)
+            for text in ("false", "0", "1", "True", "yes", "Yes")
+        ),
+    ],
+)
+def test_a01_to_a09_only_the_exact_annotation_means_managed(
+    annotations: dict[str, str] | None, managed: bool
+) -> None:
+    document = {"metadata": {"name": digest("id"), "annotations": annotations}}
+    assert observe_streams.image(document, {}, {}).is_managed is managed
+
+
+def test_an_image_names_layers_configuration_and_sizes() -> None:
+    sizes: dict[str, int] = {}
+    document = {
+        "metadata": {"name": digest("id"), "creationTimestamp": stamp(5)},
+        "dockerImageLayers": [{"name": digest("l"), "size": 7}, {"name": digest("l"), "size": 7}],
+        "dockerImageMetadata": {"Id": digest("c"), "Size": 9, "Created": stamp(500)},
+    }
+    found = observe_streams.image(document, sizes, {})
+    assert (found.blobs, found.config) == ((digest("l"), digest("c")), digest("c"))
+    assert (found.size_bytes, sizes) == (9, {digest("l"): 7})
+    assert (found.pushed_at, found.created_at) == (ago(5), ago(500))
+
+
+def test_an_index_names_its_manifests_and_no_configuration() -> None:
+    document = {
+        "metadata": {"name": digest("id")},
+        "dockerImageManifests": [{"digest": digest("arm")}, {"digest": digest("amd")}],
+        "dockerImageMetadata": {"Id": digest("c")},
+    }
+    found = observe_streams.image(document, {}, {})
+    assert (found.children, found.config) == ((digest("arm"), digest("amd")), "")
+
+
+@pytest.mark.parametrize("status", [None, {}, {"tags": None}, {"tags": [{"tag": "t"}]}])
+def test_a_stream_without_history_is_empty(status: Any) -> None:
+    document = {"metadata": {"name": "n", "namespace": "ns"}, "status": status}
+    found = observe_streams.repository(document, {})
+    assert found.name == "ns/n"
+    assert not any(tag.revisions for tag in found.tags)
+
+
+async def test_the_smallest_image_limit_of_a_namespace_counts() -> None:
+    def limits(namespace: str, *sizes: str, kind_of_limit: str = "openshift.io/Image") -> Any:
+        entries = [{"type": kind_of_limit, "max": {"storage": size}} for size in sizes]
+        return {"metadata": {"namespace": namespace}, "spec": {"limits": entries}}
+
+    stream = {"metadata": {"name": "n", "namespace": "ns"}}
+    pages = {
+        "limitranges": [
+            [limits("ns", "2Ki", "1Ki"), limits("ns", "1", kind_of_limit="Container")],
+            [limits("ns", "garbage"), limits("other", "5")],
+        ],
+        "imagestreams": [[stream]],
+    }
+    cluster = FakeCluster(served=(PODS, STREAMS, IMAGES, LIMITS), pages=pages)
+    found = await observe_streams.inventory(cluster, "r")
+    assert found.repositories["ns/n"].size_limit_bytes == 1024
+
+
+async def test_the_names_of_the_registry_come_from_its_streams() -> None:
+    def stream(*repositories: str) -> dict[str, Any]:
+        fields = ("dockerImageRepository", "publicDockerImageRepository")
+        return {"metadata": {}, "status": dict(zip(fields, repositories, strict=False))}
+
+    pages = {"imagestreams": [[stream("svc:5000/a/b"), stream("svc:5000/a/c", "route.test/a/c")]]}
+    cluster = FakeCluster(served=(PODS, STREAMS, IMAGES), pages=pages)
+    assert await observe_streams.registry_hosts(cluster) == ("svc:5000", "route.test")
+    assert await observe_streams.registry_hosts(FakeCluster()) is None
+
+
+async def test_a_cluster_without_image_streams_is_an_error() -> None:
+    with pytest.raises(NoImageStreams, match=r"serves no image\.openshift\.io"):
+        await observe_streams.inventory(FakeCluster(), "r")
