@@ -6,7 +6,7 @@ import uuid
 
 import click
 
-from lading.boot_images.types import Settings
+from lading.boot_images.types import BootImageSettings
 from lading.cli import connection, running
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
@@ -22,12 +22,12 @@ from lading.wiring.clock import system_clock
 @settings_options
 @connection.target_options
 @process_options
-def command(target: Target, process: Process, gates: Gates, settings: Settings) -> None:
+def command(target: Target, process: Process, gates: Gates, settings: BootImageSettings) -> None:
     """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
     running.run(process.serve(lambda: _run(target, process, gates, settings)))
 
 
-async def _run(target: Target, process: Process, gates: Gates, settings: Settings) -> None:
+async def _run(target: Target, process: Process, gates: Gates, settings: BootImageSettings) -> None:
     clock, rng = system_clock(), random.SystemRandom()
     connection = target.found()
     async with (
