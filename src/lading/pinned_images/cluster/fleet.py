@@ -38,14 +38,14 @@ T = TypeVar("T", bound=Object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caches:
+class ClusterCaches:
     nodes: Informer[Node]
     pools: Informer[MachineConfigPool]
     sets: Informer[PinnedImageSet]
     machine_config_nodes: Informer[MachineConfigNode]
 
     @classmethod
-    def of(cls, informers: Informers) -> "Caches":
+    def of(cls, informers: Informers) -> "ClusterCaches":
         return cls(
             nodes=informers.of(NODES),
             pools=informers.of(MACHINE_CONFIG_POOLS),
@@ -65,7 +65,7 @@ class Listener:
 
 
 class Fleet:
-    def __init__(self, caches: Caches) -> None:
+    def __init__(self, caches: ClusterCaches) -> None:
         self._caches = caches
         self._tallies = Tallies()
         self._membership: Membership | None = None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node import admission, rules
-from lading.pinned_images.node.types import Desired, Observed
+from lading.pinned_images.node.types import Desired, ObservedNodeImages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Preview:
         return self.free_bytes - self.disk_bytes
 
 
-def preview(desired: Desired, observed: Observed) -> Preview:
+def preview(desired: Desired, observed: ObservedNodeImages) -> Preview:
     admitted, refused = admission.admit_by_storage(desired, observed)
     wanted = {key for image_set in desired.sets for key in image_set.images}
     unusable = {
