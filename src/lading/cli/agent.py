@@ -13,7 +13,7 @@ from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.pin import setting_options
-from lading.cli.process import Process, process_options
+from lading.cli.process import ServingProcess, process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node.types import PinSettings
@@ -96,7 +96,7 @@ def command(
     cleanup: bool,
     credentials: CredentialSettings,
     target: Target,
-    process: Process,
+    process: ServingProcess,
 ) -> None:
     """Run the agent of a node, which pulls and pins what the cluster wants there."""
     wanted = _Options(
@@ -123,7 +123,7 @@ def command(
         running.run(process.serve(lambda: _run(wanted, target, process)))
 
 
-async def _run(wanted: _Options, target: Target, process: Process) -> None:
+async def _run(wanted: _Options, target: Target, process: ServingProcess) -> None:
     clock, found = system_clock(), target.found()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context

@@ -14,7 +14,7 @@ from lading.kernel.objects import Resource
 from lading.ports.kube import Selection
 
 
-class Form(StrEnum):
+class OutputForm(StrEnum):
     TABLE = "table"
     WIDE = "wide"
     NAME = "name"
@@ -27,10 +27,12 @@ class Form(StrEnum):
 @click.argument("name", required=False, default="")
 @click.option("-l", "--selector", default="", help="Only objects with these labels.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="In every namespace.")
-@options.choice_option("-o", "--output", "form", default=Form.TABLE, choices=Form, help="The form.")
+@options.choice_option(
+    "-o", "--output", "form", default=OutputForm.TABLE, choices=OutputForm, help="The form."
+)
 @connection.target_options
 def command(
-    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: Form
+    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: OutputForm
 ) -> None:
     """Show objects of a KIND (`pis`, `mcp`, `nodes`, ...), or the one called NAME.
 
@@ -46,7 +48,7 @@ def command(
 
 
 async def _get(
-    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: Form
+    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: OutputForm
 ) -> None:
     async with target.open() as client:
         resources = (await discovery.discover(client)).all_named(kinds)
@@ -54,11 +56,11 @@ async def _get(
             raise click.UsageError("a name goes with one kind")
         namespace = "" if all_namespaces else target.default_namespace
         asked = [_asked(one, name, namespace, selector) for one in resources]
-        if form in (Form.TABLE, Form.WIDE):
-            click.echo(await server_tables.text(client, asked, wide=form is Form.WIDE))
+        if form in (OutputForm.TABLE, OutputForm.WIDE):
+            click.echo(await server_tables.text(client, asked, wide=form is OutputForm.WIDE))
             return
         objects = [found for one in asked for found in await _objects(client, one)]
-    if form is Form.NAME:
+    if form is OutputForm.NAME:
         for found in objects:
             click.echo(f"{found['kind'].lower()}/{found['metadata']['name']}")
         return

@@ -28,7 +28,7 @@ from lading.wiring.clock import system_clock
 log = structlog.get_logger(__name__)
 
 
-class Process:
+class ServingProcess:
     """One long-running command, as far as others see it."""
 
     def __init__(self, *, metrics_host: str, metrics_port: int, metrics: Metrics) -> None:
@@ -137,7 +137,7 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **more: Any,
     ) -> Any:
         logs.configure(log_format, log_level)
-        process = Process(
+        process = ServingProcess(
             metrics_host=metrics_host,
             metrics_port=metrics_port,
             metrics=Metrics(CollectorRegistry()),

@@ -16,7 +16,7 @@ from lading.observability import logs
 from lading.servers.registry.core import DEFAULT_LIMITS
 from lading.servers.registry.usage import GIB
 from lading.standalone import cluster, first_set
-from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from lading.standalone.registry import RegistrySettings
 from lading.wiring import runtime_handlers
@@ -88,7 +88,7 @@ def command(
     """Run an API server, a registry, nodes and the controllers until Ctrl-C."""
     logs.configure(logs.LogFormat.CONSOLE, log_level)
     guests = runtime_handlers.handlers(runtime_config) if runtime_config else {}
-    wanted = Options(
+    wanted = ClusterOptions(
         data=data,
         nodes=tuple(
             NodeDescription(name=f"node-{number}", guests=guests) for number in range(1, nodes + 1)
@@ -107,7 +107,7 @@ def command(
     running.run(_up(wanted))
 
 
-async def _up(wanted: Options) -> None:
+async def _up(wanted: ClusterOptions) -> None:
     first = wanted.data / "first-set.yaml"
     async with cluster.open_cluster(wanted, system_clock()) as made:
         await first_set.write(made, first)

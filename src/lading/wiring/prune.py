@@ -19,7 +19,7 @@ from lading.adapters.kube.connection import Connection
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry import endpoints, node_credentials
 from lading.adapters.registry.administration import AdministrationClient
-from lading.adapters.registry.certificates import Certificates
+from lading.adapters.registry.certificates import HostCertificates
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.state_file import LocalStateFile
@@ -152,7 +152,7 @@ class OneRegistry:
         insecure = options.force_insecure or url.scheme == "http"
         plain = url.scheme == "http" or (not url.scheme and endpoints.is_loopback(url.host))
         authority = options.certificate_authority
-        certificates = Certificates(authorities=(authority,) if authority else ())
+        certificates = HostCertificates(authorities=(authority,) if authority else ())
         self._scheme = "http" if plain else "https"
         self._tls = certificates.context(skip_verify=insecure)
         self._may_be_plain = insecure and not plain

@@ -17,7 +17,7 @@ from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.standalone import sample_images
-from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.demo.story import DemoFailed, Story
 from lading.standalone.node import EmbeddedNode, NodeDescription
 from lading.standalone.sample_images import SampleImage
@@ -48,9 +48,9 @@ SETTINGS = PinSettings(
 )
 
 
-def options(data: Path) -> Options:
+def options(data: Path) -> ClusterOptions:
     """Three nodes, one of them with little disk; what is lost by hand is noticed in a second."""
-    return Options(
+    return ClusterOptions(
         data=data,
         nodes=NODES,
         gates=GATES,
