@@ -23,7 +23,7 @@ FIELD_MANAGER = "lading"
 @click.option(
     "--runtime-endpoint",
     default="",
-    help="Preload and pin on this container runtime, unix:///..., without any cluster.",
+    help="Preload and pin on this container runtime, unix:///..., without a cluster.",
 )
 @feature_gates_option()
 @setting_options.expansion_factor_option

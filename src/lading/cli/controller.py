@@ -25,7 +25,7 @@ from lading.wiring.clock import system_clock
 def command(
     target: Target, process: ServingProcess, gates: Gates, settings: BootImageSettings
 ) -> None:
-    """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
+    """Run the controllers. --namespace is that of the Lease; default: the pod's namespace."""
     running.run(process.serve(lambda: _run(target, process, gates, settings)))
 
 

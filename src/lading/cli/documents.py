@@ -61,7 +61,7 @@ def read(names: Sequence[str]) -> list[ManifestSource]:
     files = [file for name in names for file in _files(name)]
     found = [source for file in files for source in _objects(file)]
     if not found:
-        raise UnreadableDocument(f"{', '.join(names)}: there is no object in it")
+        raise UnreadableDocument(f"{', '.join(names)}: it contains no object")
     return found
 
 
@@ -128,7 +128,7 @@ def _problems(content: Any) -> Iterator[tuple[tuple[str, ...], str]]:
         return
     for key in ("apiVersion", "kind"):
         if not content.get(key):
-            yield (), f"this object has no {key}, which says what it is"
+            yield (), f"the object has no {key}"
         elif not isinstance(content[key], str):
             yield (key,), "expected text"
     metadata = content.get("metadata") or {}
@@ -168,7 +168,7 @@ class _Reader:
             if key is None:
                 raise UnreadableDocument(f"{self._file}:{line}: a key must be a single word")
             if key in found:
-                raise UnreadableDocument(f"{self._file}:{line}: the key {key!r} is there twice")
+                raise UnreadableDocument(f"{self._file}:{line}: duplicate key {key!r}")
             found[key] = self.value(child, (*path, key))
             self.lines[*path, key] = line
         return found

@@ -25,10 +25,15 @@ class OutputForm(StrEnum):
 @click.command(name="get")
 @click.argument("kinds", metavar="KIND[,KIND...][/NAME]")
 @click.argument("name", required=False, default="")
-@click.option("-l", "--selector", default="", help="Only objects with these labels.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="In every namespace.")
+@click.option("-l", "--selector", default="", help="Show only objects with these labels.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Show the objects of every namespace.")
 @options.choice_option(
-    "-o", "--output", "form", default=OutputForm.TABLE, choices=OutputForm, help="The form."
+    "-o",
+    "--output",
+    "form",
+    default=OutputForm.TABLE,
+    choices=OutputForm,
+    help="The output format.",
 )
 @connection.target_options
 def command(
@@ -43,7 +48,7 @@ def command(
         raise click.UsageError("write either KIND NAME or KIND/NAME, not both")
     name = name or name_in_kind
     if name and (selector or all_namespaces):
-        raise click.UsageError("an object that is named is not selected; leave out -l and -A")
+        raise click.UsageError("-l and -A select objects; leave them out with a NAME")
     running.run(_get(target, kinds, name, selector, all_namespaces, form))
 
 
@@ -53,7 +58,7 @@ async def _get(
     async with target.open() as client:
         resources = (await discovery.discover(client)).all_named(kinds)
         if name and len(resources) > 1:
-            raise click.UsageError("a name goes with one kind")
+            raise click.UsageError("a NAME needs exactly one KIND")
         namespace = "" if all_namespaces else target.default_namespace
         asked = [_asked(one, name, namespace, selector) for one in resources]
         if form in (OutputForm.TABLE, OutputForm.WIDE):

@@ -121,11 +121,14 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--metrics-port",
         type=click.IntRange(0, 65535),
         default=0,
-        help="/metrics, /healthz and /readyz; 0 takes a free port and logs it.",
+        help="The port of /metrics, /healthz and /readyz; 0 takes a free port and logs it.",
     )
     @options.log_level_option(default="info")
     @options.choice_option(
-        "--log-format", default=LogFormat.JSON, choices=LogFormat, help="For machines or people."
+        "--log-format",
+        default=LogFormat.JSON,
+        choices=LogFormat,
+        help="json for programs, console for people.",
     )
     @functools.wraps(command)
     def with_process(

@@ -94,7 +94,7 @@ async def _problems_of(client: KubeClient, source: ManifestSource) -> list[Valid
         kinds = await discovery.discover(client)
         await _create(client, kinds.of_kind(source.api_version, source.kind), content)
     except kube.AlreadyExists:
-        return []  # it was judged before it was looked for
+        return []  # it was validated before it was looked up
     except kube.KubeError as error:
         return list(_explained(source, error))
     return []

@@ -1,6 +1,6 @@
 """One process that is a whole cluster: it starts in order, and stops in the reverse order.
 
-Everything it knows is in its data folder: started again there, it goes on where it was.
+All its state is in its data folder: started again there, it continues.
 """
 
 import asyncio

@@ -72,7 +72,7 @@ def _last_port(note: Path) -> int:
     port = int(text) if text.isdigit() else 0
     if _is_free(port):
         return port
-    log.warning("the registry has moved: another process has its port", port=port)
+    log.warning("another process uses the registry's port; the registry has a new one", port=port)
     return 0
 
 

@@ -145,7 +145,7 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
 
 
 class OneRegistry:
-    """The way to the one registry that is pruned; no mirror, no other host."""
+    """Connects to the one registry that is pruned; no mirror, no other host."""
 
     def __init__(self, options: Options, registry: str) -> None:
         url = options.url or RegistryUrl(host=registry)

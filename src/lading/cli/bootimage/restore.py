@@ -20,7 +20,7 @@ from lading.ports.kube import Kube
 @click.command(name="restore")
 @click.argument("name", metavar="[KIND/]NAME")
 @click.option("--to", "index", type=int, required=True, help="The index in the history.")
-@click.option("--yes", is_flag=True, help="Do it; without, only the plan is shown.")
+@click.option("--yes", is_flag=True, help="Carry out the plan; without --yes it is only shown.")
 @connection.target_options
 def command(target: Target, name: str, index: int, yes: bool) -> None:
     """Give a machine set an earlier boot image and stub, and pause its updates.

@@ -1,7 +1,7 @@
 """The counts of a whole fleet, from the caches, at the cost of what changed.
 
 A change in a cache only marks the nodes that it may concern. They are counted again in slices,
-between which the event loop gets its turn, so that even a selector that moves every node holds up
+between which the event loop gets its turn, so that even a selector that moves every node delays
 nothing, and many changes of a node close together cost one count. Facts are read after
 `recount`: then they agree with the caches at that moment.
 """
@@ -125,7 +125,7 @@ class Fleet:
         )
 
     def placement(self, image_set: PinnedImageSet) -> Placement:
-        """Only of interest for a set without nodes: it looks at all pools."""
+        """Only of interest for a set without nodes: it reads all pools."""
         pools = _names(self._pools_with_set.find(image_set.metadata.name))
         selecting = [
             pool

@@ -2,7 +2,7 @@
 
 Above the image garbage-collection threshold the kubelet removes images, below the eviction limit
 it evicts pods: preloading must cause neither. The reserve of a kubelet with default settings is
-kept in any case: what a kubelet tells can only raise it.
+kept in any case: a kubelet can only raise it.
 """
 
 from lading.kernel import quantities

@@ -14,7 +14,7 @@ class Preview:
     wanted_count: int
     to_pull: tuple[ImageKey, ...]
     unknown: tuple[ImageKey, ...]
-    """Images whose size is unknown; they are pulled last and not counted."""
+    """Images of unknown size; they are pulled last and not counted."""
     pull_bytes: int
     disk_bytes: int
     """What the pulled layers are expected to take on disk."""

@@ -40,7 +40,7 @@ def status_to_write(
     is_progress = _state(new) == _state(observed.last_status)
     if _due_at(desired, observed, now, state_changed=not is_progress) > now:
         return ()
-    because = "progress is reported every so often" if is_progress else "a set's state changed"
+    because = "progress is reported at intervals" if is_progress else "a set's state changed"
     problems = {one.desired.name: frozenset(p.id for p in one.problems) for one in verdicts}
     return (WriteStatus(status=new, problems=problems, because=because),)
 

@@ -49,7 +49,7 @@ def _cancellations(desired: Desired, observed: ObservedNodeImages) -> Iterable[C
         if key not in wanted:
             yield CancelPull(key=key, because="no set wants it any more")
         elif key in observed.images and not pull.running:
-            yield CancelPull(key=key, because="it came by another way")
+            yield CancelPull(key=key, because="the image is on the node")
         elif observed.disk_pressure and pull.running:
             because = f"node {desired.node_name} reports DiskPressure"
             yield CancelPull(key=key, because=because)
