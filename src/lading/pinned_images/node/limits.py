@@ -17,10 +17,11 @@ _SIGNALS = ("imagefs.available", "nodefs.available")
 
 def budget(space: Space, limits: KubeletLimits) -> Budget:
     percent = 100 - limits.image_gc_high_threshold_percent
-    reserves = {
-        f"the kubelet's image collection, which starts at "
-        f"{limits.image_gc_high_threshold_percent}% full": space.capacity_bytes * percent // 100
-    }
+    collection = (
+        "the kubelet's image garbage collection, which starts at "
+        f"{limits.image_gc_high_threshold_percent}% disk usage"
+    )
+    reserves = {collection: space.capacity_bytes * percent // 100}
     for signal in _SIGNALS:
         if signal in limits.eviction_hard:
             text = limits.eviction_hard[signal]
