@@ -27,7 +27,7 @@ from lading.loop import tasks
 from lading.observability import logs
 from lading.ports import kube
 from lading.standalone import cluster, sample_images
-from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from tests.e2e import programs, waiting
 from tests.e2e.programs import Program
@@ -69,7 +69,7 @@ def agent_of(running: StandaloneCluster, folder: Path) -> Program:
 @contextlib.asynccontextmanager
 async def idle_agent(folder: Path) -> AsyncIterator[Program]:
     """The cluster's own agent does not run: the measured process is the node's only one."""
-    options = Options(data=folder, nodes=(NodeDescription(name=NODE),))
+    options = ClusterOptions(data=folder, nodes=(NodeDescription(name=NODE),))
     async with cluster.open_cluster(options, SystemClock()) as running:
         agent = agent_of(running, folder)
         async with tasks.started(running.controllers.run()), programs.running(agent):

@@ -24,7 +24,7 @@ from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
 from lading.boot_images import history
 from lading.boot_images.feature import FEATURE
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import Settings
+from lading.boot_images.types import BootImageSettings
 from lading.installation import apply as installation
 from lading.kernel.objects import Key, Resource
 from lading.observability.metrics import Metrics
@@ -219,7 +219,7 @@ async def running(
         rng=random.Random(1),
         gates=parse_gates(gates),
         namespace=NAMESPACE,
-        settings=(Settings(**(settings or {})),),
+        settings=(BootImageSettings(**(settings or {})),),
         features=(FEATURE,),
     )
     work = asyncio.create_task(manager.run())

@@ -22,19 +22,19 @@ from lading.boot_images import history, machine_specs, plan, stubs
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
     PAUSE_ANNOTATION,
+    BootImageSettings,
     CloneTemplate,
     DeleteHistory,
     FailedWrite,
-    Observed,
+    ObservedMachineSets,
     PatchMachineSet,
     ReportMachineSet,
     SaveHistory,
-    Settings,
     StampGolden,
     UnreadSecret,
     WriteStub,
 )
-from lading.boot_images.verdicts import State, Why
+from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.objects import Key, ObjectMeta
 from lading.kernel.planning import Plan
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
@@ -62,15 +62,15 @@ SOURCE = Key(MACHINE_NAMESPACE, "worker-user-data")
 COPY = "worker-user-data-spec-3-managed"
 
 
-def planned(world: Observed, **settings: Any) -> Plan:
-    return plan.plan(world, Settings(**settings), NOW, namespace=NAMESPACE)
+def planned(world: ObservedMachineSets, **settings: Any) -> Plan:
+    return plan.plan(world, BootImageSettings(**settings), NOW, namespace=NAMESPACE)
 
 
-def actions(world: Observed, kind: type[Any], **settings: Any) -> list[Any]:
+def actions(world: ObservedMachineSets, kind: type[Any], **settings: Any) -> list[Any]:
     return [one for one in planned(world, **settings).actions if isinstance(one, kind)]
 
 
-def verdicts(world: Observed, **settings: Any) -> dict[str, tuple[str, str]]:
+def verdicts(world: ObservedMachineSets, **settings: Any) -> dict[str, tuple[str, str]]:
     """State and reason by machine set."""
     return {
         one.key.name.rpartition(".")[2]: (one.status.state, one.status.reason)
@@ -91,14 +91,14 @@ def patched(one: MachineSet, patch: PatchMachineSet) -> dict[str, Any]:
     return dict(whole["spec"])
 
 
-def saved(world: Observed) -> tuple[MachineSetBootImageHistory, ...]:
+def saved(world: ObservedMachineSets) -> tuple[MachineSetBootImageHistory, ...]:
     """The histories after everything that was planned was written."""
     for action in planned(world).actions:
         world = written(world, action)
     return world.histories
 
 
-def written(world: Observed, action: Any) -> Observed:
+def written(world: ObservedMachineSets, action: Any) -> ObservedMachineSets:
     """The world after a write of a history."""
     histories = {each.key: each for each in world.histories}
     match action:
@@ -145,13 +145,18 @@ OPERATOR = msgspec.structs.replace(
         type(configuration().status),
     ),
 )
-SKIP, FAIL = State.SKIPPED, State.FAILED
-WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
-    ("an old image of ours is updated", observed(machine_set()), State.UPDATING, Why.UPDATING),
+SKIP, FAIL = MachineSetState.SKIPPED, MachineSetState.FAILED
+WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
+    (
+        "an old image of ours is updated",
+        observed(machine_set()),
+        MachineSetState.UPDATING,
+        Why.UPDATING,
+    ),
     (
         "the image of the release is current",
         observed(machine_set(value=gcp_spec(GCP_IMAGE))),
-        State.CURRENT,
+        MachineSetState.CURRENT,
         Why.AS_EXPECTED,
     ),
     (
@@ -183,7 +188,7 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
     (
         "the authority itself",
         observed(machine_set(status={"authoritativeAPI": "MachineAPI"})),
-        State.UPDATING,
+        MachineSetState.UPDATING,
         Why.UPDATING,
     ),
     (
@@ -201,20 +206,25 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
         SKIP,
         Why.WINDOWS,
     ),
-    ("no opt-in", observed(machine_set(), configurations=()), State.NOT_ENROLLED, Why.NOT_ENROLLED),
+    (
+        "no opt-in",
+        observed(machine_set(), configurations=()),
+        MachineSetState.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
+    ),
     (
         "an opt-out",
         observed(
             machine_set(),
             configurations=(configuration(managedBootImageConfig={"mode": "Disabled"}),),
         ),
-        State.NOT_ENROLLED,
+        MachineSetState.NOT_ENROLLED,
         Why.NOT_ENROLLED,
     ),
     (
         "a selector that does not match",
         observed(machine_set(), configurations=(configuration(**SELECT),)),
-        State.NOT_ENROLLED,
+        MachineSetState.NOT_ENROLLED,
         Why.NOT_ENROLLED,
     ),
     (
@@ -222,13 +232,13 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
         observed(
             machine_set(metadata={"labels": {"a": "b"}}), configurations=(configuration(**SELECT),)
         ),
-        State.UPDATING,
+        MachineSetState.UPDATING,
         Why.UPDATING,
     ),
     (
         "the form that OpenShift ships",
         observed(machine_set(), configurations=(configuration("cluster", **MANAGERS),)),
-        State.UPDATING,
+        MachineSetState.UPDATING,
         Why.UPDATING,
     ),
     (
@@ -237,7 +247,7 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
             machine_set(),
             configurations=(configuration(managedBootImages={"machineManagers": []}),),
         ),
-        State.NOT_ENROLLED,
+        MachineSetState.NOT_ENROLLED,
         Why.NOT_ENROLLED,
     ),
     (
@@ -255,7 +265,7 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
     (
         "a configuration of another name",
         observed(machine_set(), configurations=(configuration("other"),)),
-        State.NOT_ENROLLED,
+        MachineSetState.NOT_ENROLLED,
         Why.NOT_ENROLLED,
     ),
     (
@@ -268,7 +278,7 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
                 ),
             ),
         ),
-        State.NOT_ENROLLED,
+        MachineSetState.NOT_ENROLLED,
         Why.NOT_ENROLLED,
     ),
     (
@@ -299,7 +309,7 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
     (
         "vSphere",
         observed(machine_set(value={"kind": "VSphereMachineProviderSpec", "template": "t"})),
-        State.MANUAL,
+        MachineSetState.MANUAL,
         Why.PLATFORM_MANUAL,
     ),
     ("no golden ConfigMap", observed(machine_set(), golden=None), SKIP, Why.GOLDEN_MISSING),
@@ -312,31 +322,31 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
     (
         "an update that is under way",
         observed(machine_set(), cluster_version=cluster_version("Partial")),
-        State.WAITING,
+        MachineSetState.WAITING,
         Why.NOT_PROVEN,
     ),
     (
         "an update to another version",
         observed(machine_set(), cluster_version=cluster_version(version="4.20.1")),
-        State.WAITING,
+        MachineSetState.WAITING,
         Why.NOT_PROVEN,
     ),
     (
         "an operator of another version",
         observed(machine_set(), golden=golden(MCOReleaseImageVersion="4.20.1")),
-        State.WAITING,
+        MachineSetState.WAITING,
         Why.NOT_PROVEN,
     ),
     (
         "an operator of the same version",
         observed(machine_set(), golden=golden(MCOReleaseImageVersion="4.21.3")),
-        State.UPDATING,
+        MachineSetState.UPDATING,
         Why.UPDATING,
     ),
     (
         "no node runs the release",
         observed(machine_set(), cluster_version=None),
-        State.WAITING,
+        MachineSetState.WAITING,
         Why.NOT_PROVEN,
     ),
     (
@@ -356,7 +366,7 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
                 metadata={"labels": {"machineconfiguration.openshift.io/osstream": "rhel-9"}}
             )
         ),
-        State.UPDATING,
+        MachineSetState.UPDATING,
         Why.UPDATING,
     ),
     (
@@ -368,7 +378,7 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
     (
         "the architecture among other labels",
         observed(annotated(**{ARCH: "a=b, kubernetes.io/arch=amd64 ,c=d"})),
-        State.UPDATING,
+        MachineSetState.UPDATING,
         Why.UPDATING,
     ),
     (
@@ -404,7 +414,7 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
                 node("b", architecture="arm64"),
             ),
         ),
-        State.UPDATING,
+        MachineSetState.UPDATING,
         Why.UPDATING,
     ),
     ("no nodes", observed(machine_set(), nodes=()), SKIP, Why.ARCHITECTURE_UNKNOWN),
@@ -468,24 +478,26 @@ WORLDS: tuple[tuple[str, Observed, State, Why], ...] = (
 @pytest.mark.parametrize(
     ("world", "state", "why"), [row[1:] for row in WORLDS], ids=[row[0] for row in WORLDS]
 )
-def test_the_verdict_of_a_machine_set(world: Observed, state: State, why: Why) -> None:
+def test_the_verdict_of_a_machine_set(
+    world: ObservedMachineSets, state: MachineSetState, why: Why
+) -> None:
     assert verdicts(world) == {"worker-a": (state, why)}
     patches = actions(world, PatchMachineSet)
-    assert bool(patches) == (state is State.UPDATING)
+    assert bool(patches) == (state is MachineSetState.UPDATING)
 
 
-CLUSTER_WORLDS: tuple[tuple[str, Observed, tuple[State, Why] | None], ...] = (
+CLUSTER_WORLDS: tuple[tuple[str, ObservedMachineSets, tuple[MachineSetState, Why] | None], ...] = (
     (
         "an old image of ours is updated",
         observed(cluster_machine_set(), api=Api.CLUSTER),
-        (State.UPDATING, Why.UPDATING),
+        (MachineSetState.UPDATING, Why.UPDATING),
     ),
     (
         "the Cluster owns every set",
         observed(
             cluster_machine_set(metadata=owner("Cluster", "mycluster-x7k2p")), api=Api.CLUSTER
         ),
-        (State.UPDATING, Why.UPDATING),
+        (MachineSetState.UPDATING, Why.UPDATING),
     ),
     (
         "another owner",
@@ -525,7 +537,7 @@ CLUSTER_WORLDS: tuple[tuple[str, Observed, tuple[State, Why] | None], ...] = (
         observed(
             cluster_machine_set(), api=Api.CLUSTER, other_machine_sets={"worker-a": "ClusterAPI"}
         ),
-        (State.UPDATING, Why.UPDATING),
+        (MachineSetState.UPDATING, Why.UPDATING),
     ),
     (
         "a set of another cluster",
@@ -552,7 +564,7 @@ CLUSTER_WORLDS: tuple[tuple[str, Observed, tuple[State, Why] | None], ...] = (
     (
         "a bootstrap provider makes the stub",
         observed(cluster_machine_set(bootstrap={"configRef": {}}), api=Api.CLUSTER, secrets={}),
-        (State.UPDATING, Why.UPDATING),
+        (MachineSetState.UPDATING, Why.UPDATING),
     ),
 )
 
@@ -563,7 +575,7 @@ CLUSTER_WORLDS: tuple[tuple[str, Observed, tuple[State, Why] | None], ...] = (
     ids=[row[0] for row in CLUSTER_WORLDS],
 )
 def test_the_verdict_of_a_cluster_api_set(
-    world: Observed, expected: tuple[State, Why] | None
+    world: ObservedMachineSets, expected: tuple[MachineSetState, Why] | None
 ) -> None:
     assert verdicts(world) == ({} if expected is None else {"worker-a": expected})
 
@@ -671,7 +683,7 @@ def test_a_copy_follows_its_source() -> None:
     source = secret(spec_2())
     (copied,) = copies(source)
     world = observed(machine_set(value=value), secrets=by_key(source, copied))
-    assert verdicts(world) == {"worker-a": (State.CURRENT, Why.AS_EXPECTED)}
+    assert verdicts(world) == {"worker-a": (MachineSetState.CURRENT, Why.AS_EXPECTED)}
     assert actions(world, WriteStub) == []
     changed = replace(world, secrets=by_key(secret(spec_3("3.1.0")), copied))
     (write,) = actions(changed, WriteStub)
@@ -714,7 +726,7 @@ def test_two_sets_that_fail_differently_are_both_named() -> None:
     assert verdicts(world) == {
         "worker-a": (FAIL, Why.STUB_UNREADABLE),
         "worker-b": (FAIL, Why.STUB_MISSING),
-        "worker-c": (State.UPDATING, Why.UPDATING),
+        "worker-c": (MachineSetState.UPDATING, Why.UPDATING),
     }
 
 
@@ -769,11 +781,11 @@ def test_a_crash_after_any_write_loses_no_image(done: int) -> None:
     assert refs == [GCP_IMAGE_OLD, GCP_IMAGE]
     assert found.spec.details[-1].set_by is SetBy.LADING
     assert found.spec.intended is None
-    assert found.status.state == State.CURRENT
+    assert found.status.state == MachineSetState.CURRENT
     assert planned(world).actions == ()
 
 
-def applied(world: Observed, action: Any) -> Observed:
+def applied(world: ObservedMachineSets, action: Any) -> ObservedMachineSets:
     """The world after one write of the only machine set."""
     world = written(world, action)
     if isinstance(action, PatchMachineSet):
@@ -784,7 +796,7 @@ def applied(world: Observed, action: Any) -> Observed:
     return world
 
 
-def put_back(world: Observed, times: int) -> Observed:
+def put_back(world: ObservedMachineSets, times: int) -> ObservedMachineSets:
     """We patch, and another writer puts its value back, so many times."""
     for _ in range(times):
         for action in planned(world).actions:
@@ -843,27 +855,41 @@ LANE = ("set", Api.MACHINE, Key(MACHINE_NAMESPACE, "worker-a"))
 @pytest.mark.parametrize(
     ("failure", "state", "is_retried"),
     [
-        (FailedWrite(message="m", refused=False, attempts=1, failed_at=NOW), State.UPDATING, False),
+        (
+            FailedWrite(message="m", refused=False, attempts=1, failed_at=NOW),
+            MachineSetState.UPDATING,
+            False,
+        ),
         (
             FailedWrite(
                 message="m", refused=False, attempts=1, failed_at=NOW - timedelta(minutes=1)
             ),
-            State.UPDATING,
+            MachineSetState.UPDATING,
             True,
         ),
-        (FailedWrite(message="m", refused=False, attempts=3, failed_at=NOW), State.FAILED, False),
-        (FailedWrite(message="m", refused=True, attempts=1, failed_at=NOW), State.FAILED, False),
+        (
+            FailedWrite(message="m", refused=False, attempts=3, failed_at=NOW),
+            MachineSetState.FAILED,
+            False,
+        ),
+        (
+            FailedWrite(message="m", refused=True, attempts=1, failed_at=NOW),
+            MachineSetState.FAILED,
+            False,
+        ),
         (
             FailedWrite(
                 message="m", refused=True, attempts=1, failed_at=NOW - timedelta(minutes=5)
             ),
-            State.FAILED,
+            MachineSetState.FAILED,
             True,
         ),
     ],
     ids=["an outage", "an outage later", "an outage that lasts", "a refusal", "a refusal later"],
 )
-def test_a_failed_patch_is_a_fact(failure: FailedWrite, state: State, is_retried: bool) -> None:
+def test_a_failed_patch_is_a_fact(
+    failure: FailedWrite, state: MachineSetState, is_retried: bool
+) -> None:
     world = observed(machine_set(), failures={LANE: failure})
     assert verdicts(world)["worker-a"][0] == state
     assert bool(actions(world, PatchMachineSet)) == is_retried
@@ -878,10 +904,10 @@ def test_a_refused_copy_of_a_stub_is_a_fact_too() -> None:
     (write,) = actions(world, WriteStub)
     refused = FailedWrite(message="denied", refused=True, attempts=1, failed_at=NOW)
     failing = replace(world, failures={write.lane: refused})
-    assert verdicts(failing) == {"worker-a": (State.FAILED, Why.PATCH_FAILED)}
+    assert verdicts(failing) == {"worker-a": (MachineSetState.FAILED, Why.PATCH_FAILED)}
     assert actions(failing, WriteStub) == []
     later = NOW + timedelta(minutes=5)
-    again = plan.plan(failing, Settings(), later, namespace=NAMESPACE).actions
+    again = plan.plan(failing, BootImageSettings(), later, namespace=NAMESPACE).actions
     assert any(isinstance(one, WriteStub) for one in again)
 
 
@@ -951,7 +977,7 @@ def test_a_history_outlives_its_set_by_30_days() -> None:
     marked = replace(gone, histories=(msgspec.structs.replace(found, spec=mark.spec),))
     assert planned(marked).actions == ()
     later = NOW + timedelta(days=30)
-    (delete,) = plan.plan(marked, Settings(), later, namespace=NAMESPACE).actions
+    (delete,) = plan.plan(marked, BootImageSettings(), later, namespace=NAMESPACE).actions
     assert isinstance(delete, DeleteHistory)
     back = replace(marked, machine_sets=(machine_set(),))
     assert any(
@@ -995,7 +1021,7 @@ def test_an_ami_that_was_once_of_the_stream_is_replaced_at_the_next_release() ->
     regions = {"us-east-1": {"image": "ami-0ffffffffffffffff"}}
     newer = {"architectures": {"x86_64": {"images": {"aws": {"regions": regions}}}}}
     after = replace(world, golden=golden(stream=json.dumps(newer)))
-    assert verdicts(after) == {"worker-a": (State.UPDATING, Why.UPDATING)}
+    assert verdicts(after) == {"worker-a": (MachineSetState.UPDATING, Why.UPDATING)}
 
 
 def test_a_marker_in_user_data_appears_in_no_plan() -> None:

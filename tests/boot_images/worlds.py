@@ -14,7 +14,7 @@ from lading.api.machine import MachineSet
 from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import Observed, UnreadSecret
+from lading.boot_images.types import ObservedMachineSets, UnreadSecret
 from lading.kernel.objects import Key
 from tests.boot_images import streams
 from tests.boot_images.ignition import stubs
@@ -178,11 +178,13 @@ def node(
     )
 
 
-def observed(*machine_sets: MachineSet, api: Api = Api.MACHINE, **facts: Any) -> Observed:
+def observed(
+    *machine_sets: MachineSet, api: Api = Api.MACHINE, **facts: Any
+) -> ObservedMachineSets:
     """A cluster that completed its update and enrols every machine set."""
     namespace = MACHINE_NAMESPACE if api is Api.MACHINE else CLUSTER_NAMESPACE
     key = "userData" if api is Api.MACHINE else "value"
-    return Observed(
+    return ObservedMachineSets(
         **{
             "api": api,
             "machine_sets": machine_sets,

@@ -12,7 +12,7 @@ import pytest
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import CONFIG_MAPS
 from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINES
-from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, Settings
+from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, BootImageSettings
 from lading.cli.bootimage import approve, history, machine_set, plan, restore, resume, status
 from lading.cli.connection import Target
 from lading.cli.output import Format
@@ -101,7 +101,7 @@ async def test_history_and_status_show_images_and_machines(
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["INDEX", "0", "1"]
     assert lines[2].endswith(COPY)
-    await status._status(target(cluster), Settings(), Format.JSON)
+    await status._status(target(cluster), BootImageSettings(), Format.JSON)
     found = json.loads(capsys.readouterr().out)
     assert found["machinesByBootImage"] == {GCP_IMAGE_OLD: 2}
     states = {one["name"]: (one["state"], one["reason"]) for one in found["machineSets"]}
@@ -109,7 +109,7 @@ async def test_history_and_status_show_images_and_machines(
         "worker-a": ("Current", "AsExpected"),
         "cluster": ("Skipped", "ControlPlane"),
     }
-    await status._status(target(cluster), Settings(), Format.TABLE)
+    await status._status(target(cluster), BootImageSettings(), Format.TABLE)
     assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
 
 
@@ -117,7 +117,7 @@ async def test_plan_decides_as_the_controller_would_and_writes_nothing(
     cluster: BootCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await cluster.usual()
-    await plan._plan(target(cluster), Settings(), Format.JSON)
+    await plan._plan(target(cluster), BootImageSettings(), Format.JSON)
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["state"], row["target"]) == ("Updating", GCP_IMAGE)
     assert await cluster.history() is None
@@ -130,9 +130,9 @@ async def test_approve_proves_a_release_where_nothing_else_can(cluster: BootClus
     await cluster.make_node()
     await cluster.make_set()
     await cluster.enrol()
-    with pytest.raises(machine_set.Refused, match=r"of release 4.21.3, not 4.20.0"):
-        await approve._approve(target(cluster), Settings(), "4.20.0")
-    await approve._approve(target(cluster), Settings(), "4.21.3")
+    with pytest.raises(machine_set.GuardRefused, match=r"of release 4.21.3, not 4.20.0"):
+        await approve._approve(target(cluster), BootImageSettings(), "4.20.0")
+    await approve._approve(target(cluster), BootImageSettings(), "4.21.3")
     async with running(cluster):
         await cluster.until_state("Current")
     found = await cluster.kube.get(CONFIG_MAPS, "coreos-bootimages", namespace=GOLDEN_NAMESPACE)
@@ -141,8 +141,8 @@ async def test_approve_proves_a_release_where_nothing_else_can(cluster: BootClus
 
 async def test_approve_is_refused_beside_a_cluster_version(cluster: BootCluster) -> None:
     await cluster.usual()
-    with pytest.raises(machine_set.Refused) as caught:
-        await approve._approve(target(cluster), Settings(), "4.21.3")
+    with pytest.raises(machine_set.GuardRefused) as caught:
+        await approve._approve(target(cluster), BootImageSettings(), "4.21.3")
     assert caught.value.exit_code == 3
 
 

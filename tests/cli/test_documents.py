@@ -54,11 +54,11 @@ def test_anchors_and_merge_keys_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\na: 2\n", ":2: the key 'a' is there twice"),
+        ("a: 1\na: 2\n", ":2: duplicate key 'a'"),
         ("a: [1\n", "this is not YAML"),
         ("- 1\n", ":1: expected an object"),
         ("\0", "yaml: this is not YAML: [^\n]*$"),
-        ("# nothing\n", "objects.yaml: there is no object in it"),
+        ("# nothing\n", "objects.yaml: it contains no object"),
         ("kind: ConfigMap\n", ":1: this object has no apiVersion"),
         ("apiVersion: v1\n", ":1: this object has no kind"),
         ("apiVersion: v1\nkind: [List]\n", ":2: kind: expected text"),

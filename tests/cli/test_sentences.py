@@ -21,7 +21,7 @@ MALFORMED = Malformed(what="digest", text="x", reason="too short")
     [
         (NOT_THERE, "/etc/absent: No such file or directory"),
         (IN_USE,
-         "address already in use; choose another port, or stop the process that has it"),
+         "address already in use; choose another port, or stop the process that uses it"),
         (MALFORMED, "'x' is not a valid digest: too short"),
         (cri.NoSpace("the disk is full"), "the disk is full; free some with `lading image gc`"),
         (kube.Unauthorized("who are you"), "who are you; check the user of the kubeconfig"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lading.kernel.digests import Digest
 from lading.servers.registry import server
-from lading.servers.registry.usage import Limits
+from lading.servers.registry.usage import StoreLimits
 from tests.fuzz import harness, inputs
 
 ANSWER_SECONDS_MAX = 20.0
@@ -55,7 +55,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     found: list[int] = []
 
     async def serve() -> None:
-        limits = Limits(blob_bytes_max=MEBIBYTE, store_bytes_max=64 * MEBIBYTE)
+        limits = StoreLimits(blob_bytes_max=MEBIBYTE, store_bytes_max=64 * MEBIBYTE)
         async with server.serve(root / "registry", limits=limits) as url:
             found.append(int(url.rpartition(":")[2]))
             listening.set()

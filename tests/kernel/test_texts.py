@@ -48,7 +48,7 @@ def test_what_looks_like_a_secret_is_left_out(text: str) -> None:
         "https://quay.io:443/v2/team/app@sha256:abc/manifests/latest answered 404",
         "basic checks passed; the bearer of this is well",
         "3 of 5 images, 120 MiB at 10:42:00",
-        "is the runtime running, and may you use its socket?",
+        "check that the runtime runs and that you may use its socket",
         "größer als 日本",
     ],
 )

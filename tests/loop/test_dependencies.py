@@ -63,7 +63,7 @@ async def test_error_that_may_pass_is_waited_out(
         kube.Unauthorized("who are you?"),
         kube.Forbidden("not you"),
         kube.KubeError("an answer that cannot be read"),
-        errors.Untrusted("not its certificate"),
+        errors.UntrustedCertificate("not its certificate"),
         kube.Invalid("the request is wrong"),
         cri.Unsupported("no such service"),
     ],

@@ -16,7 +16,7 @@ from lading.cli import sentences
 from lading.ports.registry import Credential
 from lading.pruning.engine.apply import Result
 from lading.servers.registry import access, app
-from lading.servers.registry.core import Core
+from lading.servers.registry.core import RegistryCore
 from tests.pruning import worlds
 from tests.pruning.worlds import World
 
@@ -33,7 +33,7 @@ async def served(
     async def disturbed(request: web.Request, handler: Handler) -> web.StreamResponse:
         return disturb(request) or await handler(request)
 
-    application = app.make_app(Core.on(folder), None)
+    application = app.make_app(RegistryCore.on(folder), None)
     application.middlewares.insert(0, disturbed)
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
@@ -104,9 +104,9 @@ async def test_a_manifest_with_a_wrong_digest_keeps_its_repository(tmp_path: Pat
 
 
 async def test_tokens_that_live_a_second_are_renewed(tmp_path: Path) -> None:
-    guard = access.Tokens(passwords=access.Passwords({"user": "secret"}), seconds=1)
+    guard = access.TokenGuard(passwords=access.Passwords({"user": "secret"}), seconds=1)
     async with worlds.opened(tmp_path) as world:
-        application = app.make_app(Core.on(tmp_path / "guarded"), guard)
+        application = app.make_app(RegistryCore.on(tmp_path / "guarded"), guard)
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)

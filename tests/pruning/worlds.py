@@ -14,7 +14,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.administration import AdministrationClient
-from lading.adapters.registry.limits import Limits as ClientLimits
+from lading.adapters.registry.limits import ClientLimits
 from lading.adapters.state_file import LocalStateFile
 from lading.kernel import manifests
 from lading.kernel.backoff import Backoff

@@ -9,7 +9,7 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.certificates import CertificateFolders
-from lading.adapters.registry.registries_conf import Entry, RegistriesConf
+from lading.adapters.registry.registries_conf import RegistriesConf, RegistryEntry
 from lading.kernel import platforms, references
 from lading.ports.registry import Registry
 from lading.servers.cri import server as cri_server
@@ -107,7 +107,10 @@ async def embedded_service(folder: pathlib.Path) -> AsyncIterator[str]:
         mirror = url.removeprefix("http://")
         hosts = ("gcr.io", "registry.k8s.io", "k8s.gcr.io")
         routing = RegistriesConf(
-            tuple(Entry(prefix=host, location=f"{mirror}/{host}", insecure=True) for host in hosts),
+            tuple(
+                RegistryEntry(prefix=host, location=f"{mirror}/{host}", insecure=True)
+                for host in hosts
+            ),
             CertificateFolders(folder / "no-certificates"),
         )
         async with registry_client.connect(SystemClock(), routing=routing) as client:

@@ -16,7 +16,7 @@ from lading.ports import cri
 from lading.servers.cri import core
 from lading.servers.cri import server as cri_server
 from lading.servers.registry import server as registry_server
-from lading.servers.registry.access import Guard, Passwords, Tokens
+from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.standalone import sample_images
 from tests.real import crictl
 from tests.real.bed import runtime
@@ -140,8 +140,12 @@ async def test_a_name_without_a_registry_is_absent_and_cannot_be_pulled(bench: B
     assert "names no registry" in await crictl.refused(bench.endpoint, "pull", "busybox")
 
 
-@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "token"])
-async def test_a_password_is_taken_in_every_way_it_can_be_given(bench: Bench, guard: Guard) -> None:
+@pytest.mark.parametrize(
+    "guard", [PASSWORDS, TokenGuard(passwords=PASSWORDS)], ids=["basic", "token"]
+)
+async def test_a_password_is_taken_in_every_way_it_can_be_given(
+    bench: Bench, guard: AccessGuard
+) -> None:
     encoded = base64.b64encode(b"carol:right").decode()
     async with registry_server.serve(bench.folder / "registry", guard=guard) as url:
         app = f"{url.removeprefix('http://')}/crictl/app:1"

@@ -8,7 +8,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.kernel import references
 from lading.servers.registry import server
-from lading.servers.registry.access import Guard, Passwords, Tokens
+from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.standalone import sample_images
 from tests.real import crictl
 from tests.real.bed import runtime
@@ -18,9 +18,11 @@ PASSWORDS = Passwords({"carol": "right"})
 
 @pytest.mark.components("containerd", "registry")
 @pytest.mark.parametrize("fixture", ["containerd_2_3", "containerd_1_7", "containerd_1_6"])
-@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "token"])
+@pytest.mark.parametrize(
+    "guard", [PASSWORDS, TokenGuard(passwords=PASSWORDS)], ids=["basic", "token"]
+)
 async def test_the_right_password_opens_and_a_wrong_one_does_not(
-    guard: Guard, fixture: str, tmp_path: pathlib.Path, request: pytest.FixtureRequest
+    guard: AccessGuard, fixture: str, tmp_path: pathlib.Path, request: pytest.FixtureRequest
 ) -> None:
     running: runtime.Runtime = request.getfixturevalue(fixture)
     image = sample_images.image([{"name": str(tmp_path).encode()}])

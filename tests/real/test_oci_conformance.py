@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lading.servers.registry import server
-from lading.servers.registry.access import Guard, Passwords, Tokens
+from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
 from tests.real.setup import binaries
 
 PASSED = 64
@@ -55,11 +55,11 @@ SETTINGS = WORKFLOWS | {
     [
         pytest.param(None, id="open to everybody"),
         pytest.param(PASSWORDS, id="behind passwords"),
-        pytest.param(Tokens(passwords=PASSWORDS), id="behind tokens"),
+        pytest.param(TokenGuard(passwords=PASSWORDS), id="behind tokens"),
     ],
 )
 async def test_the_oci_conformance_program_is_satisfied(
-    guard: Guard | None, tmp_path: pathlib.Path
+    guard: AccessGuard | None, tmp_path: pathlib.Path
 ) -> None:
     async with server.serve(tmp_path / "registry", guard=guard) as url:
         exit_code = await judge(url, tmp_path)

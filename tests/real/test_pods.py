@@ -59,7 +59,8 @@ def test_a_set_is_pinned_by_the_agents_pod_and_everybody_says_so(pods: Pods) -> 
 
 def test_the_agents_pod_knows_the_limits_of_its_kubelet(pods: Pods) -> None:
     pods.pin_new("limits")
-    assert f"starts at {IMAGE_GC_PERCENT}% full" in pods.progress()["storage"]["reserveReason"]
+    reserve_reason = pods.progress()["storage"]["reserveReason"]
+    assert f"starts at {IMAGE_GC_PERCENT}% disk usage" in reserve_reason
 
 
 @pytest.mark.parametrize(("component", "user"), [("agent", "0"), ("controller", "65532")])

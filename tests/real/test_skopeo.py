@@ -14,7 +14,7 @@ from lading.adapters.registry.client import RegistryClient
 from lading.kernel import manifests, platforms, references
 from lading.kernel.references import Reference
 from lading.servers.registry import server
-from lading.servers.registry.access import Guard, Passwords, Tokens
+from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.standalone import sample_images
 from tests.real import skopeo, whole_images
 
@@ -148,9 +148,11 @@ async def test_an_index_whose_images_are_not_there_is_refused_with_the_reason(
     assert "push it first" in await skopeo.refused(*alone, *places)
 
 
-@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "token"])
+@pytest.mark.parametrize(
+    "guard", [PASSWORDS, TokenGuard(passwords=PASSWORDS)], ids=["basic", "token"]
+)
 async def test_a_login_opens_a_guarded_registry_until_the_logout(
-    bench: Bench, guard: Guard, tmp_path: pathlib.Path
+    bench: Bench, guard: AccessGuard, tmp_path: pathlib.Path
 ) -> None:
     auth_file = f"--authfile={tmp_path / 'auth.json'}"
     async with server.serve(tmp_path / "registry", guard=guard) as url:

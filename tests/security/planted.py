@@ -15,7 +15,7 @@ from aiohttp import web
 
 from lading.servers.registry import app as registry_app
 from lading.servers.registry.access import Passwords
-from lading.servers.registry.core import Core
+from lading.servers.registry.core import RegistryCore
 from lading.servers.registry.faults import Code, Fault
 
 USER = "carol"
@@ -82,7 +82,7 @@ class CanaryTokens:
 @contextlib.asynccontextmanager
 async def registry(folder: Path, seen: Seen) -> AsyncIterator[str]:
     """Gives the host of a registry with its blobs behind signed URLs."""
-    core = Core.on(folder)
+    core = RegistryCore.on(folder)
     async with _serving(_storage(core, seen)) as storage_host:
 
         @web.middleware
@@ -104,7 +104,7 @@ async def registry(folder: Path, seen: Seen) -> AsyncIterator[str]:
             yield host
 
 
-def _storage(core: Core, seen: Seen) -> web.Application:
+def _storage(core: RegistryCore, seen: Seen) -> web.Application:
     async def blob(request: web.Request) -> web.StreamResponse:
         if request.query.get("X-Amz-Signature") != SIGNATURE:
             return web.Response(status=403)

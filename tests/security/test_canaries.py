@@ -31,7 +31,7 @@ from lading.observability import logs
 from lading.pinned_images.node.types import PinSettings
 from lading.ports.registry import Credential
 from lading.standalone import cluster, sample_images, sample_sets
-from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from tests.command import lading
 from tests.e2e import waiting
@@ -86,7 +86,7 @@ async def push(host: str, name: str) -> str:
 
 @asynccontextmanager
 async def running(data: Path) -> AsyncIterator[StandaloneCluster]:
-    options = Options(
+    options = ClusterOptions(
         data=data,
         nodes=tuple(NodeDescription(name=name) for name in NODES),
         settings=PinSettings(

@@ -20,9 +20,9 @@ from lading.kernel import references
 from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.servers.registry import app as registry_app
-from lading.servers.registry.core import Core
+from lading.servers.registry.core import RegistryCore
 from lading.standalone import cluster, sample_images
-from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
 
 WAIT_SECONDS_MAX = 20.0
@@ -88,7 +88,7 @@ class World:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    options = Options(
+    options = ClusterOptions(
         data=tmp_path,
         nodes=(NodeDescription(name="node-1"),),
         settings=PinSettings(read_back_after=timedelta(milliseconds=100)),
@@ -114,7 +114,7 @@ async def registry_that_hangs(root: Path) -> AsyncIterator[str]:
         assert isinstance(answer, web.StreamResponse)
         return answer
 
-    served = registry_app.make_app(Core.on(root), None)
+    served = registry_app.make_app(RegistryCore.on(root), None)
     served.middlewares.append(hang)
     runner = web.AppRunner(served, shutdown_timeout=0.1)
     await runner.setup()

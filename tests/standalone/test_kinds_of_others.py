@@ -7,12 +7,12 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.api.machine import MACHINE_SETS
 from lading.ports import kube
-from lading.standalone.cluster import Options, open_cluster
+from lading.standalone.cluster import ClusterOptions, open_cluster
 from lading.wiring.features import parse_gates
 
 
 async def is_served(folder: Path, gates: str) -> bool:
-    options = Options(data=folder, nodes=(), gates=parse_gates(gates))
+    options = ClusterOptions(data=folder, nodes=(), gates=parse_gates(gates))
     async with open_cluster(options, SystemClock()) as cluster:
         try:
             await cluster.kube.page(MACHINE_SETS)

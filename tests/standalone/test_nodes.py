@@ -5,13 +5,13 @@ from pathlib import Path
 from lading.adapters.clock import SystemClock
 from lading.api.core import NODES
 from lading.standalone import cluster
-from lading.standalone.cluster import Options
+from lading.standalone.cluster import ClusterOptions
 from lading.standalone.node import NodeDescription
 
 
 async def started_with(data: Path, *names: str, by_hand: str = "") -> set[str]:
     """The Nodes there are after a start with nodes of these names."""
-    options = Options(data=data, nodes=tuple(NodeDescription(name=name) for name in names))
+    options = ClusterOptions(data=data, nodes=tuple(NodeDescription(name=name) for name in names))
     async with cluster.open_cluster(options, SystemClock()) as made:
         if by_hand:
             await made.kube.create(NODES, {"metadata": {"name": by_hand}})

@@ -20,7 +20,7 @@ from lading.pinned_images.cluster import apply, plan
 from lading.pinned_images.cluster.types import CreatePool
 from lading.ports.cri import ImageSpec
 from lading.standalone import cluster, sample_images
-from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from tests.command import lading
 from tests.e2e import programs
@@ -39,7 +39,7 @@ async def running(
 ) -> AsyncIterator[StandaloneCluster]:
     """Without its loops: nothing is pulled behind the test's back, and it makes the pool itself."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
-    options = Options(data=tmp_path / "data", nodes=NODES)
+    options = ClusterOptions(data=tmp_path / "data", nodes=NODES)
     async with cluster.open_cluster(options, SystemClock()) as opened:
         pool = plan.DEFAULT_POOLS[rules.WORKER]
         await apply.apply(CreatePool(name=rules.WORKER, spec=pool, because="a test"), opened.kube)

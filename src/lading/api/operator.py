@@ -117,7 +117,7 @@ class BootImageUpdates(Model, frozen=True, kw_only=True):
 
     mode: Annotated[str, Field("Enabled, MatchSelector or Disabled.", max_length=64)] = ""
     selector: Annotated[str, Field("The labels, with mode MatchSelector.", max_length=16384)] = ""
-    source: Annotated[str, Field("The field that says so.", max_length=1024)] = ""
+    source: Annotated[str, Field("The field with the opt-in.", max_length=1024)] = ""
 
 
 class MachineConfigurationStatus(Model, frozen=True, kw_only=True):

@@ -23,15 +23,15 @@ from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
     OS_RELEASE_LABEL,
     Action,
+    BootImageSettings,
     FailedWrite,
-    Observed,
+    ObservedMachineSets,
     PatchMachineSet,
     ReportMachineSet,
     SaveHistory,
-    Settings,
     WriteStub,
 )
-from lading.boot_images.verdicts import State
+from lading.boot_images.verdicts import MachineSetState
 from lading.kernel.objects import Key, Object, Resource
 from lading.kernel.planning import Plan
 from lading.loop import event_series, pipeline
@@ -56,7 +56,7 @@ class WriteFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caches:
+class BootImageCaches:
     machine_sets: tuple[Informer[MachineSet], ...]
     histories: Informer[MachineSetBootImageHistory]
     configurations: Informer[MachineConfiguration]
@@ -70,9 +70,9 @@ class Caches:
         informers: Informers,
         machine_sets: Resource[MachineSet],
         api: Api,
-        settings: Settings,
+        settings: BootImageSettings,
         namespace: str,
-    ) -> "Caches":
+    ) -> "BootImageCaches":
         def config_map(name: str) -> Informer[ConfigMap]:
             selector = f"metadata.name={name}"
             return informers.of(
@@ -105,8 +105,8 @@ class MachineSetsReconciler:
         machine_sets: Resource[MachineSet],
         kube: Kube,
         clock: Clock,
-        caches: Caches,
-        settings: Settings,
+        caches: BootImageCaches,
+        settings: BootImageSettings,
         recorder: EventRecorder,
         namespace: str,
     ) -> None:
@@ -132,7 +132,7 @@ class MachineSetsReconciler:
                 raise others from None
             return self._clock.now() + RETRY_AFTER
 
-    async def observe(self, key: Key) -> Observed:
+    async def observe(self, key: Key) -> ObservedMachineSets:
         machine_sets = self._newest(
             one for informer in self._caches.machine_sets for one in informer
         )
@@ -145,7 +145,7 @@ class MachineSetsReconciler:
         enrolment = rules.enrolment(configurations)
         enrolled = [one for one in machine_sets if enrolment.includes(self._api, one)]
         wanted = observe.secrets_wanted(self._api, enrolled, templates)
-        return Observed(
+        return ObservedMachineSets(
             api=self._api,
             machine_sets=machine_sets,
             other_machine_sets=others,
@@ -164,7 +164,7 @@ class MachineSetsReconciler:
             failures=dict(self._failures),
         )
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedMachineSets, now: datetime) -> Plan:
         return plan.plan(observed, self._settings, now, namespace=self._namespace)
 
     async def apply(self, action: Action) -> None:
@@ -208,7 +208,7 @@ class MachineSetsReconciler:
                 self._failures.pop(lane, None)
                 self._event(written, "BootImageUpdated", because, Severity.NORMAL)
             case ReportMachineSet(lane=("set", _, Key() as key), status=status) if (
-                status.state == State.FAILED
+                status.state == MachineSetState.FAILED
             ):
                 machine_sets = (one for informer in self._caches.machine_sets for one in informer)
                 found = next((one for one in machine_sets if one.key == key), None)
@@ -250,7 +250,7 @@ def _revision(one: Object) -> int:
     return int(one.metadata.resource_version or 0)
 
 
-def watch(controller: Controller, caches: Caches) -> None:
+def watch(controller: Controller, caches: BootImageCaches) -> None:
     def everything(old: object, new: object) -> Iterable[Key]:
         return (KEY,)
 

@@ -7,22 +7,22 @@ from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistorySpec
 from lading.boot_images import history, machine_specs, patches, proof, rules, stream
 from lading.boot_images.machine_specs import MachineSpec
-from lading.boot_images.platforms.types import BootImage, Present, Question
-from lading.boot_images.proof import Proof
+from lading.boot_images.platforms.types import BootImage, CurrentImage, Question
+from lading.boot_images.proof import ReleaseProof
 from lading.boot_images.rules import Enrolment
 from lading.boot_images.stream import Golden
 from lading.boot_images.stubs import Stubs
 from lading.boot_images.types import (
     PROOF_ANNOTATION,
+    BootImageSettings,
     CloneTemplate,
     FailedWrite,
-    Observed,
+    MachineSetVerdict,
+    ObservedMachineSets,
     PatchMachineSet,
-    Settings,
-    Verdict,
     WriteStub,
 )
-from lading.boot_images.verdicts import Failed, Manual, Skipped, State, Why
+from lading.boot_images.verdicts import Failed, MachineSetState, Manual, Skipped, Why
 from lading.kernel import planning
 
 ATTEMPTS_BEFORE_DEGRADED = 3  # an outage of the API server passes; a refusal does not
@@ -35,15 +35,15 @@ class Release:
     """The golden images and whether they may be used."""
 
     golden: Golden | None = None
-    proof: Proof | None = None
+    proof: ReleaseProof | None = None
     problem: Skipped | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class MachineSetDecision:
     """A verdict, and what to write for it."""
 
-    verdict: Verdict
+    verdict: MachineSetVerdict
     field: str = ""
     is_of_stream: bool = False
     image: BootImage | None = None
@@ -53,7 +53,7 @@ class Decision:
     retry_at: datetime | None = None
 
 
-def release_of(observed: Observed) -> Release:
+def release_of(observed: ObservedMachineSets) -> Release:
     if observed.golden is None:
         message = f"ConfigMap {stream.NAME} does not exist"
         return Release(problem=Skipped(Why.GOLDEN_MISSING, message))
@@ -77,8 +77,8 @@ def release_of(observed: Observed) -> Release:
 class Pass:
     """What all machine sets of one pass share; it is found once."""
 
-    observed: Observed
-    settings: Settings
+    observed: ObservedMachineSets
+    settings: BootImageSettings
     moment: datetime
     release: Release
     enrolment: Enrolment
@@ -86,7 +86,9 @@ class Pass:
     cluster_architecture: str
 
     @classmethod
-    def of(cls, observed: Observed, settings: Settings, now: datetime) -> "Pass":
+    def of(
+        cls, observed: ObservedMachineSets, settings: BootImageSettings, now: datetime
+    ) -> "Pass":
         return cls(
             observed=observed,
             settings=settings,
@@ -100,11 +102,11 @@ class Pass:
 
 def decide(
     machine_set: MachineSet, one_pass: Pass, past: MachineSetBootImageHistorySpec
-) -> Decision:
+) -> MachineSetDecision:
     """What is in the way of an update is found before what it would need."""
     observed, enrolment = one_pass.observed, one_pass.enrolment
     machine: MachineSpec | None = None
-    present: Present | None = None
+    present: CurrentImage | None = None
     unreadable: Skipped | None = None
     try:
         machine = machine_specs.machine_spec(observed.api, machine_set, observed.templates)
@@ -132,10 +134,12 @@ def decide(
 class _Seen:
     machine_set: MachineSet
     machine: MachineSpec | None
-    present: Present | None
+    present: CurrentImage | None
 
-    def verdict(self, state: State, why: Why, message: str, target: str = "") -> Verdict:
-        return Verdict(
+    def verdict(
+        self, state: MachineSetState, why: Why, message: str, target: str = ""
+    ) -> MachineSetVerdict:
+        return MachineSetVerdict(
             machine_set=self.machine_set,
             state=state,
             why=why,
@@ -151,24 +155,26 @@ class _Seen:
         return str(self.present.path[-1]) if self.present else ""
 
 
-_STATES = {Why.NOT_ENROLLED: State.NOT_ENROLLED, Why.NOT_PROVEN: State.WAITING}
+_STATES = {Why.NOT_ENROLLED: MachineSetState.NOT_ENROLLED, Why.NOT_PROVEN: MachineSetState.WAITING}
 
 
-def _skipped(seen: _Seen, skipped: Skipped) -> Decision:
+def _skipped(seen: _Seen, skipped: Skipped) -> MachineSetDecision:
     match skipped:
         case Failed():
-            state = State.FAILED
+            state = MachineSetState.FAILED
         case Manual():
-            state = State.MANUAL
+            state = MachineSetState.MANUAL
         case _:
-            state = _STATES.get(skipped.why, State.SKIPPED)
-    return Decision(verdict=seen.verdict(state, skipped.why, str(skipped)), field=seen.field)
+            state = _STATES.get(skipped.why, MachineSetState.SKIPPED)
+    return MachineSetDecision(
+        verdict=seen.verdict(state, skipped.why, str(skipped)), field=seen.field
+    )
 
 
 def _target(
     machine_set: MachineSet,
     machine: MachineSpec,
-    present: Present,
+    present: CurrentImage,
     one_pass: Pass,
     past: MachineSetBootImageHistorySpec,
 ) -> BootImage:
@@ -198,11 +204,11 @@ def _target(
 def _update(
     seen: _Seen,
     machine: MachineSpec,
-    present: Present,
+    present: CurrentImage,
     target: BootImage,
     one_pass: Pass,
     past: MachineSetBootImageHistorySpec,
-) -> Decision:
+) -> MachineSetDecision:
     machine_set, observed, now = seen.machine_set, one_pass.observed, one_pass.moment
     choice = one_pass.stubs.choose(machine, machine_set.metadata.namespace)
     is_current = target == present.image
@@ -210,9 +216,9 @@ def _update(
     notes = "; ".join(choice.warnings)
     if not needs_patch and choice.write is None:
         verdict = seen.verdict(
-            State.CURRENT, Why.AS_EXPECTED, notes or "No errors", target.reference
+            MachineSetState.CURRENT, Why.AS_EXPECTED, notes or "No errors", target.reference
         )
-        return Decision(verdict=verdict, field=seen.field, is_of_stream=True)
+        return MachineSetDecision(verdict=verdict, field=seen.field, is_of_stream=True)
     if needs_patch:
         _check_neighbours(seen, machine, present, target, choice.secret, past)
     lane = "set", observed.api, machine_set.key
@@ -221,12 +227,14 @@ def _update(
     message = f"{present.image.reference} becomes {target.reference}" + (
         f"; {notes}" if notes else ""
     )
-    verdict = seen.verdict(State.UPDATING, Why.UPDATING, message, target.reference)
+    verdict = seen.verdict(MachineSetState.UPDATING, Why.UPDATING, message, target.reference)
     if failure is not None and (failure.refused or failure.attempts >= ATTEMPTS_BEFORE_DEGRADED):
-        verdict = seen.verdict(State.FAILED, Why.PATCH_FAILED, failure.message, target.reference)
+        verdict = seen.verdict(
+            MachineSetState.FAILED, Why.PATCH_FAILED, failure.message, target.reference
+        )
     is_too_early = retry_at is not None and retry_at > now
     waits = choice.write is not None or is_too_early
-    return Decision(
+    return MachineSetDecision(
         verdict=verdict,
         field=seen.field,
         is_of_stream=is_current,
@@ -251,7 +259,7 @@ def _update(
 def _check_neighbours(
     seen: _Seen,
     machine: MachineSpec,
-    present: Present,
+    present: CurrentImage,
     target: BootImage,
     secret: str,
     past: MachineSetBootImageHistorySpec,

@@ -23,11 +23,11 @@ from lading.api.machineconfiguration.machine_config_pool import (
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
 from lading.api.rbac import NAMESPACE, Right
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import MANAGED_BOOT_IMAGES, Settings
+from lading.boot_images.types import MANAGED_BOOT_IMAGES, BootImageSettings
 from lading.loop.feature import Context, Feature, Kind, Part, Work
 
 OVERLAY = "boot-images"
-_DEFAULTS = Settings()
+_DEFAULTS = BootImageSettings()
 _HISTORIES = Kind(resource=MACHINE_SET_BOOT_IMAGE_HISTORIES, namespaces=(NAMESPACE,))
 _CONFIGURATIONS = Kind(resource=MACHINE_CONFIGURATIONS)
 _KINDS = {
@@ -54,9 +54,9 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
         return
     from lading.boot_images import controller as boot
 
-    settings = context.setting(Settings) or _DEFAULTS
+    settings = context.setting(BootImageSettings) or _DEFAULTS
     resource = context.served[_KINDS[api]]
-    caches = boot.Caches.of(context.informers, resource, api, settings, context.namespace)
+    caches = boot.BootImageCaches.of(context.informers, resource, api, settings, context.namespace)
     reconciler = boot.MachineSetsReconciler(
         api=api,
         machine_sets=resource,
@@ -79,7 +79,7 @@ async def _open_report(context: Context) -> AsyncIterator[Work]:
     from lading.boot_images import reporting
     from lading.boot_images.metrics import BootImageMetrics
 
-    caches = reporting.Caches.of(context.informers, context.namespace)
+    caches = reporting.ReportCaches.of(context.informers, context.namespace)
     reconciler = reporting.ReportReconciler(
         kube=context.kube,
         clock=context.clock,

@@ -7,7 +7,7 @@ from typing import Any
 from lading.api.cluster_api import MachineTemplate
 from lading.api.machine import MachineSet
 from lading.boot_images import platforms
-from lading.boot_images.platforms.types import Api, Path, Platform, object_at, text_at
+from lading.boot_images.platforms.types import Api, CloudPlatform, Path, object_at, text_at
 from lading.boot_images.verdicts import Skipped, Why
 
 PROVIDER_SPEC: Path = ("spec", "template", "spec", "providerSpec", "value")
@@ -20,7 +20,7 @@ BOOTSTRAP: Path = ("spec", "template", "spec", "bootstrap", "dataSecretName")
 class MachineSpec:
     """What new machines of a set are made from."""
 
-    platform: Platform
+    platform: CloudPlatform
     value: Mapping[str, Any]
     secret: str
     """The Secret of the stub; empty where the bootstrap provider makes one per machine."""
@@ -100,7 +100,7 @@ def _of_template(
     )
 
 
-def _platform(known: Mapping[str, Platform], kind: Any) -> Platform:
+def _platform(known: Mapping[str, CloudPlatform], kind: Any) -> CloudPlatform:
     found = known.get(kind) if isinstance(kind, str) else None
     if found is None:
         raise Skipped(Why.PLATFORM_UNKNOWN, "the kind of the machine spec names no known platform")

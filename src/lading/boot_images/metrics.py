@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Gauge
 
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
-from lading.boot_images.verdicts import State
+from lading.boot_images.verdicts import MachineSetState
 
 
 class BootImageMetrics:
@@ -23,5 +23,5 @@ class BootImageMetrics:
 
     def count(self, histories: Iterable[MachineSetBootImageHistory]) -> None:
         found = Counter(one.status.state for one in histories if not one.spec.removed_time)
-        for state in State:
+        for state in MachineSetState:
             self.machine_sets.labels(state).set(found[state])

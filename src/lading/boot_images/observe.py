@@ -17,7 +17,7 @@ from lading.api.machine import MACHINE_SETS, MACHINES, Machine, MachineSet
 from lading.boot_images import machine_specs, platforms, rules, stubs
 from lading.boot_images.machine_specs import value_at
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import Settings, UnreadSecret
+from lading.boot_images.types import BootImageSettings, UnreadSecret
 from lading.boot_images.verdicts import Skipped
 from lading.kernel.objects import Key, Resource
 from lading.ports import kube
@@ -109,7 +109,7 @@ async def everything(api: Kube, resource: Resource[T], selection: Selection) -> 
     return found
 
 
-async def authorities(api: Kube, settings: Settings) -> dict[str, str]:
+async def authorities(api: Kube, settings: BootImageSettings) -> dict[str, str]:
     """The machine sets of OpenShift's API by name, and which API is the authority for each."""
     found: dict[str, str] = {}
     for namespace in settings.machine_namespaces:
@@ -121,7 +121,7 @@ async def authorities(api: Kube, settings: Settings) -> dict[str, str]:
     return found
 
 
-async def machine_images(api: Kube, settings: Settings) -> dict[str, str]:
+async def machine_images(api: Kube, settings: BootImageSettings) -> dict[str, str]:
     """The boot image that the machine of each node was made from, by the name of the node."""
     found: dict[str, str] = {}
     for namespace in settings.machine_namespaces:

@@ -6,14 +6,14 @@ from lading.api.cluster_api import MachineTemplate
 from lading.api.machine import MachineSet
 from lading.boot_images import clones, machine_specs
 from lading.boot_images.machine_specs import MachineSpec
-from lading.boot_images.platforms.types import Api, BootImage, Present
+from lading.boot_images.platforms.types import Api, BootImage, CurrentImage
 from lading.boot_images.types import CloneTemplate, PatchMachineSet
 
 
 def patch(
     machine_set: MachineSet,
     machine: MachineSpec,
-    present: Present,
+    present: CurrentImage,
     *,
     api: Api,
     image: BootImage,

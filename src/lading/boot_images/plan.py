@@ -14,19 +14,19 @@ from lading.api.machineconfiguration.boot_image_history import (
     MachineSetBootImageHistoryStatus,
 )
 from lading.boot_images import history, rules
-from lading.boot_images.decide import Decision, Pass, Release, decide
+from lading.boot_images.decide import MachineSetDecision, Pass, Release, decide
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
     Action,
+    BootImageSettings,
     DeleteHistory,
-    Observed,
+    MachineSetVerdict,
+    ObservedMachineSets,
     ReportMachineSet,
     SaveHistory,
-    Settings,
     StampGolden,
-    Verdict,
 )
-from lading.boot_images.verdicts import State
+from lading.boot_images.verdicts import MachineSetState
 from lading.kernel import conditions, planning
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
@@ -37,7 +37,9 @@ AFTER_A_STUB = timedelta(seconds=1)  # Secrets are not watched: the next pass re
 MESSAGE_CHARACTERS_MAX = 4096
 
 
-def plan(observed: Observed, settings: Settings, now: datetime, *, namespace: str) -> Plan:
+def plan(
+    observed: ObservedMachineSets, settings: BootImageSettings, now: datetime, *, namespace: str
+) -> Plan:
     """`namespace` is where histories are kept."""
     one_pass = Pass.of(observed, settings, now)
     decisions = decide_all(one_pass)
@@ -64,14 +66,14 @@ def plan(observed: Observed, settings: Settings, now: datetime, *, namespace: st
 
 
 def _update_check_at(
-    observed: Observed, decisions: tuple[Decision, ...], now: datetime
+    observed: ObservedMachineSets, decisions: tuple[MachineSetDecision, ...], now: datetime
 ) -> datetime | None:
     """ClusterVersion is read, not watched, because most clusters have no such kind."""
-    is_waiting = any(one.verdict.state is State.WAITING for one in decisions)
+    is_waiting = any(one.verdict.state is MachineSetState.WAITING for one in decisions)
     return now + UPDATE_CHECK if is_waiting and observed.cluster_version is not None else None
 
 
-def decide_all(one_pass: Pass) -> tuple[Decision, ...]:
+def decide_all(one_pass: Pass) -> tuple[MachineSetDecision, ...]:
     observed = one_pass.observed
     past = {
         history_key(one.spec): one.spec
@@ -89,7 +91,7 @@ def history_key(spec: MachineSetBootImageHistorySpec) -> Key:
     return Key(spec.machine_set_namespace, spec.machine_set_name)
 
 
-def _stamp(observed: Observed, release: Release) -> tuple[StampGolden, ...]:
+def _stamp(observed: ObservedMachineSets, release: Release) -> tuple[StampGolden, ...]:
     if observed.golden is None or release.proof is None or not release.proof.stamp:
         return ()
     metadata = observed.golden.metadata
@@ -103,7 +105,7 @@ def _stamp(observed: Observed, release: Release) -> tuple[StampGolden, ...]:
 
 
 def _actions(
-    decision: Decision,
+    decision: MachineSetDecision,
     api: Api,
     histories: dict[Key, MachineSetBootImageHistory],
     namespace: str,
@@ -141,7 +143,7 @@ def _actions(
 
 
 def _with_present(
-    before: MachineSetBootImageHistorySpec, decision: Decision, now: datetime
+    before: MachineSetBootImageHistorySpec, decision: MachineSetDecision, now: datetime
 ) -> MachineSetBootImageHistorySpec:
     verdict = decision.verdict
     if before.removed_time:
@@ -158,7 +160,7 @@ def _with_present(
     )
 
 
-def _status(verdict: Verdict) -> MachineSetBootImageHistoryStatus:
+def _status(verdict: MachineSetVerdict) -> MachineSetBootImageHistoryStatus:
     return MachineSetBootImageHistoryStatus(
         state=verdict.state,
         reason=verdict.why,
@@ -169,7 +171,10 @@ def _status(verdict: Verdict) -> MachineSetBootImageHistoryStatus:
 
 
 def _forget(
-    observed: Observed, decisions: tuple[Decision, ...], namespace: str, now: datetime
+    observed: ObservedMachineSets,
+    decisions: tuple[MachineSetDecision, ...],
+    namespace: str,
+    now: datetime,
 ) -> tuple[Action, ...]:
     """A history outlives its machine set by 30 days."""
     alive = {one.verdict.machine_set.key for one in decisions}

@@ -23,7 +23,7 @@ from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images import observe, stream
 from lading.boot_images.machine_specs import value_at
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import Observed, Settings
+from lading.boot_images.types import BootImageSettings, ObservedMachineSets
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -45,14 +45,14 @@ _RESOURCES: Mapping[Api, Resource[MachineSet]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServedApi:
+class ServedMachineApi:
     """An API with machine sets, in the version that the cluster serves."""
 
     api: Api
     resource: Resource[MachineSet]
 
 
-async def served(client: Kube) -> tuple[ServedApi, ...]:
+async def served(client: Kube) -> tuple[ServedMachineApi, ...]:
     """Those of the two that the cluster has."""
     found = []
     for api, resource in _RESOURCES.items():
@@ -63,14 +63,19 @@ async def served(client: Kube) -> tuple[ServedApi, ...]:
                 await client.page(candidate, limit=1)
             except kube.NotFound:
                 continue
-            found.append(ServedApi(api=api, resource=candidate))
+            found.append(ServedMachineApi(api=api, resource=candidate))
             break
     return tuple(found)
 
 
 async def observed(
-    client: Kube, one: ServedApi, settings: Settings, clock: Clock, *, with_secrets: bool
-) -> Observed:
+    client: Kube,
+    one: ServedMachineApi,
+    settings: BootImageSettings,
+    clock: Clock,
+    *,
+    with_secrets: bool,
+) -> ObservedMachineSets:
     """What the controller observes, read once."""
     machine_sets = [
         each
@@ -81,7 +86,7 @@ async def observed(
     templates = await observe.templates(client, machine_sets) if is_cluster else {}
     reader = observe.SecretReader(client, clock, timedelta())
     wanted = observe.secrets_wanted(one.api, machine_sets, templates) if with_secrets else set()
-    return Observed(
+    return ObservedMachineSets(
         api=one.api,
         machine_sets=tuple(machine_sets),
         other_machine_sets=await observe.authorities(client, settings) if is_cluster else {},
@@ -102,11 +107,13 @@ async def histories(client: Kube) -> tuple[MachineSetBootImageHistory, ...]:
     return tuple(await _everything(client, MACHINE_SET_BOOT_IMAGE_HISTORIES, EVERYTHING))
 
 
-async def golden(client: Kube, settings: Settings) -> ConfigMap | None:
+async def golden(client: Kube, settings: BootImageSettings) -> ConfigMap | None:
     return await _config_map(client, settings, stream.NAME)
 
 
-async def machine_images(client: Kube, one: ServedApi, settings: Settings) -> dict[str, int]:
+async def machine_images(
+    client: Kube, one: ServedMachineApi, settings: BootImageSettings
+) -> dict[str, int]:
     """How many machines were made from each boot image, as far as their spec tells."""
     if one.api is not Api.MACHINE:
         return {}
@@ -119,7 +126,7 @@ async def machine_images(client: Kube, one: ServedApi, settings: Settings) -> di
     return counts
 
 
-async def control_planes(client: Kube, settings: Settings) -> list[tuple[str, str]]:
+async def control_planes(client: Kube, settings: BootImageSettings) -> list[tuple[str, str]]:
     """Name and boot image of each ControlPlaneMachineSet, which is reported and never patched."""
     return [
         (one.metadata.name, observe.image_in(value_at({"spec": one.spec}, _CONTROL_PLANE_SPEC)))
@@ -130,7 +137,7 @@ async def control_planes(client: Kube, settings: Settings) -> list[tuple[str, st
     ]
 
 
-async def _config_map(client: Kube, settings: Settings, name: str) -> ConfigMap | None:
+async def _config_map(client: Kube, settings: BootImageSettings, name: str) -> ConfigMap | None:
     try:
         return await client.get(CONFIG_MAPS, name, namespace=settings.golden_namespace)
     except kube.NotFound:

@@ -20,7 +20,7 @@ from lading.kernel.errors import UNREADABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class ReleaseProof:
     """`stamp` is what to keep as an annotation; empty when nothing needs to be written."""
 
     is_proven: bool
@@ -35,26 +35,28 @@ def prove(
     nodes: Iterable[Node],
     annotation: str,
     machine_images: Mapping[str, str],
-) -> Proof:
+) -> ReleaseProof:
     """Where OpenShift's ClusterVersion exists nothing else counts, and nothing is written."""
     if cluster_version is not None:
         return _by_cluster_version(golden, cluster_version)
     if _is_stamped(golden, annotation):
-        return Proof(is_proven=True, message=f"release {golden.release_version} was proven before")
+        return ReleaseProof(
+            is_proven=True, message=f"release {golden.release_version} was proven before"
+        )
     streams = (golden.default, *golden.named.values())
     releases = frozenset[str]().union(*(one.releases() for one in streams))
     images = frozenset[str]().union(*(one.images() for one in streams))
     made = {name for name, image in machine_images.items() if image in images}
     node = next((one for one in nodes if _runs(one, golden, releases, made)), None)
     if node is None:
-        return Proof(
+        return ReleaseProof(
             is_proven=False,
             message=f"no ready node runs release {golden.release_version} yet; where nodes are "
             f"replaced, run `lading bootimage approve {golden.release_version}`",
         )
     message = f"node {node.metadata.name} runs release {golden.release_version}"
     stamp = stamped(golden, by=f"node/{node.metadata.name}")
-    return Proof(is_proven=True, message=message, stamp=stamp)
+    return ReleaseProof(is_proven=True, message=message, stamp=stamp)
 
 
 def stamped(golden: Golden, *, by: str) -> str:
@@ -64,20 +66,22 @@ def stamped(golden: Golden, *, by: str) -> str:
     ).decode()
 
 
-def _by_cluster_version(golden: Golden, cluster_version: ClusterVersion) -> Proof:
+def _by_cluster_version(golden: Golden, cluster_version: ClusterVersion) -> ReleaseProof:
     """Versions are compared for equality only: a downgrade is followed too."""
     history = cluster_version.status.history if cluster_version.status else None
     newest = next(iter(history or ()), None)
     if newest is None or newest.state != "Completed":
-        return Proof(is_proven=False, message="the cluster is being installed or updated")
+        return ReleaseProof(is_proven=False, message="the cluster is being installed or updated")
     for source, version in (
         ("the golden ConfigMap", golden.release_version),
         ("the machine config operator", golden.operator_version),
     ):
         if version and version != newest.version:
             message = f"the cluster runs {newest.version}, but {source} is of {version}"
-            return Proof(is_proven=False, message=message)
-    return Proof(is_proven=True, message=f"the cluster completed its update to {newest.version}")
+            return ReleaseProof(is_proven=False, message=message)
+    return ReleaseProof(
+        is_proven=True, message=f"the cluster completed its update to {newest.version}"
+    )
 
 
 def _is_stamped(golden: Golden, annotation: str) -> bool:

@@ -12,7 +12,7 @@ from lading.api.operator import BootImageUpdates, MachineConfiguration, Mode
 from lading.boot_images import rules
 from lading.boot_images.rules import Enrolment
 from lading.boot_images.types import MANAGED_BOOT_IMAGES, ReportConfiguration, ReportPool
-from lading.boot_images.verdicts import State, Why
+from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan
@@ -121,17 +121,17 @@ def progressing(histories: Iterable[MachineSetBootImageHistory], enrolment: Enro
     if enrolment.why is Why.OPT_IN_AMBIGUOUS:
         return _condition(PROGRESSING, False, Why.OPT_IN_AMBIGUOUS, enrolment.problem)
     states = [one.status.state for one in _alive(histories)]
-    enrolled = [one for one in states if one and one != State.NOT_ENROLLED]
-    current = enrolled.count(State.CURRENT)
-    skipped = enrolled.count(State.SKIPPED) + enrolled.count(State.MANUAL)
+    enrolled = [one for one in states if one and one != MachineSetState.NOT_ENROLLED]
+    current = enrolled.count(MachineSetState.CURRENT)
+    skipped = enrolled.count(MachineSetState.SKIPPED) + enrolled.count(MachineSetState.MANUAL)
     message = f"{current} of {len(enrolled)} machine sets updated, {skipped} skipped"
-    is_working = State.UPDATING in enrolled or State.WAITING in enrolled
+    is_working = MachineSetState.UPDATING in enrolled or MachineSetState.WAITING in enrolled
     return _condition(PROGRESSING, is_working, "Updating" if is_working else AS_EXPECTED, message)
 
 
 def degraded(histories: Iterable[MachineSetBootImageHistory]) -> Condition:
     failed = sorted(
-        (one for one in _alive(histories) if one.status.state == State.FAILED),
+        (one for one in _alive(histories) if one.status.state == MachineSetState.FAILED),
         key=lambda one: (one.spec.machine_set_namespace, one.spec.machine_set_name),
     )
     if not failed:

@@ -30,13 +30,13 @@ WORKER_POOL = Key("pool", "worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caches:
+class ReportCaches:
     configurations: Informer[MachineConfiguration]
     histories: Informer[MachineSetBootImageHistory]
     pools: Informer[MachineConfigPool]
 
     @classmethod
-    def of(cls, informers: Informers, namespace: str) -> "Caches":
+    def of(cls, informers: Informers, namespace: str) -> "ReportCaches":
         return cls(
             configurations=informers.of(MACHINE_CONFIGURATIONS),
             histories=informers.of(
@@ -50,7 +50,13 @@ class ReportReconciler:
     """Each key is a MachineConfiguration, or the worker pool."""
 
     def __init__(
-        self, *, kube: Kube, clock: Clock, caches: Caches, metrics: BootImageMetrics, is_on: bool
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        caches: ReportCaches,
+        metrics: BootImageMetrics,
+        is_on: bool,
     ) -> None:
         self._kube = kube
         self._metrics = metrics
@@ -80,7 +86,7 @@ class ReportReconciler:
             await apply.apply(action, self._kube)
 
 
-def watch(controller: Controller, caches: Caches) -> None:
+def watch(controller: Controller, caches: ReportCaches) -> None:
     def everything(old: object, new: object) -> Iterable[Key]:
         return (*caches.configurations.known_keys(), WORKER_POOL)
 

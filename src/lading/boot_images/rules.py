@@ -18,8 +18,8 @@ from lading.boot_images.types import (
     FIELD_MANAGER,
     PAUSE_ANNOTATION,
     PAUSED,
-    Observed,
-    Settings,
+    BootImageSettings,
+    ObservedMachineSets,
 )
 from lading.boot_images.verdicts import Skipped, Why
 from lading.kernel.errors import Malformed
@@ -135,17 +135,17 @@ def _selector(selector: LabelSelector | None) -> Selector:
     return found
 
 
-def cluster_name(observed: Observed, settings: Settings) -> str:
+def cluster_name(observed: ObservedMachineSets, settings: BootImageSettings) -> str:
     return settings.cluster_name or infrastructure_name(observed)
 
 
-def infrastructure_name(observed: Observed) -> str:
+def infrastructure_name(observed: ObservedMachineSets) -> str:
     infrastructure = observed.infrastructure
     status = infrastructure.status if infrastructure is not None else None
     return status.infrastructure_name if status is not None else ""
 
 
-def region(observed: Observed) -> str:
+def region(observed: ObservedMachineSets) -> str:
     """Of the cluster, on the platforms that have one."""
     infrastructure = observed.infrastructure
     status = infrastructure.status if infrastructure is not None else None
@@ -157,7 +157,9 @@ def region(observed: Observed) -> str:
     return platform.powervs.region if platform.powervs is not None else ""
 
 
-def is_in_scope(machine_set: MachineSet, observed: Observed, settings: Settings) -> bool:
+def is_in_scope(
+    machine_set: MachineSet, observed: ObservedMachineSets, settings: BootImageSettings
+) -> bool:
     """A management cluster holds machine sets of other clusters too."""
     if machine_set.metadata.namespace not in settings.namespaces(observed.api):
         return False
@@ -167,7 +169,9 @@ def is_in_scope(machine_set: MachineSet, observed: Observed, settings: Settings)
     return bool(name) and value_at(whole(machine_set), ("spec", "clusterName")) == name
 
 
-def check(machine_set: MachineSet, observed: Observed, settings: Settings) -> None:
+def check(
+    machine_set: MachineSet, observed: ObservedMachineSets, settings: BootImageSettings
+) -> None:
     """Raises Skipped with the first rule that keeps the set from being updated."""
     metadata, api = machine_set.metadata, observed.api
     if metadata.deletion_timestamp:
@@ -194,7 +198,7 @@ def check(machine_set: MachineSet, observed: Observed, settings: Settings) -> No
     _check_authority(machine_set, observed)
 
 
-def _check_authority(machine_set: MachineSet, observed: Observed) -> None:
+def _check_authority(machine_set: MachineSet, observed: ObservedMachineSets) -> None:
     """Where a set exists in both APIs, one of the two is only a mirror."""
     if observed.api is Api.MACHINE:
         authority = authority_of(machine_set)
@@ -244,7 +248,7 @@ def _rpm_name(name: str) -> str:
     return ARCHITECTURES[name]
 
 
-def cluster_architecture(observed: Observed) -> str:
+def cluster_architecture(observed: ObservedMachineSets) -> str:
     """Of the control plane, as Kubernetes names it; empty where it is not certain."""
     version = observed.cluster_version
     desired = version.status.desired if version is not None and version.status else None

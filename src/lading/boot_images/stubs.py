@@ -17,7 +17,7 @@ from lading.boot_images.ignition.findings import Unreadable
 from lading.boot_images.ignition.stub import Stub
 from lading.boot_images.machine_specs import MachineSpec
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import Observed, UnreadSecret, WriteStub
+from lading.boot_images.types import ObservedMachineSets, UnreadSecret, WriteStub
 from lading.boot_images.verdicts import Failed, Skipped, Why
 from lading.kernel.objects import Key
 
@@ -50,7 +50,7 @@ def wanted(namespace: str, secret: str) -> tuple[Key, Key]:
 class Stubs:
     """The stubs of one pass: each is translated once, however many machine sets share it."""
 
-    def __init__(self, observed: Observed, now: datetime) -> None:
+    def __init__(self, observed: ObservedMachineSets, now: datetime) -> None:
         self._observed = observed
         self._now = now
         self._prepared: dict[tuple[Key, str], Stub | Failed] = {}

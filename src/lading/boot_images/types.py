@@ -16,7 +16,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import Api, BootImage
-from lading.boot_images.verdicts import State, Why
+from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.conditions import Condition
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
@@ -34,7 +34,7 @@ OS_RELEASE_LABEL = "lading.dev/os-release"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class BootImageSettings:
     """What an administrator decides about the whole cluster."""
 
     machine_namespaces: tuple[str, ...] = ("openshift-machine-api",)
@@ -71,7 +71,7 @@ class UnreadSecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedMachineSets:
     """Everything that one pass over the machine sets of one API goes by."""
 
     api: Api
@@ -97,11 +97,11 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class MachineSetVerdict:
     """What becomes of one machine set."""
 
     machine_set: MachineSet
-    state: State
+    state: MachineSetState
     why: Why
     message: str
     present: BootImage | None = None

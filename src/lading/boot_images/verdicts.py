@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class State(StrEnum):
+class MachineSetState(StrEnum):
     """Of one machine set."""
 
     CURRENT = "Current"

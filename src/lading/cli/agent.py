@@ -13,7 +13,7 @@ from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.pin import setting_options
-from lading.cli.process import Process, process_options
+from lading.cli.process import ServingProcess, process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node.types import PinSettings
@@ -46,26 +46,26 @@ class _Options:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("/"),
     show_default=True,
-    help="Where the files of the host are mounted.",
+    help="The directory where the host's files are mounted.",
 )
 @click.option(
     "--state-dir",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("/var/lib/lading"),
     show_default=True,
-    help="What must survive a restart.",
+    help="The directory for state that must survive a restart.",
 )
 @click.option(
     "--kubelet-port",
     type=click.IntRange(1, 65535),
     default=host.KUBELET_PORT,
     show_default=True,
-    help="Where the kubelet of this machine tells its limits.",
+    help="The port of this node's kubelet, which reports its limits.",
 )
 @click.option(
     "--kubelet-ca-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Who signs the kubelet's certificate; else the authority of the cluster.",
+    help="The CA of the kubelet's serving certificate; default: the CA of the cluster.",
 )
 @setting_options.parallel_pulls_option
 @setting_options.expansion_factor_option
@@ -78,7 +78,7 @@ class _Options:
     help="The longest time between two reconciles of the node.",
 )
 @feature_gates_option()
-@click.option("--cleanup", is_flag=True, help="Unpin everything that is ours, and exit.")
+@click.option("--cleanup", is_flag=True, help="Unpin every image that Lading pinned, and exit.")
 @credential_options
 @connection.target_options
 @process_options
@@ -96,9 +96,9 @@ def command(
     cleanup: bool,
     credentials: CredentialSettings,
     target: Target,
-    process: Process,
+    process: ServingProcess,
 ) -> None:
-    """Run the agent of a node, which pulls and pins what the cluster wants there."""
+    """Run the agent of a node. It pulls and pins the images of the node's PinnedImageSets."""
     wanted = _Options(
         node_name=node_name,
         host=Host(
@@ -123,7 +123,7 @@ def command(
         running.run(process.serve(lambda: _run(wanted, target, process)))
 
 
-async def _run(wanted: _Options, target: Target, process: Process) -> None:
+async def _run(wanted: _Options, target: Target, process: ServingProcess) -> None:
     clock, found = system_clock(), target.found()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context

@@ -7,7 +7,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
 from lading.cli import connection, documents, objects, options, running
 from lading.cli.connection import Target
-from lading.cli.documents import Source
+from lading.cli.documents import ManifestSource
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.objects import ObjectName
 from lading.cli.pin import on_host, setting_options
@@ -23,7 +23,7 @@ FIELD_MANAGER = "lading"
 @click.option(
     "--runtime-endpoint",
     default="",
-    help="Preload and pin on this container runtime, unix:///..., without any cluster.",
+    help="Preload and pin on this container runtime, unix:///..., without a cluster.",
 )
 @feature_gates_option()
 @setting_options.expansion_factor_option
@@ -49,7 +49,7 @@ def command(
     running.run(_apply(target, documents.read(files), force_conflicts))
 
 
-async def _apply(target: Target, sources: list[Source], force: bool) -> None:
+async def _apply(target: Target, sources: list[ManifestSource], force: bool) -> None:
     failed = 0
     async with target.open() as client:
         catalogue = await discovery.discover(client)
@@ -64,7 +64,7 @@ async def _apply(target: Target, sources: list[Source], force: bool) -> None:
 
 
 async def _apply_one(
-    client: KubeClient, catalogue: Catalogue, source: Source, target: Target, *, force: bool
+    client: KubeClient, catalogue: Catalogue, source: ManifestSource, target: Target, *, force: bool
 ) -> str:
     named = objects.described(source, catalogue, target)
     placed = {"namespace": named.namespace} if named.namespace else {}

@@ -65,7 +65,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--kubeconfig",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="The kubeconfig file; else KUBECONFIG, ~/.kube/config, the pod's own account.",
+        help="The kubeconfig file; default: KUBECONFIG, ~/.kube/config, the pod's ServiceAccount.",
     )
     @click.option("--context", default="", help="The context of the kubeconfig.")
     @click.option("-n", "--namespace", default="", help="The namespace.")

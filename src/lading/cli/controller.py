@@ -6,12 +6,12 @@ import uuid
 
 import click
 
-from lading.boot_images.types import Settings
+from lading.boot_images.types import BootImageSettings
 from lading.cli import connection, running
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
-from lading.cli.process import Process, process_options
+from lading.cli.process import ServingProcess, process_options
 from lading.kernel.feature_gates import Gates
 from lading.wiring import controller
 from lading.wiring.clock import system_clock
@@ -22,12 +22,16 @@ from lading.wiring.clock import system_clock
 @settings_options
 @connection.target_options
 @process_options
-def command(target: Target, process: Process, gates: Gates, settings: Settings) -> None:
-    """Run the controllers. The namespace is that of the lease: the pod's own unless given."""
+def command(
+    target: Target, process: ServingProcess, gates: Gates, settings: BootImageSettings
+) -> None:
+    """Run the controllers. --namespace is that of the Lease; default: the pod's namespace."""
     running.run(process.serve(lambda: _run(target, process, gates, settings)))
 
 
-async def _run(target: Target, process: Process, gates: Gates, settings: Settings) -> None:
+async def _run(
+    target: Target, process: ServingProcess, gates: Gates, settings: BootImageSettings
+) -> None:
     clock, rng = system_clock(), random.SystemRandom()
     connection = target.found()
     async with (

@@ -30,7 +30,7 @@ def credential_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--image-credential-provider-bin-dir",
         "plugin_folder",
         type=click.Path(path_type=Path, file_okay=False, exists=True),
-        help="Where the plugins lie that it names.",
+        help="The directory with the plugins that the configuration names.",
     )
     @functools.wraps(command)
     def with_credentials(

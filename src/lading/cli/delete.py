@@ -5,7 +5,7 @@ import click
 from lading.adapters.kube import discovery
 from lading.cli import connection, documents, objects, options, running, sentences
 from lading.cli.connection import Target
-from lading.cli.documents import Source
+from lading.cli.documents import ManifestSource
 from lading.ports import kube
 
 
@@ -21,7 +21,9 @@ def command(target: Target, words: tuple[str, ...], files: tuple[str, ...]) -> N
     running.run(_delete(target, names, documents.read(files) if files else []))
 
 
-async def _delete(target: Target, names: list[tuple[str, str]], sources: list[Source]) -> None:
+async def _delete(
+    target: Target, names: list[tuple[str, str]], sources: list[ManifestSource]
+) -> None:
     """What cannot be found out stops everything; what cannot be deleted does not stop the rest."""
     failed = False
     async with target.open() as client:

@@ -30,7 +30,7 @@ class UnreadableDocument(click.ClickException):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ManifestSource:
     """One object, where it came from, and the line of each of its values."""
 
     file: str
@@ -56,12 +56,12 @@ class Source:
         return self.lines[path]
 
 
-def read(names: Sequence[str]) -> list[Source]:
+def read(names: Sequence[str]) -> list[ManifestSource]:
     """The objects of files, of the manifests in folders, and of standard input for `-`."""
     files = [file for name in names for file in _files(name)]
     found = [source for file in files for source in _objects(file)]
     if not found:
-        raise UnreadableDocument(f"{', '.join(names)}: there is no object in it")
+        raise UnreadableDocument(f"{', '.join(names)}: it contains no object")
     return found
 
 
@@ -72,7 +72,7 @@ def _files(name: str) -> list[str]:
     return sorted(str(path) for path in Path(name).iterdir() if path.suffix in _MANIFEST_SUFFIXES)
 
 
-def _objects(file: str) -> list[Source]:
+def _objects(file: str) -> list[ManifestSource]:
     """The objects of a file; items of a List one by one."""
     text = _text(file)
     try:
@@ -99,7 +99,7 @@ def _text(file: str) -> str:
         raise UnreadableDocument(f"{file}: this is not UTF-8 text") from error
 
 
-def _sources(file: str, node: yaml.Node) -> Iterator[Source]:
+def _sources(file: str, node: yaml.Node) -> Iterator[ManifestSource]:
     reader = _Reader(file)
     content = reader.value(node, ())
     if content is None:
@@ -109,12 +109,12 @@ def _sources(file: str, node: yaml.Node) -> Iterator[Source]:
         for index, item in enumerate(items):
             at = ("items", index)
             inside = {p[2:]: line for p, line in reader.lines.items() if p[:2] == at}
-            yield _checked(Source(file, item, inside))
+            yield _checked(ManifestSource(file, item, inside))
     else:
-        yield _checked(Source(file, content, reader.lines))
+        yield _checked(ManifestSource(file, content, reader.lines))
 
 
-def _checked(source: Source) -> Source:
+def _checked(source: ManifestSource) -> ManifestSource:
     """What every command relies on: it is an object, and what names it is text."""
     for path, problem in _problems(source.content):
         field_name = f"{'.'.join(path)}: " if path else ""
@@ -128,7 +128,7 @@ def _problems(content: Any) -> Iterator[tuple[tuple[str, ...], str]]:
         return
     for key in ("apiVersion", "kind"):
         if not content.get(key):
-            yield (), f"this object has no {key}, which says what it is"
+            yield (), f"the object has no {key}"
         elif not isinstance(content[key], str):
             yield (key,), "expected text"
     metadata = content.get("metadata") or {}
@@ -168,7 +168,7 @@ class _Reader:
             if key is None:
                 raise UnreadableDocument(f"{self._file}:{line}: a key must be a single word")
             if key in found:
-                raise UnreadableDocument(f"{self._file}:{line}: the key {key!r} is there twice")
+                raise UnreadableDocument(f"{self._file}:{line}: duplicate key {key!r}")
             found[key] = self.value(child, (*path, key))
             self.lines[*path, key] = line
         return found

@@ -14,7 +14,7 @@ from lading.kernel.objects import Resource
 from lading.ports.kube import Selection
 
 
-class Form(StrEnum):
+class OutputForm(StrEnum):
     TABLE = "table"
     WIDE = "wide"
     NAME = "name"
@@ -25,12 +25,19 @@ class Form(StrEnum):
 @click.command(name="get")
 @click.argument("kinds", metavar="KIND[,KIND...][/NAME]")
 @click.argument("name", required=False, default="")
-@click.option("-l", "--selector", default="", help="Only objects with these labels.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="In every namespace.")
-@options.choice_option("-o", "--output", "form", default=Form.TABLE, choices=Form, help="The form.")
+@click.option("-l", "--selector", default="", help="Show only objects with these labels.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Show the objects of every namespace.")
+@options.choice_option(
+    "-o",
+    "--output",
+    "form",
+    default=OutputForm.TABLE,
+    choices=OutputForm,
+    help="The output format.",
+)
 @connection.target_options
 def command(
-    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: Form
+    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: OutputForm
 ) -> None:
     """Show objects of a KIND (`pis`, `mcp`, `nodes`, ...), or the one called NAME.
 
@@ -41,24 +48,24 @@ def command(
         raise click.UsageError("write either KIND NAME or KIND/NAME, not both")
     name = name or name_in_kind
     if name and (selector or all_namespaces):
-        raise click.UsageError("an object that is named is not selected; leave out -l and -A")
+        raise click.UsageError("-l and -A select objects; leave them out with a NAME")
     running.run(_get(target, kinds, name, selector, all_namespaces, form))
 
 
 async def _get(
-    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: Form
+    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: OutputForm
 ) -> None:
     async with target.open() as client:
         resources = (await discovery.discover(client)).all_named(kinds)
         if name and len(resources) > 1:
-            raise click.UsageError("a name goes with one kind")
+            raise click.UsageError("a NAME needs exactly one KIND")
         namespace = "" if all_namespaces else target.default_namespace
         asked = [_asked(one, name, namespace, selector) for one in resources]
-        if form in (Form.TABLE, Form.WIDE):
-            click.echo(await server_tables.text(client, asked, wide=form is Form.WIDE))
+        if form in (OutputForm.TABLE, OutputForm.WIDE):
+            click.echo(await server_tables.text(client, asked, wide=form is OutputForm.WIDE))
             return
         objects = [found for one in asked for found in await _objects(client, one)]
-    if form is Form.NAME:
+    if form is OutputForm.NAME:
         for found in objects:
             click.echo(f"{found['kind'].lower()}/{found['metadata']['name']}")
         return

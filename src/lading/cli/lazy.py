@@ -1,4 +1,4 @@
-"""Groups of commands whose modules are imported only when a command is called for.
+"""Groups of commands; a module is imported only when its command is run.
 
 Importing all of them would make `lading --help` slow.
 """

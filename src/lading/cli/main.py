@@ -15,7 +15,7 @@ _COMMANDS = {
     "apply": "Create or update objects from files.",
     "get": "Show objects.",
     "delete": "Delete objects.",
-    "pin": "Plan pinned image sets and watch how far the nodes are.",
+    "pin": "Plan PinnedImageSets and watch the progress of the nodes.",
     "bootimage": "Show, plan and restore the boot images of machine sets.",
     "image": "Pull, list and remove images of a container runtime, by runtime class.",
     "prune": "Delete images from a registry that are no longer needed.",

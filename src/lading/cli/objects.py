@@ -8,7 +8,7 @@ import click
 
 from lading.adapters.kube.discovery import Catalogue
 from lading.cli.connection import Target
-from lading.cli.documents import Source
+from lading.cli.documents import ManifestSource
 from lading.kernel.objects import Resource
 from lading.ports import kube
 
@@ -46,7 +46,7 @@ def named(kind: str, name: str, catalogue: Catalogue, target: Target) -> ObjectN
     )
 
 
-def described(source: Source, catalogue: Catalogue, target: Target) -> ObjectName:
+def described(source: ManifestSource, catalogue: Catalogue, target: Target) -> ObjectName:
     """The object that a manifest is about."""
     resource = catalogue.of_kind(source.api_version, source.kind)
     name, namespace = source.metadata.get("name"), source.metadata.get("namespace")

@@ -1,4 +1,4 @@
-"""Options that several commands have, and options whose text means something.
+"""Options that several commands have, and options that are parsed.
 
 Such a text is read once, and refused with what was expected.
 """
@@ -30,7 +30,7 @@ def meaning(parse: Callable[[str], T]) -> Callable[[Any, Any, str | None], T | N
 
 
 def choice_option(*names: str, default: Choice, choices: Iterable[Choice], help: str) -> Decorator:  # noqa: A002
-    """An option whose words are the values of an enumeration; click would take its names."""
+    """An option that takes the values of an enumeration; click would take its names."""
     return click.option(
         *names,
         type=click.Choice([choice.value for choice in choices]),
@@ -47,7 +47,7 @@ def log_level_option(default: str) -> Decorator:
         type=click.Choice(LOG_LEVELS),
         default=default,
         show_default=True,
-        help="The least that is logged.",
+        help="The lowest level that is logged.",
     )
 
 

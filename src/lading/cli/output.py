@@ -24,7 +24,7 @@ class Format(StrEnum):
 
 def form_option(*, default: Format, forms: Iterable[Format] = Format) -> Decorator:
     return options.choice_option(
-        "-o", "--output", "form", default=default, choices=forms, help="How to print it."
+        "-o", "--output", "form", default=default, choices=forms, help="The output format."
     )
 
 

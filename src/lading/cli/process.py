@@ -28,7 +28,7 @@ from lading.wiring.clock import system_clock
 log = structlog.get_logger(__name__)
 
 
-class Process:
+class ServingProcess:
     """One long-running command, as far as others see it."""
 
     def __init__(self, *, metrics_host: str, metrics_port: int, metrics: Metrics) -> None:
@@ -121,11 +121,14 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--metrics-port",
         type=click.IntRange(0, 65535),
         default=0,
-        help="/metrics, /healthz and /readyz; 0 takes a free port and logs it.",
+        help="The port of /metrics, /healthz and /readyz; 0 takes a free port and logs it.",
     )
     @options.log_level_option(default="info")
     @options.choice_option(
-        "--log-format", default=LogFormat.JSON, choices=LogFormat, help="For machines or people."
+        "--log-format",
+        default=LogFormat.JSON,
+        choices=LogFormat,
+        help="json for programs, console for people.",
     )
     @functools.wraps(command)
     def with_process(
@@ -137,7 +140,7 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **more: Any,
     ) -> Any:
         logs.configure(log_format, log_level)
-        process = Process(
+        process = ServingProcess(
             metrics_host=metrics_host,
             metrics_port=metrics_port,
             metrics=Metrics(CollectorRegistry()),

@@ -15,15 +15,15 @@ _GIVE_CREDENTIALS = (
     " REGISTRY_AUTH_FILE, or use --creds of `lading image pull`"
 )
 _NEXT_STEPS: Mapping[type[Exception], str] = {
-    cri.Unavailable: "is the runtime running, and may you use its socket?",
+    cri.Unavailable: "check that the runtime runs and that you may use its socket",
     cri.RegistryUnavailable: "the runtime could not reach the registry; try again later",
     cri.Unauthorized: _GIVE_CREDENTIALS,
     cri.ImageNotFound: "check the name and the tag",
     cri.NoSpace: "free some with `lading image gc`",
-    cri.NoMatchingPlatform: "name a runtime class whose guests can run it with --runtime",
+    cri.NoMatchingPlatform: "name a runtime class that can run it with --runtime",
     cri.UnknownHandler: "`crictl info` lists the handlers of the runtime",
     registry.Unauthorized: _GIVE_CREDENTIALS,
-    registry.NoMatchingPlatform: "name a runtime class whose guests can run it with --runtime",
+    registry.NoMatchingPlatform: "name a runtime class that can run it with --runtime",
     kube.Unavailable: "check that the cluster runs, and the server address in the kubeconfig",
     kube.Unauthorized: "check the user of the kubeconfig",
     NothingConfigured: "`lading up` starts a cluster on this machine",
@@ -46,7 +46,7 @@ def sentence(error: BaseException) -> str | None:
 
 def _of_the_system(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"{error.strerror}; choose another port, or stop the process that has it"
+        return f"{error.strerror}; choose another port, or stop the process that uses it"
     if error.filename is None:
         return error.strerror or str(error)
     return f"{error.filename}: {error.strerror}"

@@ -16,7 +16,7 @@ from lading.observability import logs
 from lading.servers.registry.core import DEFAULT_LIMITS
 from lading.servers.registry.usage import GIB
 from lading.standalone import cluster, first_set
-from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from lading.standalone.registry import RegistrySettings
 from lading.wiring import runtime_handlers
@@ -40,22 +40,31 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
     type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
     default=connection.DEFAULT_DATA,
     show_default=True,
-    help="Where everything is kept; a later start continues from it.",
+    help="The data directory; a later start continues from it.",
 )
 @click.option(
-    "--nodes", type=click.IntRange(1, 100), default=3, show_default=True, help="How many there are."
+    "--nodes",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="The number of nodes.",
 )
 @click.option(
     "--runtime-config",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="TOML with the runtime handlers of the nodes and their guest platforms.",
 )
-@click.option("--api-port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.")
+@click.option(
+    "--api-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The port of the API server; 0 takes a free port.",
+)
 @click.option(
     "--registry-port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="0 takes that of the last start, or a free one.",
+    help="The port of the registry; 0 takes the port of the last start, or a free port.",
 )
 @click.option(
     "--registry-name",
@@ -66,10 +75,12 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
 @click.option(
     "--registry-auth",
     is_flag=True,
-    help="The registry asks for a password, for a machine that several people share.",
+    help="Require a password for the registry, for a machine that several people share.",
 )
-@_size_option("--registry-quota", DEFAULT_LIMITS.store_bytes_max, "What the registry may store.")
-@_size_option("--registry-blob-max", DEFAULT_LIMITS.blob_bytes_max, "What one blob may have.")
+@_size_option(
+    "--registry-quota", DEFAULT_LIMITS.store_bytes_max, "The most bytes that the registry stores."
+)
+@_size_option("--registry-blob-max", DEFAULT_LIMITS.blob_bytes_max, "The most bytes of one blob.")
 @feature_gates_option()
 @options.log_level_option(default="warning")
 def command(
@@ -88,7 +99,7 @@ def command(
     """Run an API server, a registry, nodes and the controllers until Ctrl-C."""
     logs.configure(logs.LogFormat.CONSOLE, log_level)
     guests = runtime_handlers.handlers(runtime_config) if runtime_config else {}
-    wanted = Options(
+    wanted = ClusterOptions(
         data=data,
         nodes=tuple(
             NodeDescription(name=f"node-{number}", guests=guests) for number in range(1, nodes + 1)
@@ -107,7 +118,7 @@ def command(
     running.run(_up(wanted))
 
 
-async def _up(wanted: Options) -> None:
+async def _up(wanted: ClusterOptions) -> None:
     first = wanted.data / "first-set.yaml"
     async with cluster.open_cluster(wanted, system_clock()) as made:
         await first_set.write(made, first)

@@ -19,7 +19,7 @@ from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.core import NAMESPACES
 from lading.api.node import RUNTIME_CLASSES
 from lading.cli import documents, options, running
-from lading.cli.documents import Source
+from lading.cli.documents import ManifestSource
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from lading.standalone.api_server import Authorized
@@ -34,7 +34,7 @@ _STRICT_PROBLEM = re.compile(r'((?:unknown|duplicate) field) "([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class ValidationProblem:
     file: str
     line: int
     field: str
@@ -55,12 +55,12 @@ def command(files: tuple[str, ...]) -> None:
     running.run(_validate(documents.read(files)))
 
 
-async def _validate(sources: list[Source]) -> None:
+async def _validate(sources: list[ManifestSource]) -> None:
     await require_valid(sources)
     click.echo("1 object is valid" if len(sources) == 1 else f"{len(sources)} objects are valid")
 
 
-async def require_valid(sources: list[Source]) -> None:
+async def require_valid(sources: list[ManifestSource]) -> None:
     """Shows every problem, and ends the command if there is one."""
     found = [problem async for problem in problems(sources)]
     for problem in found:
@@ -71,7 +71,7 @@ async def require_valid(sources: list[Source]) -> None:
         raise click.ClickException(f"{things} in {objects}; nothing was changed")
 
 
-async def problems(sources: list[Source]) -> AsyncIterator[Problem]:
+async def problems(sources: list[ManifestSource]) -> AsyncIterator[ValidationProblem]:
     async with _server() as client:
         ordered = sorted(sources, key=lambda source: source.kind != _DEFINITION)
         for source in ordered:
@@ -88,13 +88,13 @@ async def _server() -> AsyncIterator[KubeClient]:
         yield client
 
 
-async def _problems_of(client: KubeClient, source: Source) -> list[Problem]:
+async def _problems_of(client: KubeClient, source: ManifestSource) -> list[ValidationProblem]:
     content = source.content
     try:
         kinds = await discovery.discover(client)
         await _create(client, kinds.of_kind(source.api_version, source.kind), content)
     except kube.AlreadyExists:
-        return []  # it was judged before it was looked for
+        return []  # it was validated before it was looked up
     except kube.KubeError as error:
         return list(_explained(source, error))
     return []
@@ -132,13 +132,13 @@ def _text_at(content: Any, *path: str) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _explained(source: Source, error: kube.KubeError) -> Iterator[Problem]:
+def _explained(source: ManifestSource, error: kube.KubeError) -> Iterator[ValidationProblem]:
     strict = _STRICT_PROBLEM.findall(error.message)
     named = [(cause.field, cause.message) for cause in error.causes] or [
         (field, problem) for problem, field in strict
     ]
     for field, message in named or [("", error.message)]:
-        yield Problem(
+        yield ValidationProblem(
             file=source.file, line=source.line(steps(field)), field=field, message=message
         )
 

@@ -1,1 +1,1 @@
-"""Pure words that every room shares. Nothing here does I/O, reads a clock or logs."""
+"""Pure types that every package shares. Nothing here does I/O, reads a clock or logs."""

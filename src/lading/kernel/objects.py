@@ -65,7 +65,7 @@ class ManagedFields(Model, frozen=True, kw_only=True):
 
 
 class OwnedMeta(ObjectMeta, frozen=True, kw_only=True):
-    """Metadata that also tells who owns which field, for the few kinds where we must know."""
+    """Metadata with the owner of each field, for the few kinds where we need it."""
 
     managed_fields: tuple[ManagedFields, ...] = ()
 

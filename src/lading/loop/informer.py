@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from lading.kernel.objects import Key, Object, Resource
 from lading.loop.reflector import Reflector
-from lading.loop.store import Index, Store
+from lading.loop.store import CacheIndex, Store
 from lading.observability.metrics import Metrics
 from lading.ports.clock import Clock
 from lading.ports.kube import EVERYTHING, Kube, Selection
@@ -40,7 +40,7 @@ class Informer(Generic[T]):
     def get(self, key: Key) -> T | None:
         return self._store.get(key)
 
-    def index(self, values: Callable[[T], Iterable[V]]) -> Index[T, V]:
+    def index(self, values: Callable[[T], Iterable[V]]) -> CacheIndex[T, V]:
         """A secondary index: `by_node = pods.index(lambda pod: (pod.spec.node_name,))`."""
         return self._store.index(values)
 

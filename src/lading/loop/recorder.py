@@ -1,4 +1,4 @@
-"""Writes events.k8s.io events: what happened to an object, for the people who look at it.
+"""Writes events.k8s.io events: what happened to an object, for people.
 
 Recording returns at once and never fails; writing is best effort, in the background. The same
 record again within a few minutes raises the count of one event instead of making another.

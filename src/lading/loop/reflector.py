@@ -126,7 +126,7 @@ class Reflector(Generic[T]):
         has_news = await deadline.guard(self._receive(stream, deadline))
         lasted_seconds = self._clock.monotonic() - started_at
         if not has_news and lasted_seconds < HEALTHY_WATCH_SECONDS_MIN:
-            raise kube.Unavailable("the watch ended at once, without any news")
+            raise kube.Unavailable("the watch ended at once, without an event")
 
     async def _receive(self, stream: AsyncIterator[WatchEvent[T]], deadline: Deadline) -> bool:
         """Until the stream ends; False when it had no news."""
@@ -155,7 +155,7 @@ class Reflector(Generic[T]):
             elif event.type is not EventType.BOOKMARK:
                 found[event.object.key] = event.object
             await self._yield_sometimes()
-        raise kube.Unavailable("the watch ended before all initial events had come")
+        raise kube.Unavailable("the watch ended before all initial events arrived")
 
     async def _replace(self, found: dict[Key, T], revision: str) -> None:
         self._relists.inc()

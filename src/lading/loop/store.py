@@ -9,7 +9,7 @@ T = TypeVar("T", bound=Object)
 V = TypeVar("V", bound=Hashable)
 
 
-class Index(Generic[T, V]):
+class CacheIndex(Generic[T, V]):
     """Finds objects by a value that is computed from them, such as a pod's node."""
 
     def __init__(self, values: Callable[[T], Iterable[V]]) -> None:
@@ -37,7 +37,7 @@ class Index(Generic[T, V]):
 class Store(Generic[T]):
     def __init__(self) -> None:
         self._objects: dict[Key, T] = {}
-        self._indexes: list[Index[T, Any]] = []
+        self._indexes: list[CacheIndex[T, Any]] = []
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -52,9 +52,9 @@ class Store(Generic[T]):
     def get(self, key: Key) -> T | None:
         return self._objects.get(key)
 
-    def index(self, values: Callable[[T], Iterable[V]]) -> Index[T, V]:
+    def index(self, values: Callable[[T], Iterable[V]]) -> CacheIndex[T, V]:
         """A new index over what is here and what will come."""
-        index = Index(values)
+        index = CacheIndex(values)
         for key, one in self._objects.items():
             index.change(key, None, one)
         self._indexes.append(index)

@@ -42,10 +42,10 @@ _RUNTIME_CLASSES = Kind(resource=RUNTIME_CLASSES)
 @asynccontextmanager
 async def _open_cluster(context: Context) -> AsyncIterator[Work]:
     from lading.pinned_images.cluster import controller as cluster
-    from lading.pinned_images.cluster.fleet import Caches, Fleet
+    from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
     from lading.pinned_images.cluster.metrics import FleetMetrics
 
-    caches = Caches.of(context.informers)
+    caches = ClusterCaches.of(context.informers)
     fleet = Fleet(caches)
     FleetMetrics(context.metrics.registry, fleet)
     reconciles = cluster.reconciles(
@@ -72,7 +72,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
     from lading.pinned_images.node.types import PinSettings
 
     key = Key("", context.node_name)
-    caches = node.Caches.of(context.informers, context.node_name)
+    caches = node.NodeCaches.of(context.informers, context.node_name)
     metrics = PinMetrics(context.metrics.registry)
     async with open_tools(
         context.node,

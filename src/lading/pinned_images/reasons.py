@@ -12,7 +12,7 @@ class ConditionType(StrEnum):
     DEGRADED = "Degraded"
     """Of a set: a node reports an error. Of a pool: a node is out of space."""
     SETS_DEGRADED = "PinnedImageSetsDegraded"
-    """Of a node: something is wrong with a set. Of a pool: a node says so."""
+    """Of a node: a set has a problem. Of a pool: a node reports one."""
     SETS_PROGRESSING = "PinnedImageSetsProgressing"
     """Of a node: images are being pulled or pinned."""
 

@@ -143,7 +143,7 @@ class Membership:
         return everywhere.union(name for name in narrowed if self._narrows_to(name, labels))
 
     def _of_pools(self, pools: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-        """The sets that take every node of the pools, and those that look at its labels."""
+        """The sets that take every node of the pools, and those that select by its labels."""
         if pools not in self._sets_of_pools:
             existing = {name for pool in pools for name in self.entries(pool)} & self.claims.keys()
             narrowed = existing & self._narrowing.keys()

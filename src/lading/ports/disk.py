@@ -1,4 +1,4 @@
-"""How much room a file system has."""
+"""How much space a file system has."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,6 +1,6 @@
 """An OCI registry as the features see it: whole verified manifests, verified streams of blobs.
 
-RegistryError             a registry or the way to it failed; names the registry and the object
+RegistryError             a registry or its connection failed; names the registry and the object
 ├── Transient             worth trying again as it is
 │   ├── Unavailable       5xx, connection refused or lost, no answer in time
 │   ├── TooManyRequests   429

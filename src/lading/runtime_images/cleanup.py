@@ -9,7 +9,7 @@ from datetime import datetime
 from lading.ports.cri import Image
 from lading.runtime_images import images, rules
 from lading.runtime_images.layers import LayerCounter
-from lading.runtime_images.rules import Facts, Finding
+from lading.runtime_images.rules import Finding, GcFacts
 from lading.runtime_images.types import (
     GcDecision,
     GcPlan,
@@ -39,7 +39,7 @@ def plan(observed: ObservedImages, now: datetime) -> GcPlan:
     )
 
 
-def is_for_default_handler(image: Image, facts: Facts) -> Finding | None:
+def is_for_default_handler(image: Image, facts: GcFacts) -> Finding | None:
     handlers = facts.handlers[local_id(image)]
     if handlers.listed != "":
         return None

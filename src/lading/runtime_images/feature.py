@@ -40,6 +40,6 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
 FEATURE = Feature(
     name="runtime-images",
     gate=RUNTIME_CLASS_IN_IMAGE_CRI_API,
-    summary="Tells images on a node apart by the runtime class that they were pulled for.",
+    summary="Separates the images on a node by the runtime class that they were pulled for.",
     agent=(Part(open=_open_node),),
 )

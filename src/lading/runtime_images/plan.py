@@ -12,7 +12,7 @@ from lading.ports.cri import Image
 from lading.ports.disk import Space
 from lading.runtime_images import images, rules
 from lading.runtime_images.layers import LayerCounter
-from lading.runtime_images.rules import Facts, Finding
+from lading.runtime_images.rules import Finding, GcFacts
 from lading.runtime_images.types import (
     GcDecision,
     GcPlan,
@@ -65,7 +65,7 @@ def used_percent(space: Space) -> int:
 
 
 def _collected(
-    candidates: Iterable[Image], observed: ObservedImages, facts: Facts
+    candidates: Iterable[Image], observed: ObservedImages, facts: GcFacts
 ) -> tuple[list[ImageVerdict], list[ImageVerdict]]:
     """The candidates' verdicts: those that go, in their order, and those that need not."""
     counter = LayerCounter(observed.layers)
@@ -82,19 +82,19 @@ def _collected(
     return removed, spared
 
 
-def _order(image: Image, facts: Facts) -> tuple[bool, datetime, datetime, LocalImageId]:
+def _order(image: Image, facts: GcFacts) -> tuple[bool, datetime, datetime, LocalImageId]:
     """What is too old goes first; then by last use, and what was never used by first detection."""
     one = local_id(image)
     record = facts.records.by_image[one]
     return not _is_too_old(one, facts), record.last_used or _NEVER, record.first_detected, one
 
 
-def _is_too_old(image: LocalImageId, facts: Facts) -> bool:
+def _is_too_old(image: LocalImageId, facts: GcFacts) -> bool:
     maximum = facts.policy.maximum_age
     return maximum is not None and facts.records.unused_for(image, facts.instant) > maximum
 
 
-def _reason_to_remove(image: Image, facts: Facts, missing_bytes: int) -> Finding | None:
+def _reason_to_remove(image: Image, facts: GcFacts, missing_bytes: int) -> Finding | None:
     one = local_id(image)
     if _is_too_old(one, facts):
         unused = facts.records.unused_for(one, facts.instant)
@@ -123,7 +123,7 @@ def _verdict(
     )
 
 
-def _first_old_enough_at(kept: Iterable[ImageVerdict], facts: Facts) -> datetime | None:
+def _first_old_enough_at(kept: Iterable[ImageVerdict], facts: GcFacts) -> datetime | None:
     return planning.earliest(
         *(
             facts.records.by_image[verdict.local_id].first_detected + facts.policy.minimum_age

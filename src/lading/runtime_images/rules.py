@@ -29,7 +29,7 @@ _SANDBOX_REPOSITORY = "pause"  # its name in every distribution of Kubernetes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class GcFacts:
     """Everything that a rule may read, apart from the image itself."""
 
     usage: Usage
@@ -41,15 +41,15 @@ class Facts:
 
 
 Finding = tuple[GcReason, str]
-Rule = Callable[[Image, Facts], Finding | None]
+Rule = Callable[[Image, GcFacts], Finding | None]
 
 
 def gather(
     observed: ObservedImages, images: Sequence[Image], policy: GcPolicy, now: datetime
-) -> Facts:
+) -> GcFacts:
     """What the rules read, the records of this observation included."""
     used = usage(images, observed.containers)
-    return Facts(
+    return GcFacts(
         usage=used,
         handlers=node_images.handlers_of(images, observed.digest_pulls),
         sandbox_image=observed.sandbox_image,
@@ -66,14 +66,14 @@ def gather(
 
 
 def kept(
-    images: Iterable[Image], facts: Facts, chain: Sequence[Rule]
+    images: Iterable[Image], facts: GcFacts, chain: Sequence[Rule]
 ) -> dict[LocalImageId, ImageVerdict]:
     """The images that some rule wants kept, each with the verdict of the first such rule."""
     verdicts = ((local_id(image), _first_verdict(image, facts, chain)) for image in images)
     return {key: verdict for key, verdict in verdicts if verdict is not None}
 
 
-def _first_verdict(image: Image, facts: Facts, chain: Sequence[Rule]) -> ImageVerdict | None:
+def _first_verdict(image: Image, facts: GcFacts, chain: Sequence[Rule]) -> ImageVerdict | None:
     for rule in chain:
         finding = rule(image, facts)
         if finding is not None:
@@ -84,35 +84,35 @@ def _first_verdict(image: Image, facts: Facts, chain: Sequence[Rule]) -> ImageVe
     return None
 
 
-def is_pinned(image: Image, _: Facts) -> Finding | None:
+def is_pinned(image: Image, _: GcFacts) -> Finding | None:
     return (GcReason.PINNED, "it is pinned") if image.pinned else None
 
 
-def is_sandbox_image(image: Image, facts: Facts) -> Finding | None:
+def is_sandbox_image(image: Image, facts: GcFacts) -> Finding | None:
     if facts.sandbox_image and node_images.has_name(image, facts.sandbox_image):
         return GcReason.SANDBOX_IMAGE, "every pod sandbox runs it"
     return None
 
 
-def may_be_sandbox_image(image: Image, facts: Facts) -> Finding | None:
+def may_be_sandbox_image(image: Image, facts: GcFacts) -> Finding | None:
     if facts.sandbox_image or not any(map(_is_called_pause, node_images.names_of(image))):
         return None
     message = "the runtime does not report its sandbox image, and this one is called pause"
     return GcReason.MAY_BE_SANDBOX_IMAGE, message
 
 
-def is_in_use(image: Image, facts: Facts) -> Finding | None:
+def is_in_use(image: Image, facts: GcFacts) -> Finding | None:
     users = facts.usage.users.get(local_id(image))
     return (GcReason.IN_USE, ", ".join(users)) if users else None
 
 
-def use_is_unknown(_: Image, facts: Facts) -> Finding | None:
+def use_is_unknown(_: Image, facts: GcFacts) -> Finding | None:
     if not facts.usage.unresolved:
         return None
     return GcReason.USE_UNKNOWN, f"any image may be needed by {', '.join(facts.usage.unresolved)}"
 
 
-def belongs_to_other_class(image: Image, facts: Facts) -> Finding | None:
+def belongs_to_other_class(image: Image, facts: GcFacts) -> Finding | None:
     wanted, handlers = facts.policy.only_handler, facts.handlers[local_id(image)].all
     if wanted is None or handlers == {wanted}:
         return None
@@ -120,7 +120,7 @@ def belongs_to_other_class(image: Image, facts: Facts) -> Finding | None:
     return GcReason.OTHER_RUNTIME_CLASS, f"{denial} runtime handler {wanted or '(default)'}"
 
 
-def is_too_young(image: Image, facts: Facts) -> Finding | None:
+def is_too_young(image: Image, facts: GcFacts) -> Finding | None:
     age = facts.records.age(local_id(image), facts.instant)
     least = facts.policy.minimum_age
     if age >= least:

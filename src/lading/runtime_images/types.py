@@ -176,7 +176,7 @@ class ObservedImages:
     space: Space | None = None
     """Of the fullest filesystem that holds images; None when it cannot be seen."""
     layers: Mapping[LocalImageId, tuple[Layer, ...]] = field(default_factory=dict)
-    """For the images whose layers the runtime reports."""
+    """For the images with layers that the runtime reports."""
     records: ImageRecords | None = None
     digest_pulls: tuple[DigestPull, ...] = ()
 

@@ -1,6 +1,6 @@
 """One process that is a whole cluster: it starts in order, and stops in the reverse order.
 
-Everything it knows is in its data folder: started again there, it goes on where it was.
+All its state is in its data folder: started again there, it continues.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from lading.wiring.registries import Registries, credentials_of, open_registries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ClusterOptions:
     data: Path
     nodes: tuple[NodeDescription, ...]
     api_port: int = 0
@@ -78,7 +78,7 @@ class StandaloneCluster:
 
 
 @asynccontextmanager
-async def open_cluster(options: Options, clock: Clock) -> AsyncIterator[StandaloneCluster]:
+async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[StandaloneCluster]:
     """Everything started except the loops, which `run` runs."""
     metrics = Metrics(CollectorRegistry())
     kubelets: dict[str, Exchange] = {}
@@ -142,7 +142,7 @@ def _node_folder(data: Path, name: str) -> Path:
     return folder
 
 
-async def _forget_other_nodes(options: Options, kube: Kube) -> None:
+async def _forget_other_nodes(options: ClusterOptions, kube: Kube) -> None:
     """A start with fewer nodes than before leaves Nodes without an agent, which never report."""
     wanted = {description.name for description in options.nodes}
     for name in _known_nodes(options.data) - wanted:

@@ -20,7 +20,7 @@ class UnsafeFile(Exception):
 
 
 def prepare(folder: Path) -> None:
-    """Makes the folder, or checks it; afterwards no other user can look into it."""
+    """Makes the folder, or checks it; afterwards no other user can read it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
     _check_owner(folder, found)

@@ -15,7 +15,7 @@ import structlog
 
 from lading.files import write_atomically
 from lading.servers.registry.core import DEFAULT_LIMITS
-from lading.servers.registry.usage import Limits
+from lading.servers.registry.usage import StoreLimits
 from lading.standalone import data_folder
 from lading.wiring import embedded
 
@@ -30,7 +30,7 @@ class RegistrySettings:
     """0 is that of the last start, or a free one."""
     names: tuple[str, ...] = ()
     """By which clients reach it besides its address."""
-    limits: Limits = DEFAULT_LIMITS
+    limits: StoreLimits = DEFAULT_LIMITS
     with_password: bool = False
     """For a machine that several people share."""
 
@@ -72,7 +72,7 @@ def _last_port(note: Path) -> int:
     port = int(text) if text.isdigit() else 0
     if _is_free(port):
         return port
-    log.warning("the registry has moved: another process has its port", port=port)
+    log.warning("another process uses the registry's port; the registry has a new one", port=port)
     return 0
 
 

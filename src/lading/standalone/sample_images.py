@@ -55,7 +55,7 @@ def image(
     user: str = "",
     labels: Mapping[str, str] | None = None,
 ) -> SampleImage:
-    """An image whose layers hold these files, by path."""
+    """An image with layers that hold these files, by path."""
     archives = [_archive(files) for files in layers]
     layer_blobs = [_blob(manifests.OCI_LAYER_GZIP, _compressed(archive)) for archive in archives]
     config = _blob(manifests.OCI_CONFIG, _config(archives, platform, user, labels or {}))

@@ -1,4 +1,4 @@
-"""The way to a cluster: which one is meant, and a client of it."""
+"""Finds the cluster that a command uses, and makes a client of it."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager

@@ -24,7 +24,7 @@ from lading.servers.kube.storage import sqlite
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.servers.registry import server as registry_server
 from lading.servers.registry.access import Passwords
-from lading.servers.registry.usage import Limits
+from lading.servers.registry.usage import StoreLimits
 from lading.wiring.registries import Registries
 from lading.wiring.runtimes import open_runtime
 
@@ -68,7 +68,7 @@ async def open_registry(
     *,
     port: int,
     names: Sequence[str],
-    limits: Limits,
+    limits: StoreLimits,
     password_by_user: Mapping[str, str],
 ) -> AsyncIterator[str]:
     """Gives the URL; without a password every client may do everything."""

@@ -19,7 +19,7 @@ from lading.adapters.kube.connection import Connection
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry import endpoints, node_credentials
 from lading.adapters.registry.administration import AdministrationClient
-from lading.adapters.registry.certificates import Certificates
+from lading.adapters.registry.certificates import HostCertificates
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
 from lading.adapters.registry.endpoints import Endpoint
 from lading.adapters.state_file import LocalStateFile
@@ -145,14 +145,14 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
 
 
 class OneRegistry:
-    """The way to the one registry that is pruned; no mirror, no other host."""
+    """Connects to the one registry that is pruned; no mirror, no other host."""
 
     def __init__(self, options: Options, registry: str) -> None:
         url = options.url or RegistryUrl(host=registry)
         insecure = options.force_insecure or url.scheme == "http"
         plain = url.scheme == "http" or (not url.scheme and endpoints.is_loopback(url.host))
         authority = options.certificate_authority
-        certificates = Certificates(authorities=(authority,) if authority else ())
+        certificates = HostCertificates(authorities=(authority,) if authority else ())
         self._scheme = "http" if plain else "https"
         self._tls = certificates.context(skip_verify=insecure)
         self._may_be_plain = insecure and not plain

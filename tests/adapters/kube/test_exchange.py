@@ -57,7 +57,9 @@ async def test_a_server_must_prove_who_it_is(
             trust=Trust(authority_pem=known.pem, **trust),  # type: ignore[arg-type]
         )
         if verdict == "untrusted":
-            with pytest.raises(errors.Untrusted, match="server certificate is not trusted"):
+            with pytest.raises(
+                errors.UntrustedCertificate, match="server certificate is not trusted"
+            ):
                 await get_one(connection)
         else:
             assert await get_one(connection) == verdict

@@ -10,13 +10,13 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry import credentials
 from lading.adapters.registry.client import RegistryClient
-from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.limits import ClientLimits
 from lading.kernel import references
 from lading.kernel.backoff import Backoff
 from lading.kernel.references import Reference
 from lading.ports.registry import Credential
 
-SMALL = Limits(
+SMALL = ClientLimits(
     attempts_max=2,
     back_off=Backoff(seconds_min=0.01, seconds_max=0.01),
     retry_after_seconds_max=0.5,

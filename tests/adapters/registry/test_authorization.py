@@ -17,7 +17,7 @@ from lading.kernel.references import Reference
 from lading.ports import registry
 from lading.ports.registry import Credential
 from lading.servers.registry import server
-from lading.servers.registry.access import Guard, Passwords, Tokens
+from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
 from lading.standalone import sample_images
 from tests.adapters.registry import hostile
 from tests.adapters.registry.hostile import always, served, whole
@@ -30,7 +30,7 @@ IMAGE = sample_images.image([{"a": b"b"}])
 
 @contextlib.asynccontextmanager
 async def opened(
-    folder: Path, guard: Guard, *credentials: Mapping[str, Credential]
+    folder: Path, guard: AccessGuard, *credentials: Mapping[str, Credential]
 ) -> AsyncIterator[tuple[RegistryClient, Reference]]:
     """A registry with a guard, and a client whose tables are keyed below that registry's host."""
     async with server.serve(folder, guard=guard) as url:
@@ -45,15 +45,19 @@ async def opened(
             yield client, references.parse(f"{host}/team/app:v1")
 
 
-@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "bearer"])
-async def test_the_right_credential_pushes_and_pulls(tmp_path: Path, guard: Guard) -> None:
+@pytest.mark.parametrize(
+    "guard", [PASSWORDS, TokenGuard(passwords=PASSWORDS)], ids=["basic", "bearer"]
+)
+async def test_the_right_credential_pushes_and_pulls(tmp_path: Path, guard: AccessGuard) -> None:
     async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
         await sample_images.push(client, app, IMAGE)
         assert await client.manifest(app) == IMAGE.manifest
 
 
-@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "bearer"])
-async def test_the_wrong_credential_is_unauthorized(tmp_path: Path, guard: Guard) -> None:
+@pytest.mark.parametrize(
+    "guard", [PASSWORDS, TokenGuard(passwords=PASSWORDS)], ids=["basic", "bearer"]
+)
+async def test_the_wrong_credential_is_unauthorized(tmp_path: Path, guard: AccessGuard) -> None:
     async with opened(tmp_path, guard, {"": WRONG}) as (client, app):
         with pytest.raises(
             registry.Unauthorized, match="accepts none of the credentials"
@@ -69,19 +73,19 @@ async def test_the_longest_prefix_is_used_first(tmp_path: Path) -> None:
 
 
 async def test_a_second_credential_is_tried_when_the_first_is_refused(tmp_path: Path) -> None:
-    guard = Tokens(passwords=PASSWORDS)
+    guard = TokenGuard(passwords=PASSWORDS)
     async with opened(tmp_path, guard, {"": WRONG}, {"": RIGHT}) as (client, app):
         await sample_images.push(client, app, IMAGE)
 
 
 async def test_an_identity_token_is_exchanged_for_access(tmp_path: Path) -> None:
     identity = Credential(identity_token="carol:right")
-    async with opened(tmp_path, Tokens(passwords=PASSWORDS), {"": identity}) as (client, app):
+    async with opened(tmp_path, TokenGuard(passwords=PASSWORDS), {"": identity}) as (client, app):
         await sample_images.push(client, app, IMAGE)
 
 
 async def test_a_token_is_fetched_once_for_each_scope(tmp_path: Path) -> None:
-    guard = Tokens(passwords=PASSWORDS)
+    guard = TokenGuard(passwords=PASSWORDS)
     async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
         await sample_images.push(client, app, IMAGE)
         for _ in range(5):
@@ -90,7 +94,7 @@ async def test_a_token_is_fetched_once_for_each_scope(tmp_path: Path) -> None:
 
 
 async def test_a_token_that_is_no_longer_accepted_is_replaced(tmp_path: Path) -> None:
-    guard = Tokens(passwords=PASSWORDS)
+    guard = TokenGuard(passwords=PASSWORDS)
     async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
         await sample_images.push(client, app, IMAGE)
         guard._grants.clear()
@@ -98,7 +102,7 @@ async def test_a_token_that_is_no_longer_accepted_is_replaced(tmp_path: Path) ->
 
 
 async def test_a_token_that_has_expired_is_replaced_before_it_is_refused(tmp_path: Path) -> None:
-    guard = Tokens(passwords=PASSWORDS, seconds=1)
+    guard = TokenGuard(passwords=PASSWORDS, seconds=1)
     async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
         await sample_images.push(client, app, IMAGE)
         await client.manifest(app)
@@ -123,8 +127,12 @@ class Rotating:
         return True
 
 
-@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)], ids=["basic", "bearer"])
-async def test_a_refused_credential_is_asked_for_again_once(tmp_path: Path, guard: Guard) -> None:
+@pytest.mark.parametrize(
+    "guard", [PASSWORDS, TokenGuard(passwords=PASSWORDS)], ids=["basic", "bearer"]
+)
+async def test_a_refused_credential_is_asked_for_again_once(
+    tmp_path: Path, guard: AccessGuard
+) -> None:
     source = Rotating()
     async with (
         server.serve(tmp_path, guard=guard) as url,
@@ -136,7 +144,7 @@ async def test_a_refused_credential_is_asked_for_again_once(tmp_path: Path, guar
 
 
 async def test_callers_that_come_at_once_share_one_token(tmp_path: Path) -> None:
-    guard = Tokens(passwords=PASSWORDS)
+    guard = TokenGuard(passwords=PASSWORDS)
     async with opened(tmp_path, guard, {"": RIGHT}) as (client, app):
         await asyncio.gather(*(client.head(app) for _ in range(20)))
         assert len(guard._grants) == 1
@@ -152,7 +160,7 @@ async def test_a_credential_that_came_with_the_request_replaces_the_configured_o
 
 
 async def test_what_one_caller_may_see_is_not_shown_to_another(tmp_path: Path) -> None:
-    async with opened(tmp_path, Tokens(passwords=PASSWORDS), {"": WRONG}) as (client, app):
+    async with opened(tmp_path, TokenGuard(passwords=PASSWORDS), {"": WRONG}) as (client, app):
         await sample_images.push(client.with_credential(RIGHT), app, IMAGE)
         with pytest.raises(registry.Unauthorized):
             await client.with_credential(WRONG).manifest(app)

@@ -12,7 +12,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.endpoints import DirectRouting
-from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.limits import ClientLimits
 from lading.kernel import manifests, references
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor, ImageManifest, Index
@@ -153,7 +153,7 @@ async def test_a_sha512_digest_is_verified_and_kept(client: RegistryClient, app:
 
 
 async def test_a_registry_that_does_not_run_is_unavailable() -> None:
-    limits = Limits(attempts_max=1)
+    limits = ClientLimits(attempts_max=1)
     async with registry_client.connect(SystemClock(), limits=limits) as client:
         with pytest.raises(
             registry.Unavailable, match=r"cannot connect to \S+:\d+: Connection refused$"
@@ -173,7 +173,7 @@ async def test_no_more_connections_than_allowed_are_open_to_one_host() -> None:
         open_now -= 1
         writer.write(answer)
 
-    limits = Limits(connections_per_host_max=3)
+    limits = ClientLimits(connections_per_host_max=3)
     async with (
         served(counting) as many,
         registry_client.connect(SystemClock(), limits=limits) as client,
@@ -197,7 +197,7 @@ async def test_waiting_for_other_downloads_is_not_waiting_for_an_answer(
         wanted = references.parse(f"{host}/app:v1")
         return b"".join([piece async for piece in client.blob(wanted, descriptor)])
 
-    limits = Limits(downloads_per_host_max=1, answer_seconds_max=4.0, attempts_max=1)
+    limits = ClientLimits(downloads_per_host_max=1, answer_seconds_max=4.0, attempts_max=1)
     async with (
         served(slow) as busy,
         registry_client.connect(SystemClock(), limits=limits) as client,

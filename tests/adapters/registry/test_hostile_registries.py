@@ -10,7 +10,7 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
-from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.limits import ClientLimits
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
@@ -275,7 +275,7 @@ async def test_a_list_of_tags_without_end_is_too_large() -> None:
         link = f'Link: </v2/team/app/tags/list?last={next(pages)}&n=1>; rel="next"'
         writer.write(whole(b'{"name":"team/app","tags":["a"]}', link))
 
-    limits = Limits(tags_max=20)
+    limits = ClientLimits(tags_max=20)
     async with (
         served(more) as server,
         registry_client.connect(SystemClock(), limits=limits) as client,
@@ -299,6 +299,6 @@ async def test_the_next_page_of_tags_is_never_looked_for_elsewhere(client: Regis
         assert elsewhere.received == []
 
 
-def limited(limits: Limits) -> contextlib.AbstractAsyncContextManager[RegistryClient]:
+def limited(limits: ClientLimits) -> contextlib.AbstractAsyncContextManager[RegistryClient]:
     """Impatient in one thing only, so that a busy machine is not taken for another."""
     return registry_client.connect(SystemClock(), limits=limits)

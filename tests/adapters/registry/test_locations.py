@@ -19,7 +19,7 @@ from lading.adapters.registry.client import RegistryClient
 from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import DirectRouting
 from lading.adapters.registry.hosts_toml import HostsFolders
-from lading.adapters.registry.registries_conf import Entry, RegistriesConf
+from lading.adapters.registry.registries_conf import RegistriesConf, RegistryEntry
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.ports import registry
@@ -156,7 +156,7 @@ async def test_a_redirect_from_https_to_http_is_not_followed(self_signed: ssl.SS
 @contextlib.asynccontextmanager
 async def insecure(host: str) -> AsyncIterator[RegistryClient]:
     routing = RegistriesConf(
-        entries=(Entry(location=host, insecure=True),),
+        entries=(RegistryEntry(location=host, insecure=True),),
         certificates=CertificateFolders(Path("/nowhere")),
     )
     async with registry_client.connect(

@@ -76,7 +76,7 @@ async def test_small_answers_do_not_wait_for_large_ones() -> None:
         registry_client.connect(SystemClock()) as client,
     ):
         asked = [asyncio.create_task(client.manifest(app(slow.host))) for _ in range(PARALLEL)]
-        for _ in range(limits.Limits().large_bodies_max):
+        for _ in range(limits.ClientLimits().large_bodies_max):
             await arrived.acquire()
         assert await client.manifest(app(quick.host))
         for task in asked:

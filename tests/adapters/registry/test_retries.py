@@ -9,7 +9,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry import downloads
 from lading.adapters.registry.client import RegistryClient
-from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.limits import ClientLimits
 from lading.kernel import references
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import OCI_LAYER_GZIP, Descriptor
@@ -91,8 +91,8 @@ async def test_a_registry_that_stays_down_is_given_up_after_the_last_attempt(
     async with served(in_turn(refusal("500 Internal Server Error"))) as server:
         with pytest.raises(registry.Unavailable, match=r"unavailable \(500\)"):
             await client.manifest(references.parse(f"{server.host}/app:v1"))
-        assert len(server.received) == Limits().attempts_max
-    assert len(clock.slept) == Limits().attempts_max - 1
+        assert len(server.received) == ClientLimits().attempts_max
+    assert len(clock.slept) == ClientLimits().attempts_max - 1
 
 
 async def test_a_refusal_is_not_asked_again(client: RegistryClient) -> None:
@@ -128,7 +128,7 @@ async def test_a_download_goes_on_where_its_connection_was_lost(client: Registry
         app = references.parse(f"{server.host}/app:v1")
         got = b"".join([piece async for piece in client.blob(app, described(content))])
     assert got == content
-    assert len(server.received) > Limits().attempts_max
+    assert len(server.received) > ClientLimits().attempts_max
 
 
 async def test_a_connection_that_is_lost_after_the_last_byte_costs_nothing(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lading.boot_images.ignition import authorities, stub
-from lading.boot_images.ignition.findings import Loss, Reason, Unreadable
+from lading.boot_images.ignition.findings import Loss, RejectionReason, Unreadable
 from tests.boot_images.ignition.stubs import NOW, certificate, data_url, spec_2, spec_3
 
 OLD, NEW, EXPIRED = certificate("old"), certificate("new"), certificate("gone", days=-1)
@@ -30,7 +30,7 @@ def test_a_newer_version_is_only_reported() -> None:
 def test_an_experimental_version_cannot_be_read() -> None:
     with pytest.raises(Unreadable) as caught:
         prepared(spec_3("3.7.0-experimental"))
-    assert caught.value.reason is Reason.VERSION_UNSUPPORTED
+    assert caught.value.reason is RejectionReason.VERSION_UNSUPPORTED
 
 
 def test_specification_2_becomes_3() -> None:

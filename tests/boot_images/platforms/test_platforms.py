@@ -7,7 +7,7 @@ import pytest
 
 from lading.boot_images import platforms
 from lading.boot_images.platforms import aws, azure, gcp, manual
-from lading.boot_images.platforms.types import Api, Platform, Question
+from lading.boot_images.platforms.types import Api, CloudPlatform, Question
 from lading.boot_images.stream import Stream
 from lading.boot_images.verdicts import Manual, Skipped, Why
 from tests.boot_images import streams
@@ -29,7 +29,7 @@ UPLOADED = f"{GALLERY}/gallery_mycluster_x7k2p/images/{INFRA}"
 IMAGE = f"/resourceGroups/{INFRA}-rg/providers/Microsoft.Compute/images/{INFRA}"
 
 
-def ask(platform: Platform, spec: Any, api: Api = Api.MACHINE, **facts: Any) -> Question:
+def ask(platform: CloudPlatform, spec: Any, api: Api = Api.MACHINE, **facts: Any) -> Question:
     return Question(
         **{
             "api": api,
@@ -44,7 +44,7 @@ def ask(platform: Platform, spec: Any, api: Api = Api.MACHINE, **facts: Any) -> 
     )
 
 
-def answer(platform: Platform, spec: Any, api: Api = Api.MACHINE, **facts: Any) -> Any:
+def answer(platform: CloudPlatform, spec: Any, api: Api = Api.MACHINE, **facts: Any) -> Any:
     """The new value, None when the present image is the target, or why there is none."""
     try:
         question = ask(platform, spec, api, **facts)
@@ -283,7 +283,7 @@ def test_azure_compute_gallery_is_not_ours() -> None:
     ],
 )
 def test_manual_platforms_name_the_target(
-    platform: Platform, spec: Any, facts: dict[str, Any], target: str
+    platform: CloudPlatform, spec: Any, facts: dict[str, Any], target: str
 ) -> None:
     with pytest.raises(Manual) as caught:
         platform.target(ask(platform, spec, **facts))
@@ -297,7 +297,9 @@ def test_manual_platforms_name_the_target(
 @pytest.mark.parametrize("platform", platforms.BY_PROVIDER_SPEC.values(), ids=lambda one: one.name)
 @pytest.mark.parametrize("api", Api)
 @pytest.mark.parametrize("value", [None, [], "text", 7, {}, {"a": None}, [None], {"id": 7}])
-def test_no_platform_is_broken_by_a_strange_spec(platform: Platform, api: Api, value: Any) -> None:
+def test_no_platform_is_broken_by_a_strange_spec(
+    platform: CloudPlatform, api: Api, value: Any
+) -> None:
     keys = ("image", "ami", "disks", "template", "rootVolume", "securityProfile", "placement")
     spec = dict.fromkeys(keys, value)
     try:

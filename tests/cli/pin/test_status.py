@@ -86,7 +86,7 @@ async def test_the_progress_of_a_set_comes_from_its_own_counts(api: KubeClient) 
 
 async def test_a_failure_without_a_message_is_shown_all_the_same(api: KubeClient) -> None:
     row = await row_of(api, FAILED, degraded=True)
-    assert (row.state, row.detail) == ("Failed", "it failed without a message")
+    assert (row.state, row.detail) == ("Failed", "the node reports a failure without a message")
 
 
 async def test_a_pinned_set_needs_no_detail(api: KubeClient) -> None:
@@ -119,7 +119,7 @@ async def test_a_node_without_a_report_is_missed(api: KubeClient) -> None:
     done, missed = await status.read(api)
     assert (done.node, done.state) == ("n", "Pinned")
     assert (missed.node, missed.generation, missed.state) == ("", "-/1", "Waiting")
-    assert missed.detail == "1 node does not report this set yet; do the agents run?"
+    assert missed.detail == "1 node does not report this set yet; check that the agents run"
 
 
 async def test_a_set_that_the_controller_has_not_observed_is_waited_for(api: KubeClient) -> None:

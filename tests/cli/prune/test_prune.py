@@ -15,7 +15,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.administration import AdministrationClient
-from lading.adapters.registry.transport import Call, Transport
+from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.servers.registry import server as registry_server
 from lading.standalone import api_server
 from tests import command
@@ -82,7 +82,7 @@ async def test_a_dry_run_shows_what_would_go_and_only_reads(
     methods: set[str] = set()
     send = Transport.send
 
-    async def recorded(transport: Transport, call: Call) -> Any:
+    async def recorded(transport: Transport, call: RegistryCall) -> Any:
         methods.add(call.method)
         return await send(transport, call)
 

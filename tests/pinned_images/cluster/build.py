@@ -37,7 +37,7 @@ from lading.pinned_images.cluster.controller import (
     PoolReconciler,
     SetReconciler,
 )
-from lading.pinned_images.cluster.fleet import Caches, Fleet
+from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
 from lading.pinned_images.cluster.types import ObservedNode, ObservedPool, ObservedSet
 from lading.ports.http import Request, Response
 
@@ -147,8 +147,8 @@ def only(found: Plan, type_: type[Any]) -> Any:
     return actions[0] if actions else None
 
 
-def empty_caches() -> Caches:
-    return Caches(
+def empty_caches() -> ClusterCaches:
+    return ClusterCaches(
         nodes=Informer(NODES),
         pools=Informer(MACHINE_CONFIG_POOLS),
         sets=Informer(PINNED_IMAGE_SETS),
@@ -167,7 +167,7 @@ class Cluster:
     status_writes: Writes = ()
     is_on: bool = True
 
-    def caches(self) -> Caches:
+    def caches(self) -> ClusterCaches:
         made = empty_caches()
         for node_ in self.nodes:
             made.nodes.put(node_)
@@ -240,7 +240,7 @@ def observed_set(name: str, cluster: Cluster) -> ObservedSet | None:
     return replace(found, status_writes=cluster.status_writes) if found else None
 
 
-def _parts(cluster: Cluster) -> tuple[Caches, dict[str, Any]]:
+def _parts(cluster: Cluster) -> tuple[ClusterCaches, dict[str, Any]]:
     clock, kube = VirtualClock(), KubeClient(no_server)
     parts = {"kube": kube, "clock": clock, "recorder": recorder(kube, clock)}
     return cluster.caches(), parts

@@ -6,14 +6,14 @@ from lading.api.machineconfiguration.pinned_image_set import NodeFailure, Pinned
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images import rules
-from lading.pinned_images.cluster.fleet import Caches
+from lading.pinned_images.cluster.fleet import ClusterCaches
 from lading.pinned_images.cluster.types import NodeProblem, PoolCounts, SetCounts
 
 NAMED_IN_POOL, NAMED_IN_SET = 3, 10
 
 
 class Oracle:
-    def __init__(self, caches: Caches) -> None:
+    def __init__(self, caches: ClusterCaches) -> None:
         self.nodes = {node.metadata.name: node for node in caches.nodes}
         self.pools = {pool.metadata.name: pool for pool in caches.pools}
         self.sets = {one.metadata.name: one for one in caches.sets}

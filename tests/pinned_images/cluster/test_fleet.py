@@ -15,7 +15,7 @@ from lading.kernel.objects import Key
 from lading.loop.informer import Informer
 from lading.pinned_images.cluster import fleet as fleet_module
 from lading.pinned_images.cluster import rules
-from lading.pinned_images.cluster.fleet import Caches, Fleet, Listener
+from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet, Listener
 from tests.pinned_images.cluster.build import (
     empty_caches,
     image_set,
@@ -41,7 +41,7 @@ class AnyFleet(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.caches: Caches = empty_caches()
+        self.caches: ClusterCaches = empty_caches()
         self.fleet = Fleet(self.caches)
         self.revisions = itertools.count(1)
         self.uids = itertools.count(1)
@@ -164,7 +164,7 @@ SETS_OF_FLEET = tuple(f"set-{number:02}" for number in range(20))
 
 
 @pytest.fixture
-def large() -> Caches:
+def large() -> ClusterCaches:
     caches = empty_caches()
     for number in range(FLEET):
         caches.nodes.put(node(f"n-{number}", zone=f"z-{number % 3}"))
@@ -202,7 +202,7 @@ class Turns:
 
 
 async def test_no_count_of_a_large_fleet_holds_the_event_loop(
-    large: Caches, monkeypatch: pytest.MonkeyPatch
+    large: ClusterCaches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet, turns = Fleet(large), Turns(monkeypatch)
     await turns.during(fleet)
@@ -231,7 +231,7 @@ async def test_no_count_of_a_large_fleet_holds_the_event_loop(
     ],
 )
 async def test_a_count_costs_what_changed(
-    large: Caches, monkeypatch: pytest.MonkeyPatch, change: Any, recounted: int
+    large: ClusterCaches, monkeypatch: pytest.MonkeyPatch, change: Any, recounted: int
 ) -> None:
     fleet = Fleet(large)
     await fleet.recount()
@@ -241,7 +241,9 @@ async def test_a_count_costs_what_changed(
     assert sum(turns.nodes_in_turn) == recounted
 
 
-async def test_a_report_wakes_its_pool_and_the_sets_that_count_differently(large: Caches) -> None:
+async def test_a_report_wakes_its_pool_and_the_sets_that_count_differently(
+    large: ClusterCaches,
+) -> None:
     fleet, woken = Fleet(large), {"nodes": set[str](), "pools": set[str](), "sets": set[str]()}
     await fleet.recount()
     fleet.listen(
@@ -255,7 +257,9 @@ async def test_a_report_wakes_its_pool_and_the_sets_that_count_differently(large
     assert woken == {"nodes": set(), "pools": {"worker"}, "sets": {"set-00"}}
 
 
-async def test_facts_never_mix_a_new_generation_with_counts_of_the_old_one(large: Caches) -> None:
+async def test_facts_never_mix_a_new_generation_with_counts_of_the_old_one(
+    large: ClusterCaches,
+) -> None:
     """Counting a large fleet takes several turns; another reader comes in between."""
     fleet = Fleet(large)
     await fleet.recount()

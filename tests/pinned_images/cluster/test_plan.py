@@ -22,7 +22,7 @@ from lading.pinned_images.cluster.types import (
     DescribeNode,
     EnterSets,
     PoolFacts,
-    RecordEvent,
+    RecordClusterEvent,
     WritePoolStatus,
     WriteSetStatus,
 )
@@ -232,7 +232,11 @@ def test_a_set_that_becomes_ready_or_degraded_is_an_event() -> None:
         written = (msgspec.structs.replace(cluster.sets[0], status=status),)
         later = replace(cluster, sets=written, machine_config_nodes=(report,))
         found = plan_set("s", later, NOW)
-        return [(one.reason, one.warning) for one in found.actions if isinstance(one, RecordEvent)]
+        return [
+            (one.reason, one.warning)
+            for one in found.actions
+            if isinstance(one, RecordClusterEvent)
+        ]
 
     start = only(plan_set("s", cluster, NOW), WriteSetStatus).status
     assert events(machine_config_node("a", holds={"s": 1}), start) == [("Ready", False)]
@@ -246,7 +250,7 @@ def test_a_node_that_no_pool_selects_is_an_event() -> None:
     (event,) = plan_node(
         "n", Cluster(nodes=(node("n", control_plane=True),), pools=(pool(),))
     ).actions
-    assert isinstance(event, RecordEvent)
+    assert isinstance(event, RecordClusterEvent)
     assert event.reason == "NoPool"
 
 

@@ -18,7 +18,7 @@ from lading.installation import apply as installation
 from lading.kernel.objects import Key
 from lading.pinned_images.cluster import plan
 from lading.pinned_images.cluster.controller import PoolReconciler, SetReconciler
-from lading.pinned_images.cluster.fleet import Caches, Fleet
+from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
@@ -64,7 +64,7 @@ async def network() -> AsyncIterator[Network]:
 
 
 @pytest.fixture
-async def caches(network: Network) -> Caches:
+async def caches(network: Network) -> ClusterCaches:
     """They show what was there before the first reconcile, and nothing of what is written."""
     api = KubeClient(network)
     await installation.install(api, SystemClock(), DEFINITIONS)
@@ -75,7 +75,7 @@ async def caches(network: Network) -> Caches:
     return made
 
 
-def pool_reconciler(network: Network, caches: Caches) -> PoolReconciler:
+def pool_reconciler(network: Network, caches: ClusterCaches) -> PoolReconciler:
     fleet, kube, clock = Fleet(caches), KubeClient(network), VirtualClock()
     return PoolReconciler(
         caches,
@@ -88,7 +88,7 @@ def pool_reconciler(network: Network, caches: Caches) -> PoolReconciler:
     )
 
 
-def set_reconciler(network: Network, caches: Caches) -> SetReconciler:
+def set_reconciler(network: Network, caches: ClusterCaches) -> SetReconciler:
     kube, clock = KubeClient(network), VirtualClock()
     return SetReconciler(
         caches, Fleet(caches), kube=kube, clock=clock, recorder=recorder(kube, clock), is_on=True
@@ -96,7 +96,7 @@ def set_reconciler(network: Network, caches: Caches) -> SetReconciler:
 
 
 async def test_a_pool_is_not_written_again_before_the_cache_shows_it(
-    network: Network, caches: Caches
+    network: Network, caches: ClusterCaches
 ) -> None:
     reconciler = pool_reconciler(network, caches)
     for _ in range(RECONCILES):
@@ -105,7 +105,7 @@ async def test_a_pool_is_not_written_again_before_the_cache_shows_it(
 
 
 async def test_a_set_is_not_written_again_before_the_cache_shows_it(
-    network: Network, caches: Caches
+    network: Network, caches: ClusterCaches
 ) -> None:
     caches.pools.put(await entered(network))
     reconciler = set_reconciler(network, caches)

@@ -15,13 +15,13 @@ from lading.pinned_images.node.types import (
     Desired,
     DesiredSet,
     FailedResolution,
-    Observed,
+    ObservedNodeImages,
     PinSettings,
     Present,
     Pull,
     PullError,
     PullErrorKind,
-    RecordEvent,
+    RecordNodeEvent,
     StartPull,
     WriteStatus,
 )
@@ -105,18 +105,18 @@ def budget(free_mib: int, reserve_mib: int = 0) -> Budget:
     )
 
 
-def observed(*here: str, known: Iterable[str] = (), **more: Any) -> Observed:
+def observed(*here: str, known: Iterable[str] = (), **more: Any) -> ObservedNodeImages:
     """Images that are here and resolved; `known` are resolved but missing."""
     images = more.pop("images", present(*here))
     pins = more.pop("pins", ())
     ids = frozenset(one.image_id for one in images.values())
     more.setdefault("resolutions", resolved(*here, *known))
     more.setdefault("image_ids", ids | {recorded.pin.image_id for recorded in pins})
-    return Observed(images=images, pins=pins, **more)
+    return ObservedNodeImages(images=images, pins=pins, **more)
 
 
 def planned(
-    sets: Iterable[DesiredSet], seen: Observed, *, now: datetime = NOW, **settings: Any
+    sets: Iterable[DesiredSet], seen: ObservedNodeImages, *, now: datetime = NOW, **settings: Any
 ) -> Plan:
     desired = Desired(node_name="node-1", sets=tuple(sets), settings=PinSettings(**settings))
     return policy.plan(desired, seen, now)
@@ -132,7 +132,7 @@ def status_of(plan: Plan) -> MachineConfigNodeStatus:
     return write.status
 
 
-def started(sets: list[DesiredSet], seen: Observed, **settings: Any) -> list[str]:
+def started(sets: list[DesiredSet], seen: ObservedNodeImages, **settings: Any) -> list[str]:
     plan = planned(sets, seen, **settings)
     return [action.key.image.split("/")[1].split("@")[0] for action in actions_of(plan, StartPull)]
 
@@ -150,4 +150,4 @@ def written(plan: Plan) -> dict[str, Any]:
 
 
 def events_of(plan: Plan) -> list[tuple[str, str]]:
-    return [(event.set_name, event.reason) for event in actions_of(plan, RecordEvent)]
+    return [(event.set_name, event.reason) for event in actions_of(plan, RecordNodeEvent)]

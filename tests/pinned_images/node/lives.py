@@ -28,12 +28,12 @@ from lading.loop import pipeline
 from lading.loop.informer import Informer
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
-from lading.pinned_images.node.controller import Caches, NodeReconciler
+from lading.pinned_images.node.controller import NodeCaches, NodeReconciler
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Desired, Observed, PinSettings
+from lading.pinned_images.node.types import Desired, ObservedNodeImages, PinSettings
 from lading.ports import cri, kube
 from lading.ports.cri import ImageSpec
 from lading.ports.kubelet import KubeletLimits
@@ -68,7 +68,7 @@ class Look:
     """What the agent saw at one moment, and what it made of it."""
 
     desired: Desired
-    observed: Observed
+    observed: ObservedNodeImages
     plan: Plan
     now: datetime
 
@@ -93,7 +93,7 @@ class Life:
         self.registry = Registry()
         self.disk = FickleDisk()
         self.journal = Notes()
-        self.caches = Caches(
+        self.caches = NodeCaches(
             nodes=Informer(NODES),
             pools=Informer(MACHINE_CONFIG_POOLS),
             sets=Informer(PINNED_IMAGE_SETS),

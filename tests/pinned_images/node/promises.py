@@ -13,7 +13,7 @@ from lading.pinned_images.node import report, rules
 from lading.pinned_images.node.types import (
     CancelPull,
     DesiredSet,
-    Observed,
+    ObservedNodeImages,
     PullErrorKind,
     StartPull,
     WritePins,
@@ -31,23 +31,23 @@ def check(look: Look, before: MachineConfigNodeStatus, after: MachineConfigNodeS
     check_status(look, before, after)
 
 
-def is_well(observed: Observed) -> bool:
+def is_well(observed: ObservedNodeImages) -> bool:
     return observed.ready and not observed.disk_pressure
 
 
-def missing(image_set: DesiredSet, observed: Observed) -> set[ImageKey]:
+def missing(image_set: DesiredSet, observed: ObservedNodeImages) -> set[ImageKey]:
     return set(image_set.images) - observed.images.keys()
 
 
-def is_complete(image_set: DesiredSet, observed: Observed) -> bool:
+def is_complete(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
     return not image_set.unresolvable and not missing(image_set, observed)
 
 
-def owned(name: str, observed: Observed) -> set[str]:
+def owned(name: str, observed: ObservedNodeImages) -> set[str]:
     return {recorded.pin.image_id for recorded in observed.pins if name in recorded.pin.owners}
 
 
-def is_held(image_set: DesiredSet, observed: Observed) -> bool:
+def is_held(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
     """Everything is there, and the runtime says that it is pinned for this set."""
     if not is_complete(image_set, observed):
         return False

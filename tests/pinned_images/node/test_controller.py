@@ -20,7 +20,7 @@ from lading.kernel.objects import Key
 from lading.loop.informer import Informer
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
-from lading.pinned_images.node.controller import Caches, NodeReconciler
+from lading.pinned_images.node.controller import NodeCaches, NodeReconciler
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.types import PinSettings
 from lading.ports import cri
@@ -39,7 +39,7 @@ KEY = Key("", "n")
 @dataclass
 class OneNode:
     reconciler: NodeReconciler
-    caches: Caches
+    caches: NodeCaches
     whole: whole_nodes.Node
 
     async def look(self, times: int = 1) -> None:
@@ -52,7 +52,7 @@ class OneNode:
 async def one_node(
     folder: Path, api: KubeClient, runtime: Runtime | None = None, *, is_on: bool = True
 ) -> AsyncIterator[OneNode]:
-    caches = Caches(
+    caches = NodeCaches(
         nodes=Informer(NODES),
         pools=Informer(MACHINE_CONFIG_POOLS),
         sets=Informer(PINNED_IMAGE_SETS),

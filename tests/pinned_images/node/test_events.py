@@ -2,7 +2,7 @@
 
 from lading.pinned_images.node.types import (
     PullErrorKind,
-    RecordEvent,
+    RecordNodeEvent,
     WriteStatus,
 )
 from tests.pinned_images.node.builders import (
@@ -49,4 +49,4 @@ def test_an_event_is_recorded_only_when_its_status_could_be_written() -> None:
     """The API server may be away for minutes, and a node reconciles many times meanwhile."""
     plan = planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s")))
     (lane,) = (lane for lane in plan.lanes().values() if isinstance(lane[0], WriteStatus))
-    assert [type(action) for action in lane] == [WriteStatus, RecordEvent]
+    assert [type(action) for action in lane] == [WriteStatus, RecordNodeEvent]

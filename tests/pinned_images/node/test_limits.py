@@ -19,7 +19,7 @@ def test_what_is_free_is_not_all_usable() -> None:
     found = budget({}, gc_percent=85)
     assert (found.capacity_bytes, found.free_bytes) == (100 * GIB, 40 * GIB)
     assert (found.reserve_bytes, found.usable_bytes) == (15 * GIB, 25 * GIB)
-    assert "starts at 85% full" in found.reserve_reason
+    assert "starts at 85% disk usage" in found.reserve_reason
 
 
 @pytest.mark.parametrize(

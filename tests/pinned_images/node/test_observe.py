@@ -10,7 +10,7 @@ import pytest
 from lading.api.core import Node
 from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node import observe
-from lading.pinned_images.node.types import Desired, Observed, Present, Written
+from lading.pinned_images.node.types import Desired, ObservedNodeImages, Present, Written
 from lading.ports.cri import Filesystems, FilesystemUsage, Image
 from lading.ports.disk import Space
 from tests.pinned_images.node import whole_nodes
@@ -50,7 +50,7 @@ def node(*conditions: dict[str, str], kubelet: str = "v1.36.0") -> Node:
     return msgspec.convert({"metadata": {"name": "n"}, "status": status}, Node)
 
 
-async def observed_on(tmp_path: Path, seen: Node | None, **changed: Any) -> Observed:
+async def observed_on(tmp_path: Path, seen: Node | None, **changed: Any) -> ObservedNodeImages:
     async with whole_nodes.opened(tmp_path, changed.pop("runtime", None)) as made:
         tools = replace(made.tools, **changed)
         return await observe.observe(tools, NOTHING, node=seen, last_status=None, written=Written())

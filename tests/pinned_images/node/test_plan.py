@@ -11,7 +11,7 @@ from lading.kernel.images import Resolution
 from lading.kernel.planning import Plan
 from lading.pinned_images.node.types import (
     DesiredSet,
-    Observed,
+    ObservedNodeImages,
     PullErrorKind,
     ResolveImages,
     StartPull,
@@ -216,7 +216,7 @@ held = st.lists(
 def test_no_pin_is_ever_planned_for_an_absent_image_or_a_set_that_is_not_there(
     sets: list[DesiredSet], here: set[str], pins: list[RecordedPin], ready: bool, pressure: bool
 ) -> None:
-    seen: Observed = observed(
+    seen: ObservedNodeImages = observed(
         *here,
         known=["a", "b", "c", "d"],
         pins=tuple(pins),

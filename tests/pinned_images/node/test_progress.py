@@ -1,7 +1,7 @@
 """The agent's live figure: counts, bytes, errors and space, from one look at the node."""
 
 from lading.pinned_images.node import progress
-from lading.pinned_images.node.types import Desired, Observed, PullErrorKind
+from lading.pinned_images.node.types import Desired, ObservedNodeImages, PullErrorKind
 from tests.pinned_images.node import builders
 
 
@@ -10,7 +10,7 @@ def test_it_counts_images_once_and_bytes_that_are_to_come() -> None:
         node_name="a",
         sets=(builders.image_set("one", "x", "y"), builders.image_set("two", "y", "z")),
     )
-    observed = Observed(
+    observed = ObservedNodeImages(
         images=builders.present("x"), resolutions=builders.resolved("x", "y", "z", size_mib=10)
     )
     found = progress.progress(desired, observed)
@@ -20,7 +20,7 @@ def test_it_counts_images_once_and_bytes_that_are_to_come() -> None:
 
 def test_it_names_what_is_missing_and_why() -> None:
     desired = Desired(node_name="a", sets=(builders.image_set("one", "x"),))
-    observed = Observed(
+    observed = ObservedNodeImages(
         pulls={builders.key("x"): builders.failed(PullErrorKind.NOT_FOUND, message="no such image")}
     )
     (one,) = progress.progress(desired, observed).sets
@@ -32,7 +32,7 @@ def test_it_names_what_is_missing_and_why() -> None:
 
 def test_it_reports_what_a_refused_set_lacks() -> None:
     desired = Desired(node_name="a", sets=(builders.image_set("one", "x"),))
-    observed = Observed(
+    observed = ObservedNodeImages(
         resolutions=builders.resolved("x", size_mib=10), budget=builders.budget(15, reserve_mib=5)
     )
     found = progress.progress(desired, observed)

@@ -261,7 +261,7 @@ def test_an_error_that_differs_in_its_numbers_only_is_progress_and_no_new_event(
     seen = observed(**other, **first, status_writes=(NOW,))
     assert planned(sets, seen, now=NOW + timedelta(seconds=29)).actions == ()
     late = planned(sets, seen, now=NOW + timedelta(seconds=30))
-    assert "of 18 MiB free" in status_of(late).pinned_image_sets[0].last_failed_generation_errors[0]
+    assert "18 MiB is free" in status_of(late).pinned_image_sets[0].last_failed_generation_errors[0]
     assert events_of(late) == []
 
 

@@ -25,7 +25,13 @@ from lading.pinned_images.node import apply, observe
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.types import Desired, Observed, RecordEvent, WriteStatus, Written
+from lading.pinned_images.node.types import (
+    Desired,
+    ObservedNodeImages,
+    RecordNodeEvent,
+    WriteStatus,
+    Written,
+)
 from lading.ports import cri
 from lading.ports import registry as registries
 from lading.ports.cri import Filesystems, Image, ImageSpec, Pin, RecordedPin
@@ -162,7 +168,7 @@ class Node:
     statuses_written: int = 0
     written: Written = field(default_factory=Written)
 
-    async def observe(self, desired: Desired) -> Observed:
+    async def observe(self, desired: Desired) -> ObservedNodeImages:
         return await observe.observe(
             self.tools, desired, node=None, last_status=self.status, written=self.written
         )
@@ -195,7 +201,7 @@ class Node:
         self.statuses_written += 1
 
 
-def _unread(event: RecordEvent) -> None:
+def _unread(event: RecordNodeEvent) -> None:
     """The status reports what an event would."""
 
 

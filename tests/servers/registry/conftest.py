@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lading.servers.registry.core import Core
+from lading.servers.registry.core import RegistryCore
 
 
 @pytest.fixture
-def core(tmp_path: Path) -> Core:
-    return Core.on(tmp_path)
+def core(tmp_path: Path) -> RegistryCore:
+    return RegistryCore.on(tmp_path)

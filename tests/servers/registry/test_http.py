@@ -10,7 +10,7 @@ import pytest
 
 from lading.kernel import manifests
 from lading.servers.registry import access, server
-from lading.servers.registry.access import Guard, Passwords, Tokens
+from lading.servers.registry.access import AccessGuard, Passwords, TokenGuard
 
 PASSWORDS = Passwords({"carol": "right"})
 ABSENT = "sha256:" + "0" * 64
@@ -78,9 +78,9 @@ async def test_a_registry_with_passwords_refuses_a_request_without_one(
                 assert answer.status == status
 
 
-@pytest.mark.parametrize("guard", [PASSWORDS, Tokens(passwords=PASSWORDS)])
+@pytest.mark.parametrize("guard", [PASSWORDS, TokenGuard(passwords=PASSWORDS)])
 async def test_who_has_no_password_is_refused_before_the_body_comes(
-    tmp_path: Path, guard: Guard
+    tmp_path: Path, guard: AccessGuard
 ) -> None:
     async with server.serve(tmp_path, guard=guard) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
@@ -100,7 +100,7 @@ async def token_for(session: aiohttp.ClientSession, url: str, scope: str) -> dic
 async def test_a_token_for_one_repository_does_not_open_another(
     tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
-    async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
+    async with server.serve(tmp_path, guard=TokenGuard(passwords=PASSWORDS)) as url:
         headers = await token_for(session, url, "repository:mine:pull")
         for method, path, status in (
             ("GET", "mine/tags/list", 404),
@@ -117,7 +117,7 @@ async def test_a_blob_is_mounted_only_from_where_the_token_may_read(
 ) -> None:
     mine = "repository:mine:pull,push"
     path = f"/v2/mine/blobs/uploads/?mount={ABSENT}&from=other"
-    async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
+    async with server.serve(tmp_path, guard=TokenGuard(passwords=PASSWORDS)) as url:
         for scope, status in ((mine, 401), (f"{mine} repository:other:pull", 202)):
             headers = await token_for(session, url, scope)
             async with session.post(f"{url}{path}", headers=headers) as answer:
@@ -128,7 +128,7 @@ async def test_a_token_for_every_action_opens_each_of_them(
     tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
     """skopeo asks for `*` to find an image and delete it."""
-    async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
+    async with server.serve(tmp_path, guard=TokenGuard(passwords=PASSWORDS)) as url:
         headers = await token_for(session, url, "repository:mine:*")
         for method, path, status in (
             ("GET", "mine/tags/list", 404),
@@ -144,7 +144,7 @@ async def test_one_token_too_many_takes_the_place_of_the_oldest_only(
     tmp_path: Path, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "TOKENS_MAX", 2)
-    async with server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url:
+    async with server.serve(tmp_path, guard=TokenGuard(passwords=PASSWORDS)) as url:
         tokens = [await token_for(session, url, "") for _ in range(3)]
         for headers, status in zip(tokens, (401, 200, 200), strict=True):
             async with session.get(f"{url}/v2/", headers=headers) as answer:
@@ -157,7 +157,7 @@ async def test_a_token_comes_under_both_names_that_clients_look_for(
     """containerd reads the name of OAuth 2 and nothing else."""
     form = {"grant_type": "password", "username": "carol", "password": "right"}
     async with (
-        server.serve(tmp_path, guard=Tokens(passwords=PASSWORDS)) as url,
+        server.serve(tmp_path, guard=TokenGuard(passwords=PASSWORDS)) as url,
         session.post(f"{url}/token", data=form) as answer,
     ):
         given = await answer.json()

@@ -11,7 +11,7 @@ from pathlib import Path
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.client import RegistryClient
-from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.limits import ClientLimits
 from lading.kernel import manifests, references
 from lading.kernel.manifests import ImageManifest
 from lading.kernel.references import Reference
@@ -76,7 +76,7 @@ async def check_whole(client: RegistryClient, reference: Reference) -> None:
 
 async def test_nothing_half_is_served_and_nothing_confirmed_is_lost(tmp_path: Path) -> None:
     confirmed: list[str] = []
-    limits = Limits(attempts_max=1)
+    limits = ClientLimits(attempts_max=1)
     async with registry_client.connect(SystemClock(), limits=limits) as client:
         async with killed(tmp_path) as (host, _process):
             confirmed += await push_until_killed(client, host, "first", images_max=1)

@@ -9,10 +9,10 @@ import pytest
 
 from lading.kernel import manifests
 from lading.servers.registry import server, usage
-from lading.servers.registry.usage import FILE_BYTES_MIN, Limits
+from lading.servers.registry.usage import FILE_BYTES_MIN, StoreLimits
 
 KIB = 1024
-SMALL = Limits(blob_bytes_max=100 * KIB, store_bytes_max=150 * KIB)
+SMALL = StoreLimits(blob_bytes_max=100 * KIB, store_bytes_max=150 * KIB)
 
 
 def digest_of(content: bytes) -> str:
@@ -138,7 +138,7 @@ async def test_what_was_cancelled_or_not_verified_takes_no_room(
 async def test_empty_uploads_and_manifests_are_not_free(
     tmp_path: Path, session: aiohttp.ClientSession
 ) -> None:
-    limits = Limits(store_bytes_max=3 * FILE_BYTES_MIN)
+    limits = StoreLimits(store_bytes_max=3 * FILE_BYTES_MIN)
     async with server.serve(tmp_path, limits=limits) as url:
         statuses = []
         for _ in range(4):

@@ -7,7 +7,7 @@ import pytest
 
 from lading.kernel.digests import Digest
 from lading.servers.registry import catalog, links
-from lading.servers.registry.core import Core
+from lading.servers.registry.core import RegistryCore
 from lading.servers.registry.faults import Code, Fault
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
@@ -16,7 +16,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IMAGE = sample_images.image([{"a": b"b"}])
 
 
-def push_blob(core: Core, name: str, content: bytes) -> Digest:
+def push_blob(core: RegistryCore, name: str, content: bytes) -> Digest:
     digest = Digest.of(content)
     session = core.uploads.start(name, NOW)
     with core.uploads.appending(name, session) as file:
@@ -25,7 +25,7 @@ def push_blob(core: Core, name: str, content: bytes) -> Digest:
     return digest
 
 
-def push(core: Core, name: str, tag: str, image: SampleImage = IMAGE) -> None:
+def push(core: RegistryCore, name: str, tag: str, image: SampleImage = IMAGE) -> None:
     for _, content in image.blobs:
         push_blob(core, name, content)
     manifest = image.manifest
@@ -36,7 +36,9 @@ def listing(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_an_image_lies_where_the_distribution_project_puts_it(core: Core, tmp_path: Path) -> None:
+def test_an_image_lies_where_the_distribution_project_puts_it(
+    core: RegistryCore, tmp_path: Path
+) -> None:
     push(core, "team/app", "v1")
     digests = [descriptor.digest.encoded for descriptor, _ in IMAGE.blobs]
     manifest = IMAGE.digest.encoded
@@ -52,25 +54,27 @@ def test_an_image_lies_where_the_distribution_project_puts_it(core: Core, tmp_pa
     assert link.read_text() == str(IMAGE.digest)
 
 
-def test_the_same_content_in_two_repositories_is_stored_once(core: Core, tmp_path: Path) -> None:
+def test_the_same_content_in_two_repositories_is_stored_once(
+    core: RegistryCore, tmp_path: Path
+) -> None:
     push(core, "one", "v1")
     push(core, "two", "v1")
     stored = [path for path in listing(tmp_path) if path.endswith("/data")]
     assert len(stored) == len(IMAGE.blobs) + 1
 
 
-def test_a_link_that_names_another_algorithm_is_followed(core: Core) -> None:
+def test_a_link_that_names_another_algorithm_is_followed(core: RegistryCore) -> None:
     stored = push_blob(core, "app", b"content")
     alias = Digest.of(b"content", "sha512")
     links.write_link(core.layout.layer_link("app", alias), stored)
     assert core.blobs.path("app", alias) == core.layout.blob(stored)
 
 
-def test_an_upload_goes_on_after_a_restart(core: Core, tmp_path: Path) -> None:
+def test_an_upload_goes_on_after_a_restart(core: RegistryCore, tmp_path: Path) -> None:
     session = core.uploads.start("app", NOW)
     with core.uploads.appending("app", session) as file:
         file.write(b"first,")
-    restarted = Core.on(tmp_path)
+    restarted = RegistryCore.on(tmp_path)
     assert restarted.uploads.size("app", session) == 6
     with restarted.uploads.appending("app", session) as file:
         file.write(b"second")
@@ -79,7 +83,7 @@ def test_an_upload_goes_on_after_a_restart(core: Core, tmp_path: Path) -> None:
     assert restarted.blobs.path("app", digest).read_bytes() == b"first,second"
 
 
-def test_two_writers_of_one_upload_are_not_mixed(core: Core) -> None:
+def test_two_writers_of_one_upload_are_not_mixed(core: RegistryCore) -> None:
     session = core.uploads.start("app", NOW)
     with (
         core.uploads.appending("app", session),
@@ -92,7 +96,9 @@ def test_two_writers_of_one_upload_are_not_mixed(core: Core) -> None:
     assert core.uploads.size("app", session) == 1
 
 
-def test_an_upload_is_not_closed_while_a_request_could_still_make_it_longer(core: Core) -> None:
+def test_an_upload_is_not_closed_while_a_request_could_still_make_it_longer(
+    core: RegistryCore,
+) -> None:
     session, digest = core.uploads.start("app", NOW), Digest.of(b"verified")
     with core.uploads.appending("app", session) as upload:
         upload.write(b"verified")
@@ -104,7 +110,7 @@ def test_an_upload_is_not_closed_while_a_request_could_still_make_it_longer(core
     assert core.blobs.path("app", digest).read_bytes() == b"verified"
 
 
-def test_a_blob_without_its_link_is_not_there_and_can_be_pushed_again(core: Core) -> None:
+def test_a_blob_without_its_link_is_not_there_and_can_be_pushed_again(core: RegistryCore) -> None:
     digest = push_blob(core, "app", b"content")
     core.layout.layer_link("app", digest).unlink()
     assert not core.blobs.contains("app", digest)
@@ -112,7 +118,7 @@ def test_a_blob_without_its_link_is_not_there_and_can_be_pushed_again(core: Core
     assert core.blobs.contains("app", digest)
 
 
-def test_a_link_without_its_blob_is_not_there(core: Core) -> None:
+def test_a_link_without_its_blob_is_not_there(core: RegistryCore) -> None:
     digest = push_blob(core, "app", b"content")
     core.layout.blob(digest).unlink()
     with pytest.raises(Fault) as caught:
@@ -120,14 +126,14 @@ def test_a_link_without_its_blob_is_not_there(core: Core) -> None:
     assert caught.value.code is Code.BLOB_UNKNOWN
 
 
-def test_a_tag_folder_without_its_link_is_no_tag(core: Core) -> None:
+def test_a_tag_folder_without_its_link_is_no_tag(core: RegistryCore) -> None:
     push(core, "app", "v1")
     core.layout.tag_link("app", "v2").parent.mkdir(parents=True)
     assert catalog.tags(core.layout, "app") == ["v1"]
 
 
 @pytest.mark.parametrize("content", ["", "sha256:half", "../../../etc/passwd", "\x00" * 300])
-def test_a_damaged_link_is_like_none(core: Core, content: str) -> None:
+def test_a_damaged_link_is_like_none(core: RegistryCore, content: str) -> None:
     push(core, "app", "v1")
     core.layout.tag_link("app", "v1").write_text(content)
     with pytest.raises(Fault) as caught:
@@ -138,13 +144,13 @@ def test_a_damaged_link_is_like_none(core: Core, content: str) -> None:
 @pytest.mark.parametrize(
     "session", ["../../../app", "not-a-session", "", "00000000-0000-0000-0000-000000000000"]
 )
-def test_an_upload_that_is_none_is_unknown(core: Core, session: str) -> None:
+def test_an_upload_that_is_none_is_unknown(core: RegistryCore, session: str) -> None:
     with pytest.raises(Fault) as caught:
         core.uploads.size("app", session)
     assert caught.value.code is Code.BLOB_UPLOAD_UNKNOWN
 
 
-def test_uploads_that_are_too_old_are_purged(core: Core) -> None:
+def test_uploads_that_are_too_old_are_purged(core: RegistryCore) -> None:
     began = datetime.now(UTC)
     session = core.uploads.start("team/app", began)
     core.uploads.purge(began + timedelta(days=6))
@@ -154,7 +160,7 @@ def test_uploads_that_are_too_old_are_purged(core: Core) -> None:
         core.uploads.size("team/app", session)
 
 
-def test_a_repository_below_another_is_its_own(core: Core) -> None:
+def test_a_repository_below_another_is_its_own(core: RegistryCore) -> None:
     push(core, "team", "v1")
     push(core, "team/app", "v2")
     assert catalog.repositories(core.layout) == ["team", "team/app"]

@@ -1,4 +1,4 @@
-"""Tells CRI-O to read its configuration again, by the signal that systemd would send too.
+"""Tells CRI-O to read its configuration again, with the signal that systemd would send too.
 
 The process that listens on its socket is CRI-O; no unit and no program is named.
 """

@@ -1,9 +1,9 @@
-"""Pins on CRI-O: one configuration file, a reload, and then a look at what CRI-O made of it.
+"""Pins on CRI-O: one configuration file, a reload, and then a check of what CRI-O reports.
 
 CRI-O pins by the names that an image was pulled by. One that a pod pulled by its tag has no other
 name, though CRI-O lists its digest, so what the digest does not pin is pinned by its tags.
 
-Whose the pins are is kept in a state file of our own, outside CRI-O's folders. The state is
+The owners of the pins are in a state file of our own, outside CRI-O's folders. The state is
 written before the configuration, so after a crash a pin is listed as not in force, never lost.
 """
 

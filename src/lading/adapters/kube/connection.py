@@ -11,7 +11,7 @@ from lading.kernel.objects import Model
 
 
 class ConfigurationError(Exception):
-    """The way to the API server cannot be read; says in which file and field, and what to do."""
+    """The connection settings cannot be read; names the file, the field and the next step."""
 
 
 class NothingConfigured(ConfigurationError):

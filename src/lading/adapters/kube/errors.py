@@ -38,7 +38,7 @@ class Undecodable(KubeError):
     """The server sent an object that does not have the form that its type promises."""
 
 
-class Untrusted(kube.Transient):
+class UntrustedCertificate(kube.Transient):
     """The certificate of the server is not trusted, until someone fixes it or the kubeconfig."""
 
 

@@ -163,7 +163,7 @@ def _translated(request: Request, server: str) -> Iterator[None]:
         yield
     except aiohttp.ClientConnectorCertificateError as error:
         reason = f"the server certificate is not trusted: {error.certificate_error}"
-        raise errors.Untrusted(f"{what}: {reason}") from error
+        raise errors.UntrustedCertificate(f"{what}: {reason}") from error
     except aiohttp.ClientConnectorError as error:
         reason = connecting.reason(error)
         address = f"{error.host}:{error.port}"

@@ -11,11 +11,11 @@ from typing import Any
 
 from lading.adapters.kube import kubeconfig_entries
 from lading.adapters.kube.connection import ConfigurationError, Connection
-from lading.adapters.kube.kubeconfig_entries import Entry
+from lading.adapters.kube.kubeconfig_entries import KubeconfigEntry
 
 DEFAULT_PATH = "~/.kube/config"
 _SECTIONS = {"clusters": "cluster", "users": "user", "contexts": "context"}
-Sections = dict[str, dict[str, Entry]]
+Sections = dict[str, dict[str, KubeconfigEntry]]
 
 
 class Kubeconfig:
@@ -39,7 +39,7 @@ class Kubeconfig:
     def context_names(self) -> tuple[str, ...]:
         return tuple(sorted(self._sections["contexts"]))
 
-    def _context(self, name: str) -> Entry:
+    def _context(self, name: str) -> KubeconfigEntry:
         name = name or self._current_context
         if not name:
             known = ", ".join(self.context_names()) or "none"
@@ -48,7 +48,7 @@ class Kubeconfig:
             )
         return self._entry("contexts", name)
 
-    def _entry(self, section: str, name: str) -> Entry:
+    def _entry(self, section: str, name: str) -> KubeconfigEntry:
         entry = self._sections[section].get(name)
         if entry is None:
             known = ", ".join(sorted(self._sections[section])) or "none"
@@ -109,7 +109,7 @@ def _without_content(error: Exception) -> str:
 
 def _entries(
     file: Path, document: Mapping[str, Any], section: str, field: str
-) -> list[tuple[str, Entry]]:
+) -> list[tuple[str, KubeconfigEntry]]:
     listed = document.get(section) or []
     if not isinstance(listed, list):
         raise ConfigurationError(f"{file}: {section} must be a list")
@@ -121,5 +121,7 @@ def _entries(
         content = item.get(field) or {}
         if not isinstance(content, dict):
             raise ConfigurationError(f"{file}: {section}[{name}].{field} must be a mapping")
-        entries.append((name, Entry(file=file, where=f"{section}[{name}].{field}", fields=content)))
+        entries.append(
+            (name, KubeconfigEntry(file=file, where=f"{section}[{name}].{field}", fields=content))
+        )
     return entries

@@ -29,7 +29,7 @@ _PEM_BEGIN = "-----BEGIN "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class KubeconfigEntry:
     """One mapping of a kubeconfig, and where it stands."""
 
     file: Path
@@ -65,20 +65,20 @@ class Entry:
             raise self.error(field, "must be a list of strings")
         return tuple(values)
 
-    def part(self, field: str) -> "Entry | None":
+    def part(self, field: str) -> "KubeconfigEntry | None":
         value = self.fields.get(field)
         if value is None:
             return None
         if not isinstance(value, dict):
             raise self.error(field, "must be a mapping")
-        return Entry(file=self.file, where=f"{self.where}.{field}", fields=value)
+        return KubeconfigEntry(file=self.file, where=f"{self.where}.{field}", fields=value)
 
-    def parts(self, field: str) -> "list[Entry]":
+    def parts(self, field: str) -> "list[KubeconfigEntry]":
         values = self.fields.get(field) or []
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
             raise self.error(field, "must be a list of mappings")
         return [
-            Entry(file=self.file, where=f"{self.where}.{field}[{index}]", fields=value)
+            KubeconfigEntry(file=self.file, where=f"{self.where}.{field}[{index}]", fields=value)
             for index, value in enumerate(values)
         ]
 
@@ -114,7 +114,9 @@ class Entry:
         return text
 
 
-def connection(cluster: Entry, user: Entry | None, *, namespace: str) -> Connection:
+def connection(
+    cluster: KubeconfigEntry, user: KubeconfigEntry | None, *, namespace: str
+) -> Connection:
     server = _address(cluster, "server", cluster.required_text("server"), _SCHEMES)
     proxy_url = cluster.text("proxy-url")
     if proxy_url:
@@ -137,7 +139,7 @@ def connection(cluster: Entry, user: Entry | None, *, namespace: str) -> Connect
     )
 
 
-def _address(entry: Entry, field: str, text: str, schemes: tuple[str, ...]) -> str:
+def _address(entry: KubeconfigEntry, field: str, text: str, schemes: tuple[str, ...]) -> str:
     address = text if "://" in text else f"{schemes[-1]}://{text}"
     try:
         parts = urlsplit(address)
@@ -150,7 +152,7 @@ def _address(entry: Entry, field: str, text: str, schemes: tuple[str, ...]) -> s
     return address
 
 
-def _user(entry: Entry, cluster_information: Mapping[str, Any]) -> User:
+def _user(entry: KubeconfigEntry, cluster_information: Mapping[str, Any]) -> User:
     if entry.fields.get("auth-provider"):
         problem = "is not supported; use an exec plugin of the same provider instead"
         raise entry.error("auth-provider", problem)
@@ -166,7 +168,7 @@ def _user(entry: Entry, cluster_information: Mapping[str, Any]) -> User:
     )
 
 
-def _certificate(entry: Entry) -> Certificate | None:
+def _certificate(entry: KubeconfigEntry) -> Certificate | None:
     certificate_pem = entry.pem("client-certificate")
     key_pem = entry.pem("client-key")
     if bool(certificate_pem) != bool(key_pem):
@@ -177,7 +179,7 @@ def _certificate(entry: Entry) -> Certificate | None:
     return Certificate(certificate_pem=certificate_pem, key_pem=key_pem) if key_pem else None
 
 
-def _impersonation(entry: Entry) -> Impersonation | None:
+def _impersonation(entry: KubeconfigEntry) -> Impersonation | None:
     user = entry.text("as")
     extra = entry.part("as-user-extra")
     others = entry.text("as-uid") or entry.texts("as-groups") or extra
@@ -193,7 +195,9 @@ def _impersonation(entry: Entry) -> Impersonation | None:
     )
 
 
-def _exec_plugin(user: Entry, cluster_information: Mapping[str, Any]) -> ExecPlugin | None:
+def _exec_plugin(
+    user: KubeconfigEntry, cluster_information: Mapping[str, Any]
+) -> ExecPlugin | None:
     entry = user.part("exec")
     if entry is None:
         return None
@@ -212,13 +216,13 @@ def _exec_plugin(user: Entry, cluster_information: Mapping[str, Any]) -> ExecPlu
     )
 
 
-def _command(entry: Entry) -> str:
+def _command(entry: KubeconfigEntry) -> str:
     """A bare name is looked up in PATH; with a slash it is a path like any other."""
     command = entry.required_text("command")
     return str(entry.path("command")) if "/" in command else command
 
 
-def _interactive_mode(entry: Entry, api_version: str) -> str:
+def _interactive_mode(entry: KubeconfigEntry, api_version: str) -> str:
     mode = entry.text("interactiveMode")
     if not mode and api_version == EXEC_VERSIONS[1]:
         return "IfAvailable"
@@ -228,11 +232,11 @@ def _interactive_mode(entry: Entry, api_version: str) -> str:
     return mode
 
 
-def _environment(entry: Entry) -> dict[str, str]:
+def _environment(entry: KubeconfigEntry) -> dict[str, str]:
     return {item.required_text("name"): item.text("value") for item in entry.parts("env")}
 
 
-def _cluster_information(cluster: Entry, trust: Trust) -> dict[str, Any]:
+def _cluster_information(cluster: KubeconfigEntry, trust: Trust) -> dict[str, Any]:
     extensions = cluster.parts("extensions")
     config = next(
         (

@@ -2,7 +2,7 @@
 
 Safe means: the request can be repeated without a second effect (a read, a server-side apply), or
 the server answered that it did not act (429; 503 with Retry-After), or it was never reached.
-Everything else goes back to the caller, who looks at the world before writing again.
+Everything else is the caller's, which observes again before it writes again.
 """
 
 import random

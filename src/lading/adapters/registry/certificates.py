@@ -12,7 +12,7 @@ Stamp = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificates:
+class HostCertificates:
     authorities: Sequence[Path] = ()
     clients: Sequence[tuple[Path, Path | None]] = ()
     """Certificate and key; no key means that one file has both."""
@@ -32,8 +32,8 @@ class Certificates:
         return context
 
 
-def in_folder(folder: Path) -> Certificates:
-    return Certificates(
+def in_folder(folder: Path) -> HostCertificates:
+    return HostCertificates(
         authorities=sorted(folder.glob("*.crt")),
         clients=[(file, file.with_suffix(".key")) for file in sorted(folder.glob("*.cert"))],
     )

@@ -16,7 +16,7 @@ from lading.adapters.registry.credentials import Anonymous, CredentialSource, Ex
 from lading.adapters.registry.downloads import Download
 from lading.adapters.registry.endpoint_client import EndpointClient
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing, Use
-from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.limits import ClientLimits
 from lading.adapters.registry.locations import RemoteResolver
 from lading.adapters.registry.retries import Retries
 from lading.adapters.registry.transport import Sessions, Transport
@@ -34,7 +34,7 @@ async def connect(
     *,
     routing: Routing = DirectRouting(),  # noqa: B008  a frozen value
     credentials: CredentialSource = Anonymous(),  # noqa: B008  without state
-    limits: Limits = Limits(),  # noqa: B008  a frozen value
+    limits: ClientLimits = ClientLimits(),  # noqa: B008  a frozen value
     environment: Mapping[str, str] = MappingProxyType({}),
     jitter: Callable[[], float] = random.random,
 ) -> AsyncIterator["RegistryClient"]:
@@ -50,7 +50,7 @@ async def connect(
 
 
 def _session(
-    limits: Limits, resolver: aiohttp.abc.AbstractResolver | None = None
+    limits: ClientLimits, resolver: aiohttp.abc.AbstractResolver | None = None
 ) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(

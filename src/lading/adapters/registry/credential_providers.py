@@ -131,7 +131,7 @@ def _provider(entry: object, folder: Path) -> Provider:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ProviderAnswer:
     cache_key_type: str
     kept_for: timedelta
     credential_by_pattern: Mapping[str, Credential] = field(repr=False)
@@ -190,7 +190,7 @@ class ProviderSource:
         self._keep(answer, endpoint)
         return answer.credential_by_pattern
 
-    def _keep(self, answer: Answer, endpoint: Endpoint) -> None:
+    def _keep(self, answer: ProviderAnswer, endpoint: Endpoint) -> None:
         key_by_type = dict(zip(("Image", "Registry", "Global"), _keys(endpoint), strict=True))
         key = key_by_type.get(answer.cache_key_type)
         if key is None:
@@ -211,7 +211,7 @@ def _keys(endpoint: Endpoint) -> tuple[str, str, str]:
     return f"image {endpoint.image}", f"registry {endpoint.host}", "everything"
 
 
-def parse_answer(output: bytes, provider: Provider) -> Answer:
+def parse_answer(output: bytes, provider: Provider) -> ProviderAnswer:
     """What a provider printed; raises Malformed, which does not show it."""
     what = f"answer of provider {provider.name}"
     try:
@@ -222,7 +222,7 @@ def parse_answer(output: bytes, provider: Provider) -> Answer:
     if answered != expected:
         raise Malformed(what=what, text=answered, reason=f"expected {' '.join(expected)}")
     duration = response.cache_duration
-    return Answer(
+    return ProviderAnswer(
         cache_key_type=response.cache_key_type,
         kept_for=provider.kept_for if duration is None else durations.parse(duration),
         credential_by_pattern={

@@ -16,7 +16,7 @@ from lading.adapters.registry import answers, locations
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.authorization import Authorization
 from lading.adapters.registry.endpoints import Endpoint
-from lading.adapters.registry.transport import Call, Transport
+from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.kernel import digests, manifests
 from lading.kernel.digests import Digest
 from lading.kernel.errors import UNREADABLE, Malformed
@@ -168,7 +168,7 @@ class EndpointClient:
         raise registry.TooLarge(f"{request.what}: more than {bounds.PAGES_MAX} pages")
 
 
-def _call(endpoint: Endpoint, request: EndpointRequest, authorization: str) -> Call:
+def _call(endpoint: Endpoint, request: EndpointRequest, authorization: str) -> RegistryCall:
     """The request; what is secret is left out when the registry sent us to another origin."""
     url, is_ours = _url(endpoint, request.path)
     if query := (*endpoint.query, *request.query):
@@ -178,7 +178,7 @@ def _call(endpoint: Endpoint, request: EndpointRequest, authorization: str) -> C
         headers |= endpoint.headers
         if authorization:
             headers["Authorization"] = authorization
-    return Call(
+    return RegistryCall(
         method=request.method,
         url=url,
         what=request.what,

@@ -15,7 +15,7 @@ import msgspec
 import yarl
 
 from lading.adapters.registry import certificates, endpoints
-from lading.adapters.registry.certificates import Certificates, Stamp
+from lading.adapters.registry.certificates import HostCertificates, Stamp
 from lading.adapters.registry.endpoints import ALL_USES, DirectRouting, Endpoint, Use
 from lading.kernel.references import Reference
 
@@ -124,7 +124,7 @@ def _place(url: yarl.URL | None, rules: _Rules, found: Callable[[str], Path]) ->
     authorities = [rules.ca] if isinstance(rules.ca, str) else rules.ca
     clients = [rules.client] if isinstance(rules.client, str) else rules.client
     pairs = [(one, None) if isinstance(one, str) else one for one in clients]
-    files = Certificates(
+    files = HostCertificates(
         authorities=[found(file) for file in authorities],
         clients=[(found(file), found(key) if key else None) for file, key in pairs],
     )

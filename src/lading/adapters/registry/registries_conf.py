@@ -44,7 +44,7 @@ class Mirror(msgspec.Struct, frozen=True, rename="kebab"):
         return self.pull_from_mirror in (PullFromMirror.ALL, wanted)
 
 
-class Entry(msgspec.Struct, frozen=True, rename="kebab"):
+class RegistryEntry(msgspec.Struct, frozen=True, rename="kebab"):
     """One `[[registry]]` table."""
 
     prefix: str = ""
@@ -81,7 +81,7 @@ def _whole_names(reference: Reference) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RegistriesConf:
-    entries: tuple[Entry, ...]
+    entries: tuple[RegistryEntry, ...]
     certificates: CertificateFolders
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
@@ -105,7 +105,7 @@ class RegistriesConf:
             _endpoint(moved, insecure=entry.insecure, is_mirror=False),
         )
 
-    def _entry(self, reference: Reference) -> Entry | None:
+    def _entry(self, reference: Reference) -> RegistryEntry | None:
         """The most specific entry; a wildcard is less than any prefix without one."""
         fitting = [entry for entry in self.entries if entry.matched_characters(reference)]
         return max(fitting, key=_specificity, default=None)
@@ -120,13 +120,13 @@ class RegistriesConf:
             raise registry.Untrusted(message) from error
 
 
-def _specificity(entry: Entry) -> tuple[bool, int]:
+def _specificity(entry: RegistryEntry) -> tuple[bool, int]:
     return not entry.key.startswith("*."), len(entry.key)
 
 
 def load(files: Sequence[Path], report: Callable[[str], None]) -> RegistriesConf:
     """Reads the files in order; an entry of a later one replaces that of an earlier one."""
-    entry_by_key: dict[str, Entry] = {}
+    entry_by_key: dict[str, RegistryEntry] = {}
     for file in files:
         for entry in _read(file, report):
             entry_by_key[entry.key] = entry
@@ -139,7 +139,7 @@ def files_of(main: Path) -> tuple[Path, ...]:
     return (main, *sorted(main.with_name(f"{main.name}.d").glob("*.conf")))
 
 
-def _read(file: Path, report: Callable[[str], None]) -> Iterable[Entry]:
+def _read(file: Path, report: Callable[[str], None]) -> Iterable[RegistryEntry]:
     try:
         with file.open("rb") as opened:
             document = tomllib.loads(opened.read(FILE_BYTES_MAX).decode())
@@ -154,12 +154,12 @@ def _read(file: Path, report: Callable[[str], None]) -> Iterable[Entry]:
         return
     for position, table in enumerate(tables):
         try:
-            yield _checked(msgspec.convert(table, Entry))
+            yield _checked(msgspec.convert(table, RegistryEntry))
         except (msgspec.ValidationError, Malformed) as error:
             report(f"{file}: registry[{position}]: {error}; ignored")
 
 
-def _checked(entry: Entry) -> Entry:
+def _checked(entry: RegistryEntry) -> RegistryEntry:
     if not entry.key:
         raise Malformed(what="registry", text="", reason="it needs 'prefix' or 'location'")
     locations = [entry.location, *(mirror.location for mirror in entry.mirrors)]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from lading.adapters.registry.endpoints import Endpoint
-from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.limits import ClientLimits
 from lading.ports.clock import Clock
 from lading.ports.registry import RegistryError, Transient
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Retries:
-    def __init__(self, clock: Clock, limits: Limits, jitter: Callable[[], float]) -> None:
+    def __init__(self, clock: Clock, limits: ClientLimits, jitter: Callable[[], float]) -> None:
         self._clock = clock
         self._limits = limits
         self._jitter = jitter

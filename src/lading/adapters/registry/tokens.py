@@ -17,7 +17,7 @@ from lading.adapters.registry import answers, locations
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry.challenges import Challenge
 from lading.adapters.registry.endpoints import Endpoint
-from lading.adapters.registry.transport import Call, Transport
+from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.kernel.errors import UNREADABLE
 from lading.ports import registry
 from lading.ports.registry import Credential, RegistryError
@@ -112,11 +112,11 @@ def parse(body: bytes, *, what: str, now: float) -> Token:
     return Token(value=value, expires_at=now + lifetime)
 
 
-def _call(challenge: Challenge, credential: Credential | None, endpoint: Endpoint) -> Call:
+def _call(challenge: Challenge, credential: Credential | None, endpoint: Endpoint) -> RegistryCall:
     """By POST for an identity token, else by GET with the password, or with nothing at all."""
     realm = yarl.URL(challenge.realm)
     registry_url = yarl.URL(endpoint.url)
-    call = Call(
+    call = RegistryCall(
         method="GET",
         url=realm,
         what=f"token from {realm.host}",

@@ -19,7 +19,7 @@ from lading.adapters import connecting, proxies
 from lading.adapters.proxies import Proxy, ProxyMalformed
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry import locations
-from lading.adapters.registry.limits import Limits
+from lading.adapters.registry.limits import ClientLimits
 from lading.ports import registry
 from lading.ports.clock import Clock
 
@@ -29,7 +29,7 @@ _HARMLESS_HEADERS = frozenset({"Accept", "Range"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class RegistryCall:
     """A request, whole; `what` names it in errors."""
 
     method: str
@@ -54,7 +54,7 @@ class Transport:
         self,
         sessions: Sessions,
         clock: Clock,
-        limits: Limits,
+        limits: ClientLimits,
         environment: Mapping[str, str],
     ) -> None:
         self.clock = clock
@@ -67,7 +67,7 @@ class Transport:
         self._sessions = sessions
         self._environment = environment
 
-    async def send(self, call: Call) -> aiohttp.ClientResponse:
+    async def send(self, call: RegistryCall) -> aiohttp.ClientResponse:
         """The answer to a call, redirects followed; the caller releases it."""
         for _ in range(self.limits.redirects_max + 1):
             response = await self._exchange(call)
@@ -140,7 +140,7 @@ class Transport:
                 waited_seconds, received_bytes = 0.0, 0
             yield piece
 
-    async def _exchange(self, call: Call) -> aiohttp.ClientResponse:
+    async def _exchange(self, call: RegistryCall) -> aiohttp.ClientResponse:
         seconds_max = self.limits.answer_seconds_max
         proxy = self._proxy(call)
         # A proxy resolves the name itself, and may well be on this machine.
@@ -176,7 +176,7 @@ class Transport:
         except ValueError as error:
             raise _not_http(call, str(error)) from error
 
-    def _proxy(self, call: Call) -> Proxy | None:
+    def _proxy(self, call: RegistryCall) -> Proxy | None:
         try:
             return proxies.proxy_for(str(call.url), self._environment)
         except ProxyMalformed as error:
@@ -192,13 +192,13 @@ class Transport:
         )
 
 
-def _not_reached(call: Call, proxy: Proxy | None, reason: str) -> registry.Unavailable:
+def _not_reached(call: RegistryCall, proxy: Proxy | None, reason: str) -> registry.Unavailable:
     where = f"{call.url.host}:{call.url.port}"
     through = f" through the proxy {proxy.url}" if proxy else ""
     return registry.Unavailable(f"{call.what}: cannot connect to {where}{through}: {reason}")
 
 
-def _not_http(call: Call, reason: str) -> registry.MalformedAnswer:
+def _not_http(call: RegistryCall, reason: str) -> registry.MalformedAnswer:
     return registry.MalformedAnswer(f"{call.what}: {call.url.host} does not speak HTTP: {reason}")
 
 
@@ -222,7 +222,7 @@ def _extending(
     return _pieces_of(body, deadline, seconds_max)
 
 
-def _redirected(call: Call, response: aiohttp.ClientResponse) -> Call:
+def _redirected(call: RegistryCall, response: aiohttp.ClientResponse) -> RegistryCall:
     location = response.headers.get("Location", "")
     response.release()
     if call.method not in ("GET", "HEAD"):

@@ -106,7 +106,7 @@ class MachineConfigNodeStatus(Model, frozen=True, kw_only=True):
     """What the node has done, as it reports itself."""
 
     observed_generation: Annotated[
-        int, Field("The generation that was last looked at.", minimum=0)
+        int, Field("The generation that was last observed.", minimum=0)
     ] = 0
     pinned_image_sets: Annotated[
         tuple[NodePinnedImageSet, ...],

@@ -108,7 +108,7 @@ class MachineConfigPoolStatus(Model, frozen=True, kw_only=True):
     """How far the pool's machines are."""
 
     observed_generation: Annotated[
-        int, Field("The generation that was last looked at.", minimum=0)
+        int, Field("The generation that was last observed.", minimum=0)
     ] = 0
     machine_count: Annotated[int, Field("Machines in the pool.", minimum=0)] = 0
     ready_machine_count: Annotated[int, Field("Machines that are ready.", minimum=0)] = 0

@@ -4,7 +4,7 @@ import itertools
 import re
 from typing import Any
 
-from lading.boot_images.ignition.findings import Loss, Reason
+from lading.boot_images.ignition.findings import Loss, RejectionReason
 from lading.boot_images.ignition.reading import Reader, without_nothing
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -36,7 +36,7 @@ def without_twins(
     found: dict[str, dict[str, Any]] = {}
     for index, entry in enumerate(entries):
         if entry is not None and found.setdefault(entry[key], entry) != entry:
-            section.reject(Reason.DUPLICATE, kind, index, key)
+            section.reject(RejectionReason.DUPLICATE, kind, index, key)
     return list(found.values())
 
 
@@ -46,16 +46,16 @@ def mount(reader: Reader) -> dict[str, Any]:
     wipe, options = reader.true("wipeFilesystem", since=1), reader.texts("options", since=1)
     if reader.has("create"):
         if wipe or options:
-            reader.reject(Reason.FILESYSTEM, "create")
+            reader.reject(RejectionReason.FILESYSTEM, "create")
         wipe, options = create.true("force"), create.texts("options")
         create.finish()
         if not wipe:
             reader.lose(Loss.CREATE_NOT_FORCED, "create")
     format_, label = reader.required("format"), reader.present_text("label", since=1)
     if format_ and format_ not in LABEL_MAX:
-        reader.reject(Reason.FILESYSTEM, "format")
+        reader.reject(RejectionReason.FILESYSTEM, "format")
     if len((label or "").encode()) > LABEL_MAX.get(format_, 0) and format_ in LABEL_MAX:
-        reader.reject(Reason.LABEL, "label")
+        reader.reject(RejectionReason.LABEL, "label")
     found = without_nothing(
         device=_device(reader, "device"),
         format=format_,
@@ -71,14 +71,14 @@ def mount(reader: Reader) -> dict[str, Any]:
 def _device(reader: Reader, key: str) -> str:
     device = reader.required(key)
     if not device.startswith("/") or "/../" in f"{device}/":
-        reader.reject(Reason.PATH, key)
+        reader.reject(RejectionReason.PATH, key)
     return "/" + "/".join(part for part in device.split("/") if part not in ("", "."))
 
 
 def _disk(reader: Reader) -> dict[str, Any]:
     partitions = [_partition(one) for one in reader.objects("partitions")]
     if _collide(partitions) or _overlap(partitions):
-        reader.reject(Reason.PARTITION, "partitions")
+        reader.reject(RejectionReason.PARTITION, "partitions")
     found = without_nothing(
         device=_device(reader, "device"),
         wipeTable=reader.true("wipeTable"),
@@ -91,7 +91,7 @@ def _disk(reader: Reader) -> dict[str, Any]:
 def _partition(reader: Reader) -> dict[str, Any]:
     for key in ("size", "start"):
         if reader.number(key):
-            reader.reject(Reason.SECTORS, key)
+            reader.reject(RejectionReason.SECTORS, key)
     found = without_nothing(
         label=reader.present_text("label"),
         number=reader.number("number") or None,
@@ -104,12 +104,12 @@ def _partition(reader: Reader) -> dict[str, Any]:
     )
     label = found.get("label")
     if label is not None and (len(label.encode()) > PARTITION_LABEL_MAX or ":" in label):
-        reader.reject(Reason.LABEL, "label")
+        reader.reject(RejectionReason.LABEL, "label")
     if "number" not in found and label is None:
-        reader.reject(Reason.PARTITION, "number")
+        reader.reject(RejectionReason.PARTITION, "number")
     described = {"label", "typeGuid", "guid", "sizeMiB", "startMiB"} & found.keys()
     if found.get("shouldExist") is False and described:
-        reader.reject(Reason.PARTITION, "shouldExist")
+        reader.reject(RejectionReason.PARTITION, "shouldExist")
     reader.finish()
     return found
 
@@ -123,7 +123,7 @@ def _mebibytes(reader: Reader, key: str) -> int | None:
 def _guid(reader: Reader, key: str, *, since: int = 0) -> str | None:
     guid = reader.text(key, since=since)
     if guid is not None and not _GUID.fullmatch(guid):
-        reader.reject(Reason.GUID, key)
+        reader.reject(RejectionReason.GUID, key)
     return guid
 
 
@@ -149,11 +149,11 @@ def _array(reader: Reader) -> dict[str, Any]:
     level, spares = reader.required("level"), reader.number("spares") or None
     devices = reader.texts("devices") or []
     if level not in LEVELS or (spares and level in LEVELS_WITHOUT_SPARES):
-        reader.reject(Reason.RAID, "level")
+        reader.reject(RejectionReason.RAID, "level")
     if not devices or len(set(devices)) != len(devices):
-        reader.reject(Reason.RAID, "devices")
+        reader.reject(RejectionReason.RAID, "devices")
     if any(not device.startswith("/") for device in devices):
-        reader.reject(Reason.PATH, "devices")
+        reader.reject(RejectionReason.PATH, "devices")
     found = without_nothing(
         name=reader.required("name"),
         level=level,

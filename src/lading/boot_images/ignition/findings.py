@@ -10,7 +10,7 @@ FINDINGS_MAX = 20  # of each kind; a hostile stub must not fill a condition
 Path = tuple[str | int, ...]
 
 
-class Reason(StrEnum):
+class RejectionReason(StrEnum):
     """Why there is no translation."""
 
     NOT_JSON = "NotJSON"
@@ -53,39 +53,45 @@ class Reason(StrEnum):
 
 
 _SENTENCES = {
-    Reason.NOT_JSON: "the user data is not a JSON object",
-    Reason.TOO_LARGE: "the user data is larger than the platform accepts",
-    Reason.WRONG_TYPE: "the value has another type than the specification names",
-    Reason.KEY_REPEATED: "the object has a key twice",
-    Reason.KEY_CASE: "a key differs from the specification in upper and lower case",
-    Reason.VALUE_REQUIRED: "the value is required",
-    Reason.VERSION_MISSING: "the specification version is missing or malformed",
-    Reason.VERSION_UNSUPPORTED: "this specification version cannot be translated",
-    Reason.NETWORKD: "specification 3 has no networkd units; write them as files",
-    Reason.URL: "the URL is malformed or its scheme does not exist in specification 3",
-    Reason.HASH: "the hash is not sha512- and 128 hexadecimal digits",
-    Reason.COMPRESSION: "only gzip is supported",
-    Reason.HEADERS: "HTTP headers need an http or https URL",
-    Reason.PATH: "the path is not absolute",
-    Reason.MODE: "the mode is not between 0 and 4095",
-    Reason.OWNER: "the owner is named by id and by name; only one is allowed",
-    Reason.OVERWRITE: "overwrite and append exclude each other",
-    Reason.PATH_TWICE: "another entry has the same path",
-    Reason.PATH_UNDER_LINK: "the path leads through a link of the same configuration",
-    Reason.PATH_OF_UNIT: "a systemd unit of the same configuration has this path",
-    Reason.LINK_TO_DIRECTORY: "a hard link cannot point to a directory",
-    Reason.FILESYSTEM_UNDECLARED: "the file system is not declared",
-    Reason.FILESYSTEM_PATH: "the mount path of the file system is not known; name it by its path",
-    Reason.FILESYSTEM: "the file system is not valid",
-    Reason.LABEL: "the label is too long or holds a colon",
-    Reason.GUID: "the GUID is malformed",
-    Reason.SECTORS: "size and start in sectors cannot be translated without the sector size",
-    Reason.PARTITION: "the partitions overlap or their numbers, labels or existence conflict",
-    Reason.RAID: "the array is not valid",
-    Reason.DUPLICATE: "another entry has the same key",
-    Reason.UNIT_NAME: "the name of a unit or drop-in has an unknown suffix",
-    Reason.UNIT_CONTENTS: "the unit cannot be parsed",
-    Reason.USER_CREATE: "create and the same settings of the user exclude each other",
+    RejectionReason.NOT_JSON: "the user data is not a JSON object",
+    RejectionReason.TOO_LARGE: "the user data is larger than the platform accepts",
+    RejectionReason.WRONG_TYPE: "the value has another type than the specification names",
+    RejectionReason.KEY_REPEATED: "the object has a key twice",
+    RejectionReason.KEY_CASE: "a key differs from the specification in upper and lower case",
+    RejectionReason.VALUE_REQUIRED: "the value is required",
+    RejectionReason.VERSION_MISSING: "the specification version is missing or malformed",
+    RejectionReason.VERSION_UNSUPPORTED: "this specification version cannot be translated",
+    RejectionReason.NETWORKD: "specification 3 has no networkd units; write them as files",
+    RejectionReason.URL: "the URL is malformed or its scheme does not exist in specification 3",
+    RejectionReason.HASH: "the hash is not sha512- and 128 hexadecimal digits",
+    RejectionReason.COMPRESSION: "only gzip is supported",
+    RejectionReason.HEADERS: "HTTP headers need an http or https URL",
+    RejectionReason.PATH: "the path is not absolute",
+    RejectionReason.MODE: "the mode is not between 0 and 4095",
+    RejectionReason.OWNER: "the owner is named by id and by name; only one is allowed",
+    RejectionReason.OVERWRITE: "overwrite and append exclude each other",
+    RejectionReason.PATH_TWICE: "another entry has the same path",
+    RejectionReason.PATH_UNDER_LINK: "the path leads through a link of the same configuration",
+    RejectionReason.PATH_OF_UNIT: "a systemd unit of the same configuration has this path",
+    RejectionReason.LINK_TO_DIRECTORY: "a hard link cannot point to a directory",
+    RejectionReason.FILESYSTEM_UNDECLARED: "the file system is not declared",
+    RejectionReason.FILESYSTEM_PATH: (
+        "the mount path of the file system is not known; name it by its path"
+    ),
+    RejectionReason.FILESYSTEM: "the file system is not valid",
+    RejectionReason.LABEL: "the label is too long or holds a colon",
+    RejectionReason.GUID: "the GUID is malformed",
+    RejectionReason.SECTORS: (
+        "size and start in sectors cannot be translated without the sector size"
+    ),
+    RejectionReason.PARTITION: (
+        "the partitions overlap or their numbers, labels or existence conflict"
+    ),
+    RejectionReason.RAID: "the array is not valid",
+    RejectionReason.DUPLICATE: "another entry has the same key",
+    RejectionReason.UNIT_NAME: "the name of a unit or drop-in has an unknown suffix",
+    RejectionReason.UNIT_CONTENTS: "the unit cannot be parsed",
+    RejectionReason.USER_CREATE: "create and the same settings of the user exclude each other",
 }
 
 
@@ -101,11 +107,11 @@ class Loss(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    what: Reason | Loss
+    what: RejectionReason | Loss
     path: Path = ()
 
     def __str__(self) -> str:
-        text = self.what.sentence if isinstance(self.what, Reason) else self.what.value
+        text = self.what.sentence if isinstance(self.what, RejectionReason) else self.what.value
         return f"{shown(self.path)}: {text}" if self.path else text
 
 
@@ -117,9 +123,9 @@ class Unreadable(Exception):
         super().__init__("; ".join(map(str, findings)))
 
     @property
-    def reason(self) -> Reason:
+    def reason(self) -> RejectionReason:
         what = self.findings[0].what
-        assert isinstance(what, Reason)
+        assert isinstance(what, RejectionReason)
         return what
 
 

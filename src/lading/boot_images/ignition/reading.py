@@ -13,7 +13,7 @@ from lading.boot_images.ignition.findings import (
     Finding,
     Loss,
     Path,
-    Reason,
+    RejectionReason,
     Unreadable,
 )
 from lading.kernel.errors import UNREADABLE
@@ -29,7 +29,7 @@ class Findings:
         self.rejections: list[Finding] = []
         self.losses: list[Finding] = []
 
-    def reject(self, reason: Reason, path: Path) -> None:
+    def reject(self, reason: RejectionReason, path: Path) -> None:
         if len(self.rejections) < FINDINGS_MAX:
             self.rejections.append(Finding(reason, path))
 
@@ -46,10 +46,10 @@ class Reader:
         self.findings = findings
         self._asked: set[str] = set()
         if value is not None and not isinstance(value, dict):
-            findings.reject(Reason.WRONG_TYPE, path)
+            findings.reject(RejectionReason.WRONG_TYPE, path)
         self._value: dict[str, Any] = value if isinstance(value, dict) else {}
 
-    def reject(self, reason: Reason, *keys: str | int) -> None:
+    def reject(self, reason: RejectionReason, *keys: str | int) -> None:
         self.findings.reject(reason, (*self.path, *keys))
 
     def lose(self, loss: Loss, *keys: str | int) -> None:
@@ -70,7 +70,7 @@ class Reader:
     def required(self, key: str) -> str:
         value = self.text(key)
         if value is None and not isinstance(self._value.get(key), int | list | dict):
-            self.reject(Reason.VALUE_REQUIRED, key)
+            self.reject(RejectionReason.VALUE_REQUIRED, key)
         return value or ""
 
     def number(self, key: str, *, since: int = 0) -> int | None:
@@ -96,7 +96,7 @@ class Reader:
         values = self._list(key, since)
         for index, value in enumerate(values):
             if not isinstance(value, str):
-                self.reject(Reason.WRONG_TYPE, key, index)
+                self.reject(RejectionReason.WRONG_TYPE, key, index)
         return [value for value in values if isinstance(value, str)] or None
 
     def finish(self) -> None:
@@ -104,7 +104,7 @@ class Reader:
         unknown = self._value.keys() - self._asked
         folded = {key.casefold() for key in self._asked}
         if any(key.casefold() in folded for key in unknown):
-            self.reject(Reason.KEY_CASE)
+            self.reject(RejectionReason.KEY_CASE)
         elif unknown:
             self.lose(Loss.UNKNOWN_KEYS)
 
@@ -118,7 +118,7 @@ class Reader:
         value = self._get(key, since)
         if value is None or type(value) is wanted:
             return value
-        self.reject(Reason.WRONG_TYPE, key)
+        self.reject(RejectionReason.WRONG_TYPE, key)
         return None
 
     def _list(self, key: str, since: int) -> list[Any]:
@@ -126,7 +126,7 @@ class Reader:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.reject(Reason.WRONG_TYPE, key)
+            self.reject(RejectionReason.WRONG_TYPE, key)
             return []
         return value
 
@@ -134,20 +134,20 @@ class Reader:
 def parse(data: bytes) -> dict[str, Any]:
     """The stub as JSON. Raises Unreadable, never with any of its text."""
     if len(data) > STUB_BYTES_MAX:
-        raise Unreadable(Finding(Reason.TOO_LARGE))
+        raise Unreadable(Finding(RejectionReason.TOO_LARGE))
     try:
         value = json.loads(data, object_pairs_hook=_unique, parse_constant=_refuse)
     except UNREADABLE:
-        raise Unreadable(Finding(Reason.NOT_JSON)) from None
+        raise Unreadable(Finding(RejectionReason.NOT_JSON)) from None
     if not isinstance(value, dict):
-        raise Unreadable(Finding(Reason.NOT_JSON))
+        raise Unreadable(Finding(RejectionReason.NOT_JSON))
     return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Unreadable(Finding(Reason.KEY_REPEATED))
+        raise Unreadable(Finding(RejectionReason.KEY_REPEATED))
     return found
 
 

@@ -6,7 +6,7 @@ import re
 import urllib.parse
 from typing import Any
 
-from lading.boot_images.ignition.findings import Loss, Reason
+from lading.boot_images.ignition.findings import Loss, RejectionReason
 from lading.boot_images.ignition.reading import Reader, without_nothing
 
 SCHEMES = {"http", "https", "tftp", "s3", "data"}  # of 3.0; `oem` of specification 2 is gone
@@ -19,9 +19,9 @@ def resource(reader: Reader, *, has_compression: bool = False) -> dict[str, Any]
     source = reader.text("source") or ""
     headers = [_header(one) for one in reader.objects("httpHeaders", since=4)]
     if source and not url_is_valid(source):
-        reader.reject(Reason.URL, "source")
+        reader.reject(RejectionReason.URL, "source")
     if headers and not source.startswith(("http://", "https://")):
-        reader.reject(Reason.HEADERS, "httpHeaders")
+        reader.reject(RejectionReason.HEADERS, "httpHeaders")
     found: dict[str, Any] = {"source": source}
     if has_compression:
         found |= without_nothing(compression=_compression(reader))
@@ -36,7 +36,7 @@ def references(section: Reader, key: str, *, since: int = 0) -> list[dict[str, A
     for reader in section.objects(key, since=since):
         one = resource(reader)
         if not one["source"]:
-            reader.reject(Reason.VALUE_REQUIRED, "source")
+            reader.reject(RejectionReason.VALUE_REQUIRED, "source")
         if found.get(one["source"], one) != one:
             reader.lose(Loss.REPLACED)
         found[one["source"]] = one
@@ -82,7 +82,7 @@ def _header(reader: Reader) -> dict[str, str]:
 def _compression(reader: Reader) -> str | None:
     compression = reader.text("compression")
     if compression not in (None, "gzip"):
-        reader.reject(Reason.COMPRESSION, "compression")
+        reader.reject(RejectionReason.COMPRESSION, "compression")
     return compression
 
 
@@ -93,5 +93,5 @@ def _verification(reader: Reader) -> dict[str, str]:
     if digest is None:
         return {}
     if not _HASH.fullmatch(digest):
-        verification.reject(Reason.HASH, "hash")
+        verification.reject(RejectionReason.HASH, "hash")
     return {"hash": digest}

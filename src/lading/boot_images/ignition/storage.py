@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lading.boot_images.ignition import disks, resources
-from lading.boot_images.ignition.findings import Loss, Reason
+from lading.boot_images.ignition.findings import Loss, RejectionReason
 from lading.boot_images.ignition.reading import Reader, without_nothing
 
 ROOT = "root"
@@ -50,7 +50,7 @@ class _FileSystem:
         mount = reader.object("mount")
         self._mount = disks.mount(mount) if reader.has("mount") else None
         if (self._path is None) == (self._mount is None):
-            reader.reject(Reason.FILESYSTEM)
+            reader.reject(RejectionReason.FILESYSTEM)
         reader.finish()
 
     def prefix(self) -> str | None:
@@ -105,14 +105,14 @@ class _Nodes:
                 )
         reader.finish()
         if path in self._unit_paths:
-            reader.reject(Reason.PATH_OF_UNIT, "path")
+            reader.reject(RejectionReason.PATH_OF_UNIT, "path")
         self._put(kind, node, reader)
 
     def _put(self, kind: str, node: dict[str, Any], reader: Reader) -> None:
         path = node["path"]
         before = self._found[kind].get(path)
         if self._kind_of.setdefault(path, kind) != kind:
-            reader.reject(Reason.PATH_TWICE, "path")
+            reader.reject(RejectionReason.PATH_TWICE, "path")
         elif before is None or before == node:
             self._found[kind][path] = node
         elif kind == "files" and "append" in node:
@@ -121,29 +121,33 @@ class _Nodes:
             reader.lose(Loss.REPLACED)
             self._found[kind][path] = node
         else:
-            reader.reject(Reason.PATH_TWICE, "path")
+            reader.reject(RejectionReason.PATH_TWICE, "path")
         self._readers[path] = reader
 
     def _append(self, before: dict[str, Any], node: dict[str, Any], reader: Reader) -> None:
         """What is appended to a file of the same stub follows what it holds already."""
         changes = {key for key in ("user", "group", "mode") if key in node}
         if any(before.get(key) != node[key] for key in changes):
-            reader.reject(Reason.PATH_TWICE, "path")
+            reader.reject(RejectionReason.PATH_TWICE, "path")
         before["append"] = [*before.get("append", ()), *node["append"]]
 
     def _path(self, reader: Reader) -> str:
         path, name = reader.text("path") or "", reader.text("filesystem")
         if not path.startswith("/"):
-            reader.reject(Reason.PATH, "path")
+            reader.reject(RejectionReason.PATH, "path")
         if name is None:
-            reader.reject(Reason.VALUE_REQUIRED, "filesystem")
+            reader.reject(RejectionReason.VALUE_REQUIRED, "filesystem")
             return clean(path)
         declared = self._file_systems.get(name)
         if declared is not None:
             declared.is_used = True
         prefix = declared.prefix() if declared is not None else "/" if name == ROOT else None
         if prefix is None:
-            reason = Reason.FILESYSTEM_PATH if declared else Reason.FILESYSTEM_UNDECLARED
+            reason = (
+                RejectionReason.FILESYSTEM_PATH
+                if declared
+                else RejectionReason.FILESYSTEM_UNDECLARED
+            )
             reader.reject(reason, "filesystem")
         return clean(f"{prefix or ''}/{path}")
 
@@ -152,12 +156,12 @@ class _Nodes:
         links, directories = self._found["links"], self._found["directories"]
         for path, reader in self._readers.items():
             if any(parent in links for parent in _parents(path)):
-                reader.reject(Reason.PATH_UNDER_LINK, "path")
+                reader.reject(RejectionReason.PATH_UNDER_LINK, "path")
         for path, link in links.items():
             target = link["target"]
             absolute = clean(target if target.startswith("/") else f"{path}/{target}")
             if link.get("hard") and absolute in directories:
-                self._readers[path].reject(Reason.LINK_TO_DIRECTORY, "target")
+                self._readers[path].reject(RejectionReason.LINK_TO_DIRECTORY, "target")
 
 
 def _parents(path: str) -> list[str]:
@@ -169,7 +173,7 @@ def _file(reader: Reader) -> dict[str, Any]:
     appends, overwrite = reader.true("append", since=2), reader.truth("overwrite", since=2)
     contents = resources.resource(reader.object("contents"), has_compression=True)
     if appends and overwrite:
-        reader.reject(Reason.OVERWRITE, "overwrite")
+        reader.reject(RejectionReason.OVERWRITE, "overwrite")
     mode = _mode(reader, default=None if appends else 0)
     if appends:
         return {"overwrite": False, **without_nothing(mode=mode), "append": [contents]}
@@ -183,7 +187,7 @@ def _mode(reader: Reader, *, default: int | None) -> int | None:
             reader.lose(Loss.MODE_UNSET, "mode")
         return default
     if mode not in _MODES:
-        reader.reject(Reason.MODE, "mode")
+        reader.reject(RejectionReason.MODE, "mode")
     return mode
 
 
@@ -192,7 +196,7 @@ def _owner(reader: Reader, key: str) -> dict[str, Any]:
     number, name = owner.number("id"), owner.text("name", since=1)
     owner.finish()
     if number is not None and name is not None:
-        owner.reject(Reason.OWNER)
+        owner.reject(RejectionReason.OWNER)
     found = without_nothing(id=number, name=name)
     return {key: found} if found else {}
 

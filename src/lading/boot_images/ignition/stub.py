@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from lading.boot_images.ignition import authorities, reading, translate
-from lading.boot_images.ignition.findings import Finding, Loss, Reason, Unreadable
-from lading.boot_images.ignition.translate import Version
+from lading.boot_images.ignition.findings import Finding, Loss, RejectionReason, Unreadable
+from lading.boot_images.ignition.translate import SpecVersion
 
 MINOR_KNOWN_MAX = 6  # 3.6 is the newest specification that was read for this table
 
@@ -25,7 +25,7 @@ class Stub:
 def prepare(source: bytes, *, bundle: bytes | None, now: datetime) -> Stub:
     """Raises Unreadable when the stub cannot be read or translated."""
     config = reading.parse(source)
-    version = Version.of(config)
+    version = SpecVersion.of(config)
     losses: tuple[Finding, ...] = ()
     reasons: list[str] = []
     if version.major == 3:
@@ -49,8 +49,8 @@ def encoded(config: dict[str, Any]) -> bytes:
     return json.dumps(config, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _version_3(version: Version) -> tuple[Finding, ...]:
+def _version_3(version: SpecVersion) -> tuple[Finding, ...]:
     path = ("ignition", "version")
     if not version.is_final:
-        raise Unreadable(Finding(Reason.VERSION_UNSUPPORTED, path))
+        raise Unreadable(Finding(RejectionReason.VERSION_UNSUPPORTED, path))
     return (Finding(Loss.VERSION_UNKNOWN, path),) if version.minor > MINOR_KNOWN_MAX else ()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lading.boot_images.ignition import resources, storage
-from lading.boot_images.ignition.findings import Finding, Loss, Reason, Unreadable
+from lading.boot_images.ignition.findings import Finding, Loss, RejectionReason, Unreadable
 from lading.boot_images.ignition.reading import Findings, Reader, without_nothing
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})(-[0-9A-Za-z.-]{1,30})?")
@@ -22,18 +22,18 @@ UNIT_LINE_CHARACTERS_MAX = 2048  # systemd's own limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class SpecVersion:
     major: int
     minor: int
     is_final: bool
 
     @classmethod
-    def of(cls, config: dict[str, Any]) -> "Version":
+    def of(cls, config: dict[str, Any]) -> "SpecVersion":
         section = config.get("ignition")
         text = section.get("version") if isinstance(section, dict) else None
         found = _VERSION.fullmatch(text) if isinstance(text, str) else None
         if found is None:
-            raise Unreadable(Finding(Reason.VERSION_MISSING, ("ignition", "version")))
+            raise Unreadable(Finding(RejectionReason.VERSION_MISSING, ("ignition", "version")))
         return cls(major=int(found[1]), minor=int(found[2]), is_final=found[4] is None)
 
 
@@ -45,9 +45,9 @@ class Translation:
 
 def translate(config: dict[str, Any]) -> Translation:
     """Raises Unreadable with every rejection that was found."""
-    version = Version.of(config)
+    version = SpecVersion.of(config)
     if version.major != 2 or version.minor not in MINORS or not version.is_final:
-        raise Unreadable(Finding(Reason.VERSION_UNSUPPORTED, ("ignition", "version")))
+        raise Unreadable(Finding(RejectionReason.VERSION_UNSUPPORTED, ("ignition", "version")))
     findings = Findings(version.minor)
     reader = Reader(config, (), findings)
     _no_networkd(reader.object("networkd"))
@@ -79,7 +79,7 @@ def _has_key(value: Any, key: str) -> bool:
 
 def _no_networkd(networkd: Reader) -> None:
     for unit in networkd.objects("units"):
-        unit.reject(Reason.NETWORKD)
+        unit.reject(RejectionReason.NETWORKD)
     networkd.finish()
 
 
@@ -125,7 +125,7 @@ def _passwd(section: Reader) -> dict[str, Any]:
     for reader in section.objects("groups"):
         group = _group(reader)
         if groups.setdefault(group["name"], group) != group:
-            reader.reject(Reason.DUPLICATE, "name")
+            reader.reject(RejectionReason.DUPLICATE, "name")
     section.finish()
     return without_nothing(users=list(users.values()), groups=list(groups.values()))
 
@@ -140,7 +140,7 @@ def _user(reader: Reader) -> dict[str, Any]:
         created = _user_settings(create, since=0)
         create.finish()
         if settings:
-            reader.reject(Reason.USER_CREATE, "create")
+            reader.reject(RejectionReason.USER_CREATE, "create")
         settings = created
     found = {
         "name": reader.required("name"),
@@ -201,9 +201,9 @@ def _units(section: Reader) -> list[dict[str, Any]]:
 def _unit(reader: Reader) -> dict[str, Any]:
     name, contents = reader.required("name"), reader.text("contents")
     if not name.endswith(UNIT_SUFFIXES):
-        reader.reject(Reason.UNIT_NAME, "name")
+        reader.reject(RejectionReason.UNIT_NAME, "name")
     if not unit_is_readable(contents or ""):
-        reader.reject(Reason.UNIT_CONTENTS, "contents")
+        reader.reject(RejectionReason.UNIT_CONTENTS, "contents")
     dropins: dict[str, dict[str, Any]] = {}
     for one in reader.objects("dropins"):
         dropin = _dropin(one)
@@ -230,9 +230,9 @@ def _enabled(reader: Reader) -> bool | None:
 def _dropin(reader: Reader) -> dict[str, Any]:
     name, contents = reader.required("name"), reader.text("contents")
     if not name.endswith(".conf"):
-        reader.reject(Reason.UNIT_NAME, "name")
+        reader.reject(RejectionReason.UNIT_NAME, "name")
     if not unit_is_readable(contents or ""):
-        reader.reject(Reason.UNIT_CONTENTS, "contents")
+        reader.reject(RejectionReason.UNIT_CONTENTS, "contents")
     reader.finish()
     return without_nothing(name=name, contents=contents)
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from lading.boot_images.platforms import aws, azure, gcp, manual
-from lading.boot_images.platforms.types import Platform
+from lading.boot_images.platforms.types import CloudPlatform
 
-BY_PROVIDER_SPEC: Mapping[str, Platform] = {
+BY_PROVIDER_SPEC: Mapping[str, CloudPlatform] = {
     "GCPMachineProviderSpec": gcp,
     "AWSMachineProviderConfig": aws,
     "AzureMachineProviderSpec": azure,
@@ -15,7 +15,7 @@ BY_PROVIDER_SPEC: Mapping[str, Platform] = {
     "PowerVSMachineProviderConfig": manual.POWERVS,
     "BareMetalMachineProviderSpec": manual.BARE_METAL,
 }
-BY_TEMPLATE: Mapping[str, Platform] = {
+BY_TEMPLATE: Mapping[str, CloudPlatform] = {
     "GCPMachineTemplate": gcp,
     "AWSMachineTemplate": aws,
     "AzureMachineTemplate": azure,

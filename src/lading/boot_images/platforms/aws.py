@@ -7,7 +7,7 @@ from typing import Any
 from lading.boot_images.platforms.types import (
     Api,
     BootImage,
-    Present,
+    CurrentImage,
     Question,
     no_image,
     not_ours,
@@ -21,14 +21,14 @@ user_data_bytes_max: int | None = 16_384  # of an EC2 instance, before base64
 _AMI = re.compile(r"ami-[0-9a-f]{8,17}")
 
 
-def present(api: Api, spec: Mapping[str, Any]) -> Present:
+def present(api: Api, spec: Mapping[str, Any]) -> CurrentImage:
     ami = object_at(spec, "ami")
     id_ = text_at(ami, "id")
     if not id_:
         if ami.get("filters") or ami.get("arn") or ami.get("eksLookupType"):
             raise Skipped(Why.IMAGE_FILTERS, "the AMI is chosen by filters, ARN or a lookup")
         raise Skipped(Why.IMAGE_UNREADABLE, "the machine spec names no AMI id")
-    return Present(path=("ami",), image=BootImage(reference=id_, value=ami))
+    return CurrentImage(path=("ami",), image=BootImage(reference=id_, value=ami))
 
 
 def target(question: Question) -> BootImage:

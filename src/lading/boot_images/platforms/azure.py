@@ -11,7 +11,7 @@ from typing import Any
 from lading.boot_images.platforms.types import (
     Api,
     BootImage,
-    Present,
+    CurrentImage,
     Question,
     no_image,
     not_ours,
@@ -41,12 +41,12 @@ class _Image:
         return self.resource or ":".join(self.marketplace)
 
 
-def present(api: Api, spec: Mapping[str, Any]) -> Present:
+def present(api: Api, spec: Mapping[str, Any]) -> CurrentImage:
     image = object_at(spec, "image")
     found = _read(api, image)
     if not found.resource and not any(found.marketplace):
         raise Skipped(Why.IMAGE_UNREADABLE, "the machine spec names no image that can be read")
-    return Present(path=("image",), image=BootImage(reference=found.reference, value=image))
+    return CurrentImage(path=("image",), image=BootImage(reference=found.reference, value=image))
 
 
 def target(question: Question) -> BootImage:

@@ -7,8 +7,8 @@ from typing import Any
 from lading.boot_images.platforms.types import (
     Api,
     BootImage,
+    CurrentImage,
     Path,
-    Present,
     Question,
     no_image,
     not_ours,
@@ -25,12 +25,12 @@ _IMAGE = re.compile(
 _ARCHITECTURES = {"x86-64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
 
-def present(api: Api, spec: Mapping[str, Any]) -> Present:
+def present(api: Api, spec: Mapping[str, Any]) -> CurrentImage:
     path, value = _boot_disk(spec) if api is Api.MACHINE else (("image",), spec.get("image"))
     if not isinstance(value, str) or not value:
         why = Why.IMAGE_FAMILY if spec.get("imageFamily") else Why.IMAGE_UNREADABLE
         raise Skipped(why, "the image is not named; it comes from a family or is a default")
-    return Present(path=path, image=BootImage(reference=value, value=value))
+    return CurrentImage(path=path, image=BootImage(reference=value, value=value))
 
 
 def target(question: Question) -> BootImage:

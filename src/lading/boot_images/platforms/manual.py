@@ -7,8 +7,8 @@ from typing import Any
 from lading.boot_images.platforms.types import (
     Api,
     BootImage,
+    CurrentImage,
     Path,
-    Present,
     Question,
     no_image,
     object_at,
@@ -26,13 +26,13 @@ class ManualPlatform:
     format: str = ""
     user_data_bytes_max: int | None = None
 
-    def present(self, api: Api, spec: Mapping[str, Any]) -> Present:
+    def present(self, api: Api, spec: Mapping[str, Any]) -> CurrentImage:
         for path in self.fields:
             value: Any = spec
             for step in path:
                 value = object_at({"": value}, "").get(str(step))
             if value:
-                return Present(path=path, image=BootImage(reference=_line(value), value=value))
+                return CurrentImage(path=path, image=BootImage(reference=_line(value), value=value))
         raise Skipped(Why.IMAGE_UNREADABLE, "the machine spec names no image that can be read")
 
     def target(self, question: Question) -> BootImage:

@@ -27,7 +27,7 @@ class BootImage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Present:
+class CurrentImage:
     """The image field of one machine spec: where it is, and what it holds."""
 
     path: Path
@@ -41,7 +41,7 @@ class Question:
     api: Api
     spec: Mapping[str, Any]
     """`providerSpec.value`, or `spec.template.spec` of an infrastructure template."""
-    present: Present
+    present: CurrentImage
     stream: Stream
     architecture: str
     """The name that RPM uses: x86_64, aarch64."""
@@ -70,7 +70,7 @@ class Question:
         )
 
 
-class Platform(Protocol):
+class CloudPlatform(Protocol):
     """Raises Skipped with the reason where there is no answer."""
 
     @property
@@ -79,7 +79,7 @@ class Platform(Protocol):
     @property
     def user_data_bytes_max(self) -> int | None: ...
 
-    def present(self, api: Api, spec: Mapping[str, Any]) -> Present: ...
+    def present(self, api: Api, spec: Mapping[str, Any]) -> CurrentImage: ...
 
     def target(self, question: Question) -> BootImage: ...
 

@@ -5,7 +5,7 @@ import click
 from lading.api.core import CONFIG_MAPS
 from lading.api.openshift_config import CLUSTER_VERSIONS
 from lading.boot_images import observe, preview, proof, stream
-from lading.boot_images.types import PROOF_ANNOTATION, Settings
+from lading.boot_images.types import PROOF_ANNOTATION, BootImageSettings
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
 from lading.cli.bootimage.settings import settings_options
@@ -16,16 +16,16 @@ from lading.cli.connection import Target
 @click.argument("release")
 @settings_options
 @connection.target_options
-def command(target: Target, settings: Settings, release: str) -> None:
+def command(target: Target, settings: BootImageSettings, release: str) -> None:
     """Confirm that the cluster runs RELEASE, where nodes are replaced instead of updated."""
     running.run(_approve(target, settings, release))
 
 
-async def _approve(target: Target, settings: Settings, release: str) -> None:
+async def _approve(target: Target, settings: BootImageSettings, release: str) -> None:
     async with target.open() as client:
         version = await observe.get_or_none(client, CLUSTER_VERSIONS, "version")
         if version is not None:
-            raise machine_set.Refused(
+            raise machine_set.GuardRefused(
                 "this cluster has a ClusterVersion, which alone decides when an update is complete"
             )
         found = await preview.golden(client, settings)
@@ -35,7 +35,7 @@ async def _approve(target: Target, settings: Settings, release: str) -> None:
             )
         golden = stream.golden(found.data)
         if golden.release_version != release:
-            raise machine_set.Refused(
+            raise machine_set.GuardRefused(
                 f"the golden ConfigMap is of release {golden.release_version}, not {release}"
             )
         stamp = proof.stamped(golden, by="lading bootimage approve")

@@ -8,7 +8,7 @@ from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
 from lading.boot_images import preview
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.preview import ServedApi
+from lading.boot_images.preview import ServedMachineApi
 from lading.kernel.objects import Key
 from lading.ports import kube
 from lading.ports.kube import Kube
@@ -17,7 +17,7 @@ KINDS = ("machineset", "machinesets")
 FIELD_MANAGER = "lading-bootimage"
 
 
-class Refused(click.ClickException):
+class GuardRefused(click.ClickException):
     """A guard refused what was asked for."""
 
     exit_code = 3
@@ -44,7 +44,9 @@ def meant(word: str, histories: Iterable[MachineSetBootImageHistory]) -> Machine
     return found[0]
 
 
-async def read(client: Kube, history: MachineSetBootImageHistory) -> tuple[ServedApi, MachineSet]:
+async def read(
+    client: Kube, history: MachineSetBootImageHistory
+) -> tuple[ServedMachineApi, MachineSet]:
     """The machine set itself, in the version that is served."""
     spec = history.spec
     key = Key(spec.machine_set_namespace, spec.machine_set_name)

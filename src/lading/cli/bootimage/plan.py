@@ -3,8 +3,8 @@
 import click
 
 from lading.boot_images import plan, preview
-from lading.boot_images.decide import Decision, Pass
-from lading.boot_images.types import Settings
+from lading.boot_images.decide import MachineSetDecision, Pass
+from lading.boot_images.types import BootImageSettings
 from lading.cli import connection, output, running
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
@@ -16,12 +16,12 @@ from lading.wiring.clock import system_clock
 @output.form_option(default=Format.TABLE)
 @settings_options
 @connection.target_options
-def command(target: Target, settings: Settings, form: Format) -> None:
+def command(target: Target, settings: BootImageSettings, form: Format) -> None:
     """Show what the controller would do, without doing it. Reads the stubs of enrolled sets."""
     running.run(_plan(target, settings, form))
 
 
-async def _plan(target: Target, settings: Settings, form: Format) -> None:
+async def _plan(target: Target, settings: BootImageSettings, form: Format) -> None:
     clock = system_clock()
     rows: list[dict[str, str]] = []
     notes: list[str] = []
@@ -37,7 +37,7 @@ async def _plan(target: Target, settings: Settings, form: Format) -> None:
         click.echo(f"Release: {note}", err=True)
 
 
-def row(decision: Decision) -> dict[str, str]:
+def row(decision: MachineSetDecision) -> dict[str, str]:
     verdict = decision.verdict
     return {
         "name": verdict.machine_set.metadata.name,

@@ -9,7 +9,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.boot_images import apply, machine_specs, observe, patches, preview
 from lading.boot_images.platforms.types import Api, BootImage
-from lading.boot_images.preview import ServedApi
+from lading.boot_images.preview import ServedMachineApi
 from lading.boot_images.types import PAUSE_ANNOTATION, PAUSED, CloneTemplate, PatchMachineSet
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
@@ -20,7 +20,7 @@ from lading.ports.kube import Kube
 @click.command(name="restore")
 @click.argument("name", metavar="[KIND/]NAME")
 @click.option("--to", "index", type=int, required=True, help="The index in the history.")
-@click.option("--yes", is_flag=True, help="Do it; without, only the plan is shown.")
+@click.option("--yes", is_flag=True, help="Carry out the plan; without --yes it is only shown.")
 @connection.target_options
 def command(target: Target, name: str, index: int, yes: bool) -> None:
     """Give a machine set an earlier boot image and stub, and pause its updates.
@@ -58,7 +58,7 @@ def _detail(history: MachineSetBootImageHistory, index: int) -> BootImageHistory
 
 
 async def _actions(
-    client: Kube, served: ServedApi, one: MachineSet, detail: BootImageHistoryDetail
+    client: Kube, served: ServedMachineApi, one: MachineSet, detail: BootImageHistoryDetail
 ) -> tuple[CloneTemplate | PatchMachineSet, ...]:
     templates = await observe.templates(client, [one]) if served.api is Api.CLUSTER else {}
     machine = machine_specs.machine_spec(served.api, one, templates)
@@ -66,7 +66,7 @@ async def _actions(
     field = str(present.path[-1])
     if field not in detail.boot_image:
         kept = ", ".join(detail.boot_image) or "nothing"
-        raise machine_set.Refused(f"the history holds {kept}, but the machine set has {field}")
+        raise machine_set.GuardRefused(f"the history holds {kept}, but the machine set has {field}")
     image = BootImage(reference=detail.boot_image_ref, value=detail.boot_image[field])
     return patches.patch(
         one,

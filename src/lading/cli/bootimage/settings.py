@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from lading.boot_images.types import Settings
+from lading.boot_images.types import BootImageSettings
 
-_DEFAULTS = Settings()
+_DEFAULTS = BootImageSettings()
 
 
 def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,7 +58,7 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
         trusted_boot_images: tuple[str, ...],
         **more: Any,
     ) -> Any:
-        settings = Settings(
+        settings = BootImageSettings(
             machine_namespaces=machine_namespaces,
             cluster_api_namespaces=cluster_api_namespaces,
             cluster_name=cluster_name,

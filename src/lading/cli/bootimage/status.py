@@ -4,8 +4,8 @@ import click
 
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
 from lading.boot_images import preview
-from lading.boot_images.types import Settings
-from lading.boot_images.verdicts import State, Why
+from lading.boot_images.types import BootImageSettings
+from lading.boot_images.verdicts import MachineSetState, Why
 from lading.cli import connection, output, running
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
@@ -18,12 +18,12 @@ from lading.ports.kube import Kube
 @output.form_option(default=Format.TABLE)
 @settings_options
 @connection.target_options
-def command(target: Target, settings: Settings, form: Format) -> None:
+def command(target: Target, settings: BootImageSettings, form: Format) -> None:
     """Show the machine sets and whether they boot the image of the release."""
     running.run(_status(target, settings, form))
 
 
-async def _status(target: Target, settings: Settings, form: Format) -> None:
+async def _status(target: Target, settings: BootImageSettings, form: Format) -> None:
     async with target.open() as client:
         rows = [row(one) for one in await preview.histories(client)]
         rows += [
@@ -34,7 +34,7 @@ async def _status(target: Target, settings: Settings, form: Format) -> None:
     click.echo(rendered(rows, machines, form), nl=False)
 
 
-async def _machines(client: Kube, settings: Settings) -> dict[str, int]:
+async def _machines(client: Kube, settings: BootImageSettings) -> dict[str, int]:
     """Machines are a help, not the matter: without the right to list them they are not counted."""
     found: dict[str, int] = {}
     for one in await preview.served(client):
@@ -62,7 +62,7 @@ def control_plane_row(name: str, image: str) -> dict[str, str]:
     return {
         "name": name,
         "api": "machine.openshift.io",
-        "state": State.SKIPPED,
+        "state": MachineSetState.SKIPPED,
         "reason": Why.CONTROL_PLANE,
         "image": image,
         "target": "",
@@ -75,7 +75,7 @@ def rendered(rows: list[dict[str, str]], machines: dict[str, int], form: Format)
     if form is not Format.TABLE:
         return output.document({"machineSets": rows, "machinesByBootImage": machines}, form)
     if not rows:
-        return "There is no history of a machine set; is the controller running with the gate on?\n"
+        return "No machine set has a history. Check that the controller runs with the gate on.\n"
     shown = output.table(
         ("MACHINE SET", "STATE", "REASON", "IMAGE"),
         [(one["name"], one["state"], one["reason"], _short(one["image"])) for one in rows],

@@ -9,9 +9,9 @@ _COMMANDS = {
     "ls": "List the images and the runtime class of each.",
     "rm": "Remove images, each only for the runtime class that is named.",
     "inspect": "Show what the runtime knows about images.",
-    "fsinfo": "Show what the images take on disk.",
+    "fsinfo": "Show the disk usage of images.",
     "gc": "Remove unused images; without --yes only show the plan.",
-    "cleanup": "Undo what the feature gate left behind; without --yes only show the plan.",
+    "cleanup": "Remove the images of runtime classes after the feature gate was turned off.",
 }
 
 

@@ -18,9 +18,9 @@ from lading.wiring import image_commands as wiring
 def command(node: NodeOptions, yes: bool, form: Format) -> None:
     """Remove the images that were pulled for runtime classes.
 
-    Needed after the feature gate RuntimeClassInImageCriApi was turned off, and before it is turned
-    on again: without it such an image could be taken for the host's. Images that containers still
-    use stay, with the containers to restart named.
+    Run it after the feature gate RuntimeClassInImageCriApi was turned off, and before it is turned
+    on again: while the gate is off, a pod of the host could use such an image. Images that
+    containers use stay; the output names the containers to restart.
     """
     running.run(_clean_up(node, form, yes=yes))
 

@@ -17,7 +17,7 @@ _HEADERS = ("FILESYSTEM", "MOUNTPOINT", "USED", "INODES", "MEASURED")
 @output.form_option(default=Format.JSON)
 @with_node_options
 def command(node: NodeOptions, form: Format) -> None:
-    """Show what images and containers take on disk, one entry for each filesystem."""
+    """Show the disk usage of images and containers, one entry for each file system."""
     running.run(_show(node, form))
 
 

@@ -19,15 +19,22 @@ from lading.wiring import image_commands as wiring
 
 
 @click.command(name="gc")
-@click.option("--all", "everything", is_flag=True, help="Everything unused, however much is free.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Remove every unused image, even with enough free space.",
+)
 @click.option("--high", type=click.IntRange(0, 100), default=85, show_default=True,
-              help="Percent of the disk in use from which on images go.")  # fmt: skip
+              help="The disk usage in percent that starts the removal.")  # fmt: skip
 @click.option("--low", type=click.IntRange(0, 100), default=80, show_default=True,
-              help="Percent of the disk in use at which that ends.")  # fmt: skip
+              help="The disk usage in percent that ends the removal.")  # fmt: skip
 @click.option("--minimum-age", callback=options.meaning(durations.parse), default="2m",
-              show_default=True, help="Images that were first detected later stay.")  # fmt: skip
+              show_default=True,
+              help="Keep images that were first detected more recently.")  # fmt: skip
 @click.option("--maximum-age", callback=options.meaning(durations.parse), default=None,
-              help="Images unused for longer go; run it at least twice in this time.")  # fmt: skip
+              help="Remove images that are unused for longer."
+              " Run the command at least twice in this time.")  # fmt: skip
 @removals.yes_option
 @removals.form_option
 @runtime_option
@@ -43,7 +50,7 @@ def command(
     form: Format,
     runtime: str | None,
 ) -> None:
-    """Remove unused images, with a reason for each that goes or stays."""
+    """Remove unused images; the plan gives a reason for each image."""
     try:
         policy = GcPolicy(
             high_threshold_percent=high,

@@ -25,13 +25,13 @@ def credential_option(command: Callable[..., None]) -> Callable[..., None]:
         "--creds",
         envvar="CRICTL_CREDS",
         metavar="USER[:PASSWORD]",
-        help="For the registry; `-` reads it from standard input.",
+        help="Credentials for the registry; `-` reads them from standard input.",
     )
     @click.option(
         "--auth",
         envvar="CRICTL_AUTH",
         metavar="BASE64",
-        help="The same in base64, as auth files hold it.",
+        help="The same credentials in base64, as in auth files.",
     )
     @functools.wraps(command)
     def with_credential(creds: str | None, auth: str | None, **more: Any) -> None:

@@ -41,10 +41,10 @@ class ImageQuery:
               metavar="KEY=VALUE",
               help="dangling=true|false or reference=REGEXP; may be repeated.")  # fmt: skip
 @output.form_option(default=Format.TABLE)
-@click.option("-q", "--quiet", is_flag=True, help="Only the IDs.")
-@click.option("--digests", is_flag=True, help="With the digest of each.")
-@click.option("--no-trunc", is_flag=True, help="Whole IDs and digests.")
-@click.option("--pinned", is_flag=True, help="With the pin of each.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the IDs.")
+@click.option("--digests", is_flag=True, help="Show the digests.")
+@click.option("--no-trunc", is_flag=True, help="Do not shorten IDs and digests.")
+@click.option("--pinned", is_flag=True, help="Show which images are pinned.")
 @runtime_option
 @with_node_options
 def command(

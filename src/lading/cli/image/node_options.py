@@ -75,14 +75,14 @@ _OPTIONS = (
     click.option("--runtime-endpoint", "-r", envvar="CONTAINER_RUNTIME_ENDPOINT", default="",
                  help="Socket of the container runtime.", metavar="ENDPOINT"),
     click.option("--image-endpoint", "-i", envvar="IMAGE_SERVICE_ENDPOINT", default="",
-                 help="Socket of the image service, if it is another one.", metavar="ENDPOINT"),
+                 help="Socket of the image service, if it differs.", metavar="ENDPOINT"),
     click.option("--config", "-c", envvar="CRI_CONFIG_FILE", default="/etc/crictl.yaml",
                  type=click.Path(path_type=Path), show_default=True,
                  help="crictl's configuration file."),
     feature_gates_option(),
     click.option("--state", envvar="LADING_IMAGE_STATE", default=_DEFAULT_STATE,
                  type=click.Path(path_type=Path), show_default=True,
-                 help="File with the records of images."),
+                 help="The file with the records of images."),
     click.option("--runtime-config", default=Path("/", runtime_handlers.CONTAINERD_CONFIG),
                  type=click.Path(path_type=Path), show_default=True,
                  help="Configuration of the runtime."),
@@ -91,7 +91,7 @@ _OPTIONS = (
                  type=click.Path(path_type=Path), show_default=True,
                  help="Guest platforms and runtime classes by runtime handler."),
     click.option("--kubeconfig", default=None, type=click.Path(path_type=Path),
-                 help="Cluster that knows the runtime classes."),
+                 help="The kubeconfig of the cluster with the runtime classes."),
 )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def command(
     runtime: str | None,
     credentials: CredentialSettings,
 ) -> None:
-    """Pull an image. With --runtime, the one that the guests of that runtime class can run."""
+    """Pull an image. --runtime selects the image for the guests of that runtime class."""
     running.run(_pull(node, image, given, policy, runtime, credentials))
 
 

@@ -30,7 +30,9 @@ _WORDS = {
     RemovalOutcome.FAILED: "Error",
 }
 
-yes_option = click.option("--yes", is_flag=True, help="Do it; without, only the plan is shown.")
+yes_option = click.option(
+    "--yes", is_flag=True, help="Carry out the plan; without --yes it is only shown."
+)
 form_option = output.form_option(default=Format.TABLE)
 
 
@@ -47,7 +49,7 @@ async def show(plan: GcPlan, form: Format, classes: RuntimeClasses) -> None:
 
 def _notes(plan: GcPlan) -> Iterator[str]:
     if not plan.space_is_known:
-        yield "the filesystem of the images cannot be seen from here, so thresholds are off"
+        yield "the file system of the images is not visible from here, so thresholds are off"
     if not plan.sandbox_image_is_known:
         yield "the runtime does not report its sandbox image"
 

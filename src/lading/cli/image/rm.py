@@ -52,9 +52,9 @@ class ImagesOfHandler:
 
 @click.command(name="rm")
 @click.argument("images", nargs=-1, metavar="[IMAGE...]")
-@click.option("-a", "--all", "everything", is_flag=True, help="Every image.")
-@click.option("-q", "--prune", "unneeded", is_flag=True, help="Every unused image.")
-@click.option("--force", is_flag=True, help="Also what is pinned or in use.")
+@click.option("-a", "--all", "everything", is_flag=True, help="Remove every image.")
+@click.option("-q", "--prune", "unneeded", is_flag=True, help="Remove every unused image.")
+@click.option("--force", is_flag=True, help="Also remove images that are pinned or in use.")
 @runtime_option
 @with_node_options
 def command(

@@ -6,10 +6,10 @@ from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
     "plan": "Show what a set would pull and pin, before anything is applied.",
-    "status": "Show nodes and sets, and how far each is.",
+    "status": "Show the progress of each set on each node.",
 }
 
 
 @click.group(name="pin", cls=LazyGroup, package="lading.cli.pin", commands=_COMMANDS)
 def command() -> None:
-    """Plan pinned image sets and watch how far the nodes are."""
+    """Plan PinnedImageSets and watch the progress of the nodes."""

@@ -57,17 +57,17 @@ def command(
     expansion_factor: float,
     form: Format,
 ) -> None:
-    """Show what each node would pull, the bytes, what stays free, and what would be refused.
+    """Show the images and bytes that each node would pull, the free space, and refusals.
 
-    It fails where a node would refuse something or no node would take a set, so that a script can
-    stop there. Give it the feature gates and the expansion factor of the agents.
+    The command fails when a node would refuse an image or when no node would take a set. Use the
+    feature gates and the expansion factor of the agents.
 
-    The free space of a cluster's nodes is asked from their kubelets through the API server, for
-    which `get` on `nodes/proxy` is needed; it is unknown otherwise.
+    The free space comes from the kubelets, through the API server. This needs `get` on
+    `nodes/proxy`; without it the free space is unknown.
     """
     if endpoints and secrets:
         raise click.UsageError(
-            "--pull-secret is read from a cluster, and --runtime-endpoint does without one;"
+            "--pull-secret needs a cluster, and --runtime-endpoint uses none;"
             " name an auth file in REGISTRY_AUTH_FILE instead"
         )
     settings = PinSettings(expansion_factor=expansion_factor)

@@ -89,11 +89,14 @@ def _state(node: MachineConfigNode, entry: NodePinnedImageSet, wanted: int) -> R
 def _detail(node: MachineConfigNode, entry: NodePinnedImageSet, state: RowState) -> str:
     match state:
         case RowState.FAILED:
-            return next(iter(entry.last_failed_generation_errors), "it failed without a message")
+            return next(
+                iter(entry.last_failed_generation_errors),
+                "the node reports a failure without a message",
+            )
         case RowState.PULLING:
             return _progress(node, entry)
         case RowState.WAITING:
-            return "the node does not report this generation yet; does its agent run?"
+            return "the node does not report this generation yet; check that its agent runs"
         case _:
             return ""
 
@@ -117,7 +120,10 @@ def _of_set(image_set: PinnedImageSet, reports: int) -> Iterator[Row]:
     state, detail = _without_nodes(image_set)
     if missing > 0:
         nodes = "1 node does" if missing == 1 else f"{missing} nodes do"
-        state, detail = RowState.WAITING, f"{nodes} not report this set yet; do the agents run?"
+        state, detail = (
+            RowState.WAITING,
+            f"{nodes} not report this set yet; check that the agents run",
+        )
     yield Row(
         node="",
         pool="",
@@ -133,6 +139,9 @@ def _of_set(image_set: PinnedImageSet, reports: int) -> Iterator[Row]:
 def _without_nodes(image_set: PinnedImageSet) -> tuple[RowState, str]:
     ready = conditions.find(image_set.status.conditions, ConditionType.READY)
     if ready is None or ready.observed_generation != image_set.metadata.generation:
-        return RowState.WAITING, "the controller has not observed this generation; does it run?"
+        return (
+            RowState.WAITING,
+            "the controller has not observed this generation; check that it runs",
+        )
     settled = ready.reason in _SETTLED_REASONS
     return RowState.NO_NODES if settled else RowState.WAITING, ready.message

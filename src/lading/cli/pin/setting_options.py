@@ -21,5 +21,5 @@ parallel_pulls_option = click.option(
     type=click.IntRange(1, 100),
     default=DEFAULTS.parallel_pulls_max,
     show_default=True,
-    help="Pulls in flight; a control plane node has at most 2.",
+    help="The most pulls at a time; at most 2 on a control plane node.",
 )

@@ -17,11 +17,11 @@ WATCH_SECONDS = 1.0
 
 
 @click.command(name="status")
-@click.option("-w", "--watch", is_flag=True, help="Until every set is pinned on its nodes.")
+@click.option("-w", "--watch", is_flag=True, help="Watch until every set is pinned on its nodes.")
 @output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(target: Target, watch: bool, form: Format) -> None:
-    """Show how far each node is with each of its sets."""
+    """Show the progress of each set on each node."""
     running.run(_status(target, watch, form))
 
 

@@ -7,13 +7,13 @@ import click
 from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
-    "images": "Delete unneeded images; without --confirm only show what would go.",
-    "plan": "Write what would go into a file.",
-    "apply": "Delete what a plan file says, as far as it is still right.",
-    "why": "Show why a tag, a digest or a blob stays or goes.",
-    "trash": "List what is in the trash.",
-    "restore": "Put images of the trash back.",
-    "references": "Write what a cluster uses into a file, for a run elsewhere.",
+    "images": "Delete unneeded images; without --confirm only show the plan.",
+    "plan": "Write the plan of deletions into a file.",
+    "apply": "Carry out a plan file, as far as a fresh plan agrees.",
+    "why": "Show why a tag, a digest or a blob is kept or deleted.",
+    "trash": "List the images in the trash.",
+    "restore": "Restore images from the trash.",
+    "references": "Write the references of a cluster into a file, for a run elsewhere.",
 }
 
 

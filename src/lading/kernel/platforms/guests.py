@@ -33,7 +33,7 @@ def parse(text: str) -> dict[str, Platform]:
 
 
 def handlers(text: str) -> dict[str, Platform | None]:
-    """Every handler; None for one whose guests share the host's platform."""
+    """Every handler; None where its guests share the host's platform."""
     names = (handler for handler, _ in _tables(_document(text), "runtimes"))
     return dict.fromkeys(names) | parse(text)
 

@@ -21,14 +21,14 @@ from lading.loop.reconciler import ObjectReconciler
 from lading.loop.recorder import EventRecorder
 from lading.pinned_images.cluster import apply, plan
 from lading.pinned_images.cluster.apply import ClusterAction
-from lading.pinned_images.cluster.fleet import Caches, Fleet, Listener
+from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet, Listener
 from lading.pinned_images.cluster.types import (
     ObservedNode,
     ObservedPool,
     ObservedSet,
     Placement,
     PoolContributor,
-    RecordEvent,
+    RecordClusterEvent,
     WritePoolStatus,
     WriteSetStatus,
 )
@@ -64,8 +64,8 @@ class FleetReconciler(ObjectReconciler[T, Observed]):
         await self._fleet.recount()
         return self._facts(key)
 
-    async def apply(self, action: ClusterAction | RecordEvent) -> None:
-        if isinstance(action, RecordEvent):
+    async def apply(self, action: ClusterAction | RecordClusterEvent) -> None:
+        if isinstance(action, RecordClusterEvent):
             self.record(
                 Key("", action.name),
                 reason=action.reason,
@@ -93,7 +93,13 @@ class MachineConfigNodeReconciler(FleetReconciler[Node, ObservedNode | None]):
     """Keeps a MachineConfigNode for every Node."""
 
     def __init__(
-        self, caches: Caches, fleet: Fleet, *, kube: Kube, clock: Clock, recorder: EventRecorder
+        self,
+        caches: ClusterCaches,
+        fleet: Fleet,
+        *,
+        kube: Kube,
+        clock: Clock,
+        recorder: EventRecorder,
     ) -> None:
         super().__init__(
             informer=caches.nodes, fleet=fleet, kube=kube, clock=clock, recorder=recorder
@@ -124,7 +130,7 @@ class PoolReconciler(FleetReconciler[MachineConfigPool, ObservedPool | None]):
 
     def __init__(
         self,
-        caches: Caches,
+        caches: ClusterCaches,
         fleet: Fleet,
         *,
         kube: Kube,
@@ -165,7 +171,7 @@ class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
 
     def __init__(
         self,
-        caches: Caches,
+        caches: ClusterCaches,
         fleet: Fleet,
         *,
         kube: Kube,
@@ -202,7 +208,7 @@ def _with_status_of(counted: PinnedImageSet, newest: PinnedImageSet) -> PinnedIm
 
 
 def reconciles(
-    caches: Caches,
+    caches: ClusterCaches,
     fleet: Fleet,
     *,
     kube: Kube,
@@ -225,7 +231,7 @@ def reconciles(
     return {NODES: nodes.reconcile, POOLS: pools.reconcile, SETS: sets.reconcile}
 
 
-def watch(controllers: dict[str, Controller], caches: Caches, fleet: Fleet) -> None:
+def watch(controllers: dict[str, Controller], caches: ClusterCaches, fleet: Fleet) -> None:
     """Objects are planned when they change; counts, a moment after the first change."""
     nodes, pools, sets = (controllers[name] for name in NAMES)
     nodes.watch(caches.nodes, _own_key_if_changed(lambda node: node.metadata.uid))

@@ -1,7 +1,7 @@
 """The counts of a whole fleet, from the caches, at the cost of what changed.
 
 A change in a cache only marks the nodes that it may concern. They are counted again in slices,
-between which the event loop gets its turn, so that even a selector that moves every node holds up
+between which the event loop gets its turn, so that even a selector that moves every node delays
 nothing, and many changes of a node close together cost one count. Facts are read after
 `recount`: then they agree with the caches at that moment.
 """
@@ -38,14 +38,14 @@ T = TypeVar("T", bound=Object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caches:
+class ClusterCaches:
     nodes: Informer[Node]
     pools: Informer[MachineConfigPool]
     sets: Informer[PinnedImageSet]
     machine_config_nodes: Informer[MachineConfigNode]
 
     @classmethod
-    def of(cls, informers: Informers) -> "Caches":
+    def of(cls, informers: Informers) -> "ClusterCaches":
         return cls(
             nodes=informers.of(NODES),
             pools=informers.of(MACHINE_CONFIG_POOLS),
@@ -65,7 +65,7 @@ class Listener:
 
 
 class Fleet:
-    def __init__(self, caches: Caches) -> None:
+    def __init__(self, caches: ClusterCaches) -> None:
         self._caches = caches
         self._tallies = Tallies()
         self._membership: Membership | None = None
@@ -125,7 +125,7 @@ class Fleet:
         )
 
     def placement(self, image_set: PinnedImageSet) -> Placement:
-        """Only of interest for a set without nodes: it looks at all pools."""
+        """Only of interest for a set without nodes: it reads all pools."""
         pools = _names(self._pools_with_set.find(image_set.metadata.name))
         selecting = [
             pool

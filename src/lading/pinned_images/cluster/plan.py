@@ -22,7 +22,7 @@ from lading.pinned_images.cluster.types import (
     ObservedNode,
     ObservedPool,
     ObservedSet,
-    RecordEvent,
+    RecordClusterEvent,
     WritePoolStatus,
     WriteSetStatus,
 )
@@ -80,9 +80,9 @@ def plan_node(observed: ObservedNode) -> Plan:
     return Plan(actions=(DescribeNode(node=node, pool=observed.primary_pool, because=because),))
 
 
-def _no_pool(name: str) -> RecordEvent:
+def _no_pool(name: str) -> RecordClusterEvent:
     because = "No pool selects this node, so it gets no set. Label it for a pool"
-    return RecordEvent(name=name, reason=EventReason.NO_POOL, warning=True, because=because)
+    return RecordClusterEvent(name=name, reason=EventReason.NO_POOL, warning=True, because=because)
 
 
 def _describes(observed: ObservedNode) -> bool:
@@ -172,7 +172,7 @@ def _is_first_seen_too_early(observed: ObservedSet) -> bool:
 
 def _events(
     name: str, before: tuple[Condition, ...], after: tuple[Condition, ...]
-) -> Iterable[RecordEvent]:
+) -> Iterable[RecordClusterEvent]:
     """One for each condition that became true or was true until now."""
     for new in after:
         was_true = conditions.is_true(before, new.type)
@@ -181,7 +181,7 @@ def _events(
             continue
         if new.type == ConditionType.READY:
             if is_true:
-                yield RecordEvent(
+                yield RecordClusterEvent(
                     name=name, reason=EventReason.READY, warning=False, because=new.message
                 )
             continue
@@ -189,7 +189,7 @@ def _events(
         because = (
             f"{new.type}: {new.reason}: {new.message}" if is_true else f"{new.type}: No errors"
         )
-        yield RecordEvent(name=name, reason=reason, warning=is_true, because=because)
+        yield RecordClusterEvent(name=name, reason=reason, warning=is_true, because=because)
 
 
 State = tuple[object, ...]

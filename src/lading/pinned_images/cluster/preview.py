@@ -26,7 +26,7 @@ from lading.pinned_images.cluster import rules
 from lading.pinned_images.node import desire, limits
 from lading.pinned_images.node import preview as node_preview
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import Desired, Observed, PinSettings, Present
+from lading.pinned_images.node.types import Desired, ObservedNodeImages, PinSettings, Present
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 
@@ -108,7 +108,7 @@ def preview(
         for key in keys
         if not key.runtime_handler and (key.image in facts.image_names or key.image in held)
     }
-    observed = Observed(
+    observed = ObservedNodeImages(
         ready=rules.node_is_ready(node),
         disk_pressure=_has_disk_pressure(node),
         images=images,

@@ -169,7 +169,7 @@ class DescribeNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordEvent:
+class RecordClusterEvent:
     """Follows its status: while that cannot be written, the same would be recorded each time."""
 
     name: str

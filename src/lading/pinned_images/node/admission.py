@@ -6,12 +6,12 @@ from typing import NamedTuple
 from lading.kernel import quantities
 from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node import rules
-from lading.pinned_images.node.types import Desired, Observed, Problem
+from lading.pinned_images.node.types import Desired, ObservedNodeImages, Problem
 from lading.pinned_images.reasons import Reason
 
 
 def admit_by_storage(
-    desired: Desired, observed: Observed
+    desired: Desired, observed: ObservedNodeImages
 ) -> tuple[frozenset[ImageKey], dict[str, Problem]]:
     """The missing images that may be pulled, and the sets that do not fit as a whole.
 
@@ -38,7 +38,7 @@ class _Need(NamedTuple):
     layers: frozenset[Layer]
 
 
-def _needs(desired: Desired, observed: Observed, known: frozenset[Layer]) -> list[_Need]:
+def _needs(desired: Desired, observed: ObservedNodeImages, known: frozenset[Layer]) -> list[_Need]:
     needs = []
     for image_set in desired.sets:
         missing = rules.images_missing(image_set, observed)
@@ -48,7 +48,7 @@ def _needs(desired: Desired, observed: Observed, known: frozenset[Layer]) -> lis
 
 
 def _admit(
-    needs: Iterable[_Need], observed: Observed, taken_bytes: int, factor: float
+    needs: Iterable[_Need], observed: ObservedNodeImages, taken_bytes: int, factor: float
 ) -> tuple[frozenset[ImageKey], dict[str, Problem]]:
     """Layers are counted once over all sets, beside bytes that are taken already."""
     counted: set[Layer] = set()
@@ -67,7 +67,7 @@ def _admit(
     return frozenset(admitted), refusals
 
 
-def _refusal(*, needed_bytes: int, observed: Observed, factor: float) -> Problem | None:
+def _refusal(*, needed_bytes: int, observed: ObservedNodeImages, factor: float) -> Problem | None:
     """The images do not fit beside what must stay free."""
     if observed.budget is None or needed_bytes * factor <= observed.budget.usable_bytes:
         return None
@@ -76,8 +76,8 @@ def _refusal(*, needed_bytes: int, observed: Observed, factor: float) -> Problem
     return Problem(
         reason=Reason.INSUFFICIENT_STORAGE,
         message=(
-            f"needs {shown(int(needed_bytes * factor))} of disk for {shown(needed_bytes)} to pull, "
-            f"but of {shown(budget.free_bytes)} free {shown(budget.reserve_bytes)} must stay free "
+            f"needs {shown(int(needed_bytes * factor))} of disk for {shown(needed_bytes)} to pull; "
+            f"{shown(budget.free_bytes)} is free, and {shown(budget.reserve_bytes)} must stay free "
             f"for {budget.reserve_reason}"
         ),
     )

@@ -10,14 +10,14 @@ from lading.pinned_images.node import report
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.types import (
     CancelPull,
-    RecordEvent,
+    RecordNodeEvent,
     ResolveImages,
     StartPull,
     WritePins,
     WriteStatus,
 )
 
-NodeAction = StartPull | CancelPull | ResolveImages | WritePins | WriteStatus | RecordEvent
+NodeAction = StartPull | CancelPull | ResolveImages | WritePins | WriteStatus | RecordNodeEvent
 OUR_CONDITIONS = (report.PROGRESSING, report.DEGRADED)
 
 
@@ -26,7 +26,7 @@ async def apply(
     tools: NodeTools,
     *,
     write_status: Callable[[MachineConfigNodeStatus], Awaitable[None]],
-    record: Callable[[RecordEvent], None],
+    record: Callable[[RecordNodeEvent], None],
 ) -> None:
     match action:
         case StartPull(key=key, spec=spec, new_bytes=new_bytes):
@@ -39,7 +39,7 @@ async def apply(
             await tools.pins.write(pins)
         case WriteStatus(status=status):
             await write_status(status)
-        case RecordEvent() as event:
+        case RecordNodeEvent() as event:
             record(event)
         case _:
             assert_never(action)

@@ -37,9 +37,9 @@ from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.report_writer import ReportWriter
 from lading.pinned_images.node.types import (
     Desired,
-    Observed,
+    ObservedNodeImages,
     PinSettings,
-    RecordEvent,
+    RecordNodeEvent,
     WritePins,
     WriteStatus,
     Written,
@@ -50,7 +50,7 @@ from lading.ports.kube import Kube, Selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caches:
+class NodeCaches:
     nodes: Informer[Node]
     pools: Informer[MachineConfigPool]
     sets: Informer[PinnedImageSet]
@@ -58,7 +58,7 @@ class Caches:
     runtime_classes: Informer[RuntimeClass]
 
     @classmethod
-    def of(cls, informers: Informers, node_name: str) -> "Caches":
+    def of(cls, informers: Informers, node_name: str) -> "NodeCaches":
         own = Selection(field_selector=f"metadata.name={node_name}")
         return cls(
             nodes=informers.of(NODES, own),
@@ -78,7 +78,7 @@ class NodeReconciler:
         node_name: str,
         kube: Kube,
         clock: Clock,
-        caches: Caches,
+        caches: NodeCaches,
         tools: NodeTools,
         recorder: EventRecorder,
         metrics: PinMetrics,
@@ -101,7 +101,7 @@ class NodeReconciler:
         self._reports = ReadYourWrites(caches.machine_config_nodes, clock)
         self._report_writer = ReportWriter(node_name, kube, self._reports)
         self._written_at = Written()
-        self._seen: tuple[Desired, Observed] | None = None
+        self._seen: tuple[Desired, ObservedNodeImages] | None = None
 
     def progress(self) -> Progress | None:
         """How far the node is, as last observed; None before the first reconcile."""
@@ -110,7 +110,7 @@ class NodeReconciler:
     async def reconcile(self, key: Key) -> datetime | None:
         return await pipeline.reconcile(self, key, self._clock)
 
-    async def observe(self, key: Key) -> tuple[Desired, Observed] | None:
+    async def observe(self, key: Key) -> tuple[Desired, ObservedNodeImages] | None:
         node = self._caches.nodes.get(self._key)
         if node is None:
             return None
@@ -127,7 +127,7 @@ class NodeReconciler:
         self._seen = desired, observed
         return desired, observed
 
-    def plan(self, observed: tuple[Desired, Observed] | None, now: datetime) -> Plan:
+    def plan(self, observed: tuple[Desired, ObservedNodeImages] | None, now: datetime) -> Plan:
         return policy.plan(*observed, now) if observed else Plan()
 
     async def apply(self, action: NodeAction) -> None:
@@ -179,7 +179,7 @@ class NodeReconciler:
     async def _write_status(self, status: MachineConfigNodeStatus) -> None:
         await self._report_writer.write(status)
 
-    def _record(self, event: RecordEvent) -> None:
+    def _record(self, event: RecordNodeEvent) -> None:
         mine = self._reports.get(self._key)
         if mine is None:
             return
@@ -196,7 +196,7 @@ def _last_status(mine: MachineConfigNode) -> MachineConfigNodeStatus:
     return msgspec.structs.replace(mine.status, pinned_image_sets=claims.reported(mine))
 
 
-def watch(controller: Controller, caches: Caches, node_name: str) -> None:
+def watch(controller: Controller, caches: NodeCaches, node_name: str) -> None:
     """Any change of anything that the node depends on leads to its one key."""
 
     def own_node(old: object, new: object) -> Iterable[Key]:

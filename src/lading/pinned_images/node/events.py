@@ -6,12 +6,17 @@ from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNodeStatus,
     NodePinnedImageSet,
 )
-from lading.pinned_images.node.types import Observed, RecordEvent, ReportedProblems, SetVerdict
+from lading.pinned_images.node.types import (
+    ObservedNodeImages,
+    RecordNodeEvent,
+    ReportedProblems,
+    SetVerdict,
+)
 
 
 def events(
-    verdicts: Iterable[SetVerdict], observed: Observed, after: MachineConfigNodeStatus
-) -> Iterable[RecordEvent]:
+    verdicts: Iterable[SetVerdict], observed: ObservedNodeImages, after: MachineConfigNodeStatus
+) -> Iterable[RecordNodeEvent]:
     """One when a set becomes pinned, fails in a new way, or has no pin left."""
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
     new = {entry.name: entry for entry in after.pinned_image_sets}
@@ -21,7 +26,7 @@ def events(
         yield from _of_set(by_name[name], before, new[name], observed.reported_problems)
     for name in sorted(last.keys() - new.keys() - by_name.keys()):
         because = "the node no longer has it"
-        yield RecordEvent(set_name=name, warning=False, reason="Unpinned", because=because)
+        yield RecordNodeEvent(set_name=name, warning=False, reason="Unpinned", because=because)
 
 
 def _of_set(
@@ -29,14 +34,14 @@ def _of_set(
     last: NodePinnedImageSet,
     new: NodePinnedImageSet,
     reported: ReportedProblems | None,
-) -> Iterable[RecordEvent]:
+) -> Iterable[RecordNodeEvent]:
     generation = new.desired_generation
     if new.current_generation == generation != last.current_generation:
         because = f"generation {generation}: {len(verdict.desired.images)} images are pinned"
-        yield RecordEvent(set_name=new.name, warning=False, reason="Pinned", because=because)
+        yield RecordNodeEvent(set_name=new.name, warning=False, reason="Pinned", because=because)
     if verdict.problems and _fails_in_a_new_way(verdict, last, reported):
         problem = verdict.problems[0]
-        yield RecordEvent(
+        yield RecordNodeEvent(
             set_name=new.name, warning=True, reason=problem.reason, because=problem.message
         )
 

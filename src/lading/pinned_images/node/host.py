@@ -22,9 +22,9 @@ from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import (
     Desired,
-    Observed,
+    ObservedNodeImages,
     PinSettings,
-    RecordEvent,
+    RecordNodeEvent,
     SetState,
     WritePins,
     Written,
@@ -88,7 +88,7 @@ class _HostReconciler:
         self._desired = desired
         self._clock = clock
         self._written = Written()
-        self._observed = Observed()
+        self._observed = ObservedNodeImages()
         self._plan = Plan()
 
     @property
@@ -101,11 +101,11 @@ class _HostReconciler:
     def progress(self) -> Progress:
         return progress.progress(self._desired, self._observed)
 
-    async def observe(self, key: Key) -> Observed:
+    async def observe(self, key: Key) -> ObservedNodeImages:
         self._observed = await _observe(self._tools, self._desired, self._written)
         return self._observed
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedNodeImages, now: datetime) -> Plan:
         self._plan = plan.plan(self._desired, observed, now)
         return self._plan
 
@@ -115,7 +115,9 @@ class _HostReconciler:
             self._written = Written(pins_at=self._clock.now())
 
 
-async def _observe(tools: NodeTools, desired: Desired, written: Written | None = None) -> Observed:
+async def _observe(
+    tools: NodeTools, desired: Desired, written: Written | None = None
+) -> ObservedNodeImages:
     return await observe.observe(
         tools, desired, node=None, last_status=None, written=written or Written()
     )
@@ -125,5 +127,5 @@ async def _no_status(status: MachineConfigNodeStatus) -> None:
     raise AssertionError("a host without a cluster has no status to write")
 
 
-def _no_event(event: RecordEvent) -> None:
+def _no_event(event: RecordNodeEvent) -> None:
     raise AssertionError("a host without a cluster has no event to record")

@@ -2,7 +2,7 @@
 
 Above the image garbage-collection threshold the kubelet removes images, below the eviction limit
 it evicts pods: preloading must cause neither. The reserve of a kubelet with default settings is
-kept in any case: what a kubelet tells can only raise it.
+kept in any case: a kubelet can only raise it.
 """
 
 from lading.kernel import quantities
@@ -17,10 +17,11 @@ _SIGNALS = ("imagefs.available", "nodefs.available")
 
 def budget(space: Space, limits: KubeletLimits) -> Budget:
     percent = 100 - limits.image_gc_high_threshold_percent
-    reserves = {
-        f"the kubelet's image collection, which starts at "
-        f"{limits.image_gc_high_threshold_percent}% full": space.capacity_bytes * percent // 100
-    }
+    collection = (
+        "the kubelet's image garbage collection, which starts at "
+        f"{limits.image_gc_high_threshold_percent}% disk usage"
+    )
+    reserves = {collection: space.capacity_bytes * percent // 100}
     for signal in _SIGNALS:
         if signal in limits.eviction_hard:
             text = limits.eviction_hard[signal]

@@ -5,7 +5,7 @@ Names and labels are user-visible and documented in docs/metrics.md.
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from lading.pinned_images.node.types import Desired, Observed, PullErrorKind
+from lading.pinned_images.node.types import Desired, ObservedNodeImages, PullErrorKind
 
 # From an image with all layers present to a very large one over a slow line.
 PULL_SECONDS_BUCKETS = (0.2, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
@@ -52,7 +52,7 @@ class PinMetrics:
     def failed(self, kind: PullErrorKind) -> None:
         self.pull_failures.labels(kind).inc()
 
-    def count(self, desired: Desired, observed: Observed) -> None:
+    def count(self, desired: Desired, observed: ObservedNodeImages) -> None:
         wanted = {key for image_set in desired.sets for key in image_set.images}
         self.missing.set(len(wanted - observed.images.keys()))
         self.pinned.set(

@@ -10,7 +10,7 @@ from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node import limits, skew
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
-from lading.pinned_images.node.types import Budget, Desired, Observed, Present, Written
+from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, Present, Written
 from lading.ports.cri import Cri, Image, Pins
 from lading.ports.disk import Disk
 from lading.ports.kubelet import Kubelet
@@ -37,7 +37,7 @@ async def observe(
     node: Node | None,
     last_status: MachineConfigNodeStatus | None,
     written: Written,
-) -> Observed:
+) -> ObservedNodeImages:
     """Everything that the plan of a node needs.
 
     `node` is None on a host without a cluster, `last_status` where no status is reported.
@@ -46,7 +46,7 @@ async def observe(
     images = await tools.cri.images()
     resolutions = tools.resolver.resolutions()
     cannot_pin = await tools.pins.cannot_pin()
-    return Observed(
+    return ObservedNodeImages(
         ready=node is None or _condition_is(node, "Ready", Truth.TRUE, absent=True),
         disk_pressure=node is not None
         and not _condition_is(node, "DiskPressure", Truth.FALSE, absent=True),

@@ -12,7 +12,7 @@ from lading.kernel.planning import Action, Plan
 from lading.pinned_images.node import admission, events, report, rules, schedule
 from lading.pinned_images.node.types import (
     Desired,
-    Observed,
+    ObservedNodeImages,
     Problem,
     ResolveImages,
     SetState,
@@ -22,7 +22,7 @@ from lading.pinned_images.node.types import (
 from lading.ports.cri import Pin
 
 
-def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
+def plan(desired: Desired, observed: ObservedNodeImages, now: datetime) -> Plan:
     admitted, refusals = admission.admit_by_storage(desired, observed)
     found = verdicts(desired, observed, refusals)
     pulls = schedule.pull_schedule(desired, admitted, observed, now)
@@ -44,7 +44,7 @@ def plan(desired: Desired, observed: Observed, now: datetime) -> Plan:
 
 
 def verdicts(
-    desired: Desired, observed: Observed, refusals: dict[str, Problem]
+    desired: Desired, observed: ObservedNodeImages, refusals: dict[str, Problem]
 ) -> tuple[SetVerdict, ...]:
     is_complete = all(key in observed.images for one in desired.sets for key in one.images)
     here = frozenset() if is_complete else rules.layers_present(observed)
@@ -55,7 +55,7 @@ def verdicts(
 
 
 def images_to_resolve(
-    desired: Desired, observed: Observed, now: datetime
+    desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> tuple[ResolveImages, ...]:
     wanted = {key for image_set in desired.sets for key in image_set.images}
     unknown = tuple(
@@ -70,7 +70,9 @@ def images_to_resolve(
     return (ResolveImages(keys=unknown, because="their size on this node is not known"),)
 
 
-def pins_to_write(verdicts: tuple[SetVerdict, ...], observed: Observed) -> tuple[Action, ...]:
+def pins_to_write(
+    verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages
+) -> tuple[Action, ...]:
     """The pins of complete sets and the earlier ones of incomplete sets; nothing if in force."""
     references: dict[str, str] = {}
     owners: dict[str, set[str]] = {}
@@ -87,7 +89,7 @@ def pins_to_write(verdicts: tuple[SetVerdict, ...], observed: Observed) -> tuple
     return (WritePins(pins=wanted, because=_why_pins_change(wanted, observed)),)
 
 
-def _pins_of(verdict: SetVerdict, observed: Observed) -> Iterable[tuple[str, str]]:
+def _pins_of(verdict: SetVerdict, observed: ObservedNodeImages) -> Iterable[tuple[str, str]]:
     if verdict.state is SetState.PINNED or (verdict.is_complete and observed.node_is_well):
         for key in verdict.desired.images:
             present = observed.images[key]
@@ -101,7 +103,7 @@ def _pins_of(verdict: SetVerdict, observed: Observed) -> Iterable[tuple[str, str
             yield recorded.pin.image_id, recorded.pin.image
 
 
-def _in_force(wanted: tuple[Pin, ...], observed: Observed) -> bool:
+def _in_force(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> bool:
     effective = {
         recorded.pin.image_id: recorded.pin.owners
         for recorded in observed.pins
@@ -112,14 +114,14 @@ def _in_force(wanted: tuple[Pin, ...], observed: Observed) -> bool:
     }
 
 
-def _why_pins_change(wanted: tuple[Pin, ...], observed: Observed) -> str:
+def _why_pins_change(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> str:
     before = {recorded.pin.image_id for recorded in observed.pins if recorded.effective}
     after = {pin.image_id for pin in wanted}
     kept = len(before & after)
     return f"{len(after - before)} to pin, {len(before - after)} to unpin, {kept} to keep"
 
 
-def read_back_at(desired: Desired, observed: Observed, now: datetime) -> datetime:
+def read_back_at(desired: Desired, observed: ObservedNodeImages, now: datetime) -> datetime:
     """Soon after pins were written; later when they were written just before and not taken."""
     settings, before = desired.settings, observed.pins_written_at
     again = before is not None and planning.due(before, settings.pins_interval, now=now) > now
@@ -129,7 +131,7 @@ def read_back_at(desired: Desired, observed: Observed, now: datetime) -> datetim
 def recheck_at(
     desired: Desired,
     verdicts: tuple[SetVerdict, ...],
-    observed: Observed,
+    observed: ObservedNodeImages,
     now: datetime,
     *,
     status_is_written: bool,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node import admission, rules
-from lading.pinned_images.node.types import Desired, Observed
+from lading.pinned_images.node.types import Desired, ObservedNodeImages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +14,7 @@ class Preview:
     wanted_count: int
     to_pull: tuple[ImageKey, ...]
     unknown: tuple[ImageKey, ...]
-    """Images whose size is unknown; they are pulled last and not counted."""
+    """Images of unknown size; they are pulled last and not counted."""
     pull_bytes: int
     disk_bytes: int
     """What the pulled layers are expected to take on disk."""
@@ -30,7 +30,7 @@ class Preview:
         return self.free_bytes - self.disk_bytes
 
 
-def preview(desired: Desired, observed: Observed) -> Preview:
+def preview(desired: Desired, observed: ObservedNodeImages) -> Preview:
     admitted, refused = admission.admit_by_storage(desired, observed)
     wanted = {key for image_set in desired.sets for key in image_set.images}
     unusable = {

@@ -5,7 +5,7 @@ The status reports the same more rarely: it is written for the cluster, and ever
 
 from lading.kernel.objects import Model
 from lading.pinned_images.node import admission, plan, rules
-from lading.pinned_images.node.types import Budget, Desired, Observed, SetVerdict
+from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, SetVerdict
 
 
 class SetProblem(Model, frozen=True, kw_only=True, omit_defaults=False):
@@ -51,7 +51,7 @@ class Progress(Model, frozen=True, kw_only=True, omit_defaults=False):
     storage: StorageBudget | None
 
 
-def progress(desired: Desired, observed: Observed) -> Progress:
+def progress(desired: Desired, observed: ObservedNodeImages) -> Progress:
     _, refusals = admission.admit_by_storage(desired, observed)
     counts = rules.counts(desired.sets, observed)
     return Progress(

@@ -18,7 +18,7 @@ from lading.pinned_images import claims
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import (
     Desired,
-    Observed,
+    ObservedNodeImages,
     SetState,
     SetVerdict,
     WriteStatus,
@@ -31,7 +31,7 @@ ERROR_BYTES_MAX = 1024
 
 
 def status_to_write(
-    desired: Desired, verdicts: tuple[SetVerdict, ...], observed: Observed, now: datetime
+    desired: Desired, verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages, now: datetime
 ) -> tuple[WriteStatus, ...]:
     new = status(desired, verdicts, observed, now)
     is_same = _without_counts(new) == _without_counts(observed.last_status)
@@ -40,26 +40,26 @@ def status_to_write(
     is_progress = _state(new) == _state(observed.last_status)
     if _due_at(desired, observed, now, state_changed=not is_progress) > now:
         return ()
-    because = "progress is reported every so often" if is_progress else "a set's state changed"
+    because = "progress is reported at intervals" if is_progress else "a set's state changed"
     problems = {one.desired.name: frozenset(p.id for p in one.problems) for one in verdicts}
     return (WriteStatus(status=new, problems=problems, because=because),)
 
 
-def next_write_at(desired: Desired, observed: Observed, now: datetime) -> datetime | None:
+def next_write_at(desired: Desired, observed: ObservedNodeImages, now: datetime) -> datetime | None:
     """When what is held back may be written; None when nothing holds it back."""
     dues = (_due_at(desired, observed, now, state_changed=state) for state in (False, True))
     return planning.earliest(*(due for due in dues if due > now))
 
 
 def _due_at(
-    desired: Desired, observed: Observed, now: datetime, *, state_changed: bool
+    desired: Desired, observed: ObservedNodeImages, now: datetime, *, state_changed: bool
 ) -> datetime:
     pacing = desired.settings.status_pacing
     return pacing.due_at(observed.status_writes, state_changed=state_changed, now=now)
 
 
 def status(
-    desired: Desired, verdicts: tuple[SetVerdict, ...], observed: Observed, now: datetime
+    desired: Desired, verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages, now: datetime
 ) -> MachineConfigNodeStatus:
     last = observed.last_status
     new = (_progressing(verdicts, observed), _degraded(verdicts, observed))
@@ -73,7 +73,7 @@ def status(
 
 
 def _entries(
-    verdicts: tuple[SetVerdict, ...], observed: Observed
+    verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages
 ) -> tuple[NodePinnedImageSet, ...]:
     """By name: all that are done, and of the others as many as the status has room for."""
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
@@ -87,7 +87,7 @@ def _entries(
     return tuple(sorted(listed, key=lambda entry: entry.name))
 
 
-def _lingering(verdicts: tuple[SetVerdict, ...], observed: Observed) -> list[str]:
+def _lingering(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> list[str]:
     """Sets that the node no longer has, reported as long as a pin of theirs is left."""
     owners = {owner for recorded in observed.pins for owner in recorded.pin.owners}
     return sorted(owners - {verdict.desired.name for verdict in verdicts})
@@ -133,7 +133,7 @@ def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedIm
     return entry
 
 
-def _progressing(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condition:
+def _progressing(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> Condition:
     if all(verdict.state is SetState.PINNED for verdict in verdicts):
         return _condition(
             PROGRESSING, Truth.FALSE, Reason.AS_EXPECTED, "All pinned image sets complete"
@@ -142,7 +142,7 @@ def _progressing(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condit
     return _condition(PROGRESSING, Truth.TRUE, Reason.PREFETCHING, str(counts))
 
 
-def _degraded(verdicts: tuple[SetVerdict, ...], observed: Observed) -> Condition:
+def _degraded(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> Condition:
     failed = [verdict for verdict in verdicts if verdict.state is SetState.FAILED]
     if failed:
         problems = [(one.desired.name, problem) for one in failed for problem in one.problems]

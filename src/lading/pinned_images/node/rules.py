@@ -11,7 +11,7 @@ from lading.pinned_images.node.types import (
     Desired,
     DesiredSet,
     ImageCounts,
-    Observed,
+    ObservedNodeImages,
     Problem,
     Pull,
     PullError,
@@ -26,11 +26,11 @@ TRANSIENT_FAILURES_MAX = 3
 RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
 
 
-def images_missing(image_set: DesiredSet, observed: Observed) -> tuple[ImageKey, ...]:
+def images_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> tuple[ImageKey, ...]:
     return tuple(key for key in image_set.images if key not in observed.images)
 
 
-def set_is_pinned(image_set: DesiredSet, observed: Observed) -> bool:
+def set_is_pinned(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
     """Every image is here and the runtime itself reports our pin for this set as in force."""
     in_force = {
         recorded.pin.image_id
@@ -43,7 +43,7 @@ def set_is_pinned(image_set: DesiredSet, observed: Observed) -> bool:
     )
 
 
-def pin_not_taken(image_set: DesiredSet, observed: Observed) -> str:
+def pin_not_taken(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
     """An image that we pinned and the runtime reports as unpinned; empty when there is none."""
     if observed.pins_written_at is None:
         return ""
@@ -53,7 +53,7 @@ def pin_not_taken(image_set: DesiredSet, observed: Observed) -> str:
     return ""
 
 
-def pull_error(key: ImageKey, observed: Observed) -> PullError | None:
+def pull_error(key: ImageKey, observed: ObservedNodeImages) -> PullError | None:
     """The last failure of a pull, if it is one that must be reported."""
     pull = observed.pulls.get(key)
     if pull is None or pull.error is None:
@@ -62,7 +62,7 @@ def pull_error(key: ImageKey, observed: Observed) -> PullError | None:
     return pull.error if is_reported(pull.error, failures) else None
 
 
-def resolve_error(key: ImageKey, observed: Observed) -> PullError | None:
+def resolve_error(key: ImageKey, observed: ObservedNodeImages) -> PullError | None:
     """Why the manifest that we must choose ourselves is not known, if that must be reported."""
     failed = observed.unresolved.get(key)
     if failed is None or not manifest_is_ours_to_choose(key, observed):
@@ -75,12 +75,12 @@ def is_reported(error: PullError, failures: int) -> bool:
     return not is_passing or failures >= TRANSIENT_FAILURES_MAX
 
 
-def manifest_is_ours_to_choose(key: ImageKey, observed: Observed) -> bool:
+def manifest_is_ours_to_choose(key: ImageKey, observed: ObservedNodeImages) -> bool:
     """A runtime that ignores handlers would take the host's manifest for the guests."""
     return bool(key.runtime_handler) and not observed.handlers_honoured
 
 
-def guests_cannot_run(key: ImageKey, observed: Observed) -> PullError | None:
+def guests_cannot_run(key: ImageKey, observed: ObservedNodeImages) -> PullError | None:
     """The registry has no manifest for the platform of the guests."""
     failed = observed.unresolved.get(key)
     if failed is None or not manifest_is_ours_to_choose(key, observed):
@@ -88,7 +88,7 @@ def guests_cannot_run(key: ImageKey, observed: Observed) -> PullError | None:
     return failed.error if failed.error.kind is PullErrorKind.NO_MATCHING_PLATFORM else None
 
 
-def can_be_pulled(key: ImageKey, observed: Observed) -> bool:
+def can_be_pulled(key: ImageKey, observed: ObservedNodeImages) -> bool:
     """Once it is resolved; where the runtime chooses the manifest, also when that failed."""
     if key in observed.resolutions:
         return True
@@ -103,7 +103,7 @@ def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> dateti
 
 
 def resolve_again_at(
-    key: ImageKey, observed: Observed, node_name: str, now: datetime
+    key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
 ) -> datetime | None:
     """When an image that could not be resolved is resolved again; only while it is missing."""
     failed = observed.unresolved.get(key)
@@ -132,7 +132,7 @@ def fraction(*words: str) -> float:
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-def space_is_exhausted(observed: Observed, now: datetime, node_name: str) -> bool:
+def space_is_exhausted(observed: ObservedNodeImages, now: datetime, node_name: str) -> bool:
     """A pull hit the end of the disk and its time to try again has not come."""
     return any(
         pull.error is not None
@@ -143,7 +143,9 @@ def space_is_exhausted(observed: Observed, now: datetime, node_name: str) -> boo
     )
 
 
-def resolution_is_wanted(key: ImageKey, observed: Observed, node_name: str, now: datetime) -> bool:
+def resolution_is_wanted(
+    key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
+) -> bool:
     """Once for every image, and again only for one that is still to be pulled."""
     if key in observed.resolutions:
         return False
@@ -153,12 +155,12 @@ def resolution_is_wanted(key: ImageKey, observed: Observed, node_name: str, now:
     return again_at is not None and again_at <= now
 
 
-def layers_present(observed: Observed) -> frozenset[Layer]:
+def layers_present(observed: ObservedNodeImages) -> frozenset[Layer]:
     """Layers of the images that are here, as far as we know what they are made of."""
     return layers_of(observed.images, observed)
 
 
-def layers_of(keys: Iterable[ImageKey], observed: Observed) -> frozenset[Layer]:
+def layers_of(keys: Iterable[ImageKey], observed: ObservedNodeImages) -> frozenset[Layer]:
     return frozenset(
         layer
         for key in keys
@@ -167,7 +169,7 @@ def layers_of(keys: Iterable[ImageKey], observed: Observed) -> frozenset[Layer]:
     )
 
 
-def mean_image_bytes(desired: Desired, observed: Observed) -> float:
+def mean_image_bytes(desired: Desired, observed: ObservedNodeImages) -> float:
     """The mean size of the images that the node should have, as far as sizes are known."""
     wanted = {key for image_set in desired.sets for key in image_set.images}
     sizes = [observed.resolutions[key].size_bytes for key in wanted & observed.resolutions.keys()]
@@ -179,7 +181,7 @@ def bytes_of(layers: Iterable[Layer]) -> int:
 
 
 def bytes_missing(
-    missing: Collection[ImageKey], observed: Observed, here: frozenset[Layer]
+    missing: Collection[ImageKey], observed: ObservedNodeImages, here: frozenset[Layer]
 ) -> int | None:
     """None when the size of an image is not known."""
     if any(key not in observed.resolutions for key in missing):
@@ -187,7 +189,7 @@ def bytes_missing(
     return bytes_of(layers_of(missing, observed) - here)
 
 
-def counts(sets: Iterable[DesiredSet], observed: Observed) -> ImageCounts:
+def counts(sets: Iterable[DesiredSet], observed: ObservedNodeImages) -> ImageCounts:
     wanted = {key for image_set in sets for key in image_set.images}
     missing = wanted - observed.images.keys()
     here = layers_present(observed) if missing else frozenset()
@@ -200,7 +202,7 @@ def counts(sets: Iterable[DesiredSet], observed: Observed) -> ImageCounts:
     )
 
 
-def node_problem(observed: Observed, node_name: str) -> Problem | None:
+def node_problem(observed: ObservedNodeImages, node_name: str) -> Problem | None:
     """What keeps the whole node from pulling and pinning."""
     if not observed.ready:
         return Problem(
@@ -217,7 +219,7 @@ def node_problem(observed: Observed, node_name: str) -> Problem | None:
 
 def verdict(
     image_set: DesiredSet,
-    observed: Observed,
+    observed: ObservedNodeImages,
     refusals: dict[str, Problem],
     *,
     node_name: str,
@@ -241,7 +243,7 @@ def verdict(
 
 def _problems(
     image_set: DesiredSet,
-    observed: Observed,
+    observed: ObservedNodeImages,
     missing: tuple[ImageKey, ...],
     refusals: dict[str, Problem],
     node_name: str,

@@ -9,12 +9,18 @@ from datetime import datetime
 from lading.kernel.images import ImageKey, Layer
 from lading.kernel.planning import Action
 from lading.pinned_images.node import rules
-from lading.pinned_images.node.types import CancelPull, Desired, DesiredSet, Observed, StartPull
+from lading.pinned_images.node.types import (
+    CancelPull,
+    Desired,
+    DesiredSet,
+    ObservedNodeImages,
+    StartPull,
+)
 from lading.ports.cri import ImageSpec
 
 
 def pull_schedule(
-    desired: Desired, admitted: frozenset[ImageKey], observed: Observed, now: datetime
+    desired: Desired, admitted: frozenset[ImageKey], observed: ObservedNodeImages, now: datetime
 ) -> tuple[Action, ...]:
     """Starts and cancels; never waits."""
     cancelled = tuple(_cancellations(desired, observed))
@@ -36,21 +42,25 @@ def pull_schedule(
     return (*cancelled, *(_start(key, observed, here) for key in chosen))
 
 
-def _cancellations(desired: Desired, observed: Observed) -> Iterable[CancelPull]:
+def _cancellations(desired: Desired, observed: ObservedNodeImages) -> Iterable[CancelPull]:
     """A runtime lists an image a moment before its pull has ended, which then ends by itself."""
     wanted = {key for image_set in desired.sets for key in image_set.images}
     for key, pull in sorted(observed.pulls.items()):
         if key not in wanted:
             yield CancelPull(key=key, because="no set wants it any more")
         elif key in observed.images and not pull.running:
-            yield CancelPull(key=key, because="it came by another way")
+            yield CancelPull(key=key, because="the image is on the node")
         elif observed.disk_pressure and pull.running:
             because = f"node {desired.node_name} reports DiskPressure"
             yield CancelPull(key=key, because=because)
 
 
 def _may_start(
-    key: ImageKey, image_set: DesiredSet, desired: Desired, observed: Observed, now: datetime
+    key: ImageKey,
+    image_set: DesiredSet,
+    desired: Desired,
+    observed: ObservedNodeImages,
+    now: datetime,
 ) -> bool:
     pull = observed.pulls.get(key)
     if not rules.can_be_pulled(key, observed) or (pull is not None and pull.running):
@@ -60,7 +70,7 @@ def _may_start(
 
 
 def pull_order(
-    keys: Iterable[ImageKey], desired: Desired, observed: Observed
+    keys: Iterable[ImageKey], desired: Desired, observed: ObservedNodeImages
 ) -> tuple[ImageKey, ...]:
     """Small images first, so that many are here soon; then the large ones, the largest first.
 
@@ -90,7 +100,7 @@ def _within_the_cap(
     return (*firsts, *others)[: max(free, min(len(firsts), free + at_once_max), 0)]
 
 
-def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPull:
+def _start(key: ImageKey, observed: ObservedNodeImages, here: frozenset[Layer]) -> StartPull:
     return StartPull(
         key=key,
         spec=_spec(key, observed),
@@ -99,7 +109,7 @@ def _start(key: ImageKey, observed: Observed, here: frozenset[Layer]) -> StartPu
     )
 
 
-def _spec(key: ImageKey, observed: Observed) -> ImageSpec:
+def _spec(key: ImageKey, observed: ObservedNodeImages) -> ImageSpec:
     if rules.manifest_is_ours_to_choose(key, observed):
         return ImageSpec(image=observed.resolutions[key].manifest)
     return ImageSpec(image=key.image, runtime_handler=key.runtime_handler)

@@ -139,7 +139,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedNodeImages:
     ready: bool = True
     disk_pressure: bool = False
     images: Mapping[ImageKey, Present] = field(default_factory=dict)
@@ -284,7 +284,7 @@ class WriteStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordEvent:
+class RecordNodeEvent:
     """Follows its status: while that cannot be written, it would be recorded at every reconcile."""
 
     set_name: str

@@ -1,7 +1,7 @@
 """Who may do what: without a guard everyone, else by a password, or a token for this scope.
 
-`Passwords` is HTTP basic authentication; `Tokens` is the token flow of the distribution project,
-with its own token endpoint. Every user may do everything: there are no roles here.
+`Passwords` is HTTP basic authentication; `TokenGuard` is the token flow of the distribution
+project, with its own token endpoint. Every user may do everything: there are no roles here.
 """
 
 import base64
@@ -26,7 +26,7 @@ TOKEN_SECONDS = 300
 _ACTIONS_BY_METHOD = {"GET": "pull", "HEAD": "pull", "DELETE": "delete"}
 
 
-class Guard(Protocol):
+class AccessGuard(Protocol):
     def check(self, request: web.Request, scope: str) -> None:
         """Raises a Fault unless the request carries what the scope needs."""
 
@@ -61,7 +61,7 @@ class _Grant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tokens:
+class TokenGuard:
     passwords: Passwords
     seconds: int = TOKEN_SECONDS
     _grants: dict[str, _Grant] = field(default_factory=dict, repr=False)

@@ -12,17 +12,19 @@ from lading.servers.registry import (
     requests,
     upload_routes,
 )
-from lading.servers.registry.access import Guard
-from lading.servers.registry.core import Core
+from lading.servers.registry.access import AccessGuard
+from lading.servers.registry.core import RegistryCore
 from lading.servers.registry.faults import Code, Fault
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_GUARD: web.AppKey[Guard | None] = web.AppKey("guard")
+_GUARD: web.AppKey[AccessGuard | None] = web.AppKey("guard")
 _HOSTS = web.AppKey("hosts", HostGuard)
 LOOPBACK = HostGuard.of(())
 
 
-def make_app(core: Core, guard: Guard | None, hosts: HostGuard = LOOPBACK) -> web.Application:
+def make_app(
+    core: RegistryCore, guard: AccessGuard | None, hosts: HostGuard = LOOPBACK
+) -> web.Application:
     app = web.Application(middlewares=[_answer_faults, _check_host, _check_access])
     app[requests.CORE] = core
     app[_GUARD] = guard
@@ -48,7 +50,7 @@ def make_app(core: Core, guard: Guard | None, hosts: HostGuard = LOOPBACK) -> we
             web.delete(f"{name}/blobs/{{digest}}", blob_routes.delete),
         ]
     )
-    if isinstance(guard, access.Tokens):
+    if isinstance(guard, access.TokenGuard):
         app.add_routes(
             [
                 web.get(access.TOKEN_PATH, guard.issue),

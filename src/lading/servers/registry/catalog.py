@@ -13,7 +13,7 @@ PAGE_NAMES_MAX = 1000  # the distribution project's limit for its catalog
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class CatalogPage:
     names: tuple[str, ...]
     has_more: bool
 
@@ -47,15 +47,15 @@ def tags(layout: Layout, name: str) -> list[str]:
     return sorted(tag for tag in candidates if layout.tag_link(name, tag).is_file())
 
 
-def page(names: Sequence[str], *, count: str | None, last: str | None) -> Page:
+def page(names: Sequence[str], *, count: str | None, last: str | None) -> CatalogPage:
     """The `count` names after `last`; both as the client wrote them."""
     begin = bisect.bisect_right(names, last) if last else 0
     if count is None:
-        return Page(tuple(names[begin:]), has_more=False)
+        return CatalogPage(tuple(names[begin:]), has_more=False)
     if not count.isascii() or not count.isdigit():
         raise Fault(
             Code.PAGINATION_NUMBER_INVALID, "n must be a number and not negative", detail=count
         )
     size = min(int(count[:9]), PAGE_NAMES_MAX)
     chosen = tuple(names[begin : begin + size])
-    return Page(chosen, has_more=bool(chosen) and begin + size < len(names))
+    return CatalogPage(chosen, has_more=bool(chosen) and begin + size < len(names))

@@ -8,31 +8,31 @@ from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.layout import Layout
 from lading.servers.registry.manifests import Manifests
 from lading.servers.registry.referrers import Referrers
-from lading.servers.registry.uploads import Uploads
-from lading.servers.registry.usage import Limits, Usage
+from lading.servers.registry.uploads import UploadStore
+from lading.servers.registry.usage import StoreLimits, StoreUsage
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = StoreLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Core:
+class RegistryCore:
     layout: Layout
     blobs: Blobs
-    uploads: Uploads
+    uploads: UploadStore
     manifests: Manifests
     referrers: Referrers
-    usage: Usage
+    usage: StoreUsage
 
     @classmethod
-    def on(cls, root: Path, limits: Limits = DEFAULT_LIMITS) -> Self:
+    def on(cls, root: Path, limits: StoreLimits = DEFAULT_LIMITS) -> Self:
         layout = Layout(root)
-        usage = Usage(root, limits)
+        usage = StoreUsage(root, limits)
         blobs = Blobs(layout)
         manifests = Manifests(layout, blobs, usage)
         return cls(
             layout=layout,
             blobs=blobs,
-            uploads=Uploads(layout, blobs, usage),
+            uploads=UploadStore(layout, blobs, usage),
             manifests=manifests,
             referrers=Referrers(manifests),
             usage=usage,

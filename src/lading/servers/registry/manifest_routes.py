@@ -8,7 +8,7 @@ from aiohttp import web
 
 from lading.kernel import manifests
 from lading.servers.registry import catalog, requests
-from lading.servers.registry.catalog import Page
+from lading.servers.registry.catalog import CatalogPage
 from lading.servers.registry.faults import Code, Fault
 
 CATALOG_NAMES_DEFAULT = 100
@@ -96,7 +96,7 @@ async def _body(request: web.Request) -> bytes:
     return bytes(content)
 
 
-def _listing(request: web.Request, page: Page, body: dict[str, object]) -> web.Response:
+def _listing(request: web.Request, page: CatalogPage, body: dict[str, object]) -> web.Response:
     headers = {"Content-Type": "application/json"}
     if page.has_more:
         query = urlencode({"n": len(page.names), "last": page.names[-1]})

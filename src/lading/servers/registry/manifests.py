@@ -17,7 +17,7 @@ from lading.servers.registry import catalog, links
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
-from lading.servers.registry.usage import FILE_BYTES_MIN, Usage
+from lading.servers.registry.usage import FILE_BYTES_MIN, StoreUsage
 
 # Layers that their owners do not allow to be copied are fetched from elsewhere.
 _NOT_PUSHED = ("nondistributable", "foreign")
@@ -41,7 +41,7 @@ class Accepted:
 class Manifests:
     layout: Layout
     blobs: Blobs
-    usage: Usage
+    usage: StoreUsage
     _linking: threading.Lock = field(default_factory=threading.Lock)
     """Removing a tag takes its whole folder, which must not hit one that is just being set."""
 

@@ -5,10 +5,10 @@ from aiohttp import web
 from lading.kernel import digests, references
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
-from lading.servers.registry.core import Core
+from lading.servers.registry.core import RegistryCore
 from lading.servers.registry.faults import Code, Fault
 
-CORE = web.AppKey("core", Core)
+CORE = web.AppKey("core", RegistryCore)
 
 
 def repository(request: web.Request) -> str:

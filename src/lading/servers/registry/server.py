@@ -11,9 +11,9 @@ from aiohttp import web
 
 from lading.kernel.host_guard import HostGuard
 from lading.servers.registry import app
-from lading.servers.registry.access import Guard
-from lading.servers.registry.core import DEFAULT_LIMITS, Core
-from lading.servers.registry.usage import Limits
+from lading.servers.registry.access import AccessGuard
+from lading.servers.registry.core import DEFAULT_LIMITS, RegistryCore
+from lading.servers.registry.usage import StoreLimits
 
 SHUTDOWN_SECONDS_MAX = 2.0
 
@@ -24,16 +24,16 @@ async def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
-    guard: Guard | None = None,
+    guard: AccessGuard | None = None,
     tls: ssl.SSLContext | None = None,
     names: Sequence[str] = (),
-    limits: Limits = DEFAULT_LIMITS,
+    limits: StoreLimits = DEFAULT_LIMITS,
 ) -> AsyncIterator[str]:
     """Gives the URL it listens on; port 0 takes a free one. The data in `root` stays.
 
     `names` are those by which clients reach it, besides `host`, addresses and loopback names.
     """
-    core = Core.on(root, limits)
+    core = RegistryCore.on(root, limits)
     await asyncio.to_thread(core.uploads.purge, datetime.now(UTC))
     await asyncio.to_thread(core.usage.measure)
     runner = web.AppRunner(

@@ -21,7 +21,7 @@ from lading.servers.registry import catalog
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
-from lading.servers.registry.usage import FILE_BYTES_MIN, OverLimit, Usage
+from lading.servers.registry.usage import FILE_BYTES_MIN, OverLimit, StoreUsage
 
 SESSION_AGE_MAX = timedelta(days=7)  # what the distribution project's own purge uses
 
@@ -31,7 +31,7 @@ class Upload:
     """The open file of one session."""
 
     file: BinaryIO
-    usage: Usage
+    usage: StoreUsage
 
     @property
     def size_bytes(self) -> int:
@@ -49,10 +49,10 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Uploads:
+class UploadStore:
     layout: Layout
     blobs: Blobs
-    usage: Usage
+    usage: StoreUsage
     _held: set[Path] = field(default_factory=set)
     _holding: threading.Lock = field(default_factory=threading.Lock)
 

@@ -20,7 +20,7 @@ MEASURE_SECONDS_MIN = 10.0  # a full registry must not spend its time on measuri
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class StoreLimits:
     """The largest layers that people push are images of machines and models of this order."""
 
     blob_bytes_max: int = 20 * GIB
@@ -31,8 +31,8 @@ class OverLimit(Fault):
     """An upload that can never be stored."""
 
 
-class Usage:
-    def __init__(self, root: Path, limits: Limits) -> None:
+class StoreUsage:
+    def __init__(self, root: Path, limits: StoreLimits) -> None:
         self._root = root
         self._limits = limits
         self._used_bytes = 0

@@ -1,1 +1,1 @@
-"""The story that `lading demo` tells, on the embedded parts and with the real controllers."""
+"""The scenes of `lading demo`, on the embedded servers and with the real controllers."""

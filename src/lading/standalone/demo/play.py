@@ -34,7 +34,7 @@ async def _scenes(on: Stage) -> None:
     images = await scenes.images_are_pushed(on)
     await scenes.a_set_is_planned(on, images)
     await scenes.a_set_is_preloaded_and_pinned(on, images)
-    await scenes.a_full_node_says_so(on)
+    await scenes.a_full_node_reports_it(on)
     await scenes.two_runtime_classes_live_side_by_side(on, images)
     await scenes.a_removed_image_comes_back(on, images)
     await scenes.a_deleted_set_is_unpinned(on, images)

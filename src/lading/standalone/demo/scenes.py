@@ -1,4 +1,4 @@
-"""The scenes of the demo: each does something, looks at the world, and says what it checked."""
+"""The scenes of the demo: each does something, observes the result, and prints what it checked."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ Images = Mapping[str, str]
 
 async def images_are_pushed(stage: Stage) -> Images:
     made = stages.applications()
-    stage.story.scene(f"{len(made)} images go to the registry, each for amd64 and arm64")
+    stage.story.scene(f"{len(made)} images are pushed to the registry, each for amd64 and arm64")
     for name, image in made.items():
         await stage.push(name, image)
     client = stage.cluster.registries.client
@@ -35,7 +35,9 @@ async def images_are_pushed(stage: Stage) -> Images:
 
 
 async def a_set_is_planned(stage: Stage, images: Images) -> None:
-    stage.story.scene("Before anything is applied: what would each node pull, and does it fit?")
+    stage.story.scene(
+        "The plan, before the set is applied: what each node would pull, and whether it fits"
+    )
     wanted = msgspec.convert(sample_sets.set_of(RELEASE, images.values()), PinnedImageSet)
     for node in stage.cluster.nodes:
         name = node.description.name
@@ -49,13 +51,13 @@ async def a_set_is_planned(stage: Stage, images: Images) -> None:
         stage.story.tell(f"{found.node_name}: {found.refusals[0] if found.refusals else pulls}")
         fits = node.description.capacity_bytes > SMALL_DISK_BYTES
         stage.story.check(
-            f"{found.node_name} {'has room for all' if fits else 'would refuse'}",
+            f"{found.node_name} {'has space for all images' if fits else 'would refuse the set'}",
             bool(found.refusals) != fits and bool(found.to_pull) == fits,
         )
 
 
 async def a_set_is_preloaded_and_pinned(stage: Stage, images: Images) -> None:
-    stage.story.scene("The set is applied: every worker must hold the images")
+    stage.story.scene("The set is applied: the workers pull and pin its images")
     await stage.cluster.kube.create(PINNED_IMAGE_SETS, sample_sets.set_of(RELEASE, images.values()))
     for name in ("node-1", "node-2"):
         await stage.until_held(name, RELEASE)
@@ -65,8 +67,10 @@ async def a_set_is_preloaded_and_pinned(stage: Stage, images: Images) -> None:
         )
 
 
-async def a_full_node_says_so(stage: Stage) -> None:
-    stage.story.scene("node-3 is short of disk: it reports that, and delays no other node")
+async def a_full_node_reports_it(stage: Stage) -> None:
+    stage.story.scene(
+        "node-3 has too little disk: it reports the reason, and other nodes are not affected"
+    )
 
     async def is_degraded() -> bool:
         return conditions.is_true((await stage.report("node-3")).conditions, report.DEGRADED)
@@ -76,9 +80,9 @@ async def a_full_node_says_so(stage: Stage) -> None:
     assert degraded is not None, "the condition was True a moment ago"
     stage.story.tell(degraded.message)
     refused = degraded.reason == Reason.INSUFFICIENT_STORAGE
-    stage.story.check("its reason is InsufficientStorage", refused)
+    stage.story.check("the reason is InsufficientStorage", refused)
     nothing = not await stage.node("node-3").runtime.cri.images()
-    stage.story.check("no image was pulled to it", nothing)
+    stage.story.check("no image was pulled to node-3", nothing)
 
 
 async def two_runtime_classes_live_side_by_side(stage: Stage, images: Images) -> None:
@@ -98,25 +102,29 @@ async def two_runtime_classes_live_side_by_side(stage: Stage, images: Images) ->
         assert found is not None, "the node holds the set, so the image is there"
         ids.add(found.id)
         stage.story.tell(f"{handler:<10} {found.id[:26]}…  pinned: {found.pinned}")
-    stage.story.check("both are there, each with the manifest for its platform", len(ids) == 2)
+    stage.story.check(
+        "both images are on node-1, each with the manifest for its platform", len(ids) == 2
+    )
 
 
 async def a_removed_image_comes_back(stage: Stage, images: Images) -> None:
     stage.story.scene("A pinned image is removed by hand")
     runtime, image = stage.node("node-2").runtime.cri, ImageSpec(image=images["app-3"])
     await runtime.remove(image)
-    stage.story.check("app-3 is gone from node-2", await runtime.image(image) is None)
+    stage.story.check("app-3 is removed from node-2", await runtime.image(image) is None)
 
     async def is_back() -> bool:
         found = await runtime.image(image)
         return found is not None and found.pinned
 
     await stage.until("app-3 is back on node-2", is_back)
-    stage.story.check("it came back by itself, and is pinned again", await is_back())
+    stage.story.check("the agent pulled app-3 again and pinned it", await is_back())
 
 
 async def a_deleted_set_is_unpinned(stage: Stage, images: Images) -> None:
-    stage.story.scene("The set is deleted: its pins go, its images stay, other sets keep theirs")
+    stage.story.scene(
+        "The set is deleted: its images are unpinned and stay; other sets keep their pins"
+    )
     await stage.cluster.kube.delete(PINNED_IMAGE_SETS, RELEASE)
 
     async def is_unpinned() -> bool:

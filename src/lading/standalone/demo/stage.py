@@ -1,4 +1,4 @@
-"""What the scenes of the demo share: the cluster, the images, and ways to look and to wait."""
+"""What the scenes of the demo share: the cluster, the images, and ways to read and to wait."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.standalone import sample_images
-from lading.standalone.cluster import Options, StandaloneCluster
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.demo.story import DemoFailed, Story
 from lading.standalone.node import EmbeddedNode, NodeDescription
 from lading.standalone.sample_images import SampleImage
@@ -48,9 +48,9 @@ SETTINGS = PinSettings(
 )
 
 
-def options(data: Path) -> Options:
+def options(data: Path) -> ClusterOptions:
     """Three nodes, one of them with little disk; what is lost by hand is noticed in a second."""
-    return Options(
+    return ClusterOptions(
         data=data,
         nodes=NODES,
         gates=GATES,
@@ -104,7 +104,7 @@ class Stage:
         return len({image.id for image in images if image.pinned})
 
     async def holds(self, node: str, image_set: str) -> bool:
-        """The node itself says that it holds and pins the set."""
+        """The node itself reports that it has and pins the set."""
         entries = (await self.report(node)).pinned_image_sets
         return any(
             entry.name == image_set and 0 < entry.current_generation == entry.desired_generation
@@ -112,7 +112,7 @@ class Stage:
         )
 
     async def until_held(self, node: str, image_set: str) -> None:
-        """Tells each progress that the node reports on the way."""
+        """Prints each progress that the node reports until then."""
         shown = ""
 
         async def holds() -> bool:
@@ -129,5 +129,5 @@ class Stage:
         deadline = self.clock.monotonic() + WAIT_SECONDS_MAX
         while not await holds():
             if self.clock.monotonic() > deadline:
-                raise DemoFailed(f"waited {WAIT_SECONDS_MAX:.0f} s in vain until {what}")
+                raise DemoFailed(f"waited {WAIT_SECONDS_MAX:.0f} s, but not: {what}")
             await self.clock.sleep(POLL_SECONDS)

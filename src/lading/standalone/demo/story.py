@@ -24,6 +24,6 @@ class Story:
 
     def check(self, claim: str, holds: bool) -> None:
         if not holds:
-            raise DemoFailed(f"this was to be so, but is not: {claim}")
+            raise DemoFailed(f"check failed: {claim}")
         self.checks += 1
         self.write(f"   ✓ {claim}")
