@@ -61,8 +61,8 @@ class Fleet:
     connection: Connection
     kube: KubeClient
     controller: Program
-    turns: Path
-    """Where the controller writes its longest turns when it ends."""
+    turn: Path
+    """Where the controller writes its longest turn when it ends."""
     nodes: int
 
     @property
@@ -84,7 +84,7 @@ async def fleet_of(nodes: int, folder: Path) -> AsyncIterator[Fleet]:
             installation = installed.on_api_server(
                 server, folder, registry_host="localhost", node_name=fleet_objects.node_name(0)
             )
-            turns = folder / "turns"
+            turn = folder / "turn"
             controller = Program(
                 name="controller",
                 arguments=(
@@ -93,14 +93,14 @@ async def fleet_of(nodes: int, folder: Path) -> AsyncIterator[Fleet]:
                     f"--namespace={NAMESPACE}",
                 ),
                 log=folder / "controller.log",
-                command=(sys.executable, "-m", "bench.fleet_controller", str(turns)),
+                command=(sys.executable, "-m", "bench.fleet_controller", str(turn)),
             )
             yield Fleet(
                 server=server,
                 connection=connection,
                 kube=kube,
                 controller=controller,
-                turns=turns,
+                turn=turn,
                 nodes=nodes,
             )
 
@@ -214,7 +214,7 @@ async def _measure_cpu(fleet: Fleet) -> dict[str, float]:
         "ready_after_seconds": ready_seconds,
         "writes": written - renewed,
         "still_leads": float(leads),
-        "longest_turn_milliseconds": max(map(float, fleet.turns.read_text().split())),
+        "longest_turn_milliseconds": float(fleet.turn.read_text()),
     }
 
 

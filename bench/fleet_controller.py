@@ -1,4 +1,4 @@
-"""`lading controller` as a process of its own, whose longest turn of the event loop is measured.
+"""`lading controller` as a process of its own, with its longest turn of the event loop measured.
 
     python -m bench.fleet_controller FILE ARGUMENT ...       as `lading ARGUMENT ...`
 
@@ -12,18 +12,15 @@ from pathlib import Path
 
 from lading.cli.main import main
 
-LONGEST_TURNS = 5
-
 
 class MeasuredLoop(asyncio.SelectorEventLoop):
-    longest: list[float] = []
+    longest_turn_seconds = 0.0
 
     def _run_once(self) -> None:
         began = time.thread_time()
         super()._run_once()  # type: ignore[misc]
         took = time.thread_time() - began
-        if len(self.longest) < LONGEST_TURNS or took > self.longest[-1]:
-            self.longest[:] = sorted((*self.longest, took), reverse=True)[:LONGEST_TURNS]
+        MeasuredLoop.longest_turn_seconds = max(MeasuredLoop.longest_turn_seconds, took)
 
 
 class MeasuredPolicy(asyncio.DefaultEventLoopPolicy):
@@ -37,5 +34,4 @@ if __name__ == "__main__":
     try:
         main(arguments)
     finally:
-        turns = " ".join(f"{1000 * took:.1f}" for took in MeasuredLoop.longest)
-        Path(file).write_text(turns, encoding="utf-8")
+        Path(file).write_text(str(1000 * MeasuredLoop.longest_turn_seconds), encoding="utf-8")

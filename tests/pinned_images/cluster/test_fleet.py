@@ -160,6 +160,7 @@ def test_whatever_changes_the_counts_are_those_of_counting_everything_anew() -> 
 
 
 FLEET = 5000
+READERS = 12  # the workers of three controllers
 SETS_OF_FLEET = tuple(f"set-{number:02}" for number in range(20))
 
 
@@ -197,7 +198,7 @@ class Turns:
     async def during(self, fleet: Fleet) -> None:
         counting = asyncio.create_task(self.count())
         await asyncio.sleep(0)
-        await fleet.recount()
+        await asyncio.gather(*(fleet.recount() for _ in range(READERS)))
         counting.cancel()
 
 

@@ -71,6 +71,7 @@ class Fleet:
         self._membership: Membership | None = None
         self._to_count: set[str] = set()
         self._is_wanted = asyncio.Event()
+        self._counting = asyncio.Lock()
         self._listeners: list[Listener] = []
         self._pools_with_set = caches.pools.index(_entries)
         caches.nodes.add_handler(self._node_changed)
@@ -89,11 +90,15 @@ class Fleet:
             await self.recount()
 
     async def recount(self) -> None:
-        """Counts the nodes that may have changed; then all facts agree with the caches."""
+        """Counts the nodes that may have changed; then all facts agree with the caches.
+
+        However many callers wait for it, a turn of the event loop gets one slice.
+        """
         while self._to_count:
-            self._count_slice()
-            if self._to_count:
-                await asyncio.sleep(0)
+            async with self._counting:
+                self._count_slice()
+                if self._to_count:
+                    await asyncio.sleep(0)
 
     def node_state(self, name: str) -> NodeState:
         return self._tallies.state(name)
