@@ -27,7 +27,7 @@ class Core:
     def on(cls, root: Path, limits: Limits = DEFAULT_LIMITS) -> Self:
         layout = Layout(root)
         usage = Usage(root, limits)
-        blobs = Blobs(layout)
+        blobs = Blobs(layout, usage)
         manifests = Manifests(layout, blobs, usage)
         return cls(
             layout=layout,
