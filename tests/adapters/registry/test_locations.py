@@ -67,12 +67,39 @@ def test_a_location_that_is_followed(base: str, location: str, target: str) -> N
         (REMOTE, "https://localhost/x", "address of this machine"),
         (REMOTE, "https://LOCALHOST./x", "address of this machine"),
         (REMOTE, "https://registry.localhost/x", "address of this machine"),
+        (REMOTE, "https://127.0.0.1./x", "address of this machine"),
+        (REMOTE, "https://127.1/x", "address of this machine"),
+        (REMOTE, "https://0/x", "address of this machine"),
+        (REMOTE, "https://2130706433/x", "address of this machine"),
+        (REMOTE, "https://0x7f.1/x", "address of this machine"),
+        (REMOTE, "https://017700000001/x", "address of this machine"),
+        (REMOTE, "https://①27.0.0.1/x", "address of this machine"),
+        (REMOTE, "https://127。0。0。1/x", "address of this machine"),
+        (REMOTE, "https://2852039166/latest", "address of this machine"),
         ("http://10.0.0.7/x", "http://169.254.169.254/latest", "address of this machine"),
     ],
 )
 def test_a_location_that_is_refused(base: str, location: str, reason: str) -> None:
     with pytest.raises(registry.MalformedAnswer, match=f"^manifest app: .*{reason}"):
         locations.target(yarl.URL(base), location, what="manifest app")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("https://registry.example.com/x", "https://registry.example.com:443/y", True),
+        ("https://registry.example.com/x", "https://REGISTRY.example.com/x", True),
+        ("https://[2001:db8::1]/x", "https://[2001:DB8::1]:443/x", True),
+        ("https://registry.example.com/x", "https://me@registry.example.com/x", True),
+        ("https://registry.example.com/x", "http://registry.example.com/x", False),
+        ("https://registry.example.com/x", "https://registry.example.com:444/x", False),
+        ("https://registry.example.com/x", "https://registry.example.com.evil.com/x", False),
+        ("https://registry.example.com/x", "https://registry.example.com@evil.com/x", False),
+    ],
+)
+def test_an_origin_is_scheme_host_and_port(one: str, other: str, is_same: bool) -> None:
+    urls = yarl.URL(one, encoded=True), yarl.URL(other, encoded=True)
+    assert locations.same_origin(*urls) is is_same
 
 
 def test_a_refused_location_does_not_show_its_query() -> None:
@@ -140,6 +167,27 @@ async def test_the_location_of_an_upload_cannot_ask_for_the_password() -> None:
                 await client.push_blob(app(server.host), blob, content())
         assert realm.received == []
         assert all("authorization" not in each.headers for each in store.received)
+
+
+async def test_the_password_does_not_follow_an_upload_to_another_host() -> None:
+    blob = Descriptor(media_type="a/b", digest=Digest.of(b"blob"), size_bytes=4)
+
+    async def content() -> AsyncIterator[bytes]:
+        yield b"blob"
+
+    async with served(always(whole(b"", status="201 Created"))) as store:
+
+        async def accepting(request: Received, writer: asyncio.StreamWriter) -> None:
+            there = whole(b"", f"Location: http://{store.host}/", status="202 Accepted")
+            absent = whole(b"", status="404 Not Found")
+            answer = asking_for_a_password(absent if request.method == "HEAD" else there)
+            await answer(request, writer)
+
+        async with served(accepting) as server, hostile.authenticated(server.host) as client:
+            await client.push_blob(app(server.host), blob, content())
+        assert "authorization" in server.received[-1].headers
+        assert [one.method for one in store.received] == ["PUT"]
+        assert "authorization" not in store.received[0].headers
 
 
 async def test_a_redirect_from_https_to_http_is_not_followed(self_signed: ssl.SSLContext) -> None:
@@ -227,6 +275,22 @@ async def test_a_registry_of_this_machine_may_redirect_to_its_own_name(
     async with (
         served(always(MANIFEST)) as store,
         served(redirecting(f"http://{named(store.host, 'registry.test')}/")) as server,
+        plain_http(named(server.host, "registry.test")) as client,
+    ):
+        assert await client.manifest(app(named(server.host, "registry.test")))
+
+
+async def test_a_redirect_to_the_same_origin_in_other_letters_keeps_the_password(
+    names_of_this_machine: None,
+) -> None:
+    async def moved(request: Received, writer: asyncio.StreamWriter) -> None:
+        there = f"Location: http://{request.headers['host'].capitalize()}/there"
+        redirect = whole(b"", there, status="302 Found")
+        answer = MANIFEST if request.path == "/there" else redirect
+        await asking_for_a_password(answer)(request, writer)
+
+    async with (
+        served(moved) as server,
         plain_http(named(server.host, "registry.test")) as client,
     ):
         assert await client.manifest(app(named(server.host, "registry.test")))

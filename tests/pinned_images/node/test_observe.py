@@ -99,3 +99,15 @@ async def test_the_tightest_of_several_image_file_systems_counts(tmp_path: Path)
     seen = await observed_on(tmp_path, None, runtime=RuntimeOnTwoDisks(), disk=TwoDisks())
     assert seen.budget is not None
     assert seen.budget.free_bytes == 100
+
+
+async def test_what_no_set_wants_is_forgotten(tmp_path: Path) -> None:
+    async with whole_nodes.opened(tmp_path) as made:
+        made.tools.resolver.resolve([ImageKey(NAME)])
+        await made.tools.resolver.wait()
+        assert set(made.tools.resolver.resolutions()) == {ImageKey(NAME)}
+        found = await observe.observe(
+            made.tools, NOTHING, node=None, last_status=None, written=Written()
+        )
+        assert not found.resolutions
+        assert not made.tools.resolver.resolutions()

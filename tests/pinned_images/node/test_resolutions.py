@@ -14,6 +14,7 @@ from lading.adapters.registry.client import RegistryClient
 from lading.kernel import references
 from lading.kernel.images import ImageKey
 from lading.kernel.platforms import Platform
+from lading.pinned_images.node import resolutions
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import PullErrorKind
 from lading.ports import platform_image
@@ -78,6 +79,11 @@ class Resolving:
             while not set(keys) <= {*self.resolver.resolutions(), *self.resolver.failed()}:
                 self.changed.clear()
                 await self.changed.wait()
+
+    async def resolve_again(self, *keys: ImageKey) -> None:
+        self.resolver.resolve(keys)
+        async with asyncio.timeout(WAIT_SECONDS_MAX):
+            await self.resolver.wait()
 
 
 async def test_an_index_is_sized_by_the_manifest_of_the_nodes_platform(
@@ -223,3 +229,44 @@ async def test_an_image_of_more_layers_than_any_runtime_mounts_is_not_resolved(
     work = Resolving(registry, tmp_path / "notes")
     await work.resolve(bad)
     assert set(work.resolver.failed()) == {bad}
+
+
+async def test_what_no_set_wants_any_more_is_forgotten(registry: Registry, tmp_path: Path) -> None:
+    """Else the memory of an agent grows with every set that was ever created."""
+    kept, dropped = [await registry.push(name, (AMD64, 1000)) for name in ("kept", "dropped")]
+    missing = ImageKey(f"{registry.host}/missing@sha256:{'0' * 64}")
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(kept, dropped, missing)
+    work.resolver.forget_all_but({kept})
+    assert set(work.resolver.resolutions()) == {kept}
+    assert not work.resolver.failed()
+
+
+async def test_an_image_that_is_not_wanted_any_more_is_not_resolved_further(
+    registry: Registry, tmp_path: Path
+) -> None:
+    async with a_registry_that_never_answers() as host:
+        hung = ImageKey(f"{host}/app@sha256:{'0' * 64}")
+        work = Resolving(registry, tmp_path / "notes")
+        work.resolver.resolve([hung])
+        work.resolver.forget_all_but(set())
+        async with asyncio.timeout(WAIT_SECONDS_MAX):
+            await work.resolver.wait()
+        assert not work.resolver.failed()
+
+
+async def test_all_images_together_have_a_limit_of_layers(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each sample has a configuration and a layer, and a restart does not lift the limit."""
+    monkeypatch.setattr(resolutions, "LAYERS_KNOWN_MAX", 3)
+    first, second = [await registry.push(name, (AMD64, 1000)) for name in ("first", "second")]
+    for _ in ("resolved", "read from the journal"):
+        work = Resolving(registry, tmp_path / "notes")
+        await work.resolve(first)
+        await work.resolve(second)
+        assert set(work.resolver.resolutions()) == {first}
+        assert "more than 3 layers" in work.resolver.failed()[second].error.message
+        work.resolver.forget_all_but({second})
+        await work.resolve_again(second)
+        assert set(work.resolver.resolutions()) == {second}

@@ -1,8 +1,10 @@
 """What the registry refuses: web pages, blobs that are too large, and more than its quota."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from lading.kernel import manifests
 from lading.servers.registry import server, usage
 from lading.servers.registry.usage import FILE_BYTES_MIN, StoreLimits
+from tests.e2e import waiting
 
 KIB = 1024
 SMALL = StoreLimits(blob_bytes_max=100 * KIB, store_bytes_max=150 * KIB)
@@ -149,3 +152,49 @@ async def test_empty_uploads_and_manifests_are_not_free(
         headers = {"Content-Type": manifests.OCI_INDEX}
         async with session.put(f"{url}/v2/app/manifests/v1", data=index, headers=headers) as answer:
             assert answer.status == 507
+
+
+async def test_an_upload_cannot_be_cancelled_while_it_is_written(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    """The file would be gone and its room given back, while its content stays on the disk."""
+    ended, written = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"x" * 60 * KIB
+        written.set()
+        await ended.wait()
+
+    async with server.serve(tmp_path, limits=SMALL) as url:
+        async with session.post(f"{url}/v2/app/blobs/uploads/") as begun:
+            location = f"{url}{begun.headers['Location']}"
+        appending = asyncio.create_task(status_of(session, "PATCH", location, data=slowly()))
+        await written.wait()
+        await waiting.until(lambda: has_content(tmp_path), "the content arrives")
+        assert await status_of(session, "DELETE", location) == 409
+        ended.set()
+        assert await appending == 202
+        assert await status_of(session, "DELETE", location) == 204
+
+
+async def has_content(folder: Path) -> bool:
+    return any(path.stat().st_size for path in found(folder, "_uploads/*/data"))
+
+
+async def status_of(session: aiohttp.ClientSession, method: str, url: str, **request: Any) -> int:
+    async with session.request(method, url, **request) as answer:
+        return answer.status
+
+
+async def test_blobs_in_many_repositories_are_not_free(
+    tmp_path: Path, session: aiohttp.ClientSession
+) -> None:
+    limits = StoreLimits(store_bytes_max=6 * FILE_BYTES_MIN)
+    async with server.serve(tmp_path, limits=limits) as url:
+        assert await push(session, url, b"x") == (201, "")
+        mount = f"blobs/uploads/?mount={digest_of(b'x')}&from=app"
+        statuses = [await status_of(session, "POST", f"{url}/v2/m{n}/{mount}") for n in range(9)]
+        again = await status_of(session, "POST", f"{url}/v2/m0/{mount}")
+    assert statuses.count(201) < 6
+    assert statuses[-1] == 507
+    assert again == 201, "what is there already takes no more room"

@@ -147,7 +147,7 @@ def _is_refused(response: aiohttp.ClientResponse, endpoint: Endpoint) -> bool:
     """
     if response.status != _UNAUTHORIZED:
         return False
-    if response.url.origin() == yarl.URL(endpoint.url).origin():
+    if locations.same_origin(response.url, yarl.URL(endpoint.url)):
         return True
     response.release()
     message = (

@@ -193,7 +193,7 @@ def _url(endpoint: Endpoint, path: str | yarl.URL) -> tuple[yarl.URL, bool]:
     """The URL, and whether it is of the endpoint's own origin."""
     if isinstance(path, str):
         return yarl.URL(endpoint.resource(path), encoded=True), True
-    return path, path.origin() == yarl.URL(endpoint.url).origin()
+    return path, locations.same_origin(path, yarl.URL(endpoint.url))
 
 
 def _wanted(reference: Reference) -> str:

@@ -7,6 +7,7 @@ Names are checked when they are resolved, so that the address checked is the add
 
 import ipaddress
 import socket
+import unicodedata
 
 import aiohttp.abc
 import yarl
@@ -80,11 +81,34 @@ def is_local(host: str) -> bool:
         return False
 
 
+def same_origin(one: yarl.URL, other: yarl.URL) -> bool:
+    """Whatever the case of the host, and with or without the port that is the default."""
+    return _origin(one) == _origin(other)
+
+
+def _origin(url: yarl.URL) -> tuple[str, str, int | None]:
+    return url.scheme, _host(url).lower(), url.port
+
+
 def _is_local_address(text: str) -> bool:
-    address = ipaddress.ip_address(text.strip("[]"))
+    address = _address(text.strip("[]"))
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped
     return address.is_loopback or address.is_link_local or address.is_unspecified
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Also in the forms that the C library and proxies take: `2130706433`, `0x7f.1`, `127.1`."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        pass
+    plain = unicodedata.normalize("NFKC", text).replace("。", ".")
+    try:
+        packed = socket.inet_aton(plain.rstrip("."))
+    except (OSError, UnicodeError):
+        raise ValueError(f"{text!r} is no address") from None
+    return ipaddress.IPv4Address(packed)
 
 
 class RemoteResolver(aiohttp.abc.AbstractResolver):

@@ -228,7 +228,7 @@ def _redirected(call: RegistryCall, response: aiohttp.ClientResponse) -> Registr
     if call.method not in ("GET", "HEAD"):
         raise registry.MalformedAnswer(f"{call.what}: a {call.method} was redirected")
     target = locations.target(call.url, location, what=call.what)
-    if target.origin() == call.url.origin():
+    if locations.same_origin(target, call.url):
         return replace(call, url=target)
     headers = {key: value for key, value in call.headers.items() if key in _HARMLESS_HEADERS}
     # Another host has its own certificate: what we know about the first says nothing about it.

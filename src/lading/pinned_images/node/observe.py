@@ -1,4 +1,7 @@
-"""Reads the node as it is: the runtime's images and pins, the disk, the ledgers. Writes nothing."""
+"""Reads the node as it is: the runtime's images and pins, the disk, the ledgers. Writes nothing.
+
+The resolver forgets here what no set wants any more.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -44,6 +47,7 @@ async def observe(
     """
     keys = {key for image_set in desired.sets for key in image_set.images}
     images = await tools.cri.images()
+    tools.resolver.forget_all_but(keys)
     resolutions = tools.resolver.resolutions()
     cannot_pin = await tools.pins.cannot_pin()
     return ObservedNodeImages(

@@ -1,13 +1,14 @@
 """Resolves images: the manifest for the platform of this node or of a guest, and its layers.
 
 Like the pull engine it works in the background and is observed. What a digest resolves to never
-changes, so it is written to a journal, and a registry is asked once in the node's life.
+changes, so it is written to a journal, and a registry is asked once in the node's life. Memory
+holds what is wanted, and no more layers than a limit: no number of sets can fill it.
 """
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
@@ -24,6 +25,8 @@ from lading.ports.journal import Journal
 from lading.ports.registry import Registry
 
 RESOLVES_PER_REGISTRY_MAX = 8  # each has its own, so that one that hangs blocks no other
+LAYERS_KNOWN_MAX = 100_000  # about 20 MB; 5,000 images of 20 layers
+ERROR_BYTES_MAX = 1024  # what a status shows of it
 
 log = structlog.get_logger(__name__)
 
@@ -57,11 +60,10 @@ class Resolver:
         self._platform_of = platform_of
         self._changed = changed
         self._known: dict[ImageKey, Resolution] = {}
+        self._layer_count = 0
         self._failed: dict[ImageKey, FailedResolution] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
-        self._free: dict[str, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(RESOLVES_PER_REGISTRY_MAX)
-        )
+        self._free: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     def resolutions(self) -> Mapping[ImageKey, Resolution]:
         return dict(self._known)
@@ -69,16 +71,27 @@ class Resolver:
     def failed(self) -> Mapping[ImageKey, FailedResolution]:
         return dict(self._failed)
 
+    def forget_all_but(self, wanted: Set[ImageKey]) -> None:
+        """Drops what is known about other images, and stops resolving them."""
+        for key in self._known.keys() - wanted:
+            self._layer_count -= len(self._known.pop(key).layers)
+        for key in self._failed.keys() - wanted:
+            del self._failed[key]
+        for key in self._tasks.keys() - wanted:
+            self._tasks.pop(key).cancel()
+
     def resolve(self, keys: Iterable[ImageKey]) -> None:
         """Starts to resolve what is not known; returns at once."""
         keys = tuple(keys)
         for key in keys:
-            known = _read(self._journal.entries().get(self._entry(key)))
-            if known is not None:
-                self._known[key] = known
-            elif key not in self._tasks and key not in self._known:
+            if key in self._known or key in self._tasks:
+                continue
+            noted = _read(self._journal.entries().get(self._entry(key)))
+            if noted is not None:
+                self._learn(key, noted)
+            else:
                 self._tasks[key] = asyncio.create_task(self._find(key), name=f"resolve {key}")
-        if any(key in self._known for key in keys):
+        if any(key not in self._tasks for key in keys):
             self._changed()
 
     async def wait(self) -> None:
@@ -93,19 +106,33 @@ class Resolver:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _find(self, key: ImageKey) -> None:
+        free = asyncio.Semaphore(RESOLVES_PER_REGISTRY_MAX)
+        free = self._free.setdefault(key.registry, free)
         try:
-            async with self._free[key.registry]:
+            async with free:
                 found = await self._resolve(key)
         except Exception as error:  # noqa: BLE001 - a boundary: the failure is a fact
             log.warning("image not resolved", image=str(key), error=str(error))
             self._fail(key, error)
         else:
-            self._failed.pop(key, None)
-            self._known[key] = found
+            self._learn(key, found)
             self._write(key, found)
         finally:
-            del self._tasks[key]
+            if self._tasks.get(key) is asyncio.current_task():
+                del self._tasks[key]
             self._changed()
+
+    def _learn(self, key: ImageKey, found: Resolution) -> None:
+        if self._layer_count + len(found.layers) > LAYERS_KNOWN_MAX:
+            message = (
+                f"{key.image}: the images of all sets have more than {LAYERS_KNOWN_MAX} layers;"
+                " remove sets or images from them"
+            )
+            self._fail(key, registries.TooLarge(message))
+            return
+        self._failed.pop(key, None)
+        self._known[key] = found
+        self._layer_count += len(found.layers)
 
     def _fail(self, key: ImageKey, error: Exception) -> None:
         kinds = (kind for type_, kind in _KINDS.items() if isinstance(error, type_))
@@ -114,7 +141,7 @@ class Resolver:
             attempts=before.attempts + 1 if before else 1,
             error=PullError(
                 kind=next(kinds, PullErrorKind.OTHER),
-                message=texts.bounded_text(str(error)),
+                message=texts.bounded_text(str(error), bytes_max=ERROR_BYTES_MAX),
                 at=self._clock.now(),
             ),
         )

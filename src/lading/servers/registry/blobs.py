@@ -8,11 +8,13 @@ from lading.kernel.digests import Digest
 from lading.servers.registry import links
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
+from lading.servers.registry.usage import FILE_BYTES_MIN, StoreUsage
 
 
 @dataclass(frozen=True, slots=True)
 class Blobs:
     layout: Layout
+    usage: StoreUsage
 
     def path(self, name: str, digest: Digest) -> Path:
         """The file of a blob that the repository has."""
@@ -35,14 +37,21 @@ class Blobs:
         target = self.layout.blob(digest)
         if not target.is_file():
             files.move_into_place(file, target)
-        links.write_link(self.layout.layer_link(name, digest), digest)
+        self._link(name, digest, digest)
 
     def mount(self, name: str, digest: Digest, *, source: str) -> bool:
         target = links.read_link(self.layout.layer_link(source, digest))
         if target is None or not self.layout.blob(target).is_file():
             return False
-        links.write_link(self.layout.layer_link(name, digest), target)
+        self._link(name, digest, target)
         return True
+
+    def _link(self, name: str, digest: Digest, target: Digest) -> None:
+        """A link counts as well: a client may mount one blob into any number of repositories."""
+        link = self.layout.layer_link(name, digest)
+        if not link.is_file():
+            self.usage.take(FILE_BYTES_MIN)
+        links.write_link(link, target)
 
     def unlink(self, name: str, digest: Digest) -> None:
         self.path(name, digest)

@@ -27,7 +27,7 @@ class RegistryCore:
     def on(cls, root: Path, limits: StoreLimits = DEFAULT_LIMITS) -> Self:
         layout = Layout(root)
         usage = StoreUsage(root, limits)
-        blobs = Blobs(layout)
+        blobs = Blobs(layout, usage)
         manifests = Manifests(layout, blobs, usage)
         return cls(
             layout=layout,

@@ -89,7 +89,9 @@ class UploadStore:
                 self._throw_away(data)
 
     def cancel(self, name: str, session: str) -> None:
-        self._throw_away(self._data(name, session))
+        """Not while another request writes: the removed file would use space that is not counted."""
+        with self._alone(name, session) as data:
+            self._throw_away(data)
 
     def purge(self, now: datetime) -> None:
         """Removes the sessions that are too old to be finished."""
