@@ -22,11 +22,14 @@ from lading.api.machineconfiguration.boot_image_history import (
 from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
 from lading.boot_images import history
+from lading.boot_images.controller import BootImageCaches, MachineSetsReconciler
 from lading.boot_images.feature import FEATURE
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import BootImageSettings
 from lading.installation import apply as installation
 from lading.kernel.objects import Key, Resource
+from lading.loop.informer import Informers
+from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
@@ -228,3 +231,29 @@ async def running(
     finally:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
+
+
+async def reconciler_with_caches_of_now(cluster: BootCluster) -> MachineSetsReconciler:
+    """Over the line, with caches that no watch changes any more."""
+    client, rng, metrics = KubeClient(cluster.line), random.Random(1), Metrics(CollectorRegistry())
+    informers = Informers(kube=client, clock=CLOCK, rng=rng, metrics=metrics)
+    caches = BootImageCaches.of(
+        informers, MACHINE_SETS, Api.MACHINE, BootImageSettings(), NAMESPACE
+    )
+    filled = asyncio.create_task(informers.run())
+    await informers.wait_synced()
+    filled.cancel()
+    await asyncio.gather(filled, return_exceptions=True)
+    recorder = EventRecorder(
+        kube=client, clock=CLOCK, rng=rng, metrics=metrics, controller="test", instance="test"
+    )
+    return MachineSetsReconciler(
+        api=Api.MACHINE,
+        machine_sets=MACHINE_SETS,
+        kube=client,
+        clock=CLOCK,
+        caches=caches,
+        settings=BootImageSettings(),
+        recorder=recorder,
+        namespace=NAMESPACE,
+    )

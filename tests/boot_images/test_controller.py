@@ -18,6 +18,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.operator import MACHINE_CONFIGURATIONS
+from lading.boot_images.controller import KEY
 from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.report import DEGRADED, PROGRESSING
 from lading.kernel import conditions
@@ -28,6 +29,7 @@ from tests.boot_images.clusters import (
     BootCluster,
     install_kinds,
     opened,
+    reconciler_with_caches_of_now,
     running,
 )
 from tests.boot_images.ignition.stubs import MARKER, spec_2
@@ -103,6 +105,29 @@ async def test_a_steady_cluster_costs_no_writes(cluster: BootCluster) -> None:
         cluster.line.requests.clear()
         await CLOCK.sleep(3)
     assert cluster.line.writes() == []
+
+
+@pytest.mark.parametrize("proof", ["a ClusterVersion", "a node"])
+async def test_what_was_written_is_known_before_the_caches_show_it(
+    cluster: BootCluster, proof: str
+) -> None:
+    if proof == "a node":
+        await cluster.make_node("node-b", **{"lading.dev/os-release": "4.21.3"})
+        await cluster.make_golden()
+        await cluster.make_stub()
+        await cluster.make_set()
+        await cluster.enrol()
+    else:
+        await cluster.usual()
+    reconciler = await reconciler_with_caches_of_now(cluster)
+    for _ in range(2):  # the image is patched first; then it is seen to be the wanted one
+        await reconciler.reconcile(KEY)
+    cluster.line.requests.clear()
+    await reconciler.reconcile(KEY)
+    assert cluster.line.writes() == []
+    found = await cluster.history()
+    assert found is not None
+    assert found.status.state == "Current"
 
 
 async def test_the_configuration_shows_progress_and_what_is_in_force(cluster: BootCluster) -> None:

@@ -271,7 +271,7 @@ faults = st.tuples(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 2)
 @given(schedule=st.lists(faults, max_size=30))
 def test_no_schedule_of_faults_makes_two_leaders(schedule: list[tuple[str, str, int]]) -> None:
     async def play() -> None:

@@ -193,5 +193,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.runner.close()
 
 
-QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
+QueueMachine.TestCase.settings = settings(
+    max_examples=settings().max_examples // 2, stateful_step_count=40
+)
 test_queue_under_random_walks = QueueMachine.TestCase

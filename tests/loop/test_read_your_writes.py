@@ -99,3 +99,11 @@ async def test_a_restored_api_server_is_believed_after_a_while(
     await clock.advance(EXPIRY_SECONDS)
     assert objects.get(ONE) == made(3)
     assert len(objects) == 0
+
+
+def test_all_objects_are_the_cached_ones_with_our_writes(objects: Objects, informer: Cache) -> None:
+    informer.put(made(9))
+    informer.put(made(8, namespace="other"))
+    objects.add(made(10))
+    objects.add(made(11, namespace="new"))
+    assert list(objects) == [made(10), made(8, namespace="other"), made(11, namespace="new")]

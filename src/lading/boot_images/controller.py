@@ -6,7 +6,8 @@ All machine sets of one API are planned together, because they share stubs and t
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from itertools import chain
+from typing import Any
 
 import structlog
 
@@ -38,6 +39,7 @@ from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller
 from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
+from lading.loop.read_your_writes import ReadYourWrites
 from lading.loop.recorder import EventRecorder
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -46,7 +48,6 @@ from lading.ports.kube import Kube, Selection
 KEY = Key("", "machine-sets")
 DEBOUNCE_SECONDS = 0.3  # an upgrade changes many objects close together
 RETRY_AFTER = timedelta(seconds=5)
-T = TypeVar("T", bound=Object)
 
 log = structlog.get_logger(__name__)
 
@@ -120,7 +121,11 @@ class MachineSetsReconciler:
         self._namespace = namespace
         self._secrets = observe.SecretReader(kube, clock, settings.secrets_interval)
         self._failures: dict[Hashable, FailedWrite] = {}
-        self._written: dict[tuple[type[Object], Key], Object] = {}
+        self._machine_sets = {
+            one.selection.namespace: ReadYourWrites(one, clock) for one in caches.machine_sets
+        }
+        self._histories = ReadYourWrites(caches.histories, clock)
+        self._golden = ReadYourWrites(caches.golden, clock)
 
     async def reconcile(self, key: Key) -> datetime | None:
         """A failed write does not retry at once: the next pass plans with that fact."""
@@ -133,9 +138,7 @@ class MachineSetsReconciler:
             return self._clock.now() + RETRY_AFTER
 
     async def observe(self, key: Key) -> ObservedMachineSets:
-        machine_sets = self._newest(
-            one for informer in self._caches.machine_sets for one in informer
-        )
+        machine_sets = tuple(chain.from_iterable(self._machine_sets.values()))
         is_cluster = self._api is Api.CLUSTER
         templates = await observe.templates(self._kube, machine_sets) if is_cluster else {}
         others = await observe.authorities(self._kube, self._settings) if is_cluster else {}
@@ -150,9 +153,9 @@ class MachineSetsReconciler:
             machine_sets=machine_sets,
             other_machine_sets=others,
             templates=templates,
-            histories=self._newest(self._caches.histories),
+            histories=tuple(self._histories),
             configurations=configurations,
-            golden=next(iter(self._newest(self._caches.golden)), None),
+            golden=next(iter(self._golden), None),
             authority=next(iter(self._caches.authority), None),
             cluster_version=version,
             infrastructure=await observe.get_or_none(self._kube, INFRASTRUCTURES, "cluster"),
@@ -177,18 +180,26 @@ class MachineSetsReconciler:
         finally:
             if isinstance(action, WriteStub):
                 self._secrets.forget(action.key)
-        if written is not None:
-            self._written[type(written), written.key] = written
+        self._remember(written)
         self._record(action, written)
 
     async def _apply(self, action: Action) -> Object | None:
         version = ""
         if isinstance(action, SaveHistory):
-            known = self._newest(
-                one for one in self._caches.histories if one.key == action.key
-            ) or self._ours(MachineSetBootImageHistory, action.key)
-            version = known[0].metadata.resource_version if known else ""
+            known = self._histories.get(action.key)
+            version = known.metadata.resource_version if known else ""
         return await apply.apply(action, self._kube, self._resource, resource_version=version)
+
+    def _remember(self, written: Object | None) -> None:
+        match written:
+            case MachineSet():
+                self._machine_sets[written.key.namespace].add(written)
+            case MachineSetBootImageHistory():
+                self._histories.add(written)
+            case ConfigMap():
+                self._golden.add(written)
+            case _:
+                pass
 
     def _failed(self, lane: Hashable, error: kube.KubeError) -> None:
         before = self._failures.get(lane)
@@ -210,8 +221,7 @@ class MachineSetsReconciler:
             case ReportMachineSet(lane=("set", _, Key() as key), status=status) if (
                 status.state == MachineSetState.FAILED
             ):
-                machine_sets = (one for informer in self._caches.machine_sets for one in informer)
-                found = next((one for one in machine_sets if one.key == key), None)
+                found = self._machine_sets[key.namespace].get(key)
                 if found is not None:
                     self._event(found, status.reason, status.message, Severity.WARNING)
             case _:
@@ -225,29 +235,6 @@ class MachineSetsReconciler:
             note=note,
             severity=severity,
         )
-
-    def _newest(self, cached: Iterable[T]) -> tuple[T, ...]:
-        """As cached, but for what we wrote ourselves and the cache does not show yet."""
-        found = {one.key: self._newer(one) for one in cached}
-        return tuple(found.values())
-
-    def _newer(self, one: T) -> T:
-        ours = self._written.get((type(one), one.key))
-        if not isinstance(ours, type(one)):
-            return one
-        if ours.metadata.uid == one.metadata.uid and _revision(ours) > _revision(one):
-            return ours
-        del self._written[type(one), one.key]
-        return one
-
-    def _ours(self, type_: type[T], key: Key) -> tuple[T, ...]:
-        """What we made and no cache shows yet."""
-        found = self._written.get((type_, key))
-        return (found,) if isinstance(found, type_) else ()
-
-
-def _revision(one: Object) -> int:
-    return int(one.metadata.resource_version or 0)
 
 
 def watch(controller: Controller, caches: BootImageCaches) -> None:

@@ -6,6 +6,7 @@ It expires in any case: an API server that was restored from a backup counts rev
 earlier one, and would never seem to catch up.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -34,6 +35,11 @@ class ReadYourWrites(Generic[T]):
     def __len__(self) -> int:
         """The number of writes that the cache does not show yet."""
         return len(self._writes)
+
+    def __iter__(self) -> Iterator[T]:
+        """Every object as `get` finds it, also those that the cache does not show yet."""
+        keys = tuple(dict.fromkeys((*self._informer.known_keys(), *self._writes)))
+        return (one for one in map(self.get, keys) if one is not None)
 
     def get(self, key: Key) -> T | None:
         """The object as cached, or as we wrote it last."""

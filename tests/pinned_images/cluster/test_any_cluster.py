@@ -50,7 +50,7 @@ from tests.pinned_images.cluster.build import (
 ROOM = 3
 """Sets per pool, so that pools are full all the time."""
 TEST_SECONDS_MAX = 300  # it takes one on a machine that has nothing else to do
-CLUSTERS = 30
+CLUSTERS = settings().max_examples // 3
 EVENTS_PER_CLUSTER_MAX = 20
 ROUNDS_MAX = 5
 """More often nothing need be planned before there is nothing left to do."""
@@ -282,6 +282,7 @@ def role_of(image_set: PinnedImageSet) -> str:
     return image_set.metadata.labels[group.ROLE_LABEL]
 
 
+@pytest.mark.hypothesis
 @pytest.mark.timeout(TEST_SECONDS_MAX)
 def test_whatever_happens_the_cluster_counts_right_and_gets_steady() -> None:
     with pytest.MonkeyPatch.context() as patched:

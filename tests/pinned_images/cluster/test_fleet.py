@@ -25,7 +25,7 @@ from tests.pinned_images.cluster.build import (
 )
 from tests.pinned_images.cluster.oracle import Oracle
 
-HISTORIES = 60
+HISTORIES = settings().max_examples // 2
 CHANGES_MAX = 30
 NODES = st.sampled_from([f"n-{number}" for number in range(4)])
 SETS = st.sampled_from(["s", "t", "u"])
@@ -153,6 +153,7 @@ class AnyFleet(RuleBasedStateMachine):
         assert not gone & {name for name, _ in self.fleet.every_set()}
 
 
+@pytest.mark.hypothesis
 def test_whatever_changes_the_counts_are_those_of_counting_everything_anew() -> None:
     run_state_machine_as_test(
         AnyFleet, settings=settings(max_examples=HISTORIES, stateful_step_count=CHANGES_MAX)

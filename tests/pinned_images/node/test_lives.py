@@ -43,7 +43,7 @@ TROUBLES: tuple[Callable[[Life], None], ...] = (
     lives.pins_cannot_be_written,
 )
 SECONDS = st.sampled_from((0.1, 1, 6, 31, 121, 1000))
-LIVES = 15
+LIVES = settings().max_examples // 6
 EVENTS_PER_LIFE_MAX = 20
 LOOKS_AFTER_EACH = 4
 LOOK_SECONDS = 0.2
@@ -154,6 +154,7 @@ def name_of(word: str) -> str:
     return whole_nodes.image_keys([word])[0].image
 
 
+@pytest.mark.hypothesis
 @pytest.mark.timeout(TEST_SECONDS_MAX)
 def test_whatever_happens_to_a_node_it_keeps_its_promises_and_ends_well() -> None:
     run_state_machine_as_test(

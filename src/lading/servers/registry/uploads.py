@@ -89,7 +89,7 @@ class UploadStore:
                 self._throw_away(data)
 
     def cancel(self, name: str, session: str) -> None:
-        """Not while another request writes: the removed file would use space that is not counted."""
+        """Refused while another request writes: the file would use space that is not counted."""
         with self._alone(name, session) as data:
             self._throw_away(data)
 
