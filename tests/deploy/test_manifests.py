@@ -312,7 +312,7 @@ def writes(component: str) -> set[tuple[str, str, str, str]]:
     return {
         (role["metadata"].get("namespace", ""), resource, verb, name)
         for role in roles()
-        if role["metadata"]["name"] == f"lading-{component}"
+        if role["metadata"]["name"].startswith(f"lading-{component}")
         for rule in role["rules"]
         for resource in rule["resources"]
         for verb in set(rule["verbs"]) - {"get", "list", "watch"}
@@ -355,10 +355,15 @@ def test_every_role_is_bound_to_the_account_it_is_named_after() -> None:
     for binding in bound:
         assert binding["roleRef"]["name"] == binding["metadata"]["name"]
         (account,) = binding["subjects"]
-        assert (account["name"], account["namespace"]) == (
-            binding["metadata"]["name"],
-            manifests.NAMESPACE,
-        )
+        assert account["namespace"] == manifests.NAMESPACE
+        where = binding["metadata"].get("namespace", manifests.NAMESPACE)
+        suffix = "" if where == manifests.NAMESPACE else f"-{where}"
+        assert binding["metadata"]["name"] == account["name"] + suffix
+
+
+def test_no_two_roles_have_one_name_when_a_kustomization_moves_them_into_one_namespace() -> None:
+    named = [(one["kind"], one["metadata"]["name"]) for one in roles()]
+    assert len(set(named)) == len(named)
 
 
 @pytest.mark.parametrize("folder", ["", "base", *manifests.OVERLAYS])

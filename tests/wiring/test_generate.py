@@ -77,7 +77,7 @@ def test_a_kind_that_is_read_may_be_listed_and_watched_where_it_is_read() -> Non
     sets = {"apiGroups": [group], "resources": ["pinnedimagesets"], **read}
     assert sets in found["", "lading-controller"]
     nodes = {"apiGroups": [""], "resources": ["nodes"], **read}
-    assert found["machines", "lading-controller"] == [nodes]
+    assert found["machines", "lading-controller-machines"] == [nodes]
 
 
 def test_a_definition_is_read_by_the_processes_that_use_its_feature_only() -> None:

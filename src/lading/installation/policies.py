@@ -39,7 +39,8 @@ def _own_node(namespace: str, account: str) -> Document:
     unchanged = " && ".join(f"object.{one} == oldObject.{one}" for one in _KEPT)
     more_than_annotations = {
         "expression": (
-            f'request.subResource == "status" || (request.operation == "UPDATE" && {unchanged})'
+            'request.?subResource.orValue("") == "status"'
+            f' || (request.operation == "UPDATE" && {unchanged})'
         ),
         "messageExpression": (
             '"the agent of node " + variables.node + " must change only the status and the'

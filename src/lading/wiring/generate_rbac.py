@@ -80,13 +80,16 @@ def _overlay(overlay: str, rights: dict[Process, tuple[Right, ...]]) -> Iterator
 
 
 def _roles(name: str, account: str, rights: Iterable[Right]) -> Iterator[str]:
-    """A ClusterRole for the whole cluster and a Role for each namespace, with their bindings."""
+    """A ClusterRole for the whole cluster and a Role for each namespace, with their bindings.
+
+    No two Roles have one name: `namespace:` in a kustomization moves all into one namespace.
+    """
     scoped = [(where, right) for right in rights for where in right.namespaces or ("",)]
     by_namespace = sorted(scoped, key=lambda one: one[0])
     for where, granted in groupby(by_namespace, key=lambda one: one[0]):
         yield _ROLE.format(
             kind="Role" if where else "ClusterRole",
-            name=name,
+            name=name if where in ("", NAMESPACE) else f"{name}-{where}",
             namespace=f"\n  namespace: {where}" if where else "",
             rules="".join(_rule(right) for _, right in granted),
             account=account,

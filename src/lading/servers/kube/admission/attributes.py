@@ -31,18 +31,21 @@ class Attributes:
     """The other served versions of the same resource."""
 
     def request(self) -> Document:
-        """The `request` variable of expressions."""
+        """The `request` variable of expressions; as in kube-apiserver, empty texts are absent."""
         kind = {"group": self.group, "version": self.version, "kind": self.kind}
         resource = {"group": self.group, "version": self.version, "resource": self.resource}
-        return {
-            "kind": kind,
-            "resource": resource,
+        texts = {
             "subResource": self.subresource,
-            "requestKind": kind,
-            "requestResource": resource,
             "requestSubResource": self.subresource,
             "name": self.name,
             "namespace": self.namespace,
+        }
+        return {
+            **{key: text for key, text in texts.items() if text},
+            "kind": kind,
+            "resource": resource,
+            "requestKind": kind,
+            "requestResource": resource,
             "operation": self.operation,
             "userInfo": self.user,
             "dryRun": self.dry_run,
