@@ -1,5 +1,6 @@
 """Keeps the layers: what may be imported from where, who constructs adapters, what is pure.
 
+It also keeps tests where a reader looks: a test module is named after the module it tests.
 Reads syntax trees only; nothing is imported or run.
 """
 
@@ -32,6 +33,23 @@ PLAIN_FUNCTIONS = {
     "lading.adapters.kube.requests",
 }
 """Modules of adapters that construct none: any package may call their functions."""
+TESTS = pathlib.Path(__file__).parent
+WHOLE_SYSTEM_TESTS = {
+    "bench/test_names.py",
+    "bench/test_shaped_registry.py",
+    "cli/test_docs.py",
+    "cli/test_imports.py",
+    "observability/test_docs.py",
+    "pinned_images/cluster/test_any_cluster.py",
+    "pinned_images/node/test_lives.py",
+    "pinned_images/test_counts.py",
+    "pinned_images/test_rough_handling.py",
+    "pruning/test_hostile.py",
+    "pruning/test_promises.py",
+    "test_tidy.py",
+}
+"""What a whole command, node, cluster or repository does; no one module does it."""
+WHOLE_SYSTEM_FOLDERS = {"conformance", "deploy", "e2e", "fuzz", "real", "release", "security"}
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 
@@ -122,13 +140,32 @@ def test_adapters_and_servers_are_constructed_in_wiring_only(path: pathlib.Path)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             assert not any(one.name.startswith(CONSTRUCTED) for one in node.names)
-        if not isinstance(node, ast.Call):
-            continue
-        called: ast.expr = node.func
-        while isinstance(called, ast.Attribute):
-            called = called.value
-        name = names.get(called.id, "") if isinstance(called, ast.Name) else ""
-        assert not name or is_plain(name), f"{module_id(path)}:{node.lineno} calls {name}"
+        if isinstance(node, ast.ImportFrom) and node.module == "lading":
+            assert not any(f"lading.{one.name}" in CONSTRUCTED for one in node.names)
+        if isinstance(node, ast.Call):
+            name = names.get(root_of(node.func), "")
+            assert not name or is_plain(name), f"{module_id(path)}:{node.lineno} calls {name}"
+        for one in handed_on(node):
+            name = names.get(one, "")
+            assert not name or is_plain(name), f"{module_id(path)}:{node.lineno} hands on {name}"
+
+
+def root_of(called: ast.expr) -> str:
+    while isinstance(called, ast.Attribute):
+        called = called.value
+    return called.id if isinstance(called, ast.Name) else ""
+
+
+def handed_on(node: ast.AST) -> Iterator[str]:
+    """Classes that are given a second name or passed to another, who may call them."""
+    given: list[ast.expr] = []
+    if isinstance(node, ast.Assign | ast.NamedExpr | ast.Return):
+        given = [node.value] if node.value else []
+    elif isinstance(node, ast.Call) and root_of(node.func) != "isinstance":
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    for one in given:
+        if isinstance(one, ast.Name) and not one.id.isupper():
+            yield one.id
 
 
 @pytest.mark.parametrize(
@@ -148,6 +185,25 @@ def test_pure_files_touch_nothing_outside(path: pathlib.Path) -> None:
         )
         if isinstance(node, ast.Attribute) and node.attr in ("now", "utcnow", "today"):
             pytest.fail(f"{module_id(path)}:{node.lineno} reads a clock")
+
+
+def unit_tests() -> list[str]:
+    found = (path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+    return sorted(str(one) for one in found if one.parts[0] not in WHOLE_SYSTEM_FOLDERS)
+
+
+@pytest.mark.parametrize("name", [one for one in unit_tests() if one not in WHOLE_SYSTEM_TESTS])
+def test_a_test_module_is_named_after_the_module_it_tests(name: str) -> None:
+    """With a topic behind the name where one module has several: test_client_watch.py."""
+    path = pathlib.PurePath(name)
+    words = path.stem.split("_")[1:]
+    named = {"_".join(words[:count]) for count in range(1, len(words) + 1)}
+    there = {path.parent.name, *(one.stem for one in (SOURCE / path.parent).rglob("*"))}
+    assert named & there, f"no module of {path.parent} has a name that {path.name} starts with"
+
+
+def test_no_test_is_excused_that_is_gone() -> None:
+    assert set(unit_tests()) >= WHOLE_SYSTEM_TESTS
 
 
 @pytest.mark.parametrize("path", modules(), ids=module_id)
