@@ -3,7 +3,7 @@
 import click
 
 from lading.adapters.kube import discovery
-from lading.cli import connection, documents, objects, options, running, sentences
+from lading.cli import connection, documents, objects, options, output, running, sentences
 from lading.cli.connection import Target
 from lading.cli.documents import Source
 from lading.ports import kube
@@ -34,6 +34,6 @@ async def _delete(target: Target, names: list[tuple[str, str]], sources: list[So
                 click.echo(f"{one} deleted")
             except kube.KubeError as error:
                 failed = True
-                click.echo(f"Error: {sentences.sentence(error)}", err=True)
+                output.sentence(f"Error: {sentences.sentence(error)}", err=True)
     if failed:
         raise click.exceptions.Exit(1)
