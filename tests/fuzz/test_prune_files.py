@@ -33,7 +33,7 @@ POLICY: dict[str, Any] = {
         }
     ]
 }
-TAGS = {tag: NOW for tag in ("v1.2.3", "v1.2.3-rc.1", "latest", "a" * 128, "9" * 128)}
+TAGS = dict.fromkeys(("v1.2.3", "v1.2.3-rc.1", "latest", "a" * 128, "9" * 128), NOW)
 
 
 @given(content=inputs.mangled(st.just(b"".join(LINES))))

@@ -89,7 +89,7 @@ class Uploads:
                 self._throw_away(data)
 
     def cancel(self, name: str, session: str) -> None:
-        """Not while another request writes: the removed file would take room that nothing counts."""
+        """Not while another request writes: its file would take room that nothing counts."""
         with self._alone(name, session) as data:
             self._throw_away(data)
 
