@@ -1,14 +1,18 @@
 """What commands print for programs can be read back."""
 
 import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import lading.cli
 from lading.cli import output
 from lading.cli.output import Format
+from lading.kernel import texts
 from lading.pinned_images.node.types import SetState
 
 
@@ -29,3 +33,38 @@ def test_a_cell_of_a_table_cannot_write_to_the_terminal() -> None:
         r"app     \x1b[2J\nfake\r",
         "b       https://a/?[redacted]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("form", "read"), [(Format.YAML, yaml.safe_load), (Format.JSON, json.loads)]
+)
+def test_a_document_for_programs_cannot_write_to_the_terminal(
+    form: Format, read: Callable[[str], Any]
+) -> None:
+    value = {"note": "\x1b[2J \x9b31m \x7f \u202egnp.exe größer"}
+    text = output.document(value, form)
+    assert text.replace("\n", "").isprintable()
+    assert read(text) == value
+
+
+def test_a_sentence_with_words_of_strangers_cannot_write_to_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    output.sentence("Error: \x1b[2J https://me:hunter2@quay.io/?sig=x " + "a" * 10_000, err=True)
+    shown = capsys.readouterr().err
+    assert shown.startswith(r"Error: \x1b[2J https://[redacted]@quay.io/?[redacted] aaa")
+    assert len(shown) <= texts.TEXT_BYTES_MAX + 1
+
+
+def test_no_command_prints_a_message_of_others_as_it_is() -> None:
+    """`output.sentence` does, and so does every table."""
+    raw = re.compile(r'click\.echo\(\s*f".*\{[^}]*(error|message|note|text)')
+    commands = Path(lading.cli.__file__).parent.rglob("*.py")
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in commands
+        if path.parent.name != "prune"
+        for line in path.read_text().splitlines()
+        if raw.search(line)
+    ]
+    assert found == []

@@ -12,6 +12,7 @@ MEBIBYTE = 1024 * 1024
 HOSTILE = [
     "a", " ", "-eyJ", "eyJ-", "eyJaaaaaaaa.", "token", "token:", 'token"', "password-", 'passwd:"',
     "bearer ", "basic" + " " * 500, "://", "://a@", "a://b?", "?", "?a", "?a=", "a=b ", "\x1b", "é",
+    "'auth'", "'auth':'", "passw' ",
 ]  # fmt: skip
 
 
@@ -33,6 +34,10 @@ HOSTILE = [
         '{"token": "hunter2"}',
         '{"password":"two words hunter2"}',
         "password=hunter2",
+        "password = hunter2",
+        '{"password" : "hunter2"}',
+        "{'password': 'two words hunter2'}",
+        '{"auths": {"quay.io": {"auth": "hunter2"}}}',
         "eyJhunter2hunter2.eyJhunter2.hunter2",
         "eyJhunter2hunter2.eyJhunter2",
     ],
@@ -47,6 +52,7 @@ def test_what_looks_like_a_secret_is_left_out(text: str) -> None:
         "pinned quay.io/team/app@sha256:" + "a" * 64,
         "https://quay.io:443/v2/team/app@sha256:abc/manifests/latest answered 404",
         "basic checks passed; the bearer of this is well",
+        "unauthorized: authentication required",
         "3 of 5 images, 120 MiB at 10:42:00",
         "check that the runtime runs and that you may use its socket",
         "größer als 日本",

@@ -5,7 +5,7 @@ import click
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
-from lading.cli import connection, documents, objects, options, running
+from lading.cli import connection, documents, objects, options, output, running
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
 from lading.cli.feature_gates import feature_gates_option
@@ -55,10 +55,10 @@ async def _apply(target: Target, sources: list[ManifestSource], force: bool) -> 
         catalogue = await discovery.discover(client)
         for source in sources:
             try:
-                click.echo(await _apply_one(client, catalogue, source, target, force=force))
+                output.sentence(await _apply_one(client, catalogue, source, target, force=force))
             except kube.KubeError as error:
                 failed += 1
-                click.echo(f"{source.file}:{source.line(())}: {error}", err=True)
+                output.sentence(f"{source.file}:{source.line(())}: {error}", err=True)
     if failed:
         raise click.ClickException(f"{failed} of {len(sources)} objects were not applied")
 

@@ -16,6 +16,7 @@ import click
 
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, NothingConfigured
+from lading.cli import output
 from lading.wiring import clusters
 from lading.wiring.clock import system_clock
 
@@ -80,4 +81,4 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _warn(text: str) -> None:
-    click.echo(f"Warning: {text}", err=True)
+    output.sentence(f"Warning: {text}", err=True)

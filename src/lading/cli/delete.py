@@ -3,7 +3,7 @@
 import click
 
 from lading.adapters.kube import discovery
-from lading.cli import connection, documents, objects, options, running, sentences
+from lading.cli import connection, documents, objects, options, output, running, sentences
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
 from lading.ports import kube
@@ -36,6 +36,6 @@ async def _delete(
                 click.echo(f"{one} deleted")
             except kube.KubeError as error:
                 failed = True
-                click.echo(f"Error: {sentences.sentence(error)}", err=True)
+                output.sentence(f"Error: {sentences.sentence(error)}", err=True)
     if failed:
         raise click.exceptions.Exit(1)

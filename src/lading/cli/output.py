@@ -1,10 +1,12 @@
 """How commands print: plain columns for people, JSON and YAML for programs."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
+import click
 import msgspec
 
 from lading.cli import options
@@ -13,6 +15,8 @@ from lading.kernel import texts
 
 _GAP = 3  # spaces between columns, as in crictl and kubectl
 _BAR_CELLS = 12
+_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What JSON and YAML may hold as it is, and a terminal obeys."""
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -33,8 +37,15 @@ def document(value: Any, output: Format) -> str:
         import yaml  # slow to load, and most answers are tables
 
         plain = msgspec.to_builtins(value)  # YAML has no words for enumerations and tuples
-        return yaml.safe_dump(plain, sort_keys=True, allow_unicode=True)
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        is_harmless = not _UNPRINTABLE.search(json.dumps(plain, ensure_ascii=False))
+        return yaml.safe_dump(plain, sort_keys=True, allow_unicode=is_harmless)
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def sentence(text: str, *, err: bool = False) -> None:
+    """Prints what may hold words of strangers: a registry, a runtime, an API server."""
+    click.echo(texts.bounded_text(text, keep_lines=True), err=err)
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -10,6 +10,8 @@ import sys
 
 import click
 
+from lading.kernel import texts
+
 _ERASE = "\r\x1b[K"
 
 
@@ -19,6 +21,7 @@ class StatusLine:
         self._shown = ""
 
     def show(self, text: str) -> None:
+        text = texts.bounded_text(text)
         if text == self._shown:
             return
         self._shown = text

@@ -25,10 +25,11 @@ _URL = re.compile(r"://[^\s\"'<>]+")
 _QUERY = re.compile(r"\?[\w.~%+-]++=[^\s\"'<>]*")
 _FIELD_WORDS = ("passw", "token", "secret", "signature", "credential")
 _FIELD = re.compile(
-    rf"((?:{'|'.join(_FIELD_WORDS)})[\w-]{{0,32}}+\"?[=:]\s?)"
-    r"(?:\"[^\"]*\"?|[^\s&\"',;]+)",
+    rf"((?:{'|'.join(_FIELD_WORDS)})[\w-]{{0,32}}+[\"']?\s?[=:]\s?)"
+    r"(?:\"[^\"]*\"?|'[^']*'?|[^\s&\"',;]+)",
     re.IGNORECASE,
 )
+_DOCKER_AUTH = re.compile(r"([\"']auth[\"']\s?:\s?)(?:\"[^\"]*\"?|'[^']*'?)")
 _WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]++(?:\.[\w-]*+)?")
 
 
@@ -48,6 +49,8 @@ def redacted(text: str) -> str:
         text = _HEADER.sub(rf"\1\2{REDACTED}", text)
     if any(word in lower for word in _FIELD_WORDS):
         text = _FIELD.sub(rf"\1{REDACTED}", text)
+    if "auth" in text:
+        text = _DOCKER_AUTH.sub(rf"\1{REDACTED}", text)
     return _WEB_TOKEN.sub(REDACTED, text) if "eyJ" in text else text
 
 

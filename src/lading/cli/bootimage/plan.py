@@ -9,6 +9,7 @@ from lading.cli import connection, output, running
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
 from lading.cli.output import Format
+from lading.kernel import texts
 from lading.wiring.clock import system_clock
 
 
@@ -34,7 +35,7 @@ async def _plan(target: Target, settings: BootImageSettings, form: Format) -> No
             rows += [row(each) for each in plan.decide_all(one_pass)]
     click.echo(rendered(rows, form), nl=False)
     for note in dict.fromkeys(notes):
-        click.echo(f"Release: {note}", err=True)
+        output.sentence(f"Release: {note}", err=True)
 
 
 def row(decision: MachineSetDecision) -> dict[str, str]:
@@ -60,7 +61,7 @@ def rendered(rows: list[dict[str, str]], form: Format) -> str:
     lines = []
     for one in rows:
         lines.append(f"{one['name']}: {one['state']} ({one['reason']})")
-        lines.append(f"  {one['message']}")
+        lines.append(f"  {texts.bounded_text(one['message'])}")
         if one["newSecret"]:
             lines.append(f"  stub: Secret {one['secret']} becomes {one['newSecret']}")
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 import click
 
-from lading.cli import running
+from lading.cli import output, running
 from lading.cli.image import removals
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.output import Format
@@ -38,4 +38,4 @@ def _hint(plan: GcPlan) -> None:
     in_use = sum(verdict.reason is GcReason.IN_USE for verdict in plan.verdicts)
     if in_use:
         text = "restart the pods that are named, then clean up again"
-        click.echo(f"Note: {in_use} still in use: {text}", err=True)
+        output.sentence(f"Note: {in_use} still in use: {text}", err=True)

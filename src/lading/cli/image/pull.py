@@ -2,7 +2,7 @@
 
 import click
 
-from lading.cli import options, running
+from lading.cli import options, output, running
 from lading.cli.credential_options import credential_options
 from lading.cli.image import progress
 from lading.cli.image.given_credential import credential_option
@@ -80,7 +80,7 @@ async def _pull(
                 ensured = await ensure.ensure(wanted, place)
         except cri.NoMatchingPlatform as error:
             raise await _explained(error, pulling) from error
-    click.echo(f"Image is up to date for {ensured.image_id}")
+    output.sentence(f"Image is up to date for {ensured.image_id}")
     _explain(ensured, runtime_class or "")
 
 
@@ -119,4 +119,4 @@ def _explain(ensured: Ensured, runtime_class: str) -> None:
 
 
 def _warn(message: str) -> None:
-    click.echo(f"Note: {message}", err=True)
+    output.sentence(f"Note: {message}", err=True)

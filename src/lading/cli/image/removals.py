@@ -44,7 +44,7 @@ async def show(plan: GcPlan, form: Format, classes: RuntimeClasses) -> None:
     rows = (_cells(verdict, labels) for verdict in plan.verdicts)
     click.echo(output.table(_HEADERS, rows), nl=False)
     for note in _notes(plan):
-        click.echo(f"Note: {note}", err=True)
+        output.sentence(f"Note: {note}", err=True)
 
 
 def _notes(plan: GcPlan) -> Iterator[str]:
@@ -62,7 +62,8 @@ async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, yes: bool
         removal = await apply.remove_planned(action, runtime, state, wiring.clock().now())
         failures += removal.outcome is RemovalOutcome.FAILED
         # What is printed is the plan, which a program may read.
-        click.echo(f"{_WORDS[removal.outcome]}: {removal.image}: {removal.message}", err=True)
+        words = _WORDS[removal.outcome]
+        output.sentence(f"{words}: {removal.image}: {removal.message}", err=True)
     for write in plan.actions:
         if isinstance(write, WriteImageRecords):
             await state.save_records(write.records)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import click
 
-from lading.cli import running, sentences
+from lading.cli import output, running, sentences
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
 from lading.ports.cri import Cri, CriError, Image, ImageSpec
@@ -98,7 +98,7 @@ async def _remove_all(
                 is_kept = unneeded and isinstance(error, Needed)
                 failures += not is_kept
                 outcome = "Kept" if is_kept else "Error"
-                click.echo(f"{outcome}: {sentences.sentence(error)}", err=True)
+                output.sentence(f"{outcome}: {sentences.sentence(error)}", err=True)
     if failures:
         raise click.exceptions.Exit(1)
 
@@ -130,4 +130,4 @@ def _report(image: Image, asked: str) -> None:
     if len(gone) > 1:
         click.echo(f"{asked} had {len(gone)} names, and all are gone", err=True)
     for name in gone:
-        click.echo(f"Deleted: {name}")
+        output.sentence(f"Deleted: {name}")

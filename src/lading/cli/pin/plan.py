@@ -14,7 +14,7 @@ from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.output import Format
 from lading.cli.pin import sets, setting_options
-from lading.kernel import quantities
+from lading.kernel import quantities, texts
 from lading.kernel.feature_gates import Gates
 from lading.kernel.images import ImageKey
 from lading.kernel.objects import Key
@@ -177,7 +177,9 @@ def rendered(previews: Sequence[Preview], form: Format) -> str:
         for one in previews
     ]
     refused = "".join(
-        f"{one.node_name} refuses {refusal}\n" for one in previews for refusal in one.refusals
+        texts.bounded_text(f"{one.node_name} refuses {refusal}") + "\n"
+        for one in previews
+        for refusal in one.refusals
     )
     return output.table(headers, rows) + refused + _unsized(previews)
 
