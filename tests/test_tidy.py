@@ -147,7 +147,7 @@ def test_adapters_and_servers_are_constructed_in_wiring_only(path: pathlib.Path)
             assert not name or is_plain(name), f"{module_id(path)}:{node.lineno} calls {name}"
         for one in handed_on(node):
             name = names.get(one, "")
-            assert not name or is_plain(name), f"{module_id(path)}:{node.lineno} hands on {name}"
+            assert not name or is_plain(name), f"{module_id(path)} hands on {name}"
 
 
 def root_of(called: ast.expr) -> str:
