@@ -1,44 +1,75 @@
-"""docs/metrics.md lists every metric with its labels and its type, and nothing that is gone."""
+"""The pages of docs/ list every metric and every reason, and no metric that is gone."""
 
+import enum
+import importlib
+import inspect
+import pkgutil
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 
+import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
-from lading.boot_images.metrics import BootImageMetrics
-from lading.observability.metrics import Metrics
+import lading
 from lading.pinned_images.cluster.fleet import Fleet
-from lading.pinned_images.cluster.metrics import FleetMetrics
-from lading.pinned_images.node.metrics import PinMetrics
-from lading.runtime_images.metrics import ImageMetrics
+from lading.wiring.features import FEATURES
 from tests.pinned_images.cluster.build import empty_caches
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+REPOSITORY = Path(__file__).parents[2]
+PAGE = REPOSITORY / "docs" / "metrics.md"
+REASONS = ("Reason", "Why", "State", "ConditionType", "PullErrorKind", "Guard")
+"""How the enumerations are called that users read in statuses, events, metrics and tables."""
+INTERNAL = {"lading.boot_images.ignition.findings.Reason"}  # users read its sentences only
+UNUSED = {"SharedWithKeptTag"}  # no rule gives this reason
+Family = tuple[str, tuple[str, ...], str]
 
 
-def served() -> set[tuple[str, tuple[str, ...], str]]:
-    """Name as Prometheus stores it, labels and type of everything that is registered."""
-    registry = CollectorRegistry()
-    holders = (
-        Metrics(registry),
-        PinMetrics(registry),
-        ImageMetrics(registry),
-        BootImageMetrics(registry),
-    )
-    values = (value for holder in holders for value in vars(holder).values())
-    counted = FleetMetrics(registry, Fleet(empty_caches())).collect()
-    return {_described(value) for value in values if isinstance(value, MetricWrapperBase)} | {
-        (family.name, tuple(family._labelnames), family.type) for family in counted
-    }
+def modules(package: ModuleType) -> Iterator[ModuleType]:
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        yield importlib.import_module(found.name)
 
 
-def _described(metric: MetricWrapperBase) -> tuple[str, tuple[str, ...], str]:
+def feature_packages() -> list[ModuleType]:
+    """Those of the features, and that of the prune job, which is no part of a process."""
+    names = {one.name.replace("-", "_") for one in FEATURES} | {"pruning"}
+    return [importlib.import_module(f"lading.{name}") for name in sorted(names)]
+
+
+def classes(found: Iterable[ModuleType]) -> Iterator[type]:
+    for module in found:
+        for _, one in inspect.getmembers(module, inspect.isclass):
+            if one.__module__ == module.__name__:
+                yield one
+
+
+def served() -> set[Family]:
+    """Name as Prometheus stores it, labels and type of everything that any module registers."""
+    holders = [
+        one
+        for one in classes(modules(lading))
+        if one.__module__.endswith(".metrics") and one.__name__.endswith("Metrics")
+    ]
+    families: set[Family] = set()
+    for holder in holders:
+        registry = CollectorRegistry()
+        wanted = inspect.signature(holder).parameters
+        made = holder(registry, Fleet(empty_caches())) if "fleet" in wanted else holder(registry)
+        values = vars(made).values()
+        families |= {_described(one) for one in values if isinstance(one, MetricWrapperBase)}
+        collected = made.collect() if hasattr(made, "collect") else ()
+        families |= {(one.name, tuple(one._labelnames), one.type) for one in collected}
+    return families
+
+
+def _described(metric: MetricWrapperBase) -> Family:
     kind = str(metric._type)
     return metric._name + "_total" * (kind == "counter"), tuple(metric._labelnames), kind
 
 
-def documented() -> set[tuple[str, tuple[str, ...], str]]:
+def documented() -> set[Family]:
     rows = re.findall(
         r"^\| `(lading_\w+)` \|([^|]*)\| (\w+) \|", PAGE.read_text(), flags=re.MULTILINE
     )
@@ -47,3 +78,39 @@ def documented() -> set[tuple[str, tuple[str, ...], str]]:
 
 def test_the_page_and_the_code_name_the_same_metrics() -> None:
     assert documented() == served()
+
+
+def test_no_module_registers_a_metric_that_the_page_cannot_know_of() -> None:
+    """Every metric is made in a module `metrics`, where the test above finds it."""
+    makers = {
+        str(path.relative_to(REPOSITORY / "src"))
+        for path in (REPOSITORY / "src").rglob("*.py")
+        if re.search(r"(Counter|Gauge|Histogram|Summary|MetricFamily)\(", path.read_text())
+        and "prometheus_client" in path.read_text()
+    }
+    assert {Path(one).name for one in makers} == {"metrics.py"}
+
+
+def reasons() -> list[type[enum.StrEnum]]:
+    return [
+        one
+        for package in feature_packages()
+        for one in classes(modules(package))
+        if issubclass(one, enum.StrEnum)
+        and one.__name__.endswith(REASONS)
+        and f"{one.__module__}.{one.__name__}" not in INTERNAL
+    ]
+
+
+@pytest.mark.parametrize("found", reasons(), ids=lambda one: f"{one.__module__}.{one.__name__}")
+def test_every_reason_is_documented(found: type[enum.StrEnum]) -> None:
+    """In a page of docs/ or in the README of the feature, as code."""
+    package = found.__module__.split(".")[1]
+    pages = (*(REPOSITORY / "docs").glob("*.md"), REPOSITORY / "src/lading" / package / "README.md")
+    words = {word for page in pages for word in re.findall(r"`([\w-]+)`", page.read_text())}
+    assert {one.value for one in found} - words - UNUSED == set()
+
+
+def test_reasons_of_every_feature_that_has_any_are_found() -> None:
+    found = {one.__module__.split(".")[1] for one in reasons()}
+    assert found >= {"boot_images", "pinned_images", "pruning", "runtime_images"}
