@@ -22,7 +22,7 @@ async def test_images_are_asked_of_the_image_service_where_there_is_one(
     assert await handlers(stand) == ["", "arm"]
 
 
-async def test_a_runtime_that_does_not_answer_is_said_to_be_so(run: Run) -> None:
+async def test_a_runtime_that_does_not_answer_is_reported(run: Run) -> None:
     failed = await run("ls", "--runtime-endpoint", "unix:///nowhere.sock")
     assert failed.code == 1
-    assert "is the runtime running" in failed.errors
+    assert "check that the runtime runs" in failed.errors
