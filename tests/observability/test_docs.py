@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "metrics.md"
 REASONS = ("Reason", "Why", "State", "ConditionType", "PullErrorKind", "Guard")
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
-INTERNAL = {"lading.boot_images.ignition.findings.Reason"}  # users read its sentences only
+INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users read its sentences only
 UNUSED = {"SharedWithKeptTag"}  # no rule gives this reason
 Family = tuple[str, tuple[str, ...], str]
 
