@@ -29,10 +29,11 @@ async def test_what_is_written_is_read_back_by_the_next_start(stand: Stand) -> N
     assert await restarted.load() == ImageState(records=RECORDS, digest_pulls=(PULL,))
 
 
-async def test_the_state_file_is_the_only_file_that_stays_in_its_folder(stand: Stand) -> None:
+async def test_no_temporary_file_stays_in_the_folder_of_the_state_file(stand: Stand) -> None:
     for _ in range(3):
         await stand.state.save_digest_pull(PULL)
-    assert [path.name for path in (stand.folder / "state").iterdir()] == ["images.json"]
+    names = {path.name for path in (stand.folder / "state").iterdir()}
+    assert names == {"images.json", "images.json.lock"}
     assert (await stand.state.load()).digest_pulls == (PULL,)
 
 
