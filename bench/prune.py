@@ -48,7 +48,7 @@ def _images() -> dict[str, float]:
     from typing import Any
 
     from lading.pruning.engine import observe_streams
-    from lading.pruning.engine.types import Manifest
+    from lading.pruning.engine.types import InventoryManifest
 
     draw = np.random.default_rng(1)
     layers = [f"sha256:{draw.bytes(32).hex()}" for _ in range(IMAGES)]
@@ -73,7 +73,7 @@ def _images() -> dict[str, float]:
     async def read() -> int:
         sizes: dict[str, int] = {}
         shared: dict[str, str] = {}
-        found: dict[str, Manifest] = {}
+        found: dict[str, InventoryManifest] = {}
         async for page in pages():
             for document in page:
                 image = observe_streams.image(document, sizes, shared)
@@ -129,7 +129,7 @@ def _plan() -> dict[str, float]:
     from lading.pruning.engine import plan, policy
     from lading.pruning.engine.types import (
         Inventory,
-        Manifest,
+        InventoryManifest,
         References,
         Repository,
         Revision,
@@ -145,14 +145,14 @@ def _plan() -> dict[str, float]:
              np.frombuffer(draw.bytes(32 * BLOBS), dtype="V32")]  # fmt: skip
     digests = [f"sha256:{one.tobytes().hex()}" for one in
                np.frombuffer(draw.bytes(32 * MANIFESTS), dtype="V32")]  # fmt: skip
-    manifests: dict[str, Manifest] = {}
+    manifests: dict[str, InventoryManifest] = {}
     repositories: dict[str, Repository] = {}
     each = MANIFESTS // REPOSITORIES
     for number in range(REPOSITORIES):
         own = digests[number * each : (number + 1) * each]
         for digest in own:
             chosen = draw.integers(0, BLOBS, layers)
-            manifests[digest] = Manifest(
+            manifests[digest] = InventoryManifest(
                 digest=digest, blobs=tuple(blobs[one] for one in chosen), size_bytes=1000
             )
         name = f"team-{number}/app"

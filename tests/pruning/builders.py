@@ -12,8 +12,8 @@ from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.policy import NO_POLICY, Policy
 from lading.pruning.engine.types import (
     Inventory,
-    Manifest,
-    Plan,
+    InventoryManifest,
+    PrunePlan,
     References,
     Repository,
     Revision,
@@ -60,9 +60,9 @@ def image(
     size: int = 0,
     managed: bool = True,
     opaque: bool = False,
-) -> Manifest:
+) -> InventoryManifest:
     blobs = (*layers.split(), *([config] if config else []))
-    return Manifest(
+    return InventoryManifest(
         digest=digest(name),
         config=digest(config) if config else "",
         blobs=tuple(map(digest, blobs)),
@@ -92,7 +92,7 @@ def stream(name: str, *tags: Tag, minutes: float = OLD, limit: int | None = None
     return Repository(name=name, tags=tags, created_at=ago(minutes), size_limit_bytes=limit)
 
 
-def streams_world(streams: Iterable[Repository], images: Iterable[Manifest]) -> Inventory:
+def streams_world(streams: Iterable[Repository], images: Iterable[InventoryManifest]) -> Inventory:
     found = {one.digest: one for one in images}
     return Inventory(
         source=Source.IMAGE_STREAMS,
@@ -103,7 +103,7 @@ def streams_world(streams: Iterable[Repository], images: Iterable[Manifest]) -> 
     )
 
 
-def registry_world(images: Iterable[Manifest], **tags: Iterable[Tag]) -> Inventory:
+def registry_world(images: Iterable[InventoryManifest], **tags: Iterable[Tag]) -> Inventory:
     """Repositories by name (`__` is a slash); each holds what its tags reach, and referrers."""
     found = {one.digest: one for one in images}
     repositories = {}
@@ -123,7 +123,7 @@ def registry_world(images: Iterable[Manifest], **tags: Iterable[Tag]) -> Invento
     )
 
 
-def _held(found: Mapping[str, Manifest], roots: set[str]) -> set[str]:
+def _held(found: Mapping[str, InventoryManifest], roots: set[str]) -> set[str]:
     held = set(roots)
     while True:
         more = {child for one in held if one in found for child in found[one].children}
@@ -203,13 +203,13 @@ def plan(
     settings: Settings | None = None,
     policy: Policy = NO_POLICY,
     registry_names: RegistryNames = NAMES,
-) -> Plan:
+) -> PrunePlan:
     settings = settings or Settings()
     references = used(objects, settings, registry_names)
     return planning.plan(inventory, references, settings, NOW, policy=policy)
 
 
-def gone(found: Plan) -> set[str]:
+def gone(found: PrunePlan) -> set[str]:
     """The deletions in short: `item foo/bar:latest id1`, `blob layer1`, `image id1`."""
     texts = set()
     for line in found.deletions:

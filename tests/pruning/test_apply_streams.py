@@ -17,8 +17,8 @@ from lading.ports import registry as registries
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response
 from lading.pruning.engine import policy
-from lading.pruning.engine.apply import Outcome, Result
-from lading.pruning.engine.controller import Pruner, Request
+from lading.pruning.engine.apply import PruneOutcome, Result
+from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.guards import Limits
 from lading.pruning.engine.observe import Reading
 from lading.pruning.engine.observe_registry import KnownManifests
@@ -153,7 +153,7 @@ class Streams:
 
     def pruner(self) -> Pruner:
         return Pruner(
-            Request(
+            PruneRequest(
                 source=Source.IMAGE_STREAMS,
                 registry=REGISTRY,
                 registry_names=(REGISTRY,),
@@ -171,7 +171,7 @@ class Streams:
             clock=SystemClock(),
         )
 
-    async def apply(self) -> tuple[Outcome, ...]:
+    async def apply(self) -> tuple[PruneOutcome, ...]:
         return (await self.pruner().apply()).outcomes
 
     async def items(self, name: str) -> list[str]:
@@ -198,7 +198,7 @@ async def streams() -> AsyncIterator[Streams]:
         yield made
 
 
-def results(outcomes: tuple[Outcome, ...]) -> set[Result]:
+def results(outcomes: tuple[PruneOutcome, ...]) -> set[Result]:
     return {one.result for one in outcomes}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lading.pruning.engine import documents
-from lading.pruning.engine.types import Manifest
+from lading.pruning.engine.types import InventoryManifest
 from tests.pruning.builders import digest
 
 A, B, C, D = map(digest, "ABCD")
@@ -16,7 +16,7 @@ def entry(one: str, size: int = 1, **more: Any) -> dict[str, Any]:
     return {"digest": one, "size": size, **more}
 
 
-def read(document: Any) -> Manifest:
+def read(document: Any) -> InventoryManifest:
     content = document if isinstance(document, bytes) else json.dumps(document).encode()
     return documents.read(digest("m"), content)[0]
 

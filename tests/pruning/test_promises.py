@@ -23,7 +23,7 @@ from lading.pruning.engine import plan as planning
 from lading.pruning.engine.apply import Applying, Kept
 from lading.pruning.engine.observe_registry import KnownManifests, Scope
 from lading.pruning.engine.trash import Trash, TrashSettings
-from lading.pruning.engine.types import Inventory, Mention, Plan, References, Settings
+from lading.pruning.engine.types import Inventory, Mention, PrunePlan, References, Settings
 from lading.pruning.engine.watch import NewReferences
 from tests.pruning.builders import NAMES, NOW, REGISTRY
 from tests.pruning.memory_registry import Crash, MemoryRegistry
@@ -121,11 +121,11 @@ class RandomWorld:
     def references(self) -> References:
         return names.gather(self.mentions, NAMES)
 
-    def plan(self, inventory: Inventory) -> Plan:
+    def plan(self, inventory: Inventory) -> PrunePlan:
         settings = Settings(keep_younger_than=timedelta(0))
         return planning.plan(inventory, self.references(), settings, NOW, policy=GO)
 
-    async def apply(self, inventory: Inventory, plan: Plan) -> None:
+    async def apply(self, inventory: Inventory, plan: PrunePlan) -> None:
         kept = [
             Kept(repository=name, tag=tag, digest="")
             for (name, tag), verdict in plan.tag_verdicts.items()
@@ -170,7 +170,7 @@ class RandomWorld:
             assert in_place or in_trash, f"{name}:{tag} is neither whole here nor in the trash"
 
 
-async def prepared(seed: int) -> tuple[RandomWorld, Inventory, Plan]:
+async def prepared(seed: int) -> tuple[RandomWorld, Inventory, PrunePlan]:
     world = RandomWorld(seed)
     await world.fill()
     inventory = await world.inventory()

@@ -10,7 +10,7 @@ import pytest
 from lading.pruning.engine import mirrors, policy
 from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.types import AgeFrom, Inventory, Reason, Settings
+from lading.pruning.engine.types import AgeFrom, Inventory, PruneReason, Settings
 from tests.pruning import builders
 from tests.pruning.builders import REGISTRY, YOUNG, digest, gone, image, pod, registry_world, tag
 
@@ -329,4 +329,4 @@ def test_images_that_share_a_manifest_go_as_one_group() -> None:
 def test_an_unknown_push_time_is_counted() -> None:
     found = builders.plan(versions("v1", "v2", minutes=None), policy=GO)
     assert found.header.kept_for_unknown_push_time == 2
-    assert found.tag_verdicts["team/app", "v1"].reason is Reason.UNKNOWN_PUSH_TIME
+    assert found.tag_verdicts["team/app", "v1"].reason is PruneReason.UNKNOWN_PUSH_TIME

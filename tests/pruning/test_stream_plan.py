@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine.types import Inventory, Reason, Settings
+from lading.pruning.engine.types import Inventory, PruneReason, Settings
 from tests.pruning import builders
 from tests.pruning.builders import (
     OLD,
@@ -486,7 +486,7 @@ def test_every_decision_has_a_reason_that_names_who_keeps() -> None:
     found = builders.plan(one_image(), pod(BAR_ID, name="web"), settings=K0)
     verdict = found.tag_verdicts["foo/bar", "latest"]
     assert (verdict.reason, verdict.message) == (
-        Reason.USED_DIGEST,
+        PruneReason.USED_DIGEST,
         "image is used by Pod foo/web",
     )
 

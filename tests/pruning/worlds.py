@@ -24,7 +24,7 @@ from lading.kernel.references import Reference
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import policy as policies
-from lading.pruning.engine.controller import Pruner, Request
+from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.custom_paths import READY_MADE
 from lading.pruning.engine.guards import Limits
 from lading.pruning.engine.observe import Reading
@@ -138,7 +138,7 @@ class World:
         return Trash(self.registry, TrashSettings(registry=self.shelf.host, **self.trash_settings))
 
     def pruner(self) -> Pruner:
-        request = Request(
+        request = PruneRequest(
             source=Source.REGISTRY,
             registry=self.shelf.host,
             registry_names=(self.shelf.host, "registry.test"),

@@ -28,7 +28,7 @@ from lading.kernel.references import Reference
 from lading.ports.registry import Credential
 from lading.ports.state_file import StateFile
 from lading.pruning.engine import mirrors, observe, observe_streams, references_file
-from lading.pruning.engine.controller import Pruner, Request
+from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.custom_paths import CustomPath
 from lading.pruning.engine.guards import Limits
 from lading.pruning.engine.observe import ClusterReferences, Reading
@@ -37,7 +37,7 @@ from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.registry_file import RegistryFile
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.trash import Trash, TrashSettings
-from lading.pruning.engine.types import Manifest, Settings, Source
+from lading.pruning.engine.types import InventoryManifest, Settings, Source
 from lading.wiring.registries import report_problem
 
 LEDGER_TAG = "ledger"
@@ -106,7 +106,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
             source=source,
             registry=registry,
             pruner=Pruner(
-                Request(
+                PruneRequest(
                     source=source,
                     registry=registry,
                     registry_names=(registry, *options.registry_names, *(hosts or ())),
@@ -231,7 +231,7 @@ async def _known(file: StateFile | None) -> KnownManifests:
 
 
 class _Known(msgspec.Struct):
-    manifests: dict[str, Manifest]
+    manifests: dict[str, InventoryManifest]
     sizes: dict[str, int]
 
 

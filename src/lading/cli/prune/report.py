@@ -9,8 +9,8 @@ import msgspec
 from lading.cli import output
 from lading.cli.output import Format
 from lading.kernel import quantities
-from lading.pruning.engine.apply import Outcome, Result
-from lading.pruning.engine.types import Deletion, Header, Plan, Saving, Source, What
+from lading.pruning.engine.apply import PruneOutcome, Result
+from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 
 DRY_RUN = "Dry run enabled - no modifications will be made. Add --confirm to remove images"
 ONLY_OBJECTS = (
@@ -68,7 +68,7 @@ def summary(lines: Iterable[Deletion]) -> str:
     return f"Summary: {', '.join(texts) if texts else 'deleted 0 objects'}"
 
 
-def show_plan(plan: Plan, form: Format) -> None:
+def show_plan(plan: PrunePlan, form: Format) -> None:
     if form is not Format.TABLE:
         click.echo(output.document(document(plan), form), nl=False)
         return
@@ -103,14 +103,14 @@ def _short(name: str) -> str:
     return name if len(name) <= _NAME_CHARACTERS_MAX else f"…{name[1 - _NAME_CHARACTERS_MAX :]}"
 
 
-def document(plan: Plan) -> dict[str, Any]:
+def document(plan: PrunePlan) -> dict[str, Any]:
     return {
         "header": msgspec.to_builtins(plan.header),
         "deletions": msgspec.to_builtins(plan.deletions),
     }
 
 
-def show_outcomes(outcomes: Sequence[Outcome], form: Format) -> bool:
+def show_outcomes(outcomes: Sequence[PruneOutcome], form: Format) -> bool:
     """Prints what happened; True when nothing failed."""
     deleted = [one.line for one in outcomes if one.result is Result.DELETED]
     if form is not Format.TABLE:

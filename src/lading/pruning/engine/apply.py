@@ -35,7 +35,7 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class PruneOutcome:
     line: Deletion
     result: Result
     message: str = ""
@@ -81,7 +81,7 @@ class Applying:
 
     async def run(
         self, lines: Iterable[Deletion], kept: Sequence[Kept], *, workers: int
-    ) -> list[Outcome]:
+    ) -> list[PruneOutcome]:
         lanes = _lanes(lines)
         if not lanes:
             return []
@@ -93,7 +93,7 @@ class Applying:
             by_repository.setdefault(lane[0].repository, []).append(lane)
         slots = asyncio.Semaphore(workers)
 
-        async def of_repository(own: list[list[Deletion]]) -> list[Outcome]:
+        async def of_repository(own: list[list[Deletion]]) -> list[PruneOutcome]:
             async with slots:
                 return [outcome for lane in own for outcome in await self._lane(lane)]
 
@@ -102,7 +102,7 @@ class Applying:
         outcomes += [outcome for task in tasks for outcome in task.result()]
         return outcomes + await self._restore_used_again()
 
-    async def _lane(self, lines: list[Deletion]) -> list[Outcome]:
+    async def _lane(self, lines: list[Deletion]) -> list[PruneOutcome]:
         """One image; what fails here stops no other."""
         try:
             return await self._image(lines)
@@ -113,7 +113,7 @@ class Applying:
         except registries.RegistryError as error:
             return _all(lines, Result.FAILED, str(error))
 
-    async def _image(self, lines: list[Deletion]) -> list[Outcome]:
+    async def _image(self, lines: list[Deletion]) -> list[PruneOutcome]:
         if outcome := self._stopped(lines):
             return outcome
         for line in lines:
@@ -133,7 +133,7 @@ class Applying:
             self._deleted.append((record, lines))
         return outcomes
 
-    def _stopped(self, lines: list[Deletion]) -> list[Outcome]:
+    def _stopped(self, lines: list[Deletion]) -> list[PruneOutcome]:
         user = self._new.user_of(lines)
         return _all(lines, Result.NEW_REFERENCE, f"now used by {user}") if user else []
 
@@ -173,11 +173,13 @@ class Applying:
             now=self._now,
         )
 
-    async def _untag(self, tags: Sequence[Deletion], going: set[str]) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+    async def _untag(self, tags: Sequence[Deletion], going: set[str]) -> list[PruneOutcome]:
+        outcomes: list[PruneOutcome] = []
         for line in tags:
             if not await self._still_names(line):
-                outcomes.append(Outcome(line=line, result=Result.CHANGED, message="it changed"))
+                outcomes.append(
+                    PruneOutcome(line=line, result=Result.CHANGED, message="it changed")
+                )
                 continue
             try:
                 await self._registry.delete(self._at(line))
@@ -185,13 +187,15 @@ class Applying:
                 if not _cannot_untag(error):
                     raise
                 if line.digest in going:
-                    outcomes.append(Outcome(line=line, result=Result.DELETED))
+                    outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
                     continue  # the tag goes with its manifest, by digest
                 message = f"{self._name} cannot delete a tag alone; the image has other tags"
-                outcomes.append(Outcome(line=line, result=Result.CANNOT_UNTAG, message=message))
+                outcomes.append(
+                    PruneOutcome(line=line, result=Result.CANNOT_UNTAG, message=message)
+                )
                 continue
             await self._check_gone(self._at(line))
-            outcomes.append(Outcome(line=line, result=Result.DELETED))
+            outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
         return outcomes
 
     async def _delete_manifests(
@@ -199,9 +203,9 @@ class Applying:
         lines: Sequence[Deletion],
         manifests: Sequence[Deletion],
         contents: Mapping[str, Manifest],
-    ) -> list[Outcome]:
+    ) -> list[PruneOutcome]:
         asked = {line.tag for line in lines if line.tag}
-        outcomes: list[Outcome] = []
+        outcomes: list[PruneOutcome] = []
         before = await self._tags(lines[0]) if manifests else set()
         for line in manifests:
             try:
@@ -225,11 +229,11 @@ class Applying:
                         f" be put back: {error}; push them again, or restore the image"
                     ) from error
                 message = f"{', '.join(sorted(lost))} named it by now and is put back"
-                outcomes.append(Outcome(line=line, result=Result.RESTORED, message=message))
+                outcomes.append(PruneOutcome(line=line, result=Result.RESTORED, message=message))
                 before = await self._tags(line)
                 continue
             before = after
-            outcomes.append(Outcome(line=line, result=Result.DELETED))
+            outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
         return outcomes
 
     async def _put_back(
@@ -274,7 +278,7 @@ class Applying:
                 await self._registry.push_manifest(place, manifest)
                 raise self._canary_failed(place, str(line))
 
-    async def _check_canary(self, outcomes: Sequence[Outcome]) -> None:
+    async def _check_canary(self, outcomes: Sequence[PruneOutcome]) -> None:
         """A registry that takes more along than it was asked for is noticed at the first image."""
         for repository, tag in self._confirmed:
             place = self._tag(repository, tag)
@@ -292,9 +296,9 @@ class Applying:
     def _tag(self, repository: str, tag: str) -> Reference:
         return Reference(registry=self._name, repository=repository, tag=tag)
 
-    async def _restore_used_again(self) -> list[Outcome]:
+    async def _restore_used_again(self) -> list[PruneOutcome]:
         """What became used while it was deleted comes back."""
-        outcomes: list[Outcome] = []
+        outcomes: list[PruneOutcome] = []
         for record, lines in self._deleted:
             user = self._new.user_of(lines)
             if user and self._trash is not None:
@@ -320,8 +324,8 @@ def _lanes(lines: Iterable[Deletion]) -> list[list[Deletion]]:
     return list(found.values())
 
 
-def _all(lines: Iterable[Deletion], result: Result, message: str) -> list[Outcome]:
-    return [Outcome(line=line, result=result, message=message) for line in lines]
+def _all(lines: Iterable[Deletion], result: Result, message: str) -> list[PruneOutcome]:
+    return [PruneOutcome(line=line, result=result, message=message) for line in lines]
 
 
 def _cannot_untag(error: registries.RegistryError) -> bool:

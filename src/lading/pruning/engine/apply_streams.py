@@ -16,7 +16,7 @@ from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import observe_streams, registry_plan
-from lading.pruning.engine.apply import Outcome, Result
+from lading.pruning.engine.apply import PruneOutcome, Result
 from lading.pruning.engine.observe_streams import IMAGES, STREAMS
 from lading.pruning.engine.types import Deletion, Inventory, What
 from lading.pruning.engine.watch import NewReferences
@@ -44,9 +44,9 @@ class ApplyingStreams:
         self._clock = clock
         self._kinds: dict[tuple[str, str], Untyped] = {}
 
-    async def run(self, lines: Sequence[Deletion]) -> list[Outcome]:
+    async def run(self, lines: Sequence[Deletion]) -> list[PruneOutcome]:
         self._kinds = {(one.group, one.plural): one for one in await self._cluster.kinds()}
-        outcomes: list[Outcome] = []
+        outcomes: list[PruneOutcome] = []
         streams: dict[str, list[Deletion]] = {}
         images: dict[str, list[Deletion]] = {}
         for line in lines:
@@ -59,7 +59,7 @@ class ApplyingStreams:
                 outcomes += await self._image(digest, own, in_streams)
         return outcomes
 
-    async def _stream(self, name: str, lines: list[Deletion]) -> list[Outcome]:
+    async def _stream(self, name: str, lines: list[Deletion]) -> list[PruneOutcome]:
         items = [line for line in lines if line.what is What.TAG_ITEM]
         user = self._new.user_of(items)
         if user:
@@ -114,9 +114,9 @@ class ApplyingStreams:
                 tags.append({**raw, "items": kept})
         return {**stream, "status": {**status, "tags": tags}}
 
-    async def _link(self, line: Deletion, remaining: set[str]) -> Outcome:
+    async def _link(self, line: Deletion, remaining: set[str]) -> PruneOutcome:
         if line.digest in self._content_of(remaining):
-            return Outcome(line=line, result=Result.CHANGED, message="the stream has it again")
+            return PruneOutcome(line=line, result=Result.CHANGED, message="the stream has it again")
         assert self._registry is not None, "links are planned only when the registry is pruned"
         reference = Reference(registry=self._inventory.registry, repository=line.repository)
         try:
@@ -126,8 +126,8 @@ class ApplyingStreams:
             else:
                 await self._registry.delete(reference.at(digest))
         except (registries.RegistryError, Malformed) as error:
-            return Outcome(line=line, result=Result.FAILED, message=str(error))
-        return Outcome(line=line, result=Result.DELETED)
+            return PruneOutcome(line=line, result=Result.FAILED, message=str(error))
+        return PruneOutcome(line=line, result=Result.DELETED)
 
     def _content_of(self, roots: set[str]) -> set[str]:
         known = self._inventory.manifests
@@ -152,19 +152,19 @@ class ApplyingStreams:
 
     async def _image(
         self, digest: str, lines: list[Deletion], in_streams: set[str]
-    ) -> list[Outcome]:
+    ) -> list[PruneOutcome]:
         if digest in in_streams:
             return _all(lines, Result.CHANGED, "a stream names it")
         user = self._new.user_of(lines)
         if user:
             return _all(lines, Result.NEW_REFERENCE, f"now used by {user}")
-        outcomes: list[Outcome] = []
+        outcomes: list[PruneOutcome] = []
         for line in lines:
             if line.what is not What.BLOB:
                 continue
             if line.digest in in_streams:
                 outcomes.append(
-                    Outcome(line=line, result=Result.CHANGED, message="a stream needs it")
+                    PruneOutcome(line=line, result=Result.CHANGED, message="a stream needs it")
                 )
             else:
                 outcomes.append(await self._blob(line))
@@ -172,28 +172,28 @@ class ApplyingStreams:
         objects = [line for line in lines if line.what is What.IMAGE]
         return outcomes + [await self._image_object(line, keep=failed) for line in objects]
 
-    async def _blob(self, line: Deletion) -> Outcome:
+    async def _blob(self, line: Deletion) -> PruneOutcome:
         assert self._registry is not None, "blobs are planned only when the registry is pruned"
         try:
             digest = digests.parse(line.digest)
             await self._registry.delete_blob_everywhere(self._inventory.registry, digest)
         except (registries.RegistryError, Malformed) as error:
-            return Outcome(line=line, result=Result.FAILED, message=str(error))
-        return Outcome(line=line, result=Result.DELETED)
+            return PruneOutcome(line=line, result=Result.FAILED, message=str(error))
+        return PruneOutcome(line=line, result=Result.DELETED)
 
-    async def _image_object(self, line: Deletion, *, keep: bool) -> Outcome:
+    async def _image_object(self, line: Deletion, *, keep: bool) -> PruneOutcome:
         """The object stays while one of its blobs does, so that the next run finds the rest."""
         if keep:
             message = "one of its blobs was not deleted"
-            return Outcome(line=line, result=Result.CHANGED, message=message)
+            return PruneOutcome(line=line, result=Result.CHANGED, message=message)
         try:
             await self._cluster.delete(self._kinds[IMAGES], line.digest)
         except kube.NotFound:
-            return Outcome(line=line, result=Result.DELETED)
+            return PruneOutcome(line=line, result=Result.DELETED)
         except kube.KubeError as error:
             message = f"image {line.digest}: {error}"
-            return Outcome(line=line, result=Result.FAILED, message=message)
-        return Outcome(line=line, result=Result.DELETED)
+            return PruneOutcome(line=line, result=Result.FAILED, message=message)
+        return PruneOutcome(line=line, result=Result.DELETED)
 
 
 def _digests_of(stream: Mapping[str, Any]) -> set[str]:
@@ -201,5 +201,5 @@ def _digests_of(stream: Mapping[str, Any]) -> set[str]:
     return {revision.digest for tag in fresh.tags for revision in tag.revisions}
 
 
-def _all(lines: Sequence[Deletion], result: Result, message: str) -> list[Outcome]:
-    return [Outcome(line=line, result=result, message=message) for line in lines]
+def _all(lines: Sequence[Deletion], result: Result, message: str) -> list[PruneOutcome]:
+    return [PruneOutcome(line=line, result=result, message=message) for line in lines]

@@ -14,7 +14,7 @@ import numpy as np
 
 from lading.pruning.engine import graph
 from lading.pruning.engine.graph import NOT_THERE, DigestNumbers, Graph, Ids, Keys, Marks
-from lading.pruning.engine.types import Inventory, Manifest
+from lading.pruning.engine.types import Inventory, InventoryManifest
 
 ATTACHED_TAG = re.compile(r"(sha256)-([0-9a-f]{64})(?:\.[A-Za-z0-9._-]*)?|(sha512)-([0-9a-f]{128})")
 
@@ -115,7 +115,7 @@ def build(inventory: Inventory) -> Content:
     return _content(sources, targets, counts, manifests=len(inventory.manifests))
 
 
-def needs(manifest: Manifest) -> tuple[str, ...]:
+def needs(manifest: InventoryManifest) -> tuple[str, ...]:
     return (*manifest.children, *manifest.blobs)
 
 

@@ -22,7 +22,7 @@ from lading.pruning.engine import (
     watch,
 )
 from lading.pruning.engine import plan as planning
-from lading.pruning.engine.apply import Applying, Kept, Outcome
+from lading.pruning.engine.apply import Applying, Kept, PruneOutcome
 from lading.pruning.engine.apply_streams import ApplyingStreams
 from lading.pruning.engine.guards import GuardRefused, Limits
 from lading.pruning.engine.ledger import Ledger
@@ -37,7 +37,7 @@ from lading.pruning.engine.types import (
     Deletion,
     Header,
     Inventory,
-    Plan,
+    PrunePlan,
     References,
     Source,
 )
@@ -47,7 +47,7 @@ CANARY_TAGS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PruneRequest:
     """What to prune and how, as the command line says it."""
 
     source: Source
@@ -74,8 +74,8 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    plan: Plan
-    outcomes: tuple[Outcome, ...]
+    plan: PrunePlan
+    outcomes: tuple[PruneOutcome, ...]
     restored: tuple[Record, ...] = ()
     expired: int = 0
 
@@ -83,7 +83,7 @@ class Applied:
 class Pruner:
     def __init__(
         self,
-        request: Request,
+        request: PruneRequest,
         *,
         clusters: Sequence[Cluster],
         files: Sequence[ClusterReferences],
@@ -126,7 +126,7 @@ class Pruner:
             now=now,
         )
 
-    def plan(self, observed: Observed) -> Plan:
+    def plan(self, observed: Observed) -> PrunePlan:
         return planning.plan(
             observed.inventory,
             observed.references,
@@ -136,7 +136,7 @@ class Pruner:
             clusters=tuple(sorted(one.cluster for one in observed.clusters)),
         )
 
-    def refusals(self, plan: Plan, observed: Observed) -> tuple[guards.Refusal, ...]:
+    def refusals(self, plan: PrunePlan, observed: Observed) -> tuple[guards.Refusal, ...]:
         return guards.check(
             plan,
             observed.inventory,
@@ -243,8 +243,8 @@ class Pruner:
         return await self._trash.expire(await self.records(), now)
 
     async def _apply(
-        self, lines: Sequence[Deletion], plan: Plan, observed: Observed
-    ) -> list[Outcome]:
+        self, lines: Sequence[Deletion], plan: PrunePlan, observed: Observed
+    ) -> list[PruneOutcome]:
         new = NewReferences(observed.names)
         watched = list(zip(self._clusters, observed.clusters, strict=False))
         async with AsyncExitStack() as stack:
@@ -287,7 +287,9 @@ def _is_in_place(record: Record, inventory: Inventory) -> bool:
     return record.manifests.keys() <= repository.manifests and record.tags.keys() <= present
 
 
-def _canary_tags(lines: Sequence[Deletion], plan: Plan, inventory: Inventory) -> tuple[Kept, ...]:
+def _canary_tags(
+    lines: Sequence[Deletion], plan: PrunePlan, inventory: Inventory
+) -> tuple[Kept, ...]:
     """Kept tags of the first repository that something is deleted from."""
     repository = inventory.repositories.get(lines[0].repository) if lines else None
     if repository is None:

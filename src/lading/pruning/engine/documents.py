@@ -13,7 +13,7 @@ import msgspec
 
 from lading.kernel import manifests as known
 from lading.kernel.errors import UNREADABLE
-from lading.pruning.engine.types import Manifest
+from lading.pruning.engine.types import InventoryManifest
 
 SCHEMA_1 = (
     "application/vnd.docker.distribution.manifest.v1+json",
@@ -25,14 +25,16 @@ _IMAGE_CONFIGS = {known.OCI_CONFIG, "application/vnd.docker.container.image.v1+j
 _DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})")
 
 
-def read(digest: str, content: bytes, media_type: str = "") -> tuple[Manifest, Mapping[str, int]]:
+def read(
+    digest: str, content: bytes, media_type: str = ""
+) -> tuple[InventoryManifest, Mapping[str, int]]:
     """The manifest, and the sizes of the blobs that it names."""
     try:
         document: Any = msgspec.json.decode(content)
     except UNREADABLE:
         document = None
     if not isinstance(document, dict):
-        return Manifest(
+        return InventoryManifest(
             digest=digest, media_type=media_type, size_bytes=len(content), is_opaque=True
         ), {}
     sizes: dict[str, int] = {}
@@ -46,7 +48,7 @@ def read(digest: str, content: bytes, media_type: str = "") -> tuple[Manifest, M
         named[config] = None
     if not (children or named):
         named = {found: None for found in _every_digest(document) if found != subject}
-    return Manifest(
+    return InventoryManifest(
         digest=digest,
         media_type=media_type or _text(document, "mediaType"),
         config=config,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lading.pruning.engine.types import Inventory, Plan, References, What
+from lading.pruning.engine.types import Inventory, PrunePlan, References, What
 
 SHARE_PERCENT_MAX_DEFAULT = 50
 FEWER_REFERENCES_PERCENT = 50  # far fewer: less than half of last time
@@ -43,7 +43,7 @@ class GuardRefused(Exception):
 
 
 def check(
-    plan: Plan,
+    plan: PrunePlan,
     inventory: Inventory,
     references: References,
     limits: Limits,
@@ -62,7 +62,7 @@ def check(
     return tuple(one for one in found if one.guard not in limits.ignored)
 
 
-def _share(plan: Plan, inventory: Inventory, limits: Limits) -> Iterator[Refusal]:
+def _share(plan: PrunePlan, inventory: Inventory, limits: Limits) -> Iterator[Refusal]:
     gone = {
         (line.repository, line.digest)
         for line in plan.deletions
@@ -77,7 +77,7 @@ def _share(plan: Plan, inventory: Inventory, limits: Limits) -> Iterator[Refusal
         yield Refusal(guard=Guard.SHARE, message=message)
 
 
-def _bytes(plan: Plan, limits: Limits) -> Iterator[Refusal]:
+def _bytes(plan: PrunePlan, limits: Limits) -> Iterator[Refusal]:
     most = limits.size_bytes_max
     if most is not None and plan.header.size_bytes > most:
         message = f"The plan frees {plan.header.size_bytes} bytes, which is more than {most}."

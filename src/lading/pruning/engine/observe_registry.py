@@ -20,7 +20,14 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents, extraction
-from lading.pruning.engine.types import Inventory, Manifest, Repository, Revision, Source, Tag
+from lading.pruning.engine.types import (
+    Inventory,
+    InventoryManifest,
+    Repository,
+    Revision,
+    Source,
+    Tag,
+)
 
 T = TypeVar("T")
 WORKERS_DEFAULT = 5  # as oc
@@ -36,7 +43,7 @@ _UNREADABLE_ANSWERS = (
 class KnownManifests:
     """Manifests by digest, with the sizes of their blobs; they never change, so they are kept."""
 
-    manifests: dict[str, Manifest] = field(default_factory=dict)
+    manifests: dict[str, InventoryManifest] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
 
@@ -144,7 +151,7 @@ class _Reader:
             found = await self._registry.head(self._reference(repository, tag=tag))
         return None if found is None else Tag(tag, (Revision(str(found.digest)),))
 
-    async def _manifest(self, repository: str, digest: str) -> Manifest | None:
+    async def _manifest(self, repository: str, digest: str) -> InventoryManifest | None:
         known = self._known.manifests.get(digest)
         if known is not None and not (self._scope.with_created and known.created_at is None):
             return known
@@ -155,7 +162,7 @@ class _Reader:
             except registries.NotFound:
                 return None
             except _UNREADABLE_ANSWERS:
-                return Manifest(digest=digest, is_opaque=True)
+                return InventoryManifest(digest=digest, is_opaque=True)
             manifest, sizes = documents.read(digest, answer.content, answer.media_type)
             if self._scope.with_created and manifest.config:
                 created = await self._created(repository, manifest.config)

@@ -12,7 +12,7 @@ from lading.ports.cluster import Cluster, Untyped
 from lading.pruning.engine import extraction, observe
 from lading.pruning.engine.types import (
     Inventory,
-    Manifest,
+    InventoryManifest,
     Repository,
     Revision,
     Source,
@@ -38,7 +38,7 @@ async def inventory(cluster: Cluster, registry: str) -> Inventory:
     limits = await _limits(cluster, kinds.get(LIMIT_RANGES))
     streams = await repositories(cluster, kinds[STREAMS], limits)
     sizes: dict[str, int] = {}
-    images: dict[str, Manifest] = {}
+    images: dict[str, InventoryManifest] = {}
     shared: dict[str, str] = {}
     async for document, _ in _walked_again(cluster, kinds[IMAGES]):
         if document is not None:
@@ -117,7 +117,9 @@ def _tag(document: Mapping[str, Any]) -> Tag:
     )
 
 
-def image(document: Mapping[str, Any], sizes: dict[str, int], shared: dict[str, str]) -> Manifest:
+def image(
+    document: Mapping[str, Any], sizes: dict[str, int], shared: dict[str, str]
+) -> InventoryManifest:
     """`shared` holds one text for each digest, since many images have the same layers."""
     metadata = document.get("metadata") or {}
     details = document.get("dockerImageMetadata") or {}
@@ -131,7 +133,7 @@ def image(document: Mapping[str, Any], sizes: dict[str, int], shared: dict[str, 
         blobs[shared.setdefault(config, config)] = None
     annotations = metadata.get("annotations") or {}
     created = extraction.instant(metadata.get("creationTimestamp") or "")
-    return Manifest(
+    return InventoryManifest(
         digest=digest,
         media_type=document.get("dockerImageManifestMediaType", ""),
         config=config,

@@ -15,8 +15,8 @@ from lading.pruning.engine.types import (
     Deletion,
     Header,
     Inventory,
-    Plan,
-    Reason,
+    PrunePlan,
+    PruneReason,
     References,
     Saving,
     Settings,
@@ -33,7 +33,7 @@ def plan(
     *,
     policy: Policy = NO_POLICY,
     clusters: tuple[str, ...] = (),
-) -> Plan:
+) -> PrunePlan:
     facts = Facts(
         references=references,
         settings=settings,
@@ -50,7 +50,7 @@ def plan(
     else:
         decided = registry_plan.decide(inventory, facts, policy)
     deletions = _with_sizes(decided, inventory)
-    return Plan(
+    return PrunePlan(
         header=_header(inventory, references, settings, now, clusters, decided, deletions),
         deletions=deletions,
         tag_verdicts=decided.tags,
@@ -141,7 +141,7 @@ def _header(
         kept_for_unknown_push_time=sum(
             1
             for one in verdicts
-            if one.decision is Decision.KEEP and one.reason is Reason.UNKNOWN_PUSH_TIME
+            if one.decision is Decision.KEEP and one.reason is PruneReason.UNKNOWN_PUSH_TIME
         ),
         size_bytes=sum(line.size_bytes for line in deletions),
         by_repository=_savings(deletions, lambda line: line.repository or "(images)"),
@@ -209,7 +209,7 @@ def _needed_by_the_rest(lines: tuple[Deletion, ...], inventory: Inventory) -> se
     return found
 
 
-def common(old: Iterable[Deletion], new: Plan) -> Mapping[tuple[str, str, str, str], Deletion]:
+def common(old: Iterable[Deletion], new: PrunePlan) -> Mapping[tuple[str, str, str, str], Deletion]:
     """What both plans delete; each line of the old one that the new one does not have is passed."""
     fresh = {line.identity: line for line in new.deletions}
     return {line.identity: fresh[line.identity] for line in old if line.identity in fresh}

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
-from lading.pruning.engine.types import Deletion, Header, Plan
+from lading.pruning.engine.types import Deletion, Header, PrunePlan
 
 Decoded = TypeVar("Decoded", Header, Deletion)
 VERSION = "lading.prune/v1"
@@ -19,7 +19,7 @@ _header_decoder = msgspec.json.Decoder(Header)
 _line_decoder = msgspec.json.Decoder(Deletion)
 
 
-def lines(plan: Plan) -> Iterator[bytes]:
+def lines(plan: PrunePlan) -> Iterator[bytes]:
     yield _encoder.encode(plan.header) + b"\n"
     for deletion in plan.deletions:
         yield _encoder.encode(deletion) + b"\n"

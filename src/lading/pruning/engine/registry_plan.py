@@ -16,8 +16,8 @@ from lading.pruning.engine.types import (
     Decision,
     Deletion,
     Inventory,
-    Manifest,
-    Reason,
+    InventoryManifest,
+    PruneReason,
     Repository,
     Settings,
     Tag,
@@ -92,7 +92,7 @@ def _retained(
     return policy.verdicts(own, times, now)
 
 
-def _time(tag: Tag, manifest: Manifest | None, settings: Settings) -> datetime | None:
+def _time(tag: Tag, manifest: InventoryManifest | None, settings: Settings) -> datetime | None:
     if settings.age_from is AgeFrom.CREATED:
         return manifest.created_at if manifest else None
     return tag.revisions[0].pushed_at
@@ -151,9 +151,9 @@ class _Liveness:
         if not subject:
             return False
         if tag.digest in live_here or subject in alive or subject not in self._in_place:
-            verdict = Verdict(Decision.KEEP, Reason.REACHABLE, f"attached to {subject}")
+            verdict = Verdict(Decision.KEEP, PruneReason.REACHABLE, f"attached to {subject}")
         else:
-            verdict = Verdict(Decision.DELETE, Reason.SUBJECT_GONE, f"{subject} goes")
+            verdict = Verdict(Decision.DELETE, PruneReason.SUBJECT_GONE, f"{subject} goes")
         self._tags[repository.name, tag.name] = verdict
         return verdict.decision is Decision.KEEP
 
@@ -176,8 +176,8 @@ def closure(roots: Iterable[str], needed: Callable[[str], Iterable[str]]) -> set
     return seen
 
 
-_NEEDED = Verdict(Decision.KEEP, Reason.REACHABLE, "a kept tag or a use needs it")
-_NOT_NEEDED = Verdict(Decision.DELETE, Reason.UNREACHABLE, "no kept tag and no use needs it")
+_NEEDED = Verdict(Decision.KEEP, PruneReason.REACHABLE, "a kept tag or a use needs it")
+_NOT_NEEDED = Verdict(Decision.DELETE, PruneReason.UNREACHABLE, "no kept tag and no use needs it")
 
 
 def _manifest_verdict(digest: str, live: set[str]) -> Verdict:

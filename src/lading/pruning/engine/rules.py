@@ -13,8 +13,8 @@ from lading.pruning.engine import names
 from lading.pruning.engine.types import (
     AgeFrom,
     Decision,
-    Manifest,
-    Reason,
+    InventoryManifest,
+    PruneReason,
     References,
     Repository,
     Revision,
@@ -35,7 +35,7 @@ class Candidate:
     tag: Tag
     position: int
     revision: Revision
-    manifest: Manifest | None
+    manifest: InventoryManifest | None
     retained: tuple[bool, str] | None = None
     """What the policy says; None when no policy is about the repository or the artifact."""
 
@@ -104,19 +104,19 @@ def repository_is_unreadable(candidate: Candidate, _: Facts) -> Verdict | None:
     opaque = candidate.repository.opaque_digests
     if not opaque:
         return None
-    return _keep(Reason.UNREADABLE, f"manifest {opaque[0]} of its repository cannot be read")
+    return _keep(PruneReason.UNREADABLE, f"manifest {opaque[0]} of its repository cannot be read")
 
 
 def unreadable_text_may_name_it(candidate: Candidate, facts: Facts) -> Verdict | None:
     message = facts.kept_repositories.get(candidate.repository.name)
-    return None if message is None else _keep(Reason.UNKNOWN_REFERENCE, message)
+    return None if message is None else _keep(PruneReason.UNKNOWN_REFERENCE, message)
 
 
 def tag_is_used(candidate: Candidate, facts: Facts) -> Verdict | None:
     if candidate.position:
         return None
     users = facts.references.tags.get((candidate.repository.name, candidate.tag.name))
-    return _keep(Reason.USED, f"tag is used by {shown(users)}") if users else None
+    return _keep(PruneReason.USED, f"tag is used by {shown(users)}") if users else None
 
 
 def tag_is_possibly_used(candidate: Candidate, facts: Facts) -> Verdict | None:
@@ -129,7 +129,7 @@ def tag_is_possibly_used(candidate: Candidate, facts: Facts) -> Verdict | None:
             uses = facts.references
             users = uses.possible_tags.get((path, tag)) or uses.tags[path, tag]
             message = f"tag of {path}, which may be this one, is used by {shown(users)}"
-            return _keep(Reason.POSSIBLY_USED, message)
+            return _keep(PruneReason.POSSIBLY_USED, message)
     return None
 
 
@@ -139,7 +139,7 @@ def digest_is_used(candidate: Candidate, facts: Facts) -> Verdict | None:
     if not used:
         return None
     return _keep(
-        Reason.USED_DIGEST, f"image is used by {shown(facts.references.digests.get(used, ()))}"
+        PruneReason.USED_DIGEST, f"image is used by {shown(facts.references.digests.get(used, ()))}"
     )
 
 
@@ -152,7 +152,7 @@ def digest_is_used_in_stream(candidate: Candidate, facts: Facts) -> Verdict | No
         if _may_be(path, candidate.repository.name, is_exact=is_exact)
         for user in facts.references.images[path, used]
     ]
-    return _keep(Reason.USED_DIGEST, f"image is used by {shown(users)}") if users else None
+    return _keep(PruneReason.USED_DIGEST, f"image is used by {shown(users)}") if users else None
 
 
 def _may_be(path: str, name: str, *, is_exact: bool) -> bool:
@@ -163,26 +163,26 @@ def is_out_of_scope(candidate: Candidate, facts: Facts) -> Verdict | None:
     namespace = facts.settings.namespace
     if not namespace or candidate.repository.name.partition("/")[0] == namespace:
         return None
-    return _keep(Reason.OUT_OF_SCOPE, f"only namespace {namespace} is pruned")
+    return _keep(PruneReason.OUT_OF_SCOPE, f"only namespace {namespace} is pruned")
 
 
 def artifact_has_no_policy(candidate: Candidate, _: Facts) -> Verdict | None:
     manifest = candidate.manifest
     if candidate.retained is not None or manifest is None or not manifest.artifact_type:
         return None
-    return _keep(Reason.ARTIFACT, f"no policy names its type {manifest.artifact_type}")
+    return _keep(PruneReason.ARTIFACT, f"no policy names its type {manifest.artifact_type}")
 
 
 def no_policy_is_about_it(candidate: Candidate, _: Facts) -> Verdict | None:
     if candidate.retained is not None:
         return None
-    return _keep(Reason.NO_POLICY, "no policy is about its repository")
+    return _keep(PruneReason.NO_POLICY, "no policy is about its repository")
 
 
 def policy_retains_it(candidate: Candidate, _: Facts) -> Verdict | None:
     if candidate.retained is None or not candidate.retained[0]:
         return None
-    return _keep(Reason.RETAINED, candidate.retained[1])
+    return _keep(PruneReason.RETAINED, candidate.retained[1])
 
 
 def stream_is_young(candidate: Candidate, facts: Facts) -> Verdict | None:
@@ -196,13 +196,13 @@ def revision_is_young(candidate: Candidate, facts: Facts) -> Verdict | None:
 def push_time_is_unknown(candidate: Candidate, facts: Facts) -> Verdict | None:
     if not facts.settings.keep_younger_than or _time_of(candidate, facts) is not None:
         return None
-    return _keep(Reason.UNKNOWN_PUSH_TIME, f"{facts.settings.age_from} time is not known")
+    return _keep(PruneReason.UNKNOWN_PUSH_TIME, f"{facts.settings.age_from} time is not known")
 
 
 def image_does_not_exist(candidate: Candidate, _: Facts) -> Verdict | None:
     if candidate.manifest is not None:
         return None
-    return _delete(Reason.NO_IMAGE, "its Image object does not exist")
+    return _delete(PruneReason.NO_IMAGE, "its Image object does not exist")
 
 
 def is_within_size_limit(candidate: Candidate, facts: Facts) -> Verdict | None:
@@ -213,7 +213,7 @@ def is_within_size_limit(candidate: Candidate, facts: Facts) -> Verdict | None:
     if limit is not None and size > limit:
         return None
     message = "no image limit applies" if limit is None else f"{size} bytes are within {limit}"
-    return _keep(Reason.WITHIN_LIMIT, message)
+    return _keep(PruneReason.WITHIN_LIMIT, message)
 
 
 def is_recent_revision(candidate: Candidate, facts: Facts) -> Verdict | None:
@@ -221,21 +221,21 @@ def is_recent_revision(candidate: Candidate, facts: Facts) -> Verdict | None:
     if settings.prune_over_size_limit or candidate.position >= settings.keep_tag_revisions:
         return None
     message = f"revision {candidate.position + 1} of the {settings.keep_tag_revisions} that stay"
-    return _keep(Reason.TAG_REVISIONS, message)
+    return _keep(PruneReason.TAG_REVISIONS, message)
 
 
 def is_not_retained(candidate: Candidate, _: Facts) -> Verdict | None:
     message = candidate.retained[1] if candidate.retained else "no rule keeps it"
-    return _delete(Reason.NOT_RETAINED, message)
+    return _delete(PruneReason.NOT_RETAINED, message)
 
 
 def is_old_revision(candidate: Candidate, facts: Facts) -> Verdict | None:
     if facts.settings.prune_over_size_limit:
         limit = candidate.repository.size_limit_bytes
-        return _delete(Reason.OVER_LIMIT, f"larger than the image limit of {limit} bytes")
+        return _delete(PruneReason.OVER_LIMIT, f"larger than the image limit of {limit} bytes")
     keep = facts.settings.keep_tag_revisions
     message = f"revision {candidate.position + 1}, and {keep} stay"
-    return _delete(Reason.OLD_REVISION, message)
+    return _delete(PruneReason.OLD_REVISION, message)
 
 
 def _time_of(candidate: Candidate, facts: Facts) -> datetime | None:
@@ -249,7 +249,7 @@ def _young(time: datetime | None, what: str, facts: Facts) -> Verdict | None:
     least = facts.settings.keep_younger_than
     if time is None or time <= facts.instant - least:
         return None
-    return _keep(Reason.YOUNG, f"{what} {shown_age(facts.instant, time)}")
+    return _keep(PruneReason.YOUNG, f"{what} {shown_age(facts.instant, time)}")
 
 
 def shown_age(now: datetime, time: datetime) -> str:
@@ -266,11 +266,11 @@ def shown(objects: Sequence[str]) -> str:
     return f"{first} and {len(objects) - _SHOWN_OBJECTS_MAX} more"
 
 
-def _keep(reason: Reason, message: str) -> Verdict:
+def _keep(reason: PruneReason, message: str) -> Verdict:
     return Verdict(Decision.KEEP, reason, message)
 
 
-def _delete(reason: Reason, message: str) -> Verdict:
+def _delete(reason: PruneReason, message: str) -> Verdict:
     return Verdict(Decision.DELETE, reason, message)
 
 

@@ -17,8 +17,8 @@ from lading.pruning.engine.types import (
     Decision,
     Deletion,
     Inventory,
-    Manifest,
-    Reason,
+    InventoryManifest,
+    PruneReason,
     Repository,
     Verdict,
     What,
@@ -93,7 +93,12 @@ def _roots(streams: list[_Stream], facts: Facts, *, own: bool = False) -> set[st
     return roots
 
 
-_BY_COUNT = (Reason.TAG_REVISIONS, Reason.OLD_REVISION, Reason.WITHIN_LIMIT, Reason.OVER_LIMIT)
+_BY_COUNT = (
+    PruneReason.TAG_REVISIONS,
+    PruneReason.OLD_REVISION,
+    PruneReason.WITHIN_LIMIT,
+    PruneReason.OVER_LIMIT,
+)
 
 
 def _follow_subjects(stream: _Stream, images: ManifestVerdicts) -> None:
@@ -107,9 +112,9 @@ def _follow_subjects(stream: _Stream, images: ManifestVerdicts) -> None:
             if stream.items[tag.name, position].reason not in _BY_COUNT:
                 continue
             if decided.decision is Decision.KEEP:
-                verdict = Verdict(Decision.KEEP, Reason.REACHABLE, f"attached to {subject}")
+                verdict = Verdict(Decision.KEEP, PruneReason.REACHABLE, f"attached to {subject}")
             else:
-                verdict = Verdict(Decision.DELETE, Reason.SUBJECT_GONE, f"{subject} goes")
+                verdict = Verdict(Decision.DELETE, PruneReason.SUBJECT_GONE, f"{subject} goes")
             stream.items[tag.name, position] = verdict
 
 
@@ -148,7 +153,7 @@ def _links(stream: _Stream, inventory: Inventory) -> Iterator[Deletion]:
                 repository=stream.repository.name,
                 digest=digest,
                 group=stream.repository.name,
-                reason=Reason.UNREACHABLE,
+                reason=PruneReason.UNREACHABLE,
                 because="no image that remains in the stream has it",
             )
 
@@ -177,21 +182,25 @@ def _image_verdicts(
     }
 
 
-def _image_verdict(image: Manifest, facts: Facts, *, is_live: bool) -> Verdict:
+def _image_verdict(image: InventoryManifest, facts: Facts, *, is_live: bool) -> Verdict:
     if is_live:
-        return Verdict(Decision.KEEP, Reason.REACHABLE, "a stream, an index or a use needs it")
+        return Verdict(Decision.KEEP, PruneReason.REACHABLE, "a stream, an index or a use needs it")
     settings = facts.settings
     if not settings.all_images and not image.is_managed:
-        return Verdict(Decision.KEEP, Reason.NOT_MANAGED, "imported, and --all is false")
+        return Verdict(Decision.KEEP, PruneReason.NOT_MANAGED, "imported, and --all is false")
     if settings.namespace:
-        return Verdict(Decision.KEEP, Reason.OUT_OF_SCOPE, "Images are not pruned by namespace")
+        return Verdict(
+            Decision.KEEP, PruneReason.OUT_OF_SCOPE, "Images are not pruned by namespace"
+        )
     time = image.created_at if settings.age_from is AgeFrom.CREATED else image.pushed_at
     if time is None and settings.keep_younger_than:
-        return Verdict(Decision.KEEP, Reason.UNKNOWN_PUSH_TIME, "its age is not known")
+        return Verdict(Decision.KEEP, PruneReason.UNKNOWN_PUSH_TIME, "its age is not known")
     if time is not None and time > facts.instant - settings.keep_younger_than:
         age = rules.shown_age(facts.instant, time)
-        return Verdict(Decision.KEEP, Reason.YOUNG, f"{settings.age_from} {age}")
-    return Verdict(Decision.DELETE, Reason.UNREACHABLE, "no stream, no index and no use needs it")
+        return Verdict(Decision.KEEP, PruneReason.YOUNG, f"{settings.age_from} {age}")
+    return Verdict(
+        Decision.DELETE, PruneReason.UNREACHABLE, "no stream, no index and no use needs it"
+    )
 
 
 def _image_lines(
@@ -212,7 +221,7 @@ def _image_lines(
         yield _image_line(What.IMAGE, digest, image, verdict)
 
 
-def _image_line(what: What, digest: str, image: Manifest, verdict: Verdict) -> Deletion:
+def _image_line(what: What, digest: str, image: InventoryManifest, verdict: Verdict) -> Deletion:
     return Deletion(
         what=what,
         digest=digest,

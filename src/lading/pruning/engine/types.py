@@ -55,7 +55,7 @@ class References:
     """How many mentions name this registry, or a digest that any registry may serve."""
 
 
-class Manifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the graph and the rules need of one manifest; an Image object is one, too."""
 
     digest: str
@@ -121,7 +121,7 @@ class Inventory:
     source: Source
     registry: str
     repositories: Mapping[str, Repository]
-    manifests: Mapping[str, Manifest]
+    manifests: Mapping[str, InventoryManifest]
     blob_sizes: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -156,7 +156,7 @@ class Decision(StrEnum):
     DELETE = "delete"
 
 
-class Reason(StrEnum):
+class PruneReason(StrEnum):
     """Why something stays or goes, in the order in which the rules ask."""
 
     UNREADABLE = "UnreadableManifest"
@@ -174,7 +174,6 @@ class Reason(StrEnum):
     WITHIN_LIMIT = "WithinSizeLimit"
     REACHABLE = "Reachable"
     NOT_MANAGED = "NotManaged"
-    SHARED = "SharedWithKeptTag"
     # and why something goes
     NOT_RETAINED = "NotRetained"
     OLD_REVISION = "OldRevision"
@@ -188,7 +187,7 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What was decided about one tag, one revision or one manifest, and why."""
 
     decision: Decision
-    reason: Reason
+    reason: PruneReason
     message: str = ""
 
 
@@ -216,7 +215,7 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     revision: int = 0
     """Of a tag item: its position in the history when the plan was made."""
     size_bytes: int = 0
-    reason: Reason = Reason.NOT_RETAINED
+    reason: PruneReason = PruneReason.NOT_RETAINED
     because: str = ""
 
     @property
@@ -260,7 +259,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PrunePlan:
     header: Header
     deletions: tuple[Deletion, ...]
     tag_verdicts: Mapping[tuple[str, str], Verdict] = field(default_factory=dict)

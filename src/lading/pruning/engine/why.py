@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lading.pruning.engine import content
-from lading.pruning.engine.types import Decision, Inventory, Plan, References, Verdict
+from lading.pruning.engine.types import Decision, Inventory, PrunePlan, References, Verdict
 
 CHAINS_MAX = 100
 
@@ -23,7 +23,7 @@ class Answer:
         return bool(self.verdicts or self.chains)
 
 
-def why(text: str, inventory: Inventory, references: References, plan: Plan) -> Answer:
+def why(text: str, inventory: Inventory, references: References, plan: PrunePlan) -> Answer:
     """`repository:tag`, `repository@digest` or a digest, of a manifest or a blob."""
     repository, digest, tag = _split(text, inventory.registry)
     asked = _Asked(inventory, references, plan)
@@ -61,7 +61,7 @@ def _split(text: str, registry: str) -> tuple[str, str, str]:
 class _Asked:
     """The ways upwards: which manifests need a digest, which subjects it is attached to."""
 
-    def __init__(self, inventory: Inventory, references: References, plan: Plan) -> None:
+    def __init__(self, inventory: Inventory, references: References, plan: PrunePlan) -> None:
         self._references = references
         self._plan = plan
         self._above: dict[str, list[tuple[str, str]]] = {}
