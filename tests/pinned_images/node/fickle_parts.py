@@ -8,7 +8,11 @@ from typing import Any
 import msgspec
 
 from lading.adapters.clock import VirtualClock
-from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
+from lading.api.machineconfiguration.machine_config_node import (
+    MACHINE_CONFIG_NODE,
+    MachineConfigNode,
+)
+from lading.kernel.objects import Resource
 from lading.loop.informer import Informer
 from lading.ports import cri, kube
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
@@ -95,6 +99,13 @@ class FickleApi:
         shown = msgspec.convert(body, MachineConfigNode)
         self.nodes.put(shown)
         return shown
+
+    async def get(self, resource: Resource[Any], name: str) -> Any:
+        """The one definition that an agent asks for."""
+        if self.is_away:
+            raise kube.Unavailable("the API server is away")
+        assert name == MACHINE_CONFIG_NODE.name
+        return msgspec.convert(MACHINE_CONFIG_NODE.manifest(), resource.type)
 
     async def apply(self, resource: object, body: dict[str, Any], **_: object) -> MachineConfigNode:
         if self.is_away:
