@@ -68,6 +68,17 @@ def test_a_full_journal_is_begun_anew_and_then_kept(
     assert set(FileJournal(tmp_path / "journal").entries()) == {"d", "e"}
 
 
+def test_a_file_that_is_larger_than_a_journal_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its content must not fill the memory of an agent."""
+    file = tmp_path / "journal"
+    FileJournal(file).put("a", "x" * 200)
+    monkeypatch.setattr(journal, "BYTES_MAX", 100)
+    assert FileJournal(file).entries() == {}
+    assert [path.name for path in tmp_path.iterdir()] == ["journal.unreadable"]
+
+
 def test_a_note_that_is_larger_than_a_journal_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
