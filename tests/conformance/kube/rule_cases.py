@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from tests.conformance.kube.api import Document
 
@@ -22,6 +23,7 @@ class Case:
     """Written one after the other; only the last one may be refused."""
     breaks: str = ""
     """A part of the message of the rule that refuses the last write."""
+    name: str = "$name"
 
 
 def image(sentence: str, name: str, breaks: str = "") -> Case:
@@ -97,7 +99,52 @@ def pool(sentence: str, *changes: dict[str, int], breaks: str = "") -> Case:
     )
 
 
+def boot_images(sentence: str, breaks: str = "", name: str = "default", **config: Any) -> Case:
+    return Case(
+        sentence=sentence,
+        plural="machineconfigurations",
+        name=name,
+        spec={"managedBootImageConfig": config},
+        breaks=breaks,
+    )
+
+
+def machine_managers(sentence: str, breaks: str = "", **selection: Any) -> Case:
+    manager = {"resource": "machinesets", "apiGroup": "machine.openshift.io"}
+    return Case(
+        sentence=sentence,
+        plural="machineconfigurations",
+        name="cluster",
+        spec={"managedBootImages": {"machineManagers": [{**manager, "selection": selection}]}},
+        breaks=breaks,
+    )
+
+
+SELECTOR = {"matchLabels": {"zone": "a"}}
+SELECTOR_RULE = "matchSelector is required with mode MatchSelector, and only then"
+PARTIAL_RULE = "partial is required with mode Partial, and only then"
 CASES = (
+    boot_images("all machine sets are enrolled", mode="Enabled"),
+    boot_images("those of a label are enrolled", mode="MatchSelector", matchSelector=SELECTOR),
+    boot_images("a mode that selects needs a selector", SELECTOR_RULE, mode="MatchSelector"),
+    boot_images(
+        "a mode for all has no selector", SELECTOR_RULE, mode="Enabled", matchSelector=SELECTOR
+    ),
+    boot_images(
+        "a selector that is empty is refused",
+        "matchSelector must not be empty",
+        mode="MatchSelector",
+        matchSelector={},
+    ),
+    boot_images(
+        "a configuration of another name is refused",
+        "the object must be named default or cluster",
+        name="$name",
+        mode="Enabled",
+    ),
+    machine_managers("machine sets are enrolled in OpenShift's form", mode="All"),
+    machine_managers("a part of them needs to be named", PARTIAL_RULE, mode="Partial"),
+    machine_managers("none of them has no part", PARTIAL_RULE, mode="None", partial={}),
     image("an image by digest is taken", f"quay.io/org/app@sha256:{HEX}"),
     image("many path levels are taken", f"registry.example.com/a/b/c/d-e_f@sha256:{HEX}"),
     image("a port is taken", f"registry.example.com:5000/app@sha256:{HEX}"),

@@ -1,24 +1,19 @@
 """Our own definitions are served, and every CEL rule in them does what it says."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
 import pytest_asyncio
-import yaml
 
 from lading.kernel.objects import Resource
 from lading.ports import kube
+from lading.wiring import features
 from tests.conformance.kube.api import DEFINITIONS, Api, Document, exists, resource, served
 from tests.conformance.kube.rule_cases import CASES, Case
 from tests.conformance.kube.targets import Target
 
-FOLDER = Path(__file__).parents[3] / "deploy" / "crds"
-MANIFESTS: dict[str, Document] = {
-    manifest["spec"]["names"]["plural"]: manifest
-    for manifest in (yaml.safe_load(file.read_text()) for file in sorted(FOLDER.glob("*.yaml")))
-}
+MANIFESTS: dict[str, Document] = {one.plural: one.manifest() for one in features.DEFINITIONS}
 
 
 def kind_of(manifest: Document, version: str) -> Resource[Document]:
@@ -57,25 +52,26 @@ def every_case() -> Iterator[object]:
 async def test_a_rule_does_what_it_says(ours: Api, unique: str, case: Case, version: str) -> None:
     kind = kind_of(MANIFESTS[case.plural], version)
     spec = msgspec.json.decode(msgspec.json.encode(case.spec).replace(b"$name", unique.encode()))
+    name = case.name.replace("$name", unique)
     body = {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
-        "metadata": {"name": unique},
+        "metadata": {"name": name},
         "spec": spec,
     }
     writes = [("create", body), *(("status", status) for status in case.statuses)]
     try:
         for step, content in writes[:-1]:
-            await write(ours, kind, unique, step, content)
+            await write(ours, kind, name, step, content)
         if case.breaks:
             with pytest.raises(kube.Invalid) as caught:
-                await write(ours, kind, unique, *writes[-1])
+                await write(ours, kind, name, *writes[-1])
             assert case.breaks in caught.value.message
         else:
-            await write(ours, kind, unique, *writes[-1])
+            await write(ours, kind, name, *writes[-1])
     finally:
-        if await exists(ours, kind, unique):
-            await ours.client.delete(kind, unique)
+        if await exists(ours, kind, name):
+            await ours.client.delete(kind, name)
 
 
 async def write(
