@@ -1,5 +1,7 @@
 """Controllers: events become few reconciles; a failing key hurts nobody but itself."""
 
+import asyncio
+import itertools
 import random
 from collections import Counter
 from datetime import datetime, timedelta
@@ -159,3 +161,27 @@ async def test_a_steady_world_costs_no_reconcile(
     async with tasks.started(informers.run()), tasks.started(subject.run()):
         await clock.advance(24 * 3600)
     assert runs == 1
+
+
+async def test_reconciles_that_await_nothing_leave_every_other_task_its_turn(
+    made: Maker,
+) -> None:
+    """A queue of thousands of keys would hold up the renewal of the lease."""
+    done: list[Key] = []
+    turns: list[int] = []
+
+    async def reconcile(key: Key) -> None:
+        done.append(key)
+
+    async def count() -> None:
+        while True:
+            turns.append(len(done))
+            await asyncio.sleep(0)
+
+    subject = made.controller(reconcile)
+    subject.wake(*(Key("", str(number)) for number in range(100)))
+    async with tasks.started(subject.run()), tasks.started(count()):
+        while len(done) < 100:
+            await asyncio.sleep(0)
+    most = max(after - before for before, after in itertools.pairwise(turns))
+    assert most <= controller.WORKERS

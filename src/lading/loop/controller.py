@@ -103,6 +103,8 @@ class Controller:
                 outcome = await self._attempt(key)
                 self._seconds.observe(self._clock.monotonic() - started_at)
                 self._outcomes[outcome].inc()
+            # A reconcile that finds nothing to do awaits nothing; other tasks get their turn here.
+            await asyncio.sleep(0)
 
     async def _attempt(self, key: Key) -> Outcome:
         try:

@@ -37,7 +37,7 @@ from lading.ports.kube import Kube
 
 T = TypeVar("T", bound=Object)
 Observed = TypeVar("Observed")
-DEBOUNCE_SECONDS = 1.0  # sets are applied, and nodes report, many at a time
+DEBOUNCE_SECONDS = 0.5  # sets are applied, and nodes report, many at a time
 NODES, POOLS, SETS = "pinned-images-nodes", "pinned-images-pools", "pinned-images-sets"
 NAMES = (NODES, POOLS, SETS)
 _DEFAULT_POOLS = {Key("", name) for name in plan.DEFAULT_POOLS}
