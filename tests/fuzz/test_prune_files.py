@@ -48,6 +48,7 @@ def test_any_plan_file_is_read_or_refused(content: bytes) -> None:
 
 @given(content=inputs.mangled(inputs.documents(REFERENCES).map(inputs.as_json)))
 @example(content=inputs.as_json({**REFERENCES, "takenAt": "0001-01-01T00:00:00+23:59"}))
+@example(content=inputs.as_json({**REFERENCES, "takenAt": "2026-11-16T00:00:00"}))
 def test_any_references_file_is_read_or_refused(content: bytes) -> None:
     harness.check(
         lambda: references_file.decode(
@@ -65,6 +66,9 @@ def keeping(**entry: Any) -> dict[str, Any]:
 @example(document=keeping(youngerThan="9999999h"))
 @example(document=keeping(youngerThan="9" * 400 + "h"))
 @example(document=keeping(newest=10**30))
+@example(document=keeping(patterns=["(a+)+!"]))
+@example(document=keeping(patterns=["((((((a?){99}){99}){99}){99}){99})"]))
+@example(document={"policies": [{"repositories": ["**a" * 40]}]})
 def test_any_policy_decides_or_is_refused(document: Any) -> None:
     harness.check(lambda: _decided(document), refusals=(Malformed,))
 

@@ -40,10 +40,10 @@ async def show(opened: Opened, form: Format) -> None:
     plan = pruner.plan(observed)
     report.show_plan(plan, form)
     for mention in observed.references.unknown:
-        click.echo(
+        output.sentence(
             f"Warning: {mention.found_in}: {mention.text!r} is no image reference; repositories"
             " that it names stay",
             err=True,
         )
     for refusal in pruner.refusals(plan, observed):
-        click.echo(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
+        output.sentence(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from lading.cli import output
 from lading.cli.prune import report, running
 from lading.cli.prune.options import prune_options
 from lading.pruning.engine import plan_file
@@ -25,6 +26,6 @@ def command(options: Options, file: Path) -> None:
         report.show_header(plan.header)
         click.echo(report.summary(plan.deletions))
         for refusal in opened.pruner.refusals(plan, observed):
-            click.echo(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
+            output.sentence(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
 
     running.run(options, work)

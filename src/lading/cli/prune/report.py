@@ -129,5 +129,5 @@ def show_outcomes(outcomes: Sequence[PruneOutcome], form: Format) -> bool:
         click.echo(summary(deleted))
     for one in outcomes:
         if one.result is not Result.DELETED:
-            click.echo(f"{one.result}: {one.line}: {one.message}", err=True)
+            output.sentence(f"{one.result}: {one.line}: {one.message}", err=True)
     return all(one.result is not Result.FAILED for one in outcomes)

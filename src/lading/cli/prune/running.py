@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import click
 
-from lading.cli import running
+from lading.cli import output, running
 from lading.pruning.engine.apply import CanaryFailed
 from lading.pruning.engine.guards import GuardRefused
 from lading.wiring import prune as wiring
@@ -21,5 +21,5 @@ def run(options: Options, work: Callable[[Opened], Awaitable[None]]) -> None:
     try:
         running.run(opened())
     except (GuardRefused, CanaryFailed) as error:
-        click.echo(f"Error: {error}", err=True)
+        output.sentence(f"Error: {error}", err=True)
         raise click.exceptions.Exit(EXIT_GUARD) from error

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+import re2
 
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
@@ -166,23 +167,37 @@ def version(tag: str) -> tuple[Any, ...] | None:
 
 
 @lru_cache(maxsize=4096)
-def _glob(text: str) -> re.Pattern[str]:
+def _glob(text: str) -> Any:
     """`*` stays within a path component, `**` does not."""
     if len(text) > _PATTERN_CHARACTERS_MAX:
         raise _malformed("a glob of repositories is too long")
     parts = re.split(r"(\*\*/?|\*|\?)", text)
     meaning = {"**": ".*", "**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(meaning.get(part, re.escape(part)) for part in parts))
+    return _linear("".join(meaning.get(part, re2.escape(part)) for part in parts), "repositories")
 
 
 @lru_cache(maxsize=4096)
-def _compiled(pattern: str, where: str) -> re.Pattern[str]:
+def _compiled(pattern: str, where: str) -> Any:
     if len(pattern) > _PATTERN_CHARACTERS_MAX:
         raise _malformed(f"{where}: a pattern is longer than {_PATTERN_CHARACTERS_MAX} characters")
+    return _linear(pattern, where)
+
+
+def _linear(pattern: str, where: str) -> Any:
+    """Matching takes time in proportion to the text, and bounded memory, whatever the pattern."""
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise _malformed(f"{where}: {pattern!r} is no regular expression: {error}") from error
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = f"{where}: {pattern!r} is no regular expression of RE2: {_text(error)}"
+        raise _malformed(reason) from error
+
+
+def _text(error: Exception) -> str:
+    """RE2 gives its messages as bytes."""
+    message = error.args[0] if error.args else ""
+    return message.decode(errors="replace") if isinstance(message, bytes) else str(message)
 
 
 def _malformed(reason: str) -> Malformed:

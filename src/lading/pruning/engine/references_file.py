@@ -41,6 +41,9 @@ def decode(content: bytes, *, name: str, now: datetime, age_max: timedelta) -> C
     if found.version != VERSION:
         reason = f"expected {VERSION}, not {found.version}"
         raise Malformed(what="references file", text=name, reason=reason)
+    if found.taken_at.tzinfo is None:
+        reason = "takenAt has no time zone"
+        raise Malformed(what="references file", text=name, reason=reason)
     age = now - found.taken_at
     if age > age_max:
         limit = durations.format_duration(age_max)
