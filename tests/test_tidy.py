@@ -11,7 +11,10 @@ from collections.abc import Iterator
 import pytest
 
 SOURCE = pathlib.Path(__file__).parent.parent / "src" / "lading"
-FEATURES = {"pinned_images", "runtime_images", "boot_images", "prepull", "pruning", "installation"}
+FEATURES = {
+    *(path.parent.name for path in SOURCE.glob("*/feature.py") if path.parent.name != "loop"),
+    *("pruning", "installation"),
+}
 LAYERS: tuple[set[str], ...] = (
     {"kernel"},
     {"api", "files", "wire"},

@@ -110,6 +110,14 @@ def test_every_reason_is_documented(found: type[enum.StrEnum]) -> None:
     assert {one.value for one in found} - words == set()
 
 
+@pytest.mark.parametrize("package", feature_packages(), ids=lambda one: str(one.__name__))
+def test_the_overviews_show_every_feature(package: ModuleType) -> None:
+    folder = package.__name__.partition(".")[2]
+    assert f"src/lading/{folder}/README.md" in (REPOSITORY / "README.md").read_text()
+    assert f"`{folder}/`" in (REPOSITORY / "ARCHITECTURE.md").read_text()
+    assert (REPOSITORY / "src/lading" / folder / "README.md").is_file()
+
+
 def test_reasons_of_every_feature_that_has_any_are_found() -> None:
     found = {one.__module__.split(".")[1] for one in reasons()}
     assert found >= {"boot_images", "pinned_images", "pruning", "runtime_images"}

@@ -299,6 +299,17 @@ def test_the_set_names_the_nodes_that_fail() -> None:
     assert [(one.node, one.message) for one in status.failures] == [("a", "image is gone")]
 
 
+def test_an_error_about_a_deleted_set_of_the_same_name_is_no_failure_of_the_new_one() -> None:
+    world = Cluster(
+        nodes=(node("a"),),
+        pools=(pool(sets=("s",)),),
+        sets=(image_set(uid="made-again"),),
+        machine_config_nodes=(machine_config_node("a", error="image is gone"),),
+    )
+    status = only(plan_set("s", world, NOW), WriteSetStatus).status
+    assert (status.failed_node_count, status.failures) == (0, ())
+
+
 def test_an_error_that_is_over_is_no_failure_of_the_set_although_the_node_still_lists_it() -> None:
     world = Cluster(
         nodes=(node("a"),),
