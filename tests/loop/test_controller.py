@@ -21,6 +21,9 @@ from lading.ports import cri, kube
 from tests.loop import build
 
 
+KEYS = 100
+
+
 @pytest.fixture
 def made(clock: VirtualClock, rng: random.Random, metrics: Metrics) -> "Maker":
     return Maker(clock, rng, metrics)
@@ -169,9 +172,12 @@ async def test_reconciles_that_await_nothing_leave_every_other_task_its_turn(
     """A queue of thousands of keys would hold up the renewal of the lease."""
     done: list[Key] = []
     turns: list[int] = []
+    all_are_done = asyncio.Event()
 
     async def reconcile(key: Key) -> None:
         done.append(key)
+        if len(done) == KEYS:
+            all_are_done.set()
 
     async def count() -> None:
         while True:
@@ -179,9 +185,8 @@ async def test_reconciles_that_await_nothing_leave_every_other_task_its_turn(
             await asyncio.sleep(0)
 
     subject = made.controller(reconcile)
-    subject.wake(*(Key("", str(number)) for number in range(100)))
+    subject.wake(*(Key("", str(number)) for number in range(KEYS)))
     async with tasks.started(subject.run()), tasks.started(count()):
-        while len(done) < 100:  # noqa: ASYNC110 - its turns are counted
-            await asyncio.sleep(0)
+        await all_are_done.wait()
     most = max(after - before for before, after in itertools.pairwise(turns))
     assert most <= controller.WORKERS

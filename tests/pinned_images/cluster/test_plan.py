@@ -447,14 +447,12 @@ def test_a_new_set_gets_its_first_status_when_its_pools_have_it() -> None:
     assert (ready.reason, ready.message) == ("InProgress", "The set is being entered into infra")
 
 
-@pytest.mark.parametrize(
-    ("nodes", "seconds"), [(1, 30), (10, 30), (50, 150), (200, 600), (5000, 600)]
-)
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 30), (5, 60), (50, 600), (5000, 600)])
 def test_the_larger_the_fleet_the_more_rarely_progress_is_written(nodes: int, seconds: int) -> None:
     assert plan.pacing(nodes).progress_interval == timedelta(seconds=seconds)
 
 
-def test_mere_progress_is_written_at_most_every_thirty_seconds() -> None:
+def test_mere_progress_is_written_at_its_interval_only() -> None:
     nodes = (node("a"), node("b"), node("c"))
     pools, sets = (pool(sets=("s",)),), (image_set(),)
     first = only(
@@ -470,8 +468,8 @@ def test_mere_progress_is_written_at_most_every_thirty_seconds() -> None:
     )
     early = plan_set("s", world, NOW + timedelta(seconds=5))
     assert early.actions == ()
-    assert early.recheck_at == NOW + timedelta(seconds=30)
-    late = plan_set("s", world, NOW + timedelta(seconds=30))
+    assert early.recheck_at == NOW + timedelta(seconds=36)
+    late = plan_set("s", world, NOW + timedelta(seconds=36))
     assert only(late, WriteSetStatus).status.ready_node_count == 1
     after_the_clock_was_set_back = plan_set("s", world, NOW - timedelta(hours=1))
     assert only(after_the_clock_was_set_back, WriteSetStatus).status.ready_node_count == 1

@@ -37,7 +37,8 @@ from lading.ports.kube import Kube
 
 T = TypeVar("T", bound=Object)
 Observed = TypeVar("Observed")
-DEBOUNCE_SECONDS = 0.5  # sets are applied, and nodes report, many at a time
+COUNT_DEBOUNCE_SECONDS = 0.5  # many nodes report close together
+ENTER_DEBOUNCE_SECONDS = 1.0  # sets are applied many at a time; each entry is sent to every agent
 NODES, POOLS, SETS = "pinned-images-nodes", "pinned-images-pools", "pinned-images-sets"
 NAMES = (NODES, POOLS, SETS)
 _DEFAULT_POOLS = {Key("", name) for name in plan.DEFAULT_POOLS}
@@ -241,7 +242,7 @@ def watch(controllers: dict[str, Controller], caches: ClusterCaches, fleet: Flee
     pools.watch(
         caches.sets,
         _all_if_changed(_selectable, lambda: {*caches.pools.known_keys(), *_DEFAULT_POOLS}),
-        debounce_seconds=DEBOUNCE_SECONDS,
+        debounce_seconds=ENTER_DEBOUNCE_SECONDS,
     )
     sets.watch(caches.sets, own_key)
     sets.watch(
@@ -250,8 +251,8 @@ def watch(controllers: dict[str, Controller], caches: ClusterCaches, fleet: Flee
     fleet.listen(
         Listener(
             nodes=lambda names: nodes.wake(*_keys(names)),
-            pools=lambda names: pools.wake(*_keys(names), debounce_seconds=DEBOUNCE_SECONDS),
-            sets=lambda names: sets.wake(*_keys(names), debounce_seconds=DEBOUNCE_SECONDS),
+            pools=lambda names: pools.wake(*_keys(names), debounce_seconds=COUNT_DEBOUNCE_SECONDS),
+            sets=lambda names: sets.wake(*_keys(names), debounce_seconds=COUNT_DEBOUNCE_SECONDS),
         )
     )
 

@@ -31,7 +31,7 @@ from lading.pinned_images.reasons import ConditionType, EventReason
 # Every agent watches pools and sets, so each write is sent to the whole fleet: progress is
 # reported the more rarely the more nodes there are (docs/adr/0005).
 PROGRESS_INTERVAL_MIN = timedelta(seconds=30)
-PROGRESS_INTERVAL_PER_NODE = timedelta(seconds=3)
+PROGRESS_INTERVAL_PER_NODE = timedelta(seconds=12)
 PROGRESS_INTERVAL_MAX = timedelta(minutes=10)
 STATE_INTERVAL = timedelta(minutes=5)
 STATE_BURST = 6  # a rollout has a start and an end; a node may fail and recover in between
