@@ -129,8 +129,13 @@ async def described(fleet: Fleet) -> bool:
 
 async def make_sets(fleet: Fleet, images: int) -> list[PinnedImageSet]:
     """The sets, as soon as every pool has them."""
-    bodies = [fleet_objects.image_set(number, images) for number in range(SETS)]
-    made = [await fleet.kube.create(PINNED_IMAGE_SETS, body) for body in bodies]
+    made: list[PinnedImageSet] = []
+
+    async def make(number: int) -> None:
+        body = fleet_objects.image_set(number, images)
+        made.append(await fleet.kube.create(PINNED_IMAGE_SETS, body))
+
+    await fleet_agents.each(range(SETS), make)
 
     async def are_entered() -> bool:
         pool = await fleet.kube.get(MACHINE_CONFIG_POOLS, "worker")

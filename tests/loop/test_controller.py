@@ -20,7 +20,6 @@ from lading.observability.metrics import Metrics
 from lading.ports import cri, kube
 from tests.loop import build
 
-
 KEYS = 100
 
 

@@ -145,7 +145,7 @@ async def test_a_call_that_waits_for_its_turn_does_not_outlive_the_connection(
         writer.transport.abort()
         with pytest.raises(CallFailed, match="Connection lost"):
             await first
-        with pytest.raises(CallFailed, match="takes no requests") as caught:
+        with pytest.raises(CallFailed, match="accepts no requests") as caught:
             await asyncio.wait_for(second, timeout=10)
     assert caught.value.status is Status.UNAVAILABLE
 

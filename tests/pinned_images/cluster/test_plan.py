@@ -452,6 +452,29 @@ def test_the_larger_the_fleet_the_more_rarely_progress_is_written(nodes: int, se
     assert plan.pacing(nodes).progress_interval == timedelta(seconds=seconds)
 
 
+def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon() -> None:
+    made = image_set()
+    created = msgspec.structs.replace(made.metadata, creation_timestamp="2026-01-01T00:00:00Z")
+    cluster = Cluster(
+        nodes=tuple(node(f"n-{number}") for number in range(30)),
+        pools=(pool(sets=("s",)),),
+        sets=(msgspec.structs.replace(made, metadata=created),),
+    )
+    assert plan_set("s", cluster, NOW) == Plan(recheck_at=NOW + timedelta(seconds=20))
+    late = plan_set("s", cluster, NOW + timedelta(seconds=20))
+    assert only(late, WriteSetStatus).status.node_count == 30
+    failing = replace(cluster, machine_config_nodes=(machine_config_node("n-7", error="gone"),))
+    assert only(plan_set("s", failing, NOW), WriteSetStatus).status.failed_node_count == 1
+    reports = tuple(machine_config_node(f"n-{number}", holds={"s": 1}) for number in range(30))
+    ready = only(plan_set("s", replace(cluster, machine_config_nodes=reports), NOW), WriteSetStatus)
+    assert conditions.is_true(ready.status.conditions, ConditionType.READY)
+
+
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 40), (5000, 60)])
+def test_the_first_status_waits_a_minute_at_most(nodes: int, seconds: int) -> None:
+    assert plan.first_status_delay(nodes) == timedelta(seconds=seconds)
+
+
 def test_mere_progress_is_written_at_its_interval_only() -> None:
     nodes = (node("a"), node("b"), node("c"))
     pools, sets = (pool(sets=("s",)),), (image_set(),)

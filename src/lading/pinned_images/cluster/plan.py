@@ -9,7 +9,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPoolStatus,
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
-from lading.kernel import conditions
+from lading.kernel import conditions, planning
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.pacing import Pacing
 from lading.kernel.planning import Action, Plan
@@ -23,6 +23,7 @@ from lading.pinned_images.cluster.types import (
     ObservedPool,
     ObservedSet,
     RecordClusterEvent,
+    SetCounts,
     WritePoolStatus,
     WriteSetStatus,
 )
@@ -33,6 +34,10 @@ from lading.pinned_images.reasons import ConditionType, EventReason
 PROGRESS_INTERVAL_MIN = timedelta(seconds=30)
 PROGRESS_INTERVAL_PER_NODE = timedelta(seconds=12)
 PROGRESS_INTERVAL_MAX = timedelta(minutes=10)
+# A new set of images that are on the nodes already is ready soon: then one write is enough.
+FIRST_STATUS_DELAY_PER_NODE = timedelta(seconds=1)
+FIRST_STATUS_NODES_AT_ONCE = 10
+FIRST_STATUS_DELAY_MAX = timedelta(minutes=1)
 STATE_INTERVAL = timedelta(minutes=5)
 STATE_BURST = 6  # a rollout has a start and an end; a node may fail and recover in between
 DEFAULT_POOLS: dict[str, dict[str, Any]] = {
@@ -145,10 +150,7 @@ def plan_set(observed: ObservedSet, now: datetime) -> Plan:
     status = report.set_status(observed, now)
     if status == last:
         return Plan()
-    is_new_state = _set_state(status) != _set_state(last)
-    due = pacing(status.node_count).due_at(
-        observed.status_writes, state_changed=is_new_state, now=now
-    )
+    due = _set_status_due_at(observed, status, now)
     if due > now:
         return Plan(recheck_at=due)
     write = WriteSetStatus(
@@ -168,6 +170,33 @@ def _is_first_seen_too_early(observed: ObservedSet) -> bool:
         and observed.counts.node_count == 0
         and observed.placement.is_about_to_be_entered
     )
+
+
+def _set_status_due_at(
+    observed: ObservedSet, status: PinnedImageSetStatus, now: datetime
+) -> datetime:
+    last, created = observed.image_set.status, observed.image_set.metadata.creation_timestamp
+    counts = observed.counts
+    if not last.conditions and created and counts.node_count > 0 and not _has_news(counts):
+        return planning.due(
+            datetime.fromisoformat(created), first_status_delay(counts.node_count), now=now
+        )
+    return pacing(status.node_count).due_at(
+        observed.status_writes,
+        state_changed=_set_state(status) != _set_state(last),
+        now=now,
+    )
+
+
+def _has_news(counts: SetCounts) -> bool:
+    """Whether a set that is only beginning is ready on all nodes, or fails on one."""
+    return counts.failed_node_count > 0 or counts.ready_node_count == counts.node_count
+
+
+def first_status_delay(nodes: int) -> timedelta:
+    """How long a new set that is in progress is without a status."""
+    beyond = max(0, nodes - FIRST_STATUS_NODES_AT_ONCE)
+    return min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
 
 
 def _events(
