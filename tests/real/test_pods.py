@@ -50,8 +50,16 @@ def test_a_set_is_pinned_by_the_agents_pod_and_everybody_says_so(pods: Pods) -> 
     image = pods.pin_new("everybody")
     assert pods.is_pinned(image)
     (node,) = pods.objects("machineconfignodes")
-    entry = {"name": "everybody", "currentGeneration": 1, "desiredGeneration": 1}
-    assert entry in node["status"]["pinnedImageSets"]
+    sets = {one["metadata"]["name"]: one for one in pods.objects("pinnedimagesets")}
+    reported = {one["name"]: one for one in node["status"]["pinnedImageSets"]}
+    assert reported["everybody"] == {
+        "name": "everybody",
+        "uid": sets["everybody"]["metadata"]["uid"],
+        "currentGeneration": 1,
+        "desiredGeneration": 1,
+        "imageCount": 1,
+        "presentImageCount": 1,
+    }
     conditions = {one["type"]: one["status"] for one in node["status"]["conditions"]}
     assert conditions["PinnedImageSetsDegraded"] == "False"
     assert conditions["PinnedImageSetsProgressing"] == "False"
