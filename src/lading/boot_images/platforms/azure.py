@@ -31,7 +31,7 @@ MARKETPLACE = ("publisher", "offer", "sku", "version")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Image:
-    """The image in the words of both APIs: by resource, or by the four of the marketplace."""
+    """The image in the terms of both APIs: by resource, or by the four marketplace fields."""
 
     resource: str
     marketplace: tuple[str, str, str, str]
