@@ -47,6 +47,10 @@ def owned(name: str, observed: ObservedNodeImages) -> set[str]:
     return {recorded.pin.image_id for recorded in observed.pins if name in recorded.pin.owners}
 
 
+def claimed(status: MachineConfigNodeStatus) -> set[str]:
+    return {entry.name for entry in status.pinned_image_sets if entry.current_generation}
+
+
 def is_held(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
     """Everything is there, and the runtime says that it is pinned for this set."""
     if not is_complete(image_set, observed):
@@ -66,7 +70,11 @@ def check_pins(look: Look) -> None:
     pins = writes[0].pins if writes else tuple(recorded.pin for recorded in observed.pins)
     assert all(recorded.effective for recorded in observed.pins) or writes
     assert {pin.image_id for pin in pins} <= observed.image_ids
-    assert all(pin.owners and names.issuperset(pin.owners) for pin in pins)
+    withdrawn_first = claimed(observed.last_status) - names
+    assert all(pin.owners and (names | withdrawn_first).issuperset(pin.owners) for pin in pins)
+    for name in withdrawn_first:
+        kept = {pin.image_id for pin in pins if name in pin.owners}
+        assert kept == owned(name, observed) & observed.image_ids
     for one in desired.sets:
         kept = {pin.image_id for pin in pins if one.name in pin.owners}
         if is_held(one, observed) or (is_complete(one, observed) and is_well(observed)):
@@ -124,6 +132,7 @@ def check_status(
     entries = {entry.name: entry for entry in after.pinned_image_sets}
     last = {entry.name: entry for entry in before.pinned_image_sets}
     assert len(entries) == len(after.pinned_image_sets)
+    assert claimed(after) <= {one.name for one in look.desired.sets}
     for one in look.desired.sets:
         entry = entries[one.name]
         claims = entry.current_generation == one.generation

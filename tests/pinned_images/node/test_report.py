@@ -193,8 +193,12 @@ def test_a_long_error_is_cut() -> None:
 def test_a_set_that_went_leaves_the_status_when_its_pins_are_gone() -> None:
     before = status_of(planned([image_set("s", "a")], observed("a", pins=pinned("a", by="s"))))
     still = planned([], observed("a", pins=pinned("a", by="s"), last_status=before))
-    assert [type(action) for action in still.actions] == [WritePins]
-    gone = planned([], observed("a", last_status=before))
+    assert [type(action) for action in still.actions] == [WriteStatus]
+    withdrawn = status_of(still)
+    assert [(one.name, one.current_generation) for one in withdrawn.pinned_image_sets] == [("s", 0)]
+    released = planned([], observed("a", pins=pinned("a", by="s"), last_status=withdrawn))
+    assert [type(action) for action in released.actions] == [WritePins]
+    gone = planned([], observed("a", last_status=withdrawn))
     assert status_of(gone).pinned_image_sets == ()
     assert events_of(gone) == [("s", "Unpinned")]
 

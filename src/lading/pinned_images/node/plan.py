@@ -73,13 +73,17 @@ def images_to_resolve(
 def pins_to_write(
     verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages
 ) -> tuple[Action, ...]:
-    """The pins of complete sets and the earlier ones of incomplete sets; nothing if in force."""
+    """The pins of complete sets and the earlier ones of others; nothing if in force."""
     references: dict[str, str] = {}
     owners: dict[str, set[str]] = {}
-    for verdict in verdicts:
-        for image_id, reference in _pins_of(verdict, observed):
+    held = [
+        *((verdict.desired.name, _pins_of(verdict, observed)) for verdict in verdicts),
+        *((name, _recorded_pins(name, observed)) for name in _still_claimed(verdicts, observed)),
+    ]
+    for name, pins in held:
+        for image_id, reference in pins:
             references[image_id] = min(reference, references.get(image_id, reference))
-            owners.setdefault(image_id, set()).add(verdict.desired.name)
+            owners.setdefault(image_id, set()).add(name)
     wanted = tuple(
         Pin(image=references[image_id], image_id=image_id, owners=tuple(sorted(names)))
         for image_id, names in sorted(owners.items())
@@ -95,12 +99,21 @@ def _pins_of(verdict: SetVerdict, observed: ObservedNodeImages) -> Iterable[tupl
             present = observed.images[key]
             yield present.image_id, present.reference
         return
+    yield from _recorded_pins(verdict.desired.name, observed)
+
+
+def _recorded_pins(set_name: str, observed: ObservedNodeImages) -> Iterable[tuple[str, str]]:
     for recorded in observed.pins:
-        if (
-            verdict.desired.name in recorded.pin.owners
-            and recorded.pin.image_id in observed.image_ids
-        ):
+        if set_name in recorded.pin.owners and recorded.pin.image_id in observed.image_ids:
             yield recorded.pin.image_id, recorded.pin.image
+
+
+def _still_claimed(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> Iterable[str]:
+    """Sets that the node no longer has and still reports as pinned: the report goes first."""
+    if not observed.status_is_wanted:
+        return ()
+    claimed = {one.name for one in observed.last_status.pinned_image_sets if one.current_generation}
+    return (name for name in report.lingering(verdicts, observed) if name in claimed)
 
 
 def _in_force(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> bool:

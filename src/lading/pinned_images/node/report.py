@@ -81,16 +81,21 @@ def _entries(
     done = [entry for entry in entries if claims.is_done(entry)]
     others = [
         *(entry for entry in entries if not claims.is_done(entry)),
-        *(last[name] for name in _lingering(verdicts, observed) if name in last),
+        *(_withdrawn(last[name]) for name in lingering(verdicts, observed) if name in last),
     ]
     listed = (*done, *others[: group.SETS_PER_NODE_MAX])
     return tuple(sorted(listed, key=lambda entry: entry.name))
 
 
-def _lingering(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> list[str]:
+def lingering(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> list[str]:
     """Sets that the node no longer has, reported as long as a pin of theirs is left."""
     owners = {owner for recorded in observed.pins for owner in recorded.pin.owners}
     return sorted(owners - {verdict.desired.name for verdict in verdicts})
+
+
+def _withdrawn(entry: NodePinnedImageSet) -> NodePinnedImageSet:
+    """Still listed, no longer claimed: the pool may list the set again before the pins are gone."""
+    return msgspec.structs.replace(entry, current_generation=0)
 
 
 def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedImageSet:
@@ -150,8 +155,8 @@ def _degraded(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) ->
         more = len(problems) - 1
         also = f" (and {more} more, see pinnedImageSets)" if more else ""
         return _condition(DEGRADED, Truth.TRUE, worst.reason, f"set {name}: {worst.message}{also}")
-    if observed.pins_error and (lingering := _lingering(verdicts, observed)):
-        message = f"set {lingering[0]} is gone, but unpinning failed: {observed.pins_error}"
+    if observed.pins_error and (names := lingering(verdicts, observed)):
+        message = f"set {names[0]} is gone, but unpinning failed: {observed.pins_error}"
         return _condition(DEGRADED, Truth.TRUE, Reason.PINNING_FAILED, message)
     if observed.pins_ignored and verdicts:
         return _condition(DEGRADED, Truth.TRUE, Reason.PINS_IGNORED, observed.pins_ignored)
