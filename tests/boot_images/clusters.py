@@ -31,6 +31,7 @@ from lading.kernel.objects import Key, Resource
 from lading.loop.informer import Informers
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
+from lading.pools.feature import FEATURE as POOLS
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
@@ -192,7 +193,7 @@ async def opened(*, with_kinds: bool = True) -> AsyncIterator[BootCluster]:
     core = Core(MemoryStorage(), CLOCK, tokens={"token": ADMIN})
     direct = Authorized(core, "token")
     admin = KubeClient(direct)
-    await installation.install(admin, CLOCK, definitions_of((FEATURE,)))
+    await installation.install(admin, CLOCK, definitions_of((FEATURE, POOLS)))
     if with_kinds:
         await install_kinds(admin)
     for name in (MACHINE_NAMESPACE, CLUSTER_NAMESPACE, GOLDEN_NAMESPACE, NAMESPACE):
@@ -223,7 +224,7 @@ async def running(
         gates=parse_gates(gates),
         namespace=NAMESPACE,
         settings=(BootImageSettings(**(settings or {})),),
-        features=(FEATURE,),
+        features=(FEATURE, POOLS),
     )
     work = asyncio.create_task(manager.run())
     try:

@@ -17,7 +17,6 @@ from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import Api, BootImage
 from lading.boot_images.verdicts import MachineSetState, Why
-from lading.kernel.conditions import Condition
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 
@@ -199,16 +198,6 @@ class ReportConfiguration:
     lane: Hashable = "configuration"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPool:
-    """Our condition of a pool; `Degraded` itself has one writer, which derives it."""
-
-    name: str
-    conditions: tuple[Condition, ...]
-    because: str
-    lane: Hashable = "pool"
-
-
 Action = (
     StampGolden
     | WriteStub
@@ -218,5 +207,4 @@ Action = (
     | ReportMachineSet
     | DeleteHistory
     | ReportConfiguration
-    | ReportPool
 )

@@ -17,6 +17,7 @@ from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Resource
 from lading.loop.feature import Kind, Work
 from lading.loop.informer import Informers
+from lading.loop.pool_contributions import PoolContribution
 from lading.ports import kube
 from lading.ports.clock import Clock
 
@@ -56,6 +57,7 @@ class ManagedPart:
         clock: Clock,
         rng: random.Random,
         report: Report = _report_nothing,
+        contribution: PoolContribution | None = None,
     ) -> None:
         self.name = name
         self.missing: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class ManagedPart:
         self._clock = clock
         self._rng = rng
         self._report = report
+        self._contribution = contribution
         self._work: Work | None = None
         self._settled = asyncio.Event()
         """Set when it is known to wait, or its caches are complete."""
@@ -90,6 +93,7 @@ class ManagedPart:
             for one in work.support:
                 group.create_task(one.run())
             await self._informers.wait_synced()
+            self._contribute(work)
             self._synced.set()
             self._settled.set()
             await asyncio.Event().wait()
@@ -128,11 +132,18 @@ class ManagedPart:
     def _note(self, missing: tuple[str, ...]) -> None:
         if missing and not self._is_on:
             log.info("feature is off and not started", feature=self.name, missing=missing)
+            self._contribute(None)
             self._settled.set()
         elif missing != self.missing:
             if missing:
                 log.warning("feature waits for kinds", feature=self.name, missing=missing)
+                self._contribute(None)
             else:
                 log.info("feature has its kinds", feature=self.name)
             self.missing = missing
             self._settled.set()
+
+    def _contribute(self, work: Work | None) -> None:
+        """Facts about pools, from now on; none while it waits for kinds."""
+        if self._contribution is not None:
+            self._contribution.settle(work.pool_facts if work else None)

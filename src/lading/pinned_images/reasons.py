@@ -10,7 +10,7 @@ class ConditionType(StrEnum):
     READY = "Ready"
     """Of a set: every node of its pools has pinned all of it."""
     DEGRADED = "Degraded"
-    """Of a set: a node reports an error. Of a pool: a node is out of space."""
+    """Of a set: a node reports an error. Of a pool: what pinned images contribute, no space."""
     SETS_DEGRADED = "PinnedImageSetsDegraded"
     """Of a node: a set has a problem. Of a pool: a node reports one."""
     SETS_PROGRESSING = "PinnedImageSetsProgressing"

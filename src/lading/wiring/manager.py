@@ -43,7 +43,7 @@ def _managed(feature: Feature, part: Part[C], context: C, subject: Subject | Non
     own = replace(context, informers=context.informers.scoped())
     return ManagedPart(
         name=feature.name,
-        is_on=context.gates[feature.gate],
+        is_on=feature.is_on(context.gates),
         kinds=part.reads,
         informers=own.informers,
         open_work=partial(_open, feature, part, own),
@@ -51,6 +51,7 @@ def _managed(feature: Feature, part: Part[C], context: C, subject: Subject | Non
         clock=context.clock,
         rng=context.rng,
         report=partial(_report_waiting, context, subject),
+        contribution=context.pools.place() if part.contributes_to_pools else None,
     )
 
 

@@ -4,15 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from lading.api.machineconfiguration.machine_config_pool import (
-    MachineConfigPool,
-    MachineConfigPoolStatus,
-)
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
-from lading.kernel import conditions, planning
+from lading.kernel import conditions, pacing, planning
 from lading.kernel.conditions import Condition, Truth
-from lading.kernel.pacing import Pacing
-from lading.kernel.planning import Action, Plan
+from lading.kernel.planning import Plan
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import report, rules
 from lading.pinned_images.cluster.types import (
@@ -20,26 +16,18 @@ from lading.pinned_images.cluster.types import (
     DescribeNode,
     EnterSets,
     ObservedNode,
-    ObservedPool,
+    ObservedPoolSets,
     ObservedSet,
     RecordClusterEvent,
     SetCounts,
-    WritePoolStatus,
     WriteSetStatus,
 )
 from lading.pinned_images.reasons import ConditionType, EventReason
 
-# Every agent watches pools and sets, so each write is sent to the whole fleet: progress is
-# reported the more rarely the more nodes there are (docs/adr/0005).
-PROGRESS_INTERVAL_MIN = timedelta(seconds=30)
-PROGRESS_INTERVAL_PER_NODE = timedelta(seconds=12)
-PROGRESS_INTERVAL_MAX = timedelta(minutes=10)
 # A new set of images that are on the nodes already is ready soon: then one write is enough.
 FIRST_STATUS_DELAY_PER_NODE = timedelta(seconds=1)
 FIRST_STATUS_NODES_AT_ONCE = 10
 FIRST_STATUS_DELAY_MAX = timedelta(minutes=1)
-STATE_INTERVAL = timedelta(minutes=5)
-STATE_BURST = 6  # a rollout has a start and an end; a node may fail and recover in between
 DEFAULT_POOLS: dict[str, dict[str, Any]] = {
     membership.MASTER: {
         "machineConfigSelector": {
@@ -60,16 +48,6 @@ DEFAULT_POOLS: dict[str, dict[str, Any]] = {
         },
     },
 }
-
-
-def pacing(nodes: int) -> Pacing:
-    """How often the status of a pool or set with so many nodes is written."""
-    grown = max(PROGRESS_INTERVAL_MIN, PROGRESS_INTERVAL_PER_NODE * nodes)
-    return Pacing(
-        progress_interval=min(grown, PROGRESS_INTERVAL_MAX),
-        state_interval=STATE_INTERVAL,
-        burst=STATE_BURST,
-    )
 
 
 def plan_node(observed: ObservedNode) -> Plan:
@@ -99,29 +77,14 @@ def _describes(observed: ObservedNode) -> bool:
     )
 
 
-def plan_pool(observed: ObservedPool, now: datetime) -> Plan:
+def plan_pool(observed: ObservedPoolSets) -> Plan:
+    """The sets of a pool. Its status is written elsewhere, from the facts of all features."""
     pool = observed.pool
     if pool is None:
         return Plan(actions=_missing_default(observed.name))
-    if rules.another_operator_configures(pool):
+    if pool.is_configured_by_another_operator:
         return Plan()
-    status = report.pool_status(pool, observed, now)
-    is_new_state = _pool_state(status) != _pool_state(pool.status)
-    nodes = sum(one.machine_count for one in status.pool_synchronizers_status)
-    due = pacing(nodes).due_at(observed.status_writes, state_changed=is_new_state, now=now)
-    changed = status != pool.status
-    write = WritePoolStatus(
-        pool=observed.name,
-        status=status,
-        conditions=report.pool_condition_types(observed.facts),
-        because="nodes of the pool changed",
-    )
-    events = _events(observed.name, pool.status.conditions, status.conditions)
-    reported: tuple[Action, ...] = (write, *events) if changed and due <= now else ()
-    return Plan(
-        actions=(*_entries_to_write(pool, observed), *reported),
-        recheck_at=due if changed and due > now else None,
-    )
+    return Plan(actions=_entries_to_write(pool, observed))
 
 
 def _missing_default(name: str) -> tuple[CreatePool, ...]:
@@ -131,7 +94,7 @@ def _missing_default(name: str) -> tuple[CreatePool, ...]:
     return (CreatePool(name=name, spec=DEFAULT_POOLS[name], because=because),)
 
 
-def _entries_to_write(pool: MachineConfigPool, observed: ObservedPool) -> tuple[EnterSets, ...]:
+def _entries_to_write(pool: MachineConfigPool, observed: ObservedPoolSets) -> tuple[EnterSets, ...]:
     """Our entries, unless they are the pool's already; entries of others are not ours."""
     wanted = rules.sets_to_enter(pool, observed.selected_sets) if observed.is_on else ()
     ours = pool.metadata.applied_names(rules.FIELD_MANAGER, *rules.ENTRIES)
@@ -181,7 +144,7 @@ def _set_status_due_at(
         return planning.due(
             datetime.fromisoformat(created), first_status_delay(counts.node_count), now=now
         )
-    return pacing(status.node_count).due_at(
+    return pacing.of_fleet(status.node_count).due_at(
         observed.status_writes,
         state_changed=_set_state(status) != _set_state(last),
         now=now,
@@ -203,11 +166,8 @@ def _events(
     name: str, before: tuple[Condition, ...], after: tuple[Condition, ...]
 ) -> Iterable[RecordClusterEvent]:
     """One for each condition that became true or was true until now."""
-    for new in after:
-        was_true = conditions.is_true(before, new.type)
+    for new in conditions.changed(before, after):
         is_true = new.status is Truth.TRUE
-        if was_true is is_true:
-            continue
         if new.type == ConditionType.READY:
             if is_true:
                 yield RecordClusterEvent(
@@ -221,23 +181,13 @@ def _events(
         yield RecordClusterEvent(name=name, reason=reason, warning=is_true, because=because)
 
 
-State = tuple[object, ...]
-"""What is written at once when it changes; everything else in a status is mere progress."""
+def _set_state(status: PinnedImageSetStatus) -> tuple[object, ...]:
+    """What is written at once when it changes; everything else is mere progress.
 
-
-def _states(found: tuple[Condition, ...]) -> State:
-    return tuple((one.type, one.status.value, one.reason) for one in found)
-
-
-def _set_state(status: PinnedImageSetStatus) -> State:
-    """Generation, and whether there are nodes at all: none must not be claimed for minutes."""
-    return (*_states(status.conditions), status.observed_generation, status.node_count > 0)
-
-
-def _pool_state(status: MachineConfigPoolStatus) -> State:
-    """Whether all machines are updated is a state too: no one waits long for that."""
-    are_updated = tuple(
-        (one.observed_generation, one.updated_machine_count == one.machine_count)
-        for one in status.pool_synchronizers_status
+    Generation, and whether there are nodes at all: none must not be claimed for minutes.
+    """
+    return (
+        tuple((one.type, one.status.value, one.reason) for one in status.conditions),
+        status.observed_generation,
+        status.node_count > 0,
     )
-    return (*_states(status.conditions), are_updated)

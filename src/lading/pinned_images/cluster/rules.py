@@ -112,10 +112,5 @@ def sets_to_enter(pool: MachineConfigPool, selected: frozenset[str]) -> tuple[st
     return tuple(sorted({*first_come[:room], *(selected & staying)}))
 
 
-def another_operator_configures(pool: MachineConfigPool) -> bool:
-    """Only OpenShift's operator renders a configuration; it enters sets and counts nodes itself."""
-    return bool(pool.spec.configuration)
-
-
 def another_operator_describes(described: MachineConfigNode) -> bool:
     return bool(described.spec.config_version.desired)
