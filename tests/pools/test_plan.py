@@ -35,7 +35,7 @@ def degraded(status: MachineConfigPoolStatus) -> tuple[str, str, str]:
 
 def with_status(status: MachineConfigPoolStatus, *ours: str) -> MachineConfigPool:
     """A pool as the API server stores it after our write of these conditions."""
-    fields = {f'k:{{"type":"{one}"}}': {} for one in ours}
+    fields: dict[str, Any] = {f'k:{{"type":"{one}"}}': {} for one in ours}
     managed = {
         "manager": FIELD_MANAGER,
         "operation": "Apply",
