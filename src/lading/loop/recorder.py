@@ -107,12 +107,14 @@ class EventRecorder:
                 self._drop(record, "the API server stays unavailable")
         except kube.KubeError as error:
             self._drop(record, str(error))
+        except Exception as error:  # noqa: BLE001 - an event is not worth the process
+            self._drop(record, f"{type(error).__name__}: {error}", trace=error)
 
-    def _drop(self, record: EventRecord, why: str) -> None:
+    def _drop(self, record: EventRecord, why: str, *, trace: Exception | None = None) -> None:
         self._queue.forget(record)
         self._series.pop(record, None)
         self._dropped.inc()
-        log.warning("event was not written", reason=record.reason, error=why)
+        log.warning("event was not written", reason=record.reason, error=why, exc_info=trace)
 
     async def _write(self, record: EventRecord, series: Series) -> None:
         if not series.is_written:
