@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lading.adapters.clock import SystemClock
+from lading.adapters.clock import SystemClock, VirtualClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.kernel.digests import Digest
@@ -202,10 +202,11 @@ async def test_a_watch_that_expired_is_lost() -> None:
     cluster = FakeCluster(events=[changed(f"{REGISTRY}/a:1"), kube.Unavailable("503")])
     found = ClusterReferences(cluster="c", taken_at=NOW, mentions=(), watched=((PODS, "7"),))
     new = NewReferences(NAMES)
-    async with watch.watching([(cluster, found)], READING, new, SystemClock()):
-        await asyncio.sleep(0.05)
+    clock = VirtualClock()
+    async with watch.watching([(cluster, found)], READING, new, clock):
+        await clock.advance(0)
         assert new.user_of([Deletion(what=What.TAG, repository="a", tag="1")]) == "Pod foo/pod"
-        await asyncio.sleep(watch.RETRY_SECONDS + 0.3)
+        await clock.advance(watch.RETRY.seconds_min)
         with pytest.raises(WatchLost, match="the watch of pods failed"):
             new.user_of([LINE])
 

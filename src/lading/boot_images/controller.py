@@ -47,7 +47,6 @@ from lading.ports.kube import Kube, Selection
 
 KEY = Key("", "machine-sets")
 DEBOUNCE_SECONDS = 0.3  # an upgrade changes many objects close together
-RETRY_AFTER = timedelta(seconds=5)
 
 log = structlog.get_logger(__name__)
 
@@ -135,7 +134,7 @@ class MachineSetsReconciler:
             others = group.split(WriteFailed)[1]
             if others is not None:
                 raise others from None
-            return self._clock.now() + RETRY_AFTER
+            return self._clock.now() + timedelta(seconds=self._settings.retry.seconds_min)
 
     async def observe(self, key: Key) -> ObservedMachineSets:
         machine_sets = tuple(chain.from_iterable(self._machine_sets.values()))
