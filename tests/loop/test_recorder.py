@@ -1,6 +1,7 @@
 """Events as a person finds them in the API, however often and however fast they were recorded."""
 
 import random
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -22,6 +23,11 @@ POOL = ObjectReference(
 )
 
 
+class Happening(StrEnum):
+    PINNED = "Pinned"
+    PULL_FAILED = "PullFailed"
+
+
 @pytest.fixture
 async def subject(
     link: Link, clock: VirtualClock, rng: random.Random, metrics: Metrics
@@ -40,7 +46,7 @@ def record(
     subject: EventRecorder, note: str = "pinned 3 of 3 images", name: str = "worker"
 ) -> None:
     regarding = ObjectReference(kind=POOL.kind, name=name, uid=name, api_version=POOL.api_version)
-    subject.record(regarding, reason="Pinned", action="Pin", note=note)
+    subject.record(regarding, reason=Happening.PINNED, action="Pin", note=note)
 
 
 async def events(kube: KubeClient) -> list[Event]:
@@ -58,7 +64,7 @@ async def test_an_event_says_what_happened_to_which_object(
         subject.record(
             POOL,
             severity=event_series.Severity.WARNING,
-            reason="PullFailed",
+            reason=Happening.PULL_FAILED,
             action="Pull",
             note="quay.io/a: no such image",
         )

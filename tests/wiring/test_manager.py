@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ NODE = "node-1"
 REASON = "WaitingForKinds"
 
 
+class Happening(StrEnum):
+    SEEN = "Seen"
+
+
 class Widget(Object, frozen=True, kw_only=True):
     pass
 
@@ -77,7 +82,9 @@ async def open_widgets(context: Context) -> AsyncIterator[Work]:
         found = widgets.get(key)
         if found is not None:
             reference = event_series.reference(WIDGETS, found)
-            context.recorder.record(reference, reason="Seen", action="Watch", note="a widget")
+            context.recorder.record(
+                reference, reason=Happening.SEEN, action="Watch", note="a widget"
+            )
 
     one = context.controller(name="widgets", reconcile=reconcile)
     one.watch(widgets, lambda old, new: (new.key,) if new else ())

@@ -9,6 +9,7 @@ import msgspec
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
 from lading.api.operator import BootImageUpdates, MachineConfiguration, Mode
 from lading.boot_images import rules
+from lading.boot_images.reasons import BootImageConditionType
 from lading.boot_images.rules import Enrolment
 from lading.boot_images.types import MANAGED_BOOT_IMAGES, ReportConfiguration
 from lading.boot_images.verdicts import MachineSetState, Why
@@ -18,10 +19,9 @@ from lading.kernel.planning import Plan
 from lading.ports.pools import PoolFacts
 
 WORKER_POOL = "worker"
-PROGRESSING = "BootImageUpdateProgressing"
-DEGRADED = "BootImageUpdateDegraded"
+PROGRESSING = BootImageConditionType.PROGRESSING
+DEGRADED = BootImageConditionType.DEGRADED
 NAMED_MAX = 10  # failing machine sets that a message names; the rest is counted
-AS_EXPECTED = "AsExpected"
 
 
 def plan(
@@ -116,7 +116,9 @@ def progressing(histories: Iterable[MachineSetBootImageHistory], enrolment: Enro
     skipped = enrolled.count(MachineSetState.SKIPPED) + enrolled.count(MachineSetState.MANUAL)
     message = f"{current} of {len(enrolled)} machine sets updated, {skipped} skipped"
     is_working = MachineSetState.UPDATING in enrolled or MachineSetState.WAITING in enrolled
-    return _condition(PROGRESSING, is_working, "Updating" if is_working else AS_EXPECTED, message)
+    return _condition(
+        PROGRESSING, is_working, Why.UPDATING if is_working else Why.AS_EXPECTED, message
+    )
 
 
 def degraded(histories: Iterable[MachineSetBootImageHistory]) -> Condition:
@@ -125,12 +127,12 @@ def degraded(histories: Iterable[MachineSetBootImageHistory]) -> Condition:
         key=lambda one: (one.spec.machine_set_namespace, one.spec.machine_set_name),
     )
     if not failed:
-        return _condition(DEGRADED, False, AS_EXPECTED, "No errors")
+        return _condition(DEGRADED, False, Why.AS_EXPECTED, "No errors")
     named = [f"{one.spec.machine_set_name}: {one.status.message}" for one in failed[:NAMED_MAX]]
     more = len(failed) - len(named)
     rest = (f"and {more} more",) if more else ()
     reasons = {one.status.reason for one in failed}
-    reason = reasons.pop() if len(reasons) == 1 else "MachineSetsFailed"
+    reason = reasons.pop() if len(reasons) == 1 else Why.MACHINE_SETS_FAILED
     return _condition(DEGRADED, True, reason, "; ".join((*named, *rest)))
 
 

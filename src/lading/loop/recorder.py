@@ -8,6 +8,7 @@ Nothing that looks like a secret gets in.
 import asyncio
 import random
 from datetime import timedelta
+from enum import StrEnum
 
 import structlog
 
@@ -53,16 +54,16 @@ class EventRecorder:
         self,
         regarding: ObjectReference,
         *,
-        reason: str,
+        reason: StrEnum,
         action: str,
         note: str,
         severity: Severity = Severity.NORMAL,
     ) -> None:
-        """Notes that it happened; `reason` and `action` are UpperCamelCase words."""
+        """Notes that it happened; reasons are documented, `action` is an UpperCamelCase word."""
         record = EventRecord(
             regarding=regarding,
             severity=severity,
-            reason=reason,
+            reason=reason.value,
             action=action,
             note=texts.bounded_text(note, bytes_max=event_series.NOTE_BYTES_MAX),
         )

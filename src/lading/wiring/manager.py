@@ -15,6 +15,7 @@ from lading.loop.event_series import Severity
 from lading.loop.feature import C, Context, Feature, Part, Work
 from lading.loop.managed_part import ManagedPart, Served
 from lading.loop.manager import Manager
+from lading.loop.reasons import ProcessEventReason
 from lading.ports import kube
 
 log = structlog.get_logger(__name__)
@@ -88,7 +89,7 @@ async def _report_waiting(
         return
     context.recorder.record(
         event_series.reference(subject.resource, found),
-        reason="WaitingForKinds",
+        reason=ProcessEventReason.WAITING_FOR_KINDS,
         action="StartFeature",
         note=f"Feature {feature} waits for {', '.join(missing)}. Install the missing kinds, for "
         "instance with `lading crds | kubectl apply --server-side -f -`.",
