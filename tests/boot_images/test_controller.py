@@ -284,6 +284,21 @@ async def test_kinds_that_come_later_are_picked_up() -> None:
         await cluster.until_state("Current")
 
 
+async def test_with_cluster_api_alone_no_kind_is_listed_as_missing() -> None:
+    async with opened(with_kinds=False) as cluster, running(cluster) as manager:
+
+        async def both_are_listed() -> bool:
+            return len(manager.waiting()) == 2
+
+        await cluster.until(both_are_listed, "neither API has machine sets")
+        await install_kinds(cluster.kube, "machinesets.cluster.x-k8s.io")
+
+        async def none_is_listed() -> bool:
+            return manager.waiting() == ()
+
+        await cluster.until(none_is_listed, "that of Cluster API is enough")
+
+
 async def test_switched_off_nothing_is_written(cluster: BootCluster) -> None:
     await cluster.usual()
     async with running(cluster, gates=""):

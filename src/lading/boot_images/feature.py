@@ -154,6 +154,7 @@ FEATURE = Feature(
     controller=(
         Part(
             open=_opens(Api.MACHINE),
+            one_of="machine sets",
             reads=(_KINDS[Api.MACHINE], *_COMMON),
             overlay=OVERLAY,
             rights=(
@@ -178,6 +179,7 @@ FEATURE = Feature(
         ),
         Part(
             open=_opens(Api.CLUSTER),
+            one_of="machine sets",
             reads=(_KINDS[Api.CLUSTER], *_COMMON),
             overlay=OVERLAY,
             rights=(

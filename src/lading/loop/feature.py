@@ -139,6 +139,8 @@ class Part(Generic[C]):
     """Whatever it may do besides."""
     overlay: str = ""
     """The optional overlay that grants what it reads; without one it is always granted."""
+    one_of: str = ""
+    """Parts of a feature with the same word here are alternatives: the kinds of one are enough."""
     contributes_to_pools: bool = False
     """Whether its work has facts about pools: the status of pools waits for them."""
 

@@ -32,9 +32,16 @@ class Subject:
 def manager_of(
     parts: Iterable[tuple[Feature, Part[C]]], context: C, *, subject: Subject | None
 ) -> Manager:
+    made = [(feature, part, _managed(feature, part, context, subject)) for feature, part in parts]
+    for feature, part, managed in made:
+        managed.set_alternatives(
+            one
+            for owner, other, one in made
+            if part.one_of and (owner, other.one_of) == (feature, part.one_of) and one != managed
+        )
     return Manager(
         informers=context.informers,
-        parts=tuple(_managed(feature, part, context, subject) for feature, part in parts),
+        parts=tuple(managed for _, _, managed in made),
         support=(context.recorder,),
         elector=context.elector,
     )
