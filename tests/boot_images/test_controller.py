@@ -32,9 +32,9 @@ from tests.boot_images.clusters import (
     reconciler_with_caches_of_now,
     running,
 )
+from tests.boot_images.histories import history
 from tests.boot_images.ignition.stubs import MARKER, spec_2
 from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
-from tests.boot_images.test_report import history
 from tests.boot_images.worlds import (
     CLUSTER_NAMESPACE,
     INFRA,

@@ -10,20 +10,8 @@ from lading.api.operator import MachineConfiguration, MachineConfigurationStatus
 from lading.boot_images import report
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
+from tests.boot_images.histories import history
 from tests.boot_images.worlds import NOW, configuration
-
-
-def history(
-    name: str, state: str, reason: str = "Because", removed_time: str = ""
-) -> MachineSetBootImageHistory:
-    return msgspec.convert(
-        {
-            "metadata": {"name": name},
-            "spec": {"machineSetName": name, "removedTime": removed_time},
-            "status": {"state": state, "reason": reason, "message": f"{name} is {state}"},
-        },
-        MachineSetBootImageHistory,
-    )
 
 
 def status(
