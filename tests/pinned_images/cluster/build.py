@@ -208,7 +208,7 @@ def plan_node(name: str, cluster: Cluster) -> Plan:
     return plan.plan_node(found) if found else Plan()
 
 
-def plan_pool(name: str, cluster: Cluster) -> Plan:
+def plan_pool(name: str, cluster: Cluster, now: datetime = NOW) -> Plan:
     """Which sets are entered into the pool."""
 
     async def observed() -> ObservedPoolSets | None:
@@ -216,7 +216,7 @@ def plan_pool(name: str, cluster: Cluster) -> Plan:
 
     found = asyncio.run(observed())
     assert found is not None
-    return plan.plan_pool(found)
+    return plan.plan_pool(found, now)
 
 
 def plan_pool_status(name: str, cluster: Cluster, now: datetime) -> Plan:

@@ -209,7 +209,7 @@ class AnyCluster(RuleBasedStateMachine):
         for name in tuple(self.nodes):
             yield name, plan_node(name, self._cluster(name))
         for name in sorted({"worker", *self.pools}):
-            yield name, plan_pool(name, self._cluster(name))
+            yield name, plan_pool(name, self._cluster(name), self.now)
             yield name, plan_pool_status(name, self._cluster(name), self.now)
         for name in tuple(self.sets):
             yield name, plan_set(name, self._cluster(name), self.now)

@@ -443,6 +443,43 @@ def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon
     assert conditions.is_true(ready.status.conditions, ConditionType.READY)
 
 
+def created(name: str, second: int) -> PinnedImageSet:
+    made = image_set(name)
+    stamp = conditions.timestamp(NOW + timedelta(seconds=second))
+    metadata = msgspec.structs.replace(made.metadata, creation_timestamp=stamp)
+    return msgspec.structs.replace(made, metadata=metadata)
+
+
+def test_sets_that_are_made_one_after_the_other_enter_a_large_pool_together() -> None:
+    nodes = tuple(node(f"n-{number}") for number in range(50))
+    cluster = Cluster(nodes=nodes, pools=(pool(),), sets=(created("a", 0), created("b", 3)))
+
+    def at(second: float, *more: PinnedImageSet) -> Plan:
+        world = replace(cluster, sets=(*cluster.sets, *more))
+        return plan_pool("worker", world, NOW + timedelta(seconds=second))
+
+    assert at(3) == Plan(recheck_at=NOW + timedelta(seconds=7))
+    assert only(at(7), EnterSets).sets == ("a", "b")
+    assert at(7, created("c", 6)) == Plan(recheck_at=NOW + timedelta(seconds=10))
+    late = created("c", 11)
+    assert only(at(12, late), EnterSets).sets == ("a", "b", "c"), "no set waits for ever"
+    assert only(at(-60), EnterSets).sets == ("a", "b"), "the clock was set back"
+    few = replace(cluster, nodes=nodes[:10])
+    assert only(plan_pool("worker", few), EnterSets).sets == ("a", "b")
+
+
+def test_a_set_that_goes_is_taken_out_of_a_large_pool_at_once() -> None:
+    nodes = tuple(node(f"n-{number}") for number in range(50))
+    entered = pool(sets=("gone",), managed=applied("gone"))
+    cluster = Cluster(nodes=nodes, pools=(entered,), sets=(created("new", 0),))
+    assert only(plan_pool("worker", cluster), EnterSets).sets == ("new",)
+
+
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 4), (110, 10), (5000, 10)])
+def test_a_set_waits_ten_seconds_at_most_for_the_next(nodes: int, seconds: int) -> None:
+    assert plan.entry_delay(nodes) == timedelta(seconds=seconds)
+
+
 @pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 40), (5000, 60)])
 def test_the_first_status_waits_a_minute_at_most(nodes: int, seconds: int) -> None:
     assert plan.first_status_delay(nodes) == timedelta(seconds=seconds)

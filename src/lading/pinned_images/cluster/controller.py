@@ -128,7 +128,7 @@ class PoolSetsReconciler(FleetReconciler[MachineConfigPool, ObservedPoolSets | N
         super().__init__(tools.caches.pools, tools)
 
     def plan(self, observed: ObservedPoolSets | None, now: datetime) -> Plan:
-        return plan.plan_pool(observed) if observed else Plan()
+        return plan.plan_pool(observed, now) if observed else Plan()
 
     def _facts(self, key: Key) -> ObservedPoolSets | None:
         newest = self._objects.get(key)
@@ -140,6 +140,7 @@ class PoolSetsReconciler(FleetReconciler[MachineConfigPool, ObservedPoolSets | N
             name=key.name,
             pool=newest,
             selected_sets=self._fleet.selected_sets(newest),
+            node_count=self._fleet.node_count(key.name),
             is_on=self._is_on,
         )
 

@@ -121,14 +121,18 @@ class Fleet:
     def every_set(self) -> Iterable[tuple[str, SetCounts]]:
         return ((name, self.set_counts(name)) for name in self._tallies.sets())
 
-    def selected_sets(self, pool: MachineConfigPool) -> frozenset[str]:
-        """The sets that the pool selects by their labels."""
-        return frozenset(
-            one.metadata.name
+    def selected_sets(self, pool: MachineConfigPool) -> dict[str, str]:
+        """The sets that the pool selects by their labels, and when each was created."""
+        return {
+            one.metadata.name: one.metadata.creation_timestamp
             for one in self._caches.sets
             if not one.metadata.deletion_timestamp
             and membership_rules.set_belongs_to_pool(one, pool)
-        )
+        }
+
+    def node_count(self, pool: str) -> int:
+        """Of all nodes that the pool selects, also those that are counted in another one."""
+        return len(self._tallies.nodes_of_pool(pool))
 
     def placement(self, image_set: PinnedImageSet) -> Placement:
         """Only of interest for a set without nodes: it reads all pools."""

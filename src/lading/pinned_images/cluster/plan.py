@@ -26,8 +26,12 @@ from lading.pinned_images.reasons import ConditionType, EventReason
 
 # A new set of images that are on the nodes already is ready soon: then one write is enough.
 FIRST_STATUS_DELAY_PER_NODE = timedelta(seconds=1)
-FIRST_STATUS_NODES_AT_ONCE = 10
 FIRST_STATUS_DELAY_MAX = timedelta(minutes=1)
+# Sets that are made one after the other enter a large pool together: its agents see each write.
+ENTRY_DELAY_PER_NODE = timedelta(seconds=0.1)
+ENTRY_DELAY_MAX = timedelta(seconds=10)
+ENTRY_DELAYS_MAX = 3  # a set waits no longer than this many delays, however many others follow
+NODES_AT_ONCE = 10  # in a small fleet no write waits for another
 DEFAULT_POOLS: dict[str, dict[str, Any]] = {
     membership.MASTER: {
         "machineConfigSelector": {
@@ -77,14 +81,18 @@ def _describes(observed: ObservedNode) -> bool:
     )
 
 
-def plan_pool(observed: ObservedPoolSets) -> Plan:
+def plan_pool(observed: ObservedPoolSets, now: datetime) -> Plan:
     """The sets of a pool. Its status is written elsewhere, from the facts of all features."""
     pool = observed.pool
     if pool is None:
         return Plan(actions=_missing_default(observed.name))
     if pool.is_configured_by_another_operator:
         return Plan()
-    return Plan(actions=_entries_to_write(pool, observed))
+    entries = _entries_to_write(pool, observed)
+    if entries is None:
+        return Plan()
+    due = _entries_due_at(entries, pool, observed, now)
+    return Plan(recheck_at=due) if due > now else Plan(actions=(entries,))
 
 
 def _missing_default(name: str) -> tuple[CreatePool, ...]:
@@ -94,16 +102,40 @@ def _missing_default(name: str) -> tuple[CreatePool, ...]:
     return (CreatePool(name=name, spec=DEFAULT_POOLS[name], because=because),)
 
 
-def _entries_to_write(pool: MachineConfigPool, observed: ObservedPoolSets) -> tuple[EnterSets, ...]:
+def _entries_to_write(pool: MachineConfigPool, observed: ObservedPoolSets) -> EnterSets | None:
     """Our entries, unless they are the pool's already; entries of others are not ours."""
     wanted = rules.sets_to_enter(pool, observed.selected_sets) if observed.is_on else ()
-    ours = pool.metadata.applied_names(rules.FIELD_MANAGER, *rules.ENTRIES)
-    if ours == set(wanted):
-        return ()
+    if _our_entries(pool) == set(wanted):
+        return None
     changed = "the sets that the pool selects changed"
     because = changed if observed.is_on else "the feature gate is off"
     name, uid = pool.metadata.name, pool.metadata.uid
-    return (EnterSets(pool=name, uid=uid, sets=wanted, because=because),)
+    return EnterSets(pool=name, uid=uid, sets=wanted, because=because)
+
+
+def _our_entries(pool: MachineConfigPool) -> frozenset[str]:
+    return pool.metadata.applied_names(rules.FIELD_MANAGER, *rules.ENTRIES)
+
+
+def _entries_due_at(
+    entries: EnterSets, pool: MachineConfigPool, observed: ObservedPoolSets, now: datetime
+) -> datetime:
+    """A large pool waits until no more sets are made, but not long; what goes, goes at once."""
+    ours, wanted = _our_entries(pool), set(entries.sets)
+    created = [observed.selected_sets[name] for name in wanted - ours]
+    if ours - wanted or not all(created):
+        return now
+    quiet = entry_delay(observed.node_count)
+    first, last = (datetime.fromisoformat(one) for one in (min(created), max(created)))
+    return min(
+        planning.due(last, quiet, now=now),
+        planning.due(first, quiet * ENTRY_DELAYS_MAX, now=now),
+    )
+
+
+def entry_delay(nodes: int) -> timedelta:
+    """How long a set that was just made waits for others, so that one write enters them all."""
+    return min(ENTRY_DELAY_PER_NODE * max(0, nodes - NODES_AT_ONCE), ENTRY_DELAY_MAX)
 
 
 def plan_set(observed: ObservedSet, now: datetime) -> Plan:
@@ -158,7 +190,7 @@ def _has_news(counts: SetCounts) -> bool:
 
 def first_status_delay(nodes: int) -> timedelta:
     """How long a new set that is in progress is without a status."""
-    beyond = max(0, nodes - FIRST_STATUS_NODES_AT_ONCE)
+    beyond = max(0, nodes - NODES_AT_ONCE)
     return min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
 
 

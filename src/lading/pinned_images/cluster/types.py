@@ -1,7 +1,7 @@
 """What the cluster's plans are made from, and the actions they consist of. Frozen data only."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lading.api.core import Node
@@ -62,8 +62,10 @@ class ObservedPoolSets:
     name: str
     pool: MachineConfigPool | None
     """None when it does not exist."""
-    selected_sets: frozenset[str] = frozenset()
-    """The sets that the pool selects by their labels."""
+    selected_sets: Mapping[str, str] = field(default_factory=dict)
+    """The sets that the pool selects by their labels, and when each was created."""
+    node_count: int = 0
+    """Of all nodes that the pool selects."""
     is_on: bool = True
     """Whether the feature is on; off, no set is entered into a pool."""
 
