@@ -150,6 +150,40 @@ async def test_a_part_that_waits_keeps_no_other_from_working(
         assert parts.reported == [("others", ("nodes",))], "one report per part that waits"
 
 
+async def test_the_kinds_of_one_alternative_are_enough(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    first, second = Worker(), Worker()
+    one = parts.part("both", MAPS, worker=first)
+    other = parts.part("both", OTHERS, worker=second)
+    one.set_alternatives((other,))
+    other.set_alternatives((one,))
+    cluster.served = {OTHERS}
+    manager = parts.manager(one, other)
+    async with tasks.started(manager.run()):
+        await clock.advance(HOUR)
+        assert (first.is_running, second.is_running) == (False, True)
+        assert manager.waiting() == ()
+        assert parts.reported == []
+        cluster.served = {MAPS, OTHERS}
+        await clock.advance(RECHECK_SECONDS_MAX)
+        assert first.is_running
+
+
+async def test_while_no_alternative_is_served_each_is_listed(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    one = parts.part("both", MAPS, worker=Worker())
+    other = parts.part("both", OTHERS, worker=Worker())
+    one.set_alternatives((other,))
+    other.set_alternatives((one,))
+    manager = parts.manager(one, other)
+    async with tasks.started(manager.run()):
+        await clock.advance(HOUR)
+        assert manager.waiting() == ("both: configmaps", "both: nodes")
+        assert {name for name, _ in parts.reported} == {"both"}
+
+
 async def test_a_part_starts_without_a_restart_when_its_last_kind_comes(
     parts: Parts, cluster: Cluster, clock: VirtualClock
 ) -> None:

@@ -30,8 +30,8 @@ class Manager:
 
     def waiting(self) -> tuple[str, ...]:
         """The features that wait for kinds, each with what is missing."""
-        waiting = (part for part in self.parts if part.missing)
-        return tuple(f"{part.name}: {'; '.join(part.missing)}" for part in waiting)
+        waiting = ((part.name, part.waits_for()) for part in self.parts)
+        return tuple(f"{name}: {'; '.join(missing)}" for name, missing in waiting if missing)
 
     def pages(self) -> dict[str, Callable[[], Any]]:
         """Path -> what is shown there as JSON, of the parts that are open."""

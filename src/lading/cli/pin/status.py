@@ -1,6 +1,7 @@
 """`lading pin status`: one line per node and set, once or until everything is pinned."""
 
 import asyncio
+from datetime import timedelta
 
 import click
 
@@ -18,11 +19,12 @@ WATCH_SECONDS = 1.0
 
 @click.command(name="status")
 @click.option("-w", "--watch", is_flag=True, help="Watch until every set is pinned on its nodes.")
+@running.timeout_option
 @output.form_option(default=Format.TABLE)
 @connection.target_options
-def command(target: Target, watch: bool, form: Format) -> None:
+def command(target: Target, watch: bool, timeout: timedelta | None, form: Format) -> None:
     """Show the progress of each set on each node."""
-    running.run(_status(target, watch, form))
+    running.run(_status(target, watch, form), timeout=timeout)
 
 
 async def _status(target: Target, watch: bool, form: Format) -> None:
