@@ -16,6 +16,9 @@ import structlog
 
 from lading.observability import redaction
 
+_LOGGERS_OF_HEADERS = ("hpack",)
+"""They write each header of a gRPC call at the level debug, with its value."""
+
 
 class LogFormat(StrEnum):
     JSON = "json"
@@ -56,6 +59,8 @@ def configure(
         )
     )
     logging.basicConfig(handlers=[handler], level=number, force=True)
+    for name in _LOGGERS_OF_HEADERS:
+        logging.getLogger(name).setLevel(max(number, logging.INFO))
 
 
 def _renderer(format: LogFormat, *, colours: bool) -> structlog.typing.Processor:  # noqa: A002

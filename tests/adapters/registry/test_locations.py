@@ -8,8 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import yarl
+from aiohttp.abc import ResolveResult
+from aiohttp.resolver import ThreadedResolver
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
@@ -20,6 +23,7 @@ from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import DirectRouting
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.adapters.registry.registries_conf import RegistriesConf, RegistryEntry
+from lading.adapters.registry.transport import RegistryCall, Sessions, Transport
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.ports import registry
@@ -306,6 +310,44 @@ async def test_the_second_redirect_is_checked_like_the_first(names_of_this_machi
     ):
         with pytest.raises(registry.MalformedAnswer, match="an address of this machine"):
             await client.manifest(app(named(server.host, "registry.test")))
+        assert inner.received == []
+
+
+class Rebinding(aiohttp.abc.AbstractResolver):
+    """Another machine at first, played by this one; then an address of this machine."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        self.asked += 1
+        if self.asked > 1:
+            raise locations.LocalAddress(f"{host} is an address of this machine")
+        return await ThreadedResolver().resolve("127.0.0.1", port, family)
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_a_redirect_to_another_port_of_its_host_is_resolved_as_strictly_as_the_first(
+    names_of_this_machine: None,
+) -> None:
+    """The host of the first redirect may be of this machine the second time it is resolved."""
+    async with (
+        served(always(MANIFEST)) as inner,
+        served(redirecting(f"http://{named(inner.host, 'cdn.test')}/secrets")) as cdn,
+        served(redirecting(f"http://{named(cdn.host, 'cdn.test')}/")) as server,
+        aiohttp.ClientSession() as any_address,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Rebinding())) as remote_only,
+    ):
+        sessions = Sessions(any_address=any_address, remote_only=remote_only)
+        transport = Transport(sessions, SystemClock(), hostile.SMALL, environment={})
+        url = yarl.URL(f"http://{named(server.host, 'registry.test')}/")
+        with pytest.raises(registry.MalformedAnswer, match=r"cdn\.test is an address of this"):
+            await transport.send(RegistryCall(method="GET", url=url, what="manifest app"))
+        assert len(cdn.received) == 1
         assert inner.received == []
 
 
