@@ -1,7 +1,7 @@
 """One part of a feature in a running process: it waits for its kinds, is opened, and works.
 
-What is missing is logged once per change and reported once, by the process that leads. A part of
-a feature that is off does not wait: without its kinds there is nothing to undo.
+What is missing is logged once per change. A part of a feature that is off does not wait: without
+its kinds there is nothing to undo.
 """
 
 import asyncio
@@ -36,12 +36,6 @@ class FoundKinds:
 
 
 Check = Callable[[Iterable[Kind]], Awaitable[FoundKinds]]
-Report = Callable[[str, tuple[str, ...]], Awaitable[None]]
-"""Reports a feature that waits, by its name and what is missing."""
-
-
-async def _report_nothing(name: str, missing: tuple[str, ...]) -> None:
-    pass
 
 
 class ManagedPart:
@@ -56,14 +50,13 @@ class ManagedPart:
         check: Check,
         clock: Clock,
         rng: random.Random,
-        report: Report = _report_nothing,
         contribution: PoolContribution | None = None,
     ) -> None:
         self.name = name
         self.missing: tuple[str, ...] = ()
         """The kinds of it that are not served."""
         self._alternatives: tuple[ManagedPart, ...] = ()
-        self._checked = asyncio.Event()
+        self.checked = asyncio.Event()
         """Set when it is known which kinds are served."""
         self._is_on = is_on
         self._kinds = kinds
@@ -72,7 +65,6 @@ class ManagedPart:
         self._check = check
         self._clock = clock
         self._rng = rng
-        self._report = report
         self._contribution = contribution
         self._work: Work | None = None
         self._settled = asyncio.Event()
@@ -90,7 +82,7 @@ class ManagedPart:
 
     @property
     def has_kinds(self) -> bool:
-        return self._checked.is_set() and not self.missing
+        return self.checked.is_set() and not self.missing
 
     def unsynced(self) -> tuple[str, ...]:
         """What keeps the process from being ready."""
@@ -116,11 +108,6 @@ class ManagedPart:
 
     async def control(self) -> None:
         """The controllers, from when the caches are complete until cancelled."""
-        await self._settled.wait()
-        for other in self._alternatives:
-            await other._checked.wait()  # noqa: SLF001 - a part of the same kind
-        if missing := self.waits_for():
-            await self._report(self.name, missing)
         await self._synced.wait()
         assert self._work is not None
         async with asyncio.TaskGroup() as group:
@@ -139,7 +126,7 @@ class ManagedPart:
             else:
                 served.update(found.served)
                 self._note(found.missing)
-                self._checked.set()
+                self.checked.set()
                 if found.missing and not self._is_on:
                     return None
             if len(served) < len(self._kinds):

@@ -32,7 +32,7 @@ class Subject:
 def manager_of(
     parts: Iterable[tuple[Feature, Part[C]]], context: C, *, subject: Subject | None
 ) -> Manager:
-    made = [(feature, part, _managed(feature, part, context, subject)) for feature, part in parts]
+    made = [(feature, part, _managed(feature, part, context)) for feature, part in parts]
     for feature, part, managed in made:
         managed.set_alternatives(
             one
@@ -44,10 +44,11 @@ def manager_of(
         parts=tuple(managed for _, _, managed in made),
         support=(context.recorder,),
         elector=context.elector,
+        report=partial(_report_waiting, context, subject),
     )
 
 
-def _managed(feature: Feature, part: Part[C], context: C, subject: Subject | None) -> ManagedPart:
+def _managed(feature: Feature, part: Part[C], context: C) -> ManagedPart:
     own = replace(context, informers=context.informers.scoped())
     return ManagedPart(
         name=feature.name,
@@ -58,7 +59,6 @@ def _managed(feature: Feature, part: Part[C], context: C, subject: Subject | Non
         check=partial(check.find, context.kube),
         clock=context.clock,
         rng=context.rng,
-        report=partial(_report_waiting, context, subject),
         contribution=context.pools.place() if part.contributes_to_pools else None,
     )
 

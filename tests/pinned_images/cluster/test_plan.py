@@ -480,9 +480,14 @@ def test_a_set_waits_ten_seconds_at_most_for_the_next(nodes: int, seconds: int) 
     assert plan.entry_delay(nodes) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 40), (5000, 60)])
-def test_the_first_status_waits_a_minute_at_most(nodes: int, seconds: int) -> None:
-    assert plan.first_status_delay(nodes) == timedelta(seconds=seconds)
+@pytest.mark.parametrize(
+    ("nodes", "images", "seconds"),
+    [(1, 500, 0), (10, 500, 0), (50, 1, 40), (50, 50, 40), (50, 500, 400), (5000, 500, 600)],
+)
+def test_the_first_status_of_a_large_set_waits_ten_minutes_at_most(
+    nodes: int, images: int, seconds: int
+) -> None:
+    assert plan.first_status_delay(nodes, images) == timedelta(seconds=seconds)
 
 
 def test_mere_progress_is_written_at_its_interval_only() -> None:

@@ -27,6 +27,7 @@ from lading.pinned_images.reasons import ConditionType, EventReason
 # A new set of images that are on the nodes already is ready soon: then one write is enough.
 FIRST_STATUS_DELAY_PER_NODE = timedelta(seconds=1)
 FIRST_STATUS_DELAY_MAX = timedelta(minutes=1)
+FIRST_STATUS_IMAGES = 50  # ten times as many are ten times the bytes, and wait ten times as long
 # Sets that are made one after the other enter a large pool together: its agents see each write.
 ENTRY_DELAY_PER_NODE = timedelta(seconds=0.1)
 ENTRY_DELAY_MAX = timedelta(seconds=10)
@@ -173,9 +174,9 @@ def _set_status_due_at(
     last, created = observed.image_set.status, observed.image_set.metadata.creation_timestamp
     counts = observed.counts
     if not last.conditions and created and counts.node_count > 0 and not _has_news(counts):
-        return planning.due(
-            datetime.fromisoformat(created), first_status_delay(counts.node_count), now=now
-        )
+        images = len(observed.image_set.spec.pinned_images)
+        delay = first_status_delay(counts.node_count, images)
+        return planning.due(datetime.fromisoformat(created), delay, now=now)
     return pacing.of_fleet(status.node_count).due_at(
         observed.status_writes,
         state_changed=_set_state(status) != _set_state(last),
@@ -188,10 +189,11 @@ def _has_news(counts: SetCounts) -> bool:
     return counts.failed_node_count > 0 or counts.ready_node_count == counts.node_count
 
 
-def first_status_delay(nodes: int) -> timedelta:
-    """How long a new set that is in progress is without a status."""
+def first_status_delay(nodes: int, images: int) -> timedelta:
+    """How long a new set that is in progress is without a status; a large set waits longer."""
     beyond = max(0, nodes - NODES_AT_ONCE)
-    return min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
+    delay = min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
+    return delay * max(1.0, images / FIRST_STATUS_IMAGES)
 
 
 def _events(
