@@ -5,6 +5,7 @@ import click
 from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
+    "create": "Write a PinnedImageSet with digests, from images, manifests, pods or a release.",
     "plan": "Show what a set would pull and pin, before anything is applied.",
     "status": "Show the progress of each set on each node.",
 }

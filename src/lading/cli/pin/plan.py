@@ -36,14 +36,7 @@ NAMED_NODES_MAX = 5
     multiple=True,
     help="A container runtime, unix:///..., instead of a cluster; may be given several times.",
 )
-@click.option(
-    "--pull-secret",
-    "secrets",
-    multiple=True,
-    metavar="NAMESPACE/NAME",
-    callback=lambda _context, _option, texts: tuple(_secret_key(text) for text in texts),
-    help="A Secret of the cluster with credentials for the registries; may be given several times.",
-)
+@setting_options.pull_secret_option
 @feature_gates_option()
 @setting_options.expansion_factor_option
 @output.form_option(default=Format.TABLE)
@@ -80,13 +73,6 @@ class _Assumed:
 
     gates: Gates
     settings: PinSettings
-
-
-def _secret_key(text: str) -> Key:
-    namespace, _, name = text.partition("/")
-    if not (namespace and name) or "/" in name:
-        raise click.BadParameter(f"{text!r} does not have the form NAMESPACE/NAME")
-    return Key(namespace, name)
 
 
 async def _plan(
