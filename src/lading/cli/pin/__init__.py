@@ -8,6 +8,7 @@ _COMMANDS = {
     "create": "Write a PinnedImageSet with digests, from images, manifests, pods or a release.",
     "plan": "Show what a set would pull and pin, before anything is applied.",
     "status": "Show the progress of each set on each node.",
+    "wait": "Wait until sets are pinned on all their nodes.",
 }
 
 
