@@ -1,4 +1,4 @@
-"""Runs the work of a command: its logs are set up, and Ctrl-C ends it without a trace."""
+"""Runs the work of a command: its warnings are sentences, and Ctrl-C ends it without a trace."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,11 +9,14 @@ import structlog
 
 from lading.observability import logs
 
+_SHOWN_BY_COMMANDS = "lading.pinned_images"
+"""An image that is not resolved or pulled is a row or a sentence of the command."""
+
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """A command shows only warnings, unless it has set up its logs itself."""
+    """Unless the command has set up its logs itself."""
     if not structlog.is_configured():
-        logs.configure(logs.LogFormat.CONSOLE, "warning")
+        logs.configure_for_person(silent=_SHOWN_BY_COMMANDS)
     try:
         asyncio.run(work)
     except KeyboardInterrupt:
