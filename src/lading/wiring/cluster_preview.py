@@ -96,7 +96,7 @@ async def previews(
     ):
         for node in preview.nodes_with_sets(after):
             desired, name = desired_of(node, after), node.metadata.name
-            resolver = resolver_for(_platform(node))
+            resolver = resolver_for(platform_of(node))
             await resolver.resolve(preview.images_of(desired))
             facts = await _facts(client, name, reports.get(name))
             one = preview.preview(
@@ -139,7 +139,7 @@ async def _space(client: KubeClient, name: str) -> tuple[Space | None, str]:
         return None, str(error)
 
 
-def _platform(node: Node) -> Platform:
+def platform_of(node: Node) -> Platform:
     info = node.status.node_info
     return normalised(
         Platform(os=info.operating_system or "linux", architecture=info.architecture or "amd64")
