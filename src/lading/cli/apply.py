@@ -22,11 +22,7 @@ FIELD_MANAGER = "lading"
 
 @click.command(name="apply")
 @options.files_option(required=True)
-@click.option(
-    "--runtime-endpoint",
-    default="",
-    help="Preload and pin on this container runtime, unix:///..., without a cluster.",
-)
+@options.host_option(help="Preload and pin on this container runtime, unix:///...")
 @feature_gates_option()
 @setting_options.expansion_factor_option
 @setting_options.parallel_pulls_option

@@ -6,19 +6,36 @@ from lading.adapters.kube import discovery
 from lading.cli import connection, documents, objects, options, output, running, sentences
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
+from lading.cli.pin import host_sets
 from lading.ports import kube
 
 
 @click.command(name="delete")
 @click.argument("words", metavar="KIND NAME... | KIND/NAME...", nargs=-1)
 @options.files_option(required=False)
+@options.host_option(help="Unpin the sets on this container runtime, unix:///...")
 @connection.target_options
-def command(target: Target, words: tuple[str, ...], files: tuple[str, ...]) -> None:
+def command(
+    target: Target, words: tuple[str, ...], files: tuple[str, ...], runtime_endpoint: str
+) -> None:
     """Delete the objects of a KIND with these NAMEs, or the objects in files."""
     names = list(objects.split(words))
     if bool(files) == bool(words) or bool(words) != bool(names):
         raise click.UsageError("name a kind and objects of it, or files with -f")
-    running.run(_delete(target, names, documents.read(files) if files else []))
+    sources = documents.read(files) if files else []
+    if runtime_endpoint:
+        running.run(_delete_on_host(runtime_endpoint, names, sources))
+    else:
+        running.run(_delete(target, names, sources))
+
+
+async def _delete_on_host(
+    endpoint: str, names: list[tuple[str, str]], sources: list[ManifestSource]
+) -> None:
+    named = [*names, *((source.kind, str(source.metadata.get("name"))) for source in sources)]
+    for kind, _ in named:
+        host_sets.require_kind(kind)
+    await host_sets.remove(endpoint, [name for _, name in named])
 
 
 async def _delete(
