@@ -71,10 +71,9 @@ def _pending(one: Preview) -> str:
 
 
 def _failure(failure: UnavailableImage) -> str:
-    """A registry's message names the image first."""
-    is_named = failure.message.startswith(failure.key.image)
-    text = failure.message if is_named else f"{failure.key}: {failure.message}"
-    return f"{failure.reason}: {text}"
+    """A registry's message names the image first; here it also has its runtime handler."""
+    message = failure.message.removeprefix(f"{failure.key.image}: ")
+    return f"{failure.reason}: {failure.key}: {message}"
 
 
 def _by_text(pairs: Iterable[tuple[str, str]]) -> Iterable[tuple[str, list[str]]]:
