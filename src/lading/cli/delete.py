@@ -6,7 +6,6 @@ from lading.adapters.kube import discovery
 from lading.cli import connection, documents, objects, options, output, running, sentences
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
-from lading.cli.pin import host_sets
 from lading.ports import kube
 
 
@@ -32,6 +31,8 @@ def command(
 async def _delete_on_host(
     endpoint: str, names: list[tuple[str, str]], sources: list[ManifestSource]
 ) -> None:
+    from lading.cli.pin import host_sets  # slow to load, and most commands ask a cluster
+
     named = [*names, *((source.kind, str(source.metadata.get("name"))) for source in sources)]
     for kind, _ in named:
         host_sets.require_kind(kind)

@@ -9,7 +9,6 @@ from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.cli import connection, options, output, running, server_tables
 from lading.cli.connection import Target
-from lading.cli.pin import host_sets
 from lading.cli.server_tables import Asked
 from lading.kernel.objects import Resource
 from lading.ports.kube import Selection
@@ -58,13 +57,15 @@ def command(
     if name and (selector or all_namespaces):
         raise click.UsageError("-l and -A select objects; leave them out with a NAME")
     if runtime_endpoint:
-        host_sets.require_kind(kinds)
-        running.run(_get_of_host(runtime_endpoint, name, form))
+        running.run(_get_of_host(runtime_endpoint, kinds, name, form))
     else:
         running.run(_get(target, kinds, name, selector, all_namespaces, form))
 
 
-async def _get_of_host(endpoint: str, name: str, form: OutputForm) -> None:
+async def _get_of_host(endpoint: str, kind: str, name: str, form: OutputForm) -> None:
+    from lading.cli.pin import host_sets  # slow to load, and most commands ask a cluster
+
+    host_sets.require_kind(kind)
     found = await host_sets.pinned_sets(endpoint)
     if name:
         host_sets.require_pinned(name, found)

@@ -63,7 +63,9 @@ async def resolved(
 
 
 def _reason(error: Exception) -> str:
-    """A registry's error names the image first, and so does the line that shows it."""
+    """Without the image, which the line that shows it names first."""
+    if isinstance(error, Malformed):
+        return f"not a valid {error.what}: {error.reason}"
     image, colon, reason = str(error).partition(": ")
     is_named = isinstance(error, RegistryError) and colon and "/" in image and " " not in image
     return reason if is_named else str(error)
