@@ -57,3 +57,17 @@ def test_one_variable_sets_the_feature_gates_of_every_command_that_has_any() -> 
 def test_no_section_is_about_a_command_that_is_gone() -> None:
     written = {heading for heading in sections() if heading.startswith("lading-")}
     assert written == {name.replace(" ", "-") for name in COMMANDS}
+
+
+@pytest.mark.parametrize("page", ["recovering-disk-space.md", "differences.md", "pinned-images.md"])
+def test_issue_17_27_a_page_names_only_commands_and_options_that_exist(page: str) -> None:
+    text = (PAGE.parent / page).read_text(encoding="utf-8")
+    named = re.findall(r"(?:`|^ +(?:[^`\n]*\| )?)(lading [a-z][^`\n]*)", text, flags=re.MULTILINE)
+    assert named
+    for line in named:
+        words = line.partition(" #")[0].split()
+        name = max((one for one in COMMANDS if line.startswith(one)), key=len, default="")
+        assert name, f"{page}: {line}"
+        known = {text for one in COMMANDS[name].params for text in one.opts}
+        given = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert given <= known, f"{page}: {line}"

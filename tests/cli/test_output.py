@@ -67,3 +67,12 @@ def test_no_command_prints_a_message_of_others_as_it_is() -> None:
         if raw.search(line)
     ]
     assert found == []
+
+
+def test_a_table_is_cut_where_it_may_be_until_it_fits() -> None:
+    headers = ("NAME", "DIGEST")
+    rows = [("a-name-that-is-much-too-long-for-it", "x" * 20), ("short", "y")]
+    fitted = output.fitted(headers, rows, 40, (0,))
+    assert max(map(len, output.table(headers, fitted).splitlines())) == 40
+    assert fitted[0] == ("a-name-tha...r-it", "x" * 20)
+    assert output.fitted(headers, rows, 80, (0,)) == rows

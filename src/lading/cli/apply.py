@@ -1,6 +1,7 @@
 """`lading apply`: objects from files, by server-side apply; or onto one host without a cluster."""
 
 from datetime import timedelta
+from typing import Any
 
 import click
 
@@ -11,9 +12,9 @@ from lading.cli import connection, documents, objects, options, output, running
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
 from lading.cli.feature_gates import feature_gates_option
-from lading.cli.objects import ObjectName
 from lading.cli.pin import on_host, setting_options
 from lading.kernel.feature_gates import Gates
+from lading.kernel.objects import PartialObjectMetadata, Resource
 from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 
@@ -22,15 +23,11 @@ FIELD_MANAGER = "lading"
 
 @click.command(name="apply")
 @options.files_option(required=True)
-@click.option(
-    "--runtime-endpoint",
-    default="",
-    help="Preload and pin on this container runtime, unix:///..., without a cluster.",
-)
+@options.host_option(help="Preload and pin on this container runtime, unix:///...")
 @feature_gates_option()
 @setting_options.expansion_factor_option
 @setting_options.parallel_pulls_option
-@running.timeout_option
+@running.timeout_option()
 @click.option("--force-conflicts", is_flag=True, help="Take fields over from other managers.")
 @connection.target_options
 def command(
@@ -73,21 +70,28 @@ async def _apply_one(
 ) -> str:
     named = objects.described(source, catalogue, target)
     placed = {"namespace": named.namespace} if named.namespace else {}
-    before = await _revision(client, named)
-    applied = await client.apply(
-        named.resource,
-        {**source.content, "metadata": {**source.metadata, **placed}},
-        field_manager=FIELD_MANAGER,
-        force=force,
-    )
-    after = applied["metadata"].get("resourceVersion", "")
+    content = {**source.content, "metadata": {**source.metadata, **placed}}
+    return await apply_object(client, named.resource, content, force=force)
+
+
+async def apply_object(
+    client: KubeClient, resource: Resource[Any], content: dict[str, Any], *, force: bool = False
+) -> str:
+    """One object by server-side apply; returns the sentence that says what was done."""
+    name, namespace = content["metadata"]["name"], content["metadata"].get("namespace", "")
+    only_metadata = resource.metadata_only()
+    before = await _revision(client, only_metadata, name, namespace)
+    applied = await client.apply(only_metadata, content, field_manager=FIELD_MANAGER, force=force)
+    after = applied.metadata.resource_version
     done = "created" if before is None else "unchanged" if before == after else "configured"
-    return f"{named} {done}"
+    return f"{resource.kind.lower()}/{name} {done}"
 
 
-async def _revision(client: KubeClient, named: ObjectName) -> str | None:
+async def _revision(
+    client: KubeClient, resource: Resource[PartialObjectMetadata], name: str, namespace: str
+) -> str | None:
     try:
-        found = await client.get(named.resource, named.name, namespace=named.namespace)
+        found = await client.get(resource, name, namespace=namespace)
     except kube.NotFound:
         return None
-    return str(found["metadata"].get("resourceVersion", ""))
+    return found.metadata.resource_version

@@ -12,13 +12,31 @@ from lading.ports import kube
 @click.command(name="delete")
 @click.argument("words", metavar="KIND NAME... | KIND/NAME...", nargs=-1)
 @options.files_option(required=False)
+@options.host_option(help="Unpin the sets on this container runtime, unix:///...")
 @connection.target_options
-def command(target: Target, words: tuple[str, ...], files: tuple[str, ...]) -> None:
+def command(
+    target: Target, words: tuple[str, ...], files: tuple[str, ...], runtime_endpoint: str
+) -> None:
     """Delete the objects of a KIND with these NAMEs, or the objects in files."""
     names = list(objects.split(words))
     if bool(files) == bool(words) or bool(words) != bool(names):
         raise click.UsageError("name a kind and objects of it, or files with -f")
-    running.run(_delete(target, names, documents.read(files) if files else []))
+    sources = documents.read(files) if files else []
+    if runtime_endpoint:
+        running.run(_delete_on_host(runtime_endpoint, names, sources))
+    else:
+        running.run(_delete(target, names, sources))
+
+
+async def _delete_on_host(
+    endpoint: str, names: list[tuple[str, str]], sources: list[ManifestSource]
+) -> None:
+    from lading.cli.pin import host_sets  # slow to load, and most commands ask a cluster
+
+    named = [*names, *((source.kind, str(source.metadata.get("name"))) for source in sources)]
+    for kind, _ in named:
+        host_sets.require_kind(kind)
+    await host_sets.remove(endpoint, [name for _, name in named])
 
 
 async def _delete(

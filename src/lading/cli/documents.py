@@ -58,11 +58,14 @@ class ManifestSource:
 
 def read(names: Sequence[str]) -> list[ManifestSource]:
     """The objects of files, of the manifests in folders, and of standard input for `-`."""
-    files = [file for name in names for file in _files(name)]
-    found = [source for file in files for source in _objects(file)]
+    found = [source for file in files(names) for source in objects(file, text(file))]
     if not found:
         raise UnreadableDocument(f"{', '.join(names)}: it contains no object")
     return found
+
+
+def files(names: Sequence[str]) -> list[str]:
+    return [file for name in names for file in _files(name)]
 
 
 def _files(name: str) -> list[str]:
@@ -72,9 +75,8 @@ def _files(name: str) -> list[str]:
     return sorted(str(path) for path in Path(name).iterdir() if path.suffix in _MANIFEST_SUFFIXES)
 
 
-def _objects(file: str) -> list[ManifestSource]:
-    """The objects of a file; items of a List one by one."""
-    text = _text(file)
+def objects(file: str, text: str) -> list[ManifestSource]:
+    """The objects in the text of a file; items of a List one by one."""
     try:
         yaml_text.check_depth(text)
         nodes = [node for node in yaml.compose_all(text, Loader=yaml.CSafeLoader) if node]
@@ -87,7 +89,7 @@ def _objects(file: str) -> list[ManifestSource]:
         raise UnreadableDocument(f"{file}: this is not YAML: {reason}") from error
 
 
-def _text(file: str) -> str:
+def text(file: str) -> str:
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         if len(content) > FILE_BYTES_MAX:

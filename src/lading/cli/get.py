@@ -35,9 +35,16 @@ class OutputForm(StrEnum):
     choices=OutputForm,
     help="The output format.",
 )
+@options.host_option(help="Show the sets that are pinned on this container runtime, unix:///...")
 @connection.target_options
 def command(
-    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: OutputForm
+    target: Target,
+    kinds: str,
+    name: str,
+    selector: str,
+    all_namespaces: bool,
+    runtime_endpoint: str,
+    form: OutputForm,
 ) -> None:
     """Show objects of a KIND (`pis`, `mcp`, `nodes`, ...), or the one called NAME.
 
@@ -49,7 +56,24 @@ def command(
     name = name or name_in_kind
     if name and (selector or all_namespaces):
         raise click.UsageError("-l and -A select objects; leave them out with a NAME")
-    running.run(_get(target, kinds, name, selector, all_namespaces, form))
+    if runtime_endpoint:
+        running.run(_get_of_host(runtime_endpoint, kinds, name, form))
+    else:
+        running.run(_get(target, kinds, name, selector, all_namespaces, form))
+
+
+async def _get_of_host(endpoint: str, kind: str, name: str, form: OutputForm) -> None:
+    from lading.cli.pin import host_sets  # slow to load, and most commands ask a cluster
+
+    host_sets.require_kind(kind)
+    found = await host_sets.pinned_sets(endpoint)
+    if name:
+        host_sets.require_pinned(name, found)
+        found = {name: found[name]}
+    if form in (OutputForm.TABLE, OutputForm.WIDE):
+        click.echo(host_sets.table(found), nl=False)
+    else:
+        _show(host_sets.documents(found), form, is_one=bool(name))
 
 
 async def _get(
@@ -65,11 +89,15 @@ async def _get(
             click.echo(await server_tables.text(client, asked, wide=form is OutputForm.WIDE))
             return
         objects = [found for one in asked for found in await _objects(client, one)]
+    _show(objects, form, is_one=bool(name))
+
+
+def _show(objects: list[dict[str, Any]], form: OutputForm, *, is_one: bool) -> None:
     if form is OutputForm.NAME:
         for found in objects:
             click.echo(f"{found['kind'].lower()}/{found['metadata']['name']}")
         return
-    whole = objects[0] if name else {"apiVersion": "v1", "kind": "List", "items": objects}
+    whole = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": objects}
     click.echo(output.document(whole, output.Format(form.value)), nl=False)
 
 

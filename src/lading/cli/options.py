@@ -51,6 +51,11 @@ def log_level_option(default: str) -> Decorator:
     )
 
 
+def host_option(*, help: str) -> Decorator:  # noqa: A002
+    """Hands over `runtime_endpoint`, which stands in the place of a cluster; empty by default."""
+    return click.option("--runtime-endpoint", default="", help=help)
+
+
 def files_option(*, required: bool) -> Decorator:
     """Hands over `files`, for `documents.read`."""
     return click.option(

@@ -15,6 +15,9 @@ from lading.kernel import texts
 
 _GAP = 3  # spaces between columns, as in crictl and kubectl
 _BAR_CELLS = 12
+_NAMES_MAX = 5
+_CUT = "..."
+_CELL_CHARACTERS_MIN = 12
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """What JSON and YAML may hold as it is, and a terminal obeys."""
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -55,9 +58,45 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(_line(line, widths) for line in lines)
 
 
+def fitted(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    columns: int,
+    shortened: Sequence[int],
+) -> list[tuple[str, ...]]:
+    """The rows with the `shortened` columns cut as far as the table needs it to fit."""
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    too_wide = sum(widths) + _GAP * (len(widths) - 1) - columns
+    for _ in range(max(0, too_wide)):
+        widest = max(shortened, key=lambda index: widths[index])
+        widths[widest] = max(_CELL_CHARACTERS_MIN, widths[widest] - 1)
+    return [
+        tuple(
+            _cut(cell, widths[index]) if index in shortened else cell
+            for index, cell in enumerate(row)
+        )
+        for row in rows
+    ]
+
+
+def _cut(cell: str, width: int) -> str:
+    """Both ends of names of machines tell them apart; the beginning does more."""
+    if len(cell) <= width:
+        return cell
+    end = (width - len(_CUT)) // 3
+    return f"{cell[: width - len(_CUT) - end]}{_CUT}{cell[len(cell) - end :]}"
+
+
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
     return "".join(padded).rstrip() + "\n"
+
+
+def names(items: Sequence[str]) -> str:
+    """All of a few names, else their beginning and a count."""
+    if len(items) <= _NAMES_MAX:
+        return ", ".join(items)
+    return f"{', '.join(items[:_NAMES_MAX])} and {len(items) - _NAMES_MAX} more"
 
 
 def bar(fraction: float) -> str:

@@ -1,4 +1,4 @@
-"""Runs the work of a command: its logs are set up, and Ctrl-C ends it without a trace.
+"""Runs the work of a command: its warnings are sentences, and Ctrl-C ends it without a trace.
 
 A command that waits has the option --timeout, which ends it with an exit code of its own.
 """
@@ -17,26 +17,29 @@ from lading.kernel.errors import Malformed
 from lading.observability import logs
 
 TIMED_OUT = 124  # as timeout(1)
+_SHOWN_BY_COMMANDS = "lading.pinned_images"
+"""An image that is not resolved or pulled is a row or a sentence of the command."""
 
 
 class TimedOut(click.ClickException):
     exit_code = TIMED_OUT
 
 
-def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
+def timeout_option(default: str | None = None) -> Callable[[Callable[..., Any]], Any]:
     """Hands over `timeout`, for `run`."""
     return click.option(
         "--timeout",
         callback=options.meaning(_limit),
-        default=None,
-        help="Stop waiting after this long, such as 10m, with exit code 124; default: never.",
-    )(command)
+        default=default,
+        help="Stop waiting after this long, such as 10m, with exit code 124; "
+        f"default: {default or 'never'}.",
+    )
 
 
 def run(work: Coroutine[Any, Any, None], *, timeout: timedelta | None = None) -> None:
-    """A command shows only warnings, unless it has set up its logs itself."""
+    """Logs are warnings for a person, unless the command has set them up itself."""
     if not structlog.is_configured():
-        logs.configure(logs.LogFormat.CONSOLE, "warning")
+        logs.configure_for_person(silent=_SHOWN_BY_COMMANDS)
     try:
         asyncio.run(work if timeout is None else _within(timeout, work))
     except KeyboardInterrupt:

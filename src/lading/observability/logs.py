@@ -18,6 +18,7 @@ from lading.observability import redaction
 
 _LOGGERS_OF_HEADERS = ("hpack",)
 """They write each header of a gRPC call at the level debug, with its value."""
+_NOT_FOR_PERSONS = ("event", "level", "logger", "timestamp")
 
 
 class LogFormat(StrEnum):
@@ -32,6 +33,20 @@ def configure(
     stream: TextIO | None = None,
 ) -> None:
     """Sets up logging for the whole process; called once, by the command that runs."""
+    target = stream or sys.stderr
+    _configure(level, target, _renderer(format, colours=_takes_colours(target)))
+
+
+def configure_for_person(*, silent: str, stream: TextIO | None = None) -> None:
+    """Warnings as sentences, without time and place, for a command that a person runs.
+
+    What the package `silent` would log the command shows itself.
+    """
+    handler = _configure("warning", stream or sys.stderr, _sentence)
+    handler.addFilter(lambda record: not record.name.startswith(silent))
+
+
+def _configure(level: str, target: TextIO, renderer: structlog.typing.Processor) -> logging.Handler:
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -47,26 +62,32 @@ def configure(
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
-    target = stream or sys.stderr
     handler = logging.StreamHandler(target)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _renderer(format, colours=_takes_colours(target)),
+                renderer,
             ],
         )
     )
     logging.basicConfig(handlers=[handler], level=number, force=True)
     for name in _LOGGERS_OF_HEADERS:
         logging.getLogger(name).setLevel(max(number, logging.INFO))
+    return handler
 
 
 def _renderer(format: LogFormat, *, colours: bool) -> structlog.typing.Processor:  # noqa: A002
     if format is LogFormat.CONSOLE:
         return structlog.dev.ConsoleRenderer(colors=colours)
     return structlog.processors.JSONRenderer(serializer=to_json)
+
+
+def _sentence(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
+    parts = [str(value) for name, value in event.items() if name not in _NOT_FOR_PERSONS]
+    level = str(event.get("level", "warning")).capitalize()
+    return f"{level}: {': '.join([str(event['event']), *parts])}"
 
 
 def _takes_colours(target: TextIO) -> bool:

@@ -1,8 +1,9 @@
 """Asks a cluster and the registries what sets would mean for every node, and changes nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lading.adapters.journal import FileJournal
@@ -13,22 +14,26 @@ from lading.api.machineconfiguration.machine_config_node import (
     MACHINE_CONFIG_NODES,
     MachineConfigNode,
 )
-from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOLS,
+    MachineConfigPool,
+)
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.api.node import RUNTIME_CLASSES
+from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.kernel.feature_gates import Gates
-from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.objects import Key, Model, Object, Resource
 from lading.kernel.platforms import Platform, normalised
 from lading.pinned_images.cluster import preview
 from lading.pinned_images.cluster.preview import ClusterObjects, NodeFacts
+from lading.pinned_images.node import preview as node_preview
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Desired, PinSettings
 from lading.ports.clock import Clock
+from lading.ports.disk import Space
 from lading.ports.registry import Registry
 from lading.runtime_images import handlers
-from lading.wiring import cluster_pull_secrets
+from lading.wiring import cluster_pull_secrets, planned_images
+from lading.wiring.planned_images import PlannedImages
 from lading.wiring.registries import CredentialSettings, open_registries
 
 
@@ -51,9 +56,18 @@ _NODE_IMAGES = Resource(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What files would add to a cluster."""
+
+    sets: Sequence[PinnedImageSet]
+    pools: Sequence[MachineConfigPool] = ()
+    runtime_classes: Sequence[RuntimeClass] = ()
+
+
 async def previews(
     client: KubeClient,
-    sets: Sequence[PinnedImageSet],
+    planned: Planned,
     clock: Clock,
     *,
     journal: Path,
@@ -66,27 +80,37 @@ async def previews(
         pull_secrets=await cluster_pull_secrets.read(client, pull_secrets)
     )
     before = await _objects(client)
-    after = preview.after_applying(before, sets)
-    classes = await _handlers_by_class(client) if handlers.gate_is_on(gates) else None
+    after = preview.after_applying(before, planned.sets, planned.pools)
+    classes = await _handlers_by_class(client, planned) if handlers.gate_is_on(gates) else None
     reports = {one.metadata.name: one for one in before.machine_config_nodes}
     found = []
+
+    def desired_of(node: Node, objects: ClusterObjects) -> Desired:
+        return preview.desired_of(
+            node, objects, handlers=classes, settings=settings, now=clock.now()
+        )
+
     async with (
         open_registries(clock, settings=credentials) as registries,
         _resolvers(registries.client, clock, journal) as resolver_for,
     ):
         for node in preview.nodes_with_sets(after):
-            desired = preview.desired_of(
-                node, after, handlers=classes, settings=settings, now=clock.now()
-            )
-            resolutions = await _resolutions(resolver_for(_platform(node)), desired)
-            name = node.metadata.name
+            desired, name = desired_of(node, after), node.metadata.name
+            resolver = resolver_for(platform_of(node))
+            await resolver.resolve(preview.images_of(desired))
             facts = await _facts(client, name, reports.get(name))
-            found.append(preview.preview(desired, node, before.sets, facts, resolutions))
+            one = preview.preview(
+                desired, node, before.sets, facts, resolver.resolutions(), resolver.failed()
+            )
+            one = replace(one, wanted_before=preview.images_of(desired_of(node, before)))
+            failures = await resolver.failures_now(one.missing)
+            found.append(node_preview.with_failures(one, failures))
     return found
 
 
-async def _handlers_by_class(client: KubeClient) -> dict[str, str]:
-    return {one.metadata.name: one.handler async for one in client.each(RUNTIME_CLASSES)}
+async def _handlers_by_class(client: KubeClient, planned: Planned) -> dict[str, str]:
+    existing = {one.metadata.name: one.handler async for one in client.each(RUNTIME_CLASSES)}
+    return existing | {one.metadata.name: one.handler for one in planned.runtime_classes}
 
 
 async def _objects(client: KubeClient) -> ClusterObjects:
@@ -99,16 +123,23 @@ async def _objects(client: KubeClient) -> ClusterObjects:
 
 
 async def _facts(client: KubeClient, name: str, report: MachineConfigNode | None) -> NodeFacts:
-    listed, space, limits = await asyncio.gather(
-        client.get(_NODE_IMAGES, name),
-        kubelet_proxy.space(client, name),
-        kubelet_proxy.limits(client, name),
+    listed, (space, problem), limits = await asyncio.gather(
+        client.get(_NODE_IMAGES, name), _space(client, name), kubelet_proxy.limits(client, name)
     )
     names = frozenset(name for image in listed.status.images for name in image.names)
-    return NodeFacts(report=report, image_names=names, space=space, limits=limits)
+    return NodeFacts(
+        report=report, image_names=names, space=space, space_problem=problem, limits=limits
+    )
 
 
-def _platform(node: Node) -> Platform:
+async def _space(client: KubeClient, name: str) -> tuple[Space | None, str]:
+    try:
+        return await kubelet_proxy.space(client, name), ""
+    except kubelet_proxy.SpaceUnknown as error:
+        return None, str(error)
+
+
+def platform_of(node: Node) -> Platform:
     info = node.status.node_info
     return normalised(
         Platform(os=info.operating_system or "linux", architecture=info.architecture or "amd64")
@@ -118,21 +149,17 @@ def _platform(node: Node) -> Platform:
 @asynccontextmanager
 async def _resolvers(
     registry: Registry, clock: Clock, journal: Path
-) -> AsyncIterator[Callable[[Platform], Resolver]]:
+) -> AsyncIterator[Callable[[Platform], PlannedImages]]:
     """One for each platform: a registry is asked once for an image, not once for each node.
 
     Guests of runtime classes are taken for the node's own platform: only agents know theirs.
     """
-    made: dict[Platform, Resolver] = {}
+    made: dict[Platform, PlannedImages] = {}
 
-    def resolver_for(platform: Platform) -> Resolver:
+    def resolver_for(platform: Platform) -> PlannedImages:
         if platform not in made:
-            made[platform] = Resolver(
-                registry=registry,
-                journal=FileJournal(journal),
-                clock=clock,
-                platform_of=lambda handler: platform,
-                changed=lambda: None,
+            made[platform] = planned_images.of(
+                registry, clock, FileJournal(journal), platform_of=lambda handler: platform
             )
         return made[platform]
 
@@ -141,10 +168,3 @@ async def _resolvers(
     finally:
         for resolver in made.values():
             await resolver.close()
-
-
-async def _resolutions(resolver: Resolver, desired: Desired) -> Mapping[ImageKey, Resolution]:
-    keys = {key for image_set in desired.sets for key in image_set.images}
-    resolver.resolve(keys - resolver.failed().keys())
-    await resolver.wait()
-    return resolver.resolutions()

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node import host
+from lading.pinned_images.node import preview as previews
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pins_of_sets import PinsOfSets
 from lading.pinned_images.node.preview import Preview
@@ -17,7 +18,7 @@ from lading.pinned_images.node.types import Desired
 from lading.ports.clock import Clock
 from lading.ports.node import NodeParts
 from lading.runtime_images import handlers
-from lading.wiring import runtime_handlers
+from lading.wiring import planned_images, runtime_handlers
 from lading.wiring.agent import open_tools
 
 
@@ -34,7 +35,11 @@ async def preview(parts: NodeParts, desired: Desired, clock: Clock, *, gates: Ga
     async with open_tools(
         parts, clock, gates=gates, metrics=metrics, changed=lambda: None
     ) as tools:
-        return await host.preview(tools, desired, clock)
+        found = await host.preview(tools, desired, clock)
+    failures = await planned_images.failures_now(
+        parts.registry, clock, found.missing, platform_of=parts.platform_of
+    )
+    return previews.with_failures(found, failures)
 
 
 async def synchronize(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -107,8 +108,8 @@ async def test_a_plan_tells_bytes_and_changes_nothing(host: HostUnderTest) -> No
     result = await lading(host, "pin", "plan", "-f", file, "--runtime-endpoint", host.endpoint)
     assert result.code == 0, result.output
     header, row = result.output.splitlines()
-    assert header.split()[:2] == ["NODE", "IMAGES"]
-    assert row.split()[1:3] == ["3", "3"]
+    assert header.split()[:4] == ["NODE", "ADDED", "BEFORE", "TO"]
+    assert row.split()[1:4] == ["3", "0", "3"]
     assert await host.runtime.images() == ()
 
 
@@ -125,14 +126,30 @@ async def test_a_plan_can_be_read_by_a_program(host: HostUnderTest) -> None:
     assert plan["freeBytes"] - plan["diskBytes"] == plan["freeAfterBytes"]
 
 
-async def test_a_plan_claims_no_size_that_is_unknown(host: HostUnderTest) -> None:
+async def test_issue_17_3_a_plan_fails_for_an_image_that_does_not_exist(
+    host: HostUnderTest,
+) -> None:
     missing = host.images[0].split("@")[0] + "@sha256:" + "0" * 64
     file = host.set_file(host.images[1], missing)
     result = await lading(host, "pin", "plan", "-f", file, "--runtime-endpoint", host.endpoint)
-    assert result.code == 0, result.output
-    (row,) = [line for line in result.output.splitlines() if " or more " in line]
+    assert result.code == 1, result.output
+    _, row, failure, error = result.output.splitlines()  # and no line of a log
+    assert " KiB+ " in row
     assert row.endswith(" unknown")
-    assert f"the size of {missing} is unknown; wanted on " in result.output
+    assert failure.startswith(f"ImageNotFound: {missing}: not found")
+    assert error == "Error: 1 image cannot be pulled"
+
+
+async def test_issue_17_3_a_plan_asks_the_registry_again_for_what_it_knew(
+    host: HostUnderTest,
+) -> None:
+    file = host.set_file(host.images[0])
+    words = ("pin", "plan", "-f", file, "--runtime-endpoint", host.endpoint)
+    assert (await lading(host, *words)).code == 0
+    shutil.rmtree(host.folder / "registry")
+    result = await lading(host, *words)
+    assert result.code == 1, result.output
+    assert f"ImageNotFound: {host.images[0]}: not found" in result.output
 
 
 async def test_a_host_without_a_cluster_preloads_and_pins(host: HostUnderTest) -> None:
@@ -168,12 +185,13 @@ async def test_an_image_that_is_not_there_fails_with_its_name(host: HostUnderTes
     assert await pinned_names(host) == []
 
 
-async def test_another_kind_is_refused(host: HostUnderTest) -> None:
+async def test_a_plan_without_any_set_is_refused(host: HostUnderTest) -> None:
     path = host.folder / "other.yaml"
     path.write_text("apiVersion: v1\nkind: ConfigMap\n")
     result = await lading(host, "pin", "plan", "-f", str(path), "--runtime-endpoint", host.endpoint)
     assert result.code == 1
-    assert "expected a PinnedImageSet" in result.output
+    assert "a ConfigMap is not planned here" in result.output
+    assert "there is no PinnedImageSet in it" in result.output
 
 
 @pytest.mark.parametrize("command", [("apply",), ("pin", "plan")])

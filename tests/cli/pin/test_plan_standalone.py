@@ -1,7 +1,9 @@
 """`lading pin plan` against a standalone cluster: it knows free space, and what would not fit."""
 
+import json
 import os
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from lading.adapters.clock import SystemClock
+from lading.api.core import NODES as CLUSTER_NODES
 from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.api.node import RUNTIME_CLASSES
 from lading.cli.pin import sets
@@ -22,7 +26,7 @@ from lading.ports.cri import ImageSpec
 from lading.standalone import cluster, sample_images
 from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
-from tests.command import lading
+from tests.command import Said, lading
 from tests.e2e import programs
 
 MIB = 1024 * 1024
@@ -31,6 +35,7 @@ NODES = (
     NodeDescription(name="small", capacity_bytes=10 * MIB),
 )
 IMAGE_BYTES = 5 * MIB
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture
@@ -82,8 +87,8 @@ async def test_a_plan_tells_what_stays_free_and_what_does_not_fit(
     image = await push(running, "app")
     header, large, small, refusal = await planned(running, tmp_path, image)
     assert header[-2:] == ["FREE NOW", "FREE AFTER"]
-    assert (large[0], large[2], large[-2:]) == ("large", "1", ["100 MiB", "90 MiB"])
-    assert (small[0], small[2], small[-2:]) == ("small", "0", ["10 MiB", "10 MiB"])
+    assert (large[0], large[3], large[-2:]) == ("large", "1", ["100 MiB", "90 MiB"])
+    assert (small[0], small[3], small[-2:]) == ("small", "0", ["10 MiB", "10 MiB"])
     assert refusal[0].startswith("small refuses mine: needs 10 MiB of disk for 5 MiB to pull")
 
 
@@ -134,7 +139,7 @@ async def test_a_plan_has_the_gate_of_runtime_classes_that_the_agents_have(
         f"--feature-gates={gates}", exit_code=1,
     )  # fmt: skip
     (large,) = [line for line in printed.splitlines() if line.startswith("large  ")]
-    assert large.split()[2] == to_pull
+    assert large.split()[3] == to_pull
     assert refusal in printed
 
 
@@ -153,6 +158,101 @@ async def test_a_registry_is_asked_once_for_all_nodes(
         digest = "sha256:" + "0" * 64
         file = set_file(tmp_path, "mine", f"{server.host}:{server.port}/app@{digest}")
         where = f"--kubeconfig={running.api.kubeconfig}"
-        printed = await programs.run("pin", "plan", f"--filename={file}", where)
+        printed = await programs.run("pin", "plan", f"--filename={file}", where, exit_code=1)
     assert "wanted on large, small" in printed
     assert asked.count(f"/v2/app/manifests/{digest}") == 1
+
+
+@pytest.mark.parametrize(("status", "reason"), [(404, "ImageNotFound"), (401, "Unauthorized")])
+async def test_issue_17_3_a_plan_names_the_image_and_why_it_cannot_be_pulled(
+    running: StandaloneCluster, tmp_path: Path, status: int, reason: str
+) -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.Response(status=status, headers={"WWW-Authenticate": "Basic realm=r"})
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", refuse)
+    async with TestServer(app) as server:
+        image = f"{server.host}:{server.port}/app@sha256:{'0' * 64}"
+        found = await plan_of(running, set_file(tmp_path, "mine", image))
+    assert found.table.code == found.data.code == 1
+    assert f"{reason}: {image}: " in found.table.output
+    for node in json.loads(found.data.output):
+        (failure,) = node["unavailable"]
+        assert (failure["image"], failure["reason"]) == (image, reason)
+
+
+async def test_issue_17_3_a_plan_fails_when_a_registry_is_down(
+    running: StandaloneCluster, tmp_path: Path
+) -> None:
+    image = f"127.0.0.1:1/app@sha256:{'0' * 64}"
+    found = await plan_of(running, set_file(tmp_path, "mine", image))
+    assert found.table.code == found.data.code == 1
+    assert f"Unavailable: {image}: cannot connect" in found.table.output
+    assert json.loads(found.data.output)[0]["unavailable"][0]["reason"] == "Unavailable"
+
+
+async def test_issue_17_3_a_plan_fails_when_the_free_space_is_unknown(
+    running: StandaloneCluster, tmp_path: Path
+) -> None:
+    labels = {"node-role.kubernetes.io/worker": "", "without": "kubelet"}
+    await running.kube.create(CLUSTER_NODES, {"metadata": {"name": "dumb", "labels": labels}})
+    file = set_file(tmp_path, "mine", await push(running, "app"))
+    content = yaml.safe_load(file.read_text())
+    content["spec"]["nodeSelector"] = {"matchLabels": {"without": "kubelet"}}
+    file.write_text(yaml.safe_dump(content))
+    found = await plan_of(running, file)
+    assert found.table.code == found.data.code == 1
+    assert "the free space of dumb is unknown: " in found.table.output
+    assert "the free space of 1 node is unknown" in found.table.errors
+    (node,) = json.loads(found.data.output)
+    assert node["freeBytes"] is None
+    assert node["freeUnknown"]
+
+
+async def test_issue_17_26_a_new_pool_is_planned_with_its_set(
+    running: StandaloneCluster, tmp_path: Path
+) -> None:
+    labels = {"metadata": {"labels": {"infra": "yes"}}}
+    await running.kube.patch(CLUSTER_NODES, "large", labels)
+    example = list(yaml.safe_load_all((EXAMPLES / "03-custom-pool.yaml").read_text()))
+    (image_set,) = [one for one in example if one["kind"] == PINNED_IMAGE_SETS.kind]
+    image_set["spec"]["pinnedImages"] = [{"name": await push(running, "router")}]
+    file = tmp_path / "both.yaml"
+    file.write_text(yaml.safe_dump_all(example))
+    found = await plan_of(running, file)
+    assert (found.table.code, found.table.errors) == (0, "")
+    (node,) = json.loads(found.data.output)
+    assert (node["node"], node["sets"]) == ("large", ["infra-only"])
+
+
+async def test_issue_17_26_a_plan_tells_what_the_file_adds_from_what_is_there(
+    running: StandaloneCluster, tmp_path: Path
+) -> None:
+    existing, added = await push(running, "existing"), await push(running, "added")
+    before = yaml.safe_load(set_file(tmp_path, "before", existing).read_text())
+    await running.kube.create(PINNED_IMAGE_SETS, before)
+    entry = {"spec": {"pinnedImageSets": [{"name": "before"}]}}
+    await running.kube.patch(MACHINE_CONFIG_POOLS, rules.WORKER, entry)
+    found = await plan_of(running, set_file(tmp_path, "mine", added))
+    large = next(one for one in json.loads(found.data.output) if one["node"] == "large")
+    assert large["added"] == [{"image": added}]
+    assert large["before"] == large["toPullOfBefore"] == [{"image": existing}]
+    assert large["toPull"] == sorted(
+        [{"image": added}, {"image": existing}], key=lambda one: one["image"]
+    )
+    assert (
+        "1 of the 2 images to pull is already wanted by sets of the cluster, on large"
+        in found.table.output
+    )
+
+
+@dataclass(frozen=True)
+class Planned:
+    table: Said
+    data: Said
+
+
+async def plan_of(running: StandaloneCluster, file: Path) -> Planned:
+    words = ("pin", "plan", f"--filename={file}", f"--kubeconfig={running.api.kubeconfig}")
+    return Planned(table=await lading(*words), data=await lading(*words, "-o", "json"))

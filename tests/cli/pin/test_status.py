@@ -2,11 +2,17 @@
 
 from typing import Any
 
+import click
+import pytest
+
 from lading.adapters.kube.client import KubeClient
+from lading.api.core import NODES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.cli.output import Format
 from lading.cli.pin import status
-from lading.cli.pin.rows import Row
+from lading.cli.pin.rows import Chosen, Row, RowState
 from lading.standalone import sample_sets
 from tests.pinned_images import installed_api
 from tests.pinned_images.installed_api import api
@@ -147,3 +153,85 @@ async def test_a_set_that_pools_are_about_to_get_is_waited_for(api: KubeClient) 
 async def test_a_set_that_is_gone_is_shown_until_its_nodes_let_it_go(api: KubeClient) -> None:
     row = await row_of(api, {"currentGeneration": 1, "desiredGeneration": 1}, degraded=False)
     assert (row.set, row.generation, row.state) == ("s", "1/1", "Pinned")
+
+
+async def make_node(api: KubeClient, name: str) -> None:
+    labels = {"node-role.kubernetes.io/worker": ""}
+    await api.create(NODES, {"metadata": {"name": name, "labels": labels}})
+
+
+async def make_pool(api: KubeClient) -> None:
+    body = {
+        "apiVersion": MACHINE_CONFIG_POOLS.api_version,
+        "kind": MACHINE_CONFIG_POOLS.kind,
+        "metadata": {"name": "worker"},
+        "spec": {
+            "nodeSelector": {"matchLabels": {"node-role.kubernetes.io/worker": ""}},
+            "pinnedImageSets": [{"name": "s"}],
+        },
+    }
+    await api.create(MACHINE_CONFIG_POOLS, body)
+
+
+async def test_issue_17_25_status_names_every_node_that_is_silent(api: KubeClient) -> None:
+    await make_set(api, observedGeneration=1, nodeCount=3)
+    await make_pool(api)
+    for name in ("m", "n", "o"):
+        await make_node(api, name)
+    uid = (await api.get(PINNED_IMAGE_SETS, "s")).metadata.uid
+    held = {"uid": uid, "currentGeneration": 1, "desiredGeneration": 1}
+    await report(api, held, degraded=False)
+    found = await status.read(api)
+    assert [(row.node, row.state) for row in found] == [
+        ("m", "Waiting"),
+        ("n", "Pinned"),
+        ("o", "Waiting"),
+    ]
+    assert found[0].detail == "the node does not report this set; check that its agent runs"
+
+
+async def test_issue_17_25_status_shows_the_sets_and_nodes_that_are_named(api: KubeClient) -> None:
+    await make_set(api)
+    await make_pool(api)
+    for name in ("m", "o"):
+        await make_node(api, name)
+    only = await status.read(api, Chosen(sets=frozenset({"s"}), nodes=frozenset({"o"})))
+    assert [(row.node, row.set) for row in only] == [("o", "s")]
+    with pytest.raises(click.ClickException, match="no PinnedImageSet x; there is no node y"):
+        await status.read(api, Chosen(sets=frozenset({"x"}), nodes=frozenset({"y"})))
+
+
+def row(**fields: Any) -> Row:
+    defaults: dict[str, Any] = {
+        "node": "n", "pool": "worker", "set": "s", "generation": "1/1", "state": RowState.PINNED,
+        "images": 8, "present": 2, "missing_bytes": 3 * 1024**2, "detail": "",
+    }  # fmt: skip
+    return Row(**(defaults | fields))
+
+
+def test_issue_17_25_status_fits_80_columns() -> None:
+    long = row(
+        node="ip-10-0-134-12.eu-west-1.compute.internal",
+        set="images-of-the-next-upgrade-of-the-whole-fleet",
+        generation="1234/1235",
+        state=RowState.FAILED,
+        detail=f"example.com/{'long/' * 20}app@sha256:{'0' * 64}: " + "many words " * 30,
+    )
+    lines = status.rendered([long, row()], Format.TABLE, columns=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1].startswith("ip-10-0-1")
+    assert "sha256:000000000000...: many words" in "".join(lines)
+
+
+def test_what_several_nodes_report_alike_is_explained_once() -> None:
+    failed = [row(node=f"n{number}", state=RowState.FAILED, detail="why") for number in range(7)]
+    *_, explained = status.rendered(failed, Format.TABLE, columns=80).splitlines()
+    assert explained == "s on n0, n1, n2, n3, n4 and 2 more: why"
+
+
+def test_issue_17_25_exit_status_fails_unless_everything_is_pinned() -> None:
+    status.require_pinned([row(), row()])
+    with pytest.raises(click.ClickException, match="1 of 2 are not pinned"):
+        status.require_pinned([row(), row(state=RowState.NO_NODES)])
+    with pytest.raises(click.ClickException, match="no set is pinned"):
+        status.require_pinned([])

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
@@ -103,3 +105,17 @@ def test_the_more_machines_a_pool_has_the_longer_its_start_is_spread(
     machines: int, seconds: float
 ) -> None:
     assert settings_of(machines=machines).start_spread == timedelta(seconds=seconds)
+
+
+def test_issue_17_23_example_04_pins_its_image_for_the_host_and_for_the_guests() -> None:
+    example = Path(__file__).parents[3] / "examples" / "04-runtime-classes.yaml"
+    sets = [
+        desire.desired_set(
+            msgspec.convert(one, PinnedImageSet), handlers={"kata": "kata"}, first_seen={}, now=NOW
+        )
+        for one in yaml.safe_load_all(example.read_text(encoding="utf-8"))
+        if one["kind"] == "PinnedImageSet"
+    ]
+    keys = [key for one in sets for key in one.images]
+    assert len({key.image for key in keys}) == 1
+    assert {key.runtime_handler for key in keys} == {"", "kata"}

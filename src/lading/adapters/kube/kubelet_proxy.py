@@ -32,13 +32,19 @@ class _Summary(Model, frozen=True, kw_only=True):
     node: _Node
 
 
-async def space(client: KubeClient, node: str) -> Space | None:
-    """None when there is no kubelet behind the node, or we may not ask it."""
+class SpaceUnknown(Exception):
+    """The kubelet did not report its image file system; says why."""
+
+
+async def space(client: KubeClient, node: str) -> Space:
+    """Raises SpaceUnknown when there is no kubelet behind the node, or we may not ask it."""
     try:
         body = await _ask(client, node, "stats/summary")
         found = msgspec.json.decode(body, type=_Summary).node.runtime.image_fs
-    except (KubeError, *UNREADABLE):
-        return None
+    except KubeError as error:
+        raise SpaceUnknown(str(error)) from error
+    except UNREADABLE as error:
+        raise SpaceUnknown("the kubelet reports no image file system") from error
     return Space(capacity_bytes=found.capacity_bytes, available_bytes=found.available_bytes)
 
 

@@ -29,7 +29,7 @@ from lading.wiring.registries import CredentialSettings, open_registries
 @options.choice_option(
     "--policy", default=PullPolicy.ALWAYS, choices=PullPolicy, help="When to pull, as in a pod."
 )
-@running.timeout_option
+@running.timeout_option()
 @runtime_option
 @credential_options
 @with_node_options

@@ -1,7 +1,8 @@
 """How far each node is with each of its sets, from the reports of nodes and sets.
 
 A node that does not report the newest generation of a set is not done, whatever it had before. A
-node without a report is missed, because the set knows how many nodes there must be.
+node that must hold a set and does not report it is named; where nodes cannot be listed, the set
+still knows how many there must be.
 """
 
 from collections import Counter
@@ -9,16 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNode,
     NodePinnedImageSet,
 )
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.cli import output
 from lading.kernel import conditions, quantities
 from lading.pinned_images import claims
 from lading.pinned_images.node import report
 from lading.pinned_images.reasons import ConditionType, Reason
+from lading.pinned_images.rules import Membership
 
 _SETTLED_REASONS = (Reason.NO_NODES, Reason.GATE_OFF)
 
@@ -43,18 +47,103 @@ class Row:
     """Of the set; 0 when the node does not report it."""
     present: int
     """Those of them that are on the node."""
+    missing_bytes: int
+    """Still to pull, as far as the node knows."""
     detail: str
 
     @property
     def is_settled(self) -> bool:
         return self.state in (RowState.PINNED, RowState.NO_NODES)
 
+    @property
+    def needs_detail(self) -> bool:
+        return bool(self.detail) and self.state not in (RowState.PINNED, RowState.PULLING)
 
-def rows(nodes: Iterable[MachineConfigNode], sets: Iterable[PinnedImageSet]) -> list[Row]:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The sets and nodes that are asked for; none means all."""
+
+    sets: frozenset[str] = frozenset()
+    nodes: frozenset[str] = frozenset()
+
+    def has(self, row: Row) -> bool:
+        is_set = not self.sets or row.set in self.sets
+        return is_set and (not self.nodes or row.node in self.nodes)
+
+
+ALL = Chosen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """A node that must hold a set."""
+
+    node: str
+    pool: str
+    set: str
+
+
+def expected(
+    nodes: Iterable[Node], pools: Iterable[MachineConfigPool], sets: Iterable[PinnedImageSet]
+) -> list[Expected]:
+    membership = Membership(pools, sets)
+    return [
+        Expected(node=node.metadata.name, pool=of_node[0], set=name)
+        for node in nodes
+        if (of_node := membership.pools_of(node.metadata.labels))
+        for name in sorted(membership.sets_of(of_node, node.metadata.labels))
+    ]
+
+
+def unknown_names(
+    chosen: Chosen,
+    *,
+    reports: Iterable[MachineConfigNode],
+    sets: Iterable[PinnedImageSet],
+    nodes: Iterable[Node],
+) -> list[str]:
+    """A sentence for each name that nothing has."""
+    reports = tuple(reports)
+    known_sets = {one.metadata.name for one in sets}
+    known_sets |= {entry.name for one in reports for entry in claims.reported(one)}
+    known_nodes = {one.metadata.name for one in (*reports, *nodes)}
+    return [
+        *(f"there is no PinnedImageSet {name}" for name in sorted(chosen.sets - known_sets)),
+        *(f"there is no node {name}" for name in sorted(chosen.nodes - known_nodes)),
+    ]
+
+
+def rows(
+    nodes: Iterable[MachineConfigNode],
+    sets: Iterable[PinnedImageSet],
+    *,
+    must_hold: Iterable[Expected] = (),
+) -> list[Row]:
+    """A node of `must_hold` that does not report its set gets a row of its own."""
     existing = {one.metadata.name: one for one in sets if not one.metadata.deletion_timestamp}
     found = [row for node in nodes for row in _of_node(node, existing)]
+    reporting = {(row.node, row.set) for row in found}
+    found += [
+        _silent(one, existing[one.set]) for one in must_hold if (one.node, one.set) not in reporting
+    ]
+    found.sort(key=lambda row: (row.node, row.set))
     reports = Counter(row.set for row in found)
     return found + [row for name, one in existing.items() for row in _of_set(one, reports[name])]
+
+
+def _silent(one: Expected, image_set: PinnedImageSet) -> Row:
+    return Row(
+        node=one.node,
+        pool=one.pool,
+        set=one.set,
+        generation=f"-/{image_set.metadata.generation}",
+        state=RowState.WAITING,
+        images=len(image_set.spec.pinned_images),
+        present=0,
+        missing_bytes=0,
+        detail="the node does not report this set; check that its agent runs",
+    )
 
 
 def _of_node(node: MachineConfigNode, existing: Mapping[str, PinnedImageSet]) -> Iterator[Row]:
@@ -71,6 +160,7 @@ def _of_node(node: MachineConfigNode, existing: Mapping[str, PinnedImageSet]) ->
             state=state,
             images=entry.image_count,
             present=entry.present_image_count,
+            missing_bytes=entry.missing_bytes,
             detail=_detail(node, entry, state),
         )
 
@@ -132,6 +222,7 @@ def _of_set(image_set: PinnedImageSet, reports: int) -> Iterator[Row]:
         state=state,
         images=len(image_set.spec.pinned_images),
         present=0,
+        missing_bytes=0,
         detail=detail,
     )
 

@@ -1,14 +1,24 @@
-"""PinnedImageSets in files, judged as an API server would, for commands that do not send them."""
+"""Objects in files that decide what nodes pin, judged as an API server would.
+
+For commands that do not send them.
+"""
 
 from collections.abc import Sequence
 
 import msgspec
 
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOLS,
+    MachineConfigPool,
+)
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.cli import connection, documents, validate
-from lading.cli.documents import UnreadableDocument
+from lading.api.node import RUNTIME_CLASSES, RuntimeClass
+from lading.cli import connection, documents, output, validate
+from lading.cli.documents import ManifestSource, UnreadableDocument
+from lading.wiring.cluster_preview import Planned
 
 HOST_STATE_FOLDER = connection.DEFAULT_DATA / "host"
+_PLANNED_KINDS = (PINNED_IMAGE_SETS.kind, MACHINE_CONFIG_POOLS.kind, RUNTIME_CLASSES.kind)
 
 
 async def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
@@ -16,9 +26,41 @@ async def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
     sources = documents.read(files)
     for source in sources:
         if source.kind != PINNED_IMAGE_SETS.kind:
-            raise UnreadableDocument(
-                f"{source.file}:{source.line(())}: expected a {PINNED_IMAGE_SETS.kind},"
-                f" found {source.kind}"
-            )
+            raise _unexpected(source)
     await validate.require_valid(sources)
     return [msgspec.convert(source.content, PinnedImageSet) for source in sources]
+
+
+async def planned_in(files: Sequence[str]) -> Planned:
+    """The sets in the files with their pools and runtime classes; other kinds are left out."""
+    sources = documents.read(files)
+    for source in sources:
+        if source.kind not in _PLANNED_KINDS:
+            output.sentence(f"Note: {source.file}: a {source.kind} is not planned here", err=True)
+    sources = [source for source in sources if source.kind in _PLANNED_KINDS]
+    if not any(source.kind == PINNED_IMAGE_SETS.kind for source in sources):
+        raise UnreadableDocument(f"{', '.join(files)}: there is no {PINNED_IMAGE_SETS.kind} in it")
+    await validate.require_valid(sources)
+    return Planned(
+        sets=[
+            msgspec.convert(one.content, PinnedImageSet)
+            for one in sources
+            if one.kind == PINNED_IMAGE_SETS.kind
+        ],
+        pools=[
+            msgspec.convert(one.content, MachineConfigPool)
+            for one in sources
+            if one.kind == MACHINE_CONFIG_POOLS.kind
+        ],
+        runtime_classes=[
+            msgspec.convert(one.content, RuntimeClass)
+            for one in sources
+            if one.kind == RUNTIME_CLASSES.kind
+        ],
+    )
+
+
+def _unexpected(source: ManifestSource) -> UnreadableDocument:
+    return UnreadableDocument(
+        f"{source.file}:{source.line(())}: expected a {PINNED_IMAGE_SETS.kind}, found {source.kind}"
+    )

@@ -5,6 +5,7 @@ A plan that assumed other gates or another factor than the agent would promise s
 
 import click
 
+from lading.kernel.objects import Key
 from lading.pinned_images.node.types import PinSettings
 
 DEFAULTS = PinSettings()
@@ -22,4 +23,21 @@ parallel_pulls_option = click.option(
     default=DEFAULTS.parallel_pulls_max,
     show_default=True,
     help="The most pulls at a time; at most 2 on a control plane node.",
+)
+
+
+def _secret_key(text: str) -> Key:
+    namespace, _, name = text.partition("/")
+    if not (namespace and name) or "/" in name:
+        raise click.BadParameter(f"{text!r} does not have the form NAMESPACE/NAME")
+    return Key(namespace, name)
+
+
+pull_secret_option = click.option(
+    "--pull-secret",
+    "secrets",
+    multiple=True,
+    metavar="NAMESPACE/NAME",
+    callback=lambda _context, _option, texts: tuple(_secret_key(text) for text in texts),
+    help="A Secret of the cluster with credentials for the registries; may be given several times.",
 )

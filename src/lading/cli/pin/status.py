@@ -1,63 +1,150 @@
 """`lading pin status`: one line per node and set, once or until everything is pinned."""
 
 import asyncio
+import re
+import shutil
+import textwrap
+from collections.abc import Sequence
 from datetime import timedelta
 
 import click
 
 from lading.adapters.kube.client import KubeClient
+from lading.api.core import NODES, Node
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.cli.pin import rows
-from lading.cli.pin.rows import Row
+from lading.cli.pin.rows import Row, RowState
+from lading.cli.screen import Screen
+from lading.kernel import quantities, texts
+from lading.ports import kube
 
 WATCH_SECONDS = 1.0
+_NAME_COLUMNS = (0, 1)
+_DIGEST = re.compile(r"(sha256:[0-9a-f]{12})[0-9a-f]{52}")
+"""Whole it fills a line; `-o json` has it whole."""
 
 
 @click.command(name="status")
+@click.argument("sets", nargs=-1)
+@click.option("--node", "nodes", multiple=True, help="Only this node; may be given several times.")
 @click.option("-w", "--watch", is_flag=True, help="Watch until every set is pinned on its nodes.")
-@running.timeout_option
+@click.option("--exit-status", is_flag=True, help="Fail when something is not pinned.")
+@running.timeout_option()
 @output.form_option(default=Format.TABLE)
 @connection.target_options
-def command(target: Target, watch: bool, timeout: timedelta | None, form: Format) -> None:
-    """Show the progress of each set on each node."""
-    running.run(_status(target, watch, form), timeout=timeout)
+def command(
+    target: Target,
+    sets: tuple[str, ...],
+    nodes: tuple[str, ...],
+    watch: bool,
+    exit_status: bool,
+    timeout: timedelta | None,
+    form: Format,
+) -> None:
+    """Show the progress of SETS (default: all) on each node."""
+    chosen = rows.Chosen(sets=frozenset(sets), nodes=frozenset(nodes))
+    work = _status(target, chosen, watch=watch, exit_status=exit_status, form=form)
+    running.run(work, timeout=timeout)
 
 
-async def _status(target: Target, watch: bool, form: Format) -> None:
+async def _status(
+    target: Target, chosen: rows.Chosen, *, watch: bool, exit_status: bool, form: Format
+) -> None:
+    screen = Screen()
     async with target.open() as client:
-        shown = ""
         while True:
-            found = await read(client)
-            text = rendered(found, form)
-            if text != shown:
-                click.echo(text, nl=False)
-                shown = text
+            found = await read(client, chosen)
+            columns = shutil.get_terminal_size().columns
+            screen.show(rendered(found, form, columns=columns))
             if not watch or (found and all(row.is_settled for row in found)):
-                return
+                break
             await asyncio.sleep(WATCH_SECONDS)
+    if exit_status:
+        require_pinned(found)
 
 
-async def read(client: KubeClient) -> list[Row]:
-    sets = [one async for one in client.each(PINNED_IMAGE_SETS)]
-    nodes = [one async for one in client.each(MACHINE_CONFIG_NODES)]
-    return rows.rows(nodes, sets)
-
-
-def rendered(found: list[Row], form: Format) -> str:
-    fields = Row.__slots__
-    if form is not Format.TABLE:
-        return output.document(
-            [{name: getattr(row, name) for name in fields} for row in found], form
-        )
+def require_pinned(found: Sequence[Row]) -> None:
+    missing = sum(row.state is not RowState.PINNED for row in found)
+    if missing:
+        raise click.ClickException(f"{missing} of {len(found)} are not pinned")
     if not found:
-        return "No pinned image sets; `lading apply -f FILE` creates one\n"
-    headers = ("NODE", "POOL", "SET", "GENERATION", "STATE", "DETAIL")
+        raise click.ClickException("no set is pinned")
+
+
+async def read(client: KubeClient, chosen: rows.Chosen = rows.ALL) -> list[Row]:
+    sets = [one async for one in client.each(PINNED_IMAGE_SETS)]
+    reports = [one async for one in client.each(MACHINE_CONFIG_NODES)]
+    pools = [one async for one in client.each(MACHINE_CONFIG_POOLS)]
+    nodes = await _nodes(client)
+    unknown = rows.unknown_names(chosen, reports=reports, sets=sets, nodes=nodes)
+    if unknown:
+        raise click.ClickException("; ".join(unknown))
+    found = rows.rows(reports, sets, must_hold=rows.expected(nodes, pools, sets))
+    return [row for row in found if chosen.has(row)]
+
+
+async def _nodes(client: KubeClient) -> list[Node]:
+    """Without the right to list nodes, silent ones are counted and not named."""
+    try:
+        return [one async for one in client.each(NODES)]
+    except kube.Forbidden:
+        return []
+
+
+def rendered(found: Sequence[Row], form: Format, *, columns: int) -> str:
+    if form is not Format.TABLE:
+        return output.document([_plain(row) for row in found], form)
+    if not found:
+        return "No pinned image sets; `lading pin create` and `lading apply -f FILE` make one\n"
+    headers = ("NODE", "SET", "GENERATION", "STATE", "IMAGES", "TO PULL")
     cells = [
-        (row.node or "-", row.pool or "-", row.set, row.generation, row.state, row.detail)
+        (
+            row.node or "-",
+            row.set,
+            row.generation,
+            row.state,
+            f"{row.present}/{row.images}" if row.images else "-",
+            quantities.format_bytes(row.missing_bytes) if row.missing_bytes else "-",
+        )
         for row in found
     ]
-    return output.table(headers, cells)
+    table = output.table(headers, output.fitted(headers, cells, columns, _NAME_COLUMNS))
+    return table + _explanations(found, columns)
+
+
+def _explanations(found: Sequence[Row], columns: int) -> str:
+    """What several nodes report alike is there once; the table above has each of them."""
+    nodes_with: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        if row.needs_detail:
+            nodes_with.setdefault((row.set, row.detail), []).append(row.node)
+    return "".join(
+        _explained(image_set, detail, [node for node in nodes if node], columns)
+        for (image_set, detail), nodes in nodes_with.items()
+    )
+
+
+def _explained(image_set: str, detail: str, nodes: Sequence[str], columns: int) -> str:
+    place = f"{image_set} on {output.names(nodes)}" if nodes else image_set
+    text = _DIGEST.sub(r"\1...", texts.bounded_text(f"{place}: {detail}"))
+    lines = textwrap.wrap(text, columns, subsequent_indent="  ", break_on_hyphens=False)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _plain(row: Row) -> dict[str, object]:
+    return {
+        "node": row.node,
+        "pool": row.pool,
+        "set": row.set,
+        "generation": row.generation,
+        "state": row.state,
+        "images": row.images,
+        "present": row.present,
+        "missingBytes": row.missing_bytes,
+        "detail": row.detail,
+    }

@@ -7,6 +7,7 @@ node reports that it holds a set that has it.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 
 import msgspec
 
@@ -26,7 +27,13 @@ from lading.pinned_images.cluster import rules
 from lading.pinned_images.node import desire, limits
 from lading.pinned_images.node import preview as node_preview
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.types import Desired, ObservedNodeImages, PinSettings, Present
+from lading.pinned_images.node.types import (
+    Desired,
+    FailedResolution,
+    ObservedNodeImages,
+    PinSettings,
+    Present,
+)
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
 
@@ -49,17 +56,36 @@ class NodeFacts:
     """None while the node has none."""
     image_names: frozenset[str]
     space: Space | None
+    space_problem: str = ""
+    """Why the space is not known."""
     limits: KubeletLimits
 
 
-def after_applying(before: ClusterObjects, sets: Iterable[PinnedImageSet]) -> ClusterObjects:
-    """The cluster as it will be when the sets are applied and entered into their pools."""
+def after_applying(
+    before: ClusterObjects,
+    sets: Iterable[PinnedImageSet],
+    pools: Iterable[MachineConfigPool] = (),
+) -> ClusterObjects:
+    """The cluster as it will be when all is applied and the sets are entered into their pools."""
     named = {one.metadata.name: one for one in (*before.sets, *sets)}
+    named_pools = {one.metadata.name: one for one in before.pools}
+    for pool in pools:
+        named_pools[pool.metadata.name] = _applied(pool, named_pools.get(pool.metadata.name))
     return replace(
         before,
-        pools=tuple(_with_entries(pool, named.values()) for pool in before.pools),
+        pools=tuple(_with_entries(pool, named.values()) for pool in named_pools.values()),
         sets=tuple(named.values()),
     )
+
+
+def _applied(pool: MachineConfigPool, before: MachineConfigPool | None) -> MachineConfigPool:
+    """The entries that a pool has stay, because the controller applies them."""
+    if before is None:
+        return pool
+    names = {one.name for one in (*before.spec.pinned_image_sets, *pool.spec.pinned_image_sets)}
+    entries = tuple(PinnedImageSetRef(name=name) for name in sorted(names))
+    spec = msgspec.structs.replace(pool.spec, pinned_image_sets=entries)
+    return msgspec.structs.replace(before, spec=spec)
 
 
 def _with_entries(pool: MachineConfigPool, sets: Iterable[PinnedImageSet]) -> MachineConfigPool:
@@ -93,19 +119,23 @@ def desired_of(
     )
 
 
+def images_of(desired: Desired) -> frozenset[ImageKey]:
+    return frozenset(key for image_set in desired.sets for key in image_set.images)
+
+
 def preview(
     desired: Desired,
     node: Node,
     sets: Iterable[PinnedImageSet],
     facts: NodeFacts,
     resolutions: Mapping[ImageKey, Resolution],
+    unresolved: Mapping[ImageKey, FailedResolution] = MappingProxyType({}),
 ) -> Preview:
     """`sets` are those of before: what the node holds it need not pull."""
     held = _held_images(facts.report, sets)
-    keys = {key for image_set in desired.sets for key in image_set.images}
     images = {
         key: Present(image_id=key.image, reference=key.image)
-        for key in keys
+        for key in images_of(desired)
         if not key.runtime_handler and (key.image in facts.image_names or key.image in held)
     }
     observed = ObservedNodeImages(
@@ -113,9 +143,11 @@ def preview(
         disk_pressure=_has_disk_pressure(node),
         images=images,
         resolutions=resolutions,
+        unresolved=unresolved,
         budget=limits.budget(facts.space, facts.limits) if facts.space else None,
     )
-    return node_preview.preview(desired, observed)
+    found = node_preview.preview(desired, observed)
+    return replace(found, space_problem=facts.space_problem)
 
 
 def _held_images(

@@ -1,17 +1,34 @@
 """What a node would do with its sets if they were applied now: pulls, bytes, refusals. Pure."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node import admission, rules
-from lading.pinned_images.node.types import Desired, ObservedNodeImages
+from lading.pinned_images.node.types import Desired, FailedResolution, ObservedNodeImages
+
+SPACE_NOT_SEEN = "the file system of the runtime's images cannot be seen from here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnavailableImage:
+    """An image that is not on the node, and that its registry does not hand out."""
+
+    key: ImageKey
+    reason: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     node_name: str
     set_names: tuple[str, ...]
-    wanted_count: int
+    wanted: frozenset[ImageKey]
+    wanted_before: frozenset[ImageKey] = frozenset()
+    """By the sets that the cluster has already, as they are."""
+    missing: tuple[ImageKey, ...]
+    """Not on the node, whether they would be pulled or refused."""
+    unavailable: tuple[UnavailableImage, ...] = ()
     to_pull: tuple[ImageKey, ...]
     unknown: tuple[ImageKey, ...]
     """Images of unknown size; they are pulled last and not counted."""
@@ -19,8 +36,20 @@ class Preview:
     disk_bytes: int
     """What the pulled layers are expected to take on disk."""
     free_bytes: int | None
+    space_problem: str = ""
+    """Why the free space is unknown."""
     reserve_bytes: int
     refusals: tuple[str, ...]
+
+    @property
+    def added(self) -> frozenset[ImageKey]:
+        """Images that the node holds because of the sets that are planned, and only of them."""
+        return self.wanted - self.wanted_before
+
+    @property
+    def pending_before(self) -> tuple[ImageKey, ...]:
+        """Images to pull that sets of the cluster want already."""
+        return tuple(key for key in self.to_pull if key in self.wanted_before)
 
     @property
     def free_after_bytes(self) -> int | None:
@@ -54,12 +83,33 @@ def preview(desired: Desired, observed: ObservedNodeImages) -> Preview:
     return Preview(
         node_name=desired.node_name,
         set_names=tuple(image_set.name for image_set in desired.sets),
-        wanted_count=len(wanted),
+        wanted=frozenset(wanted),
+        missing=tuple(sorted(wanted - observed.images.keys())),
+        unavailable=_unavailable(wanted - observed.images.keys(), observed.unresolved),
         to_pull=to_pull,
         unknown=tuple(key for key in to_pull if key not in observed.resolutions),
         pull_bytes=pull_bytes,
         disk_bytes=int(pull_bytes * desired.settings.expansion_factor),
         free_bytes=observed.budget.free_bytes if observed.budget else None,
+        space_problem="" if observed.budget else SPACE_NOT_SEEN,
         reserve_bytes=observed.budget.reserve_bytes if observed.budget else 0,
         refusals=tuple(problems),
+    )
+
+
+def with_failures(found: Preview, failures: Mapping[ImageKey, FailedResolution]) -> Preview:
+    """The preview after its registries were asked again for what is missing."""
+    known = {one.key for one in found.unavailable}
+    more = _unavailable(set(found.missing) - known, failures)
+    return replace(found, unavailable=(*found.unavailable, *more))
+
+
+def _unavailable(
+    missing: Set[ImageKey], failures: Mapping[ImageKey, FailedResolution]
+) -> tuple[UnavailableImage, ...]:
+    return tuple(
+        UnavailableImage(
+            key=key, reason=failures[key].error.kind, message=failures[key].error.message
+        )
+        for key in sorted(missing & failures.keys())
     )

@@ -1,0 +1,171 @@
+"""`lading pin create`: PinnedImageSets by digest, from lists, manifests, pods or a release."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from lading.adapters.kube.client import KubeClient
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.cli import apply, connection, documents, options, output, running
+from lading.cli.connection import Target
+from lading.cli.output import Format
+from lading.cli.pin import image_sources, setting_options
+from lading.cli.pin.image_sources import NamedImage
+from lading.cli.status_line import StatusLine
+from lading.kernel.objects import Key
+from lading.pinned_images import new_sets, rules
+from lading.pinned_images.image_digests import ImageDigests, Unresolved
+from lading.wiring import image_lists
+from lading.wiring.clock import system_clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What the command line names."""
+
+    images: tuple[str, ...]
+    files: tuple[str, ...]
+    all_fields: bool
+    from_cluster: bool
+    namespaces: tuple[str, ...]
+    selector: str
+    release: str
+    secrets: tuple[Key, ...]
+
+    @property
+    def needs_cluster(self) -> bool:
+        return self.from_cluster or bool(self.secrets)
+
+
+@click.command(name="create")
+@click.argument("name")
+@click.argument("images", nargs=-1)
+@options.files_option(required=False)
+@click.option("--all-fields", is_flag=True, help="Read every field `image` of any kind.")
+@click.option("--from-cluster", is_flag=True, help="Take the images of pods, as they run.")
+@click.option("-l", "--selector", default="", help="Only pods with these labels.")
+@click.option("--from-release", "release", default="", help="Take those of an OpenShift release.")
+@click.option("--role", default=rules.WORKER, show_default=True, help="The role of the nodes.")
+@click.option("--apply", "is_applied", is_flag=True, help="Apply the sets instead of printing.")
+@setting_options.pull_secret_option
+@output.form_option(default=Format.YAML, forms=(Format.YAML, Format.JSON))
+@connection.target_options
+def command(
+    target: Target,
+    name: str,
+    images: tuple[str, ...],
+    files: tuple[str, ...],
+    all_fields: bool,
+    from_cluster: bool,
+    selector: str,
+    release: str,
+    role: str,
+    is_applied: bool,
+    secrets: tuple[Key, ...],
+    form: Format,
+) -> None:
+    """Write the PinnedImageSet NAME with the digests of IMAGES and of other sources.
+
+    A file of -f is a list with an image a line, or Kubernetes manifests. With --from-cluster, -n
+    names the namespaces, separated by commas; default: all.
+
+    When an image cannot be resolved, the command names it, writes no set and fails.
+    """
+    if not (images or files or from_cluster or release):
+        raise click.UsageError("name images, or use -f, --from-cluster or --from-release")
+    if selector and not from_cluster:
+        raise click.UsageError("-l selects pods; it needs --from-cluster")
+    new_sets.check_names(name, role)
+    wanted = _Wanted(
+        images=images,
+        files=files,
+        all_fields=all_fields,
+        from_cluster=from_cluster,
+        namespaces=tuple(filter(None, target.namespace.split(","))),
+        selector=selector,
+        release=release,
+        secrets=secrets,
+    )
+    running.run(_create(target, wanted, name=name, role=role, form=form, is_applied=is_applied))
+
+
+async def _create(
+    target: Target, wanted: _Wanted, *, name: str, role: str, form: Format, is_applied: bool
+) -> None:
+    named = _named_images(wanted)
+    if wanted.needs_cluster:
+        async with target.open() as client:
+            found = await _resolved(client, named, wanted)
+    else:
+        found = await _resolved(None, named, wanted)
+    _require_all(found)
+    sets = new_sets.new_sets(name, found.names, role=role)
+    if is_applied:
+        await _apply(target, sets)
+    elif form is Format.JSON:
+        whole: Any = sets[0] if len(sets) == 1 else _list_of(sets)
+        click.echo(output.document(whole, form), nl=False)
+    else:
+        click.echo("---\n".join(output.document(one, form) for one in sets), nl=False)
+
+
+def _named_images(wanted: _Wanted) -> list[NamedImage]:
+    named = [NamedImage(image, "") for image in wanted.images]
+    for file in documents.files(wanted.files):
+        found = image_sources.in_text(file, documents.text(file), all_fields=wanted.all_fields)
+        named += found.images
+        for unread in found.unread:
+            output.sentence(
+                f"Note: {file}: {unread} has fields `image` that are not read; --all-fields"
+                " reads them",
+                err=True,
+            )
+    return named
+
+
+async def _resolved(
+    client: KubeClient | None, named: Iterable[NamedImage], wanted: _Wanted
+) -> ImageDigests:
+    line = StatusLine()
+    try:
+        return await image_lists.resolved(
+            system_clock(),
+            {one.image: one.found_in for one in reversed(tuple(named))},
+            client=client,
+            pods=image_lists.PodSelection(
+                namespaces=wanted.namespaces, label_selector=wanted.selector
+            )
+            if wanted.from_cluster
+            else None,
+            release=wanted.release,
+            pull_secrets=wanted.secrets,
+            show=line.show if line.is_terminal else lambda _text: None,
+        )
+    finally:
+        line.clear()
+
+
+def _require_all(found: ImageDigests) -> None:
+    problems = found.unresolved
+    for problem in problems:
+        output.sentence(str(problem), err=True)
+    if problems:
+        raise click.ClickException(f"{_counted(problems)} could not be resolved; no set is written")
+    if not found.names:
+        raise click.ClickException("the sources name no image; no set is written")
+
+
+def _counted(problems: tuple[Unresolved, ...]) -> str:
+    return "1 image" if len(problems) == 1 else f"{len(problems)} images"
+
+
+async def _apply(target: Target, sets: Iterable[dict[str, Any]]) -> None:
+    async with target.open() as client:
+        for one in sets:
+            output.sentence(await apply.apply_object(client, PINNED_IMAGE_SETS, one))
+
+
+def _list_of(sets: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": list(sets)}

@@ -1,0 +1,84 @@
+"""The digests of images that a person names: from the name itself, or from the registry.
+
+An image that is named by digest is taken as it is; no registry is asked. One image that cannot be
+resolved stops no other.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from lading.kernel import references
+from lading.kernel.errors import Malformed
+from lading.kernel.references import Reference
+from lading.ports.registry import Registry, RegistryError
+
+REQUESTS_MAX = 16  # at a time; the client bounds those to one host further
+_ALGORITHM = "sha256"  # the only one that the API of PinnedImageSets takes
+
+
+class _Unusable(Exception):
+    """The registry answered, and no set can have the image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unresolved:
+    image: str
+    found_in: str
+    reason: str
+
+    def __str__(self) -> str:
+        place = f" ({self.found_in})" if self.found_in else ""
+        return f"{self.image}{place}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageDigests:
+    names: frozenset[str]
+    """`repository@digest`, as the API takes them."""
+    unresolved: tuple[Unresolved, ...]
+
+
+async def resolved(
+    registry: Registry, found_in: Mapping[str, str], *, show: Callable[[int], None]
+) -> ImageDigests:
+    """`found_in` has the images, each with the place that names it; `show` gets a count."""
+    free = asyncio.Semaphore(REQUESTS_MAX)
+    names: set[str] = set()
+    unresolved: list[Unresolved] = []
+
+    async def resolve(image: str, place: str) -> None:
+        try:
+            async with free:
+                names.add(str(await _by_digest(registry, image)))
+        except (Malformed, RegistryError, _Unusable) as error:
+            unresolved.append(Unresolved(image=image, found_in=place, reason=_reason(error)))
+        show(len(names) + len(unresolved))
+
+    async with asyncio.TaskGroup() as group:
+        for image, place in found_in.items():
+            group.create_task(resolve(image, place))
+    ordered = sorted(unresolved, key=lambda one: one.image)
+    return ImageDigests(names=frozenset(names), unresolved=tuple(ordered))
+
+
+def _reason(error: Exception) -> str:
+    """Without the image, which the line that shows it names first."""
+    if isinstance(error, Malformed):
+        return f"not a valid {error.what}: {error.reason}"
+    image, colon, reason = str(error).partition(": ")
+    is_named = isinstance(error, RegistryError) and colon and "/" in image and " " not in image
+    return reason if is_named else str(error)
+
+
+async def _by_digest(registry: Registry, image: str) -> Reference:
+    reference = references.qualified(image)
+    digest = reference.digest
+    if digest is None:
+        found = await registry.head(reference)
+        if found is None:
+            raise _Unusable("not found in the registry; check the name and the tag")
+        digest = found.digest
+    if digest.algorithm != _ALGORITHM:
+        raise _Unusable(f"a set takes {_ALGORITHM} digests only")
+    return reference.at(digest)

@@ -1,0 +1,69 @@
+"""Asks registries, and a cluster where one is named, for the digests of images."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lading.adapters.kube.client import KubeClient
+from lading.kernel import references
+from lading.kernel.objects import Key
+from lading.pinned_images import image_digests, release_payload, running_images
+from lading.pinned_images.image_digests import ImageDigests, Unresolved
+from lading.pinned_images.running_images import PODS, Pod
+from lading.ports.clock import Clock
+from lading.ports.kube import Selection
+from lading.wiring import cluster_pull_secrets
+from lading.wiring.host import machine_platform
+from lading.wiring.registries import CredentialSettings, open_registries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSelection:
+    namespaces: tuple[str, ...] = ()
+    """None means all."""
+    label_selector: str = ""
+
+
+async def resolved(
+    clock: Clock,
+    found_in: Mapping[str, str],
+    *,
+    client: KubeClient | None,
+    pods: PodSelection | None,
+    release: str,
+    pull_secrets: Sequence[Key],
+    show: Callable[[str], None],
+) -> ImageDigests:
+    """Pods and pull secrets need a client; `found_in` has further images with their places."""
+    images = dict(found_in)
+    problems: list[Unresolved] = []
+    secrets = await cluster_pull_secrets.read(client, pull_secrets) if client else []
+    if pods is not None:
+        assert client is not None, "pods need a cluster"
+        for one in running_images.running_images([pod async for pod in _pods(client, pods)]):
+            if one.problem:
+                problems.append(
+                    Unresolved(image=one.image, found_in=one.found_in, reason=one.problem)
+                )
+            else:
+                images.setdefault(one.image, one.found_in)
+    settings = CredentialSettings(pull_secrets=secrets)
+    async with open_registries(clock, settings=settings) as registries:
+        if release:
+            show(f"reading {release}")
+            platform = replace(machine_platform(), os="linux")
+            reference = references.qualified(release)
+            for image in await release_payload.images(registries.client, reference, platform):
+                images.setdefault(image, release)
+        found = await image_digests.resolved(
+            registries.client,
+            images,
+            show=lambda count: show(f"resolved {count} of {len(images)} images"),
+        )
+    return replace(found, unresolved=(*problems, *found.unresolved))
+
+
+async def _pods(client: KubeClient, selection: PodSelection) -> AsyncIterator[Pod]:
+    for namespace in selection.namespaces or ("",):
+        chosen = Selection(namespace=namespace, label_selector=selection.label_selector)
+        async for pod in client.each(PODS, chosen):
+            yield pod

@@ -1,0 +1,98 @@
+"""One set on a host without a cluster is listed and removed alone."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.cli.pin import host_sets, sets
+from lading.ports.cri import ImageSpec, Pin, RecordedPin
+from lading.servers.cri import server as cri_server
+from lading.servers.cri.core import EmbeddedRuntime
+from lading.wiring.host import machine_platform
+from lading.wiring.runtimes import open_runtime
+from tests.command import Said, lading
+from tests.pinned_images.served_registry import ServedRegistry, served
+
+__all__ = ["served"]
+
+
+@dataclass(frozen=True)
+class PinnedHost:
+    endpoint: str
+    runtime: EmbeddedRuntime
+    own: str
+    shared: str
+
+    async def run(self, *words: str) -> Said:
+        return await lading(*words, "--runtime-endpoint", self.endpoint)
+
+    async def pinned(self) -> set[str]:
+        images = await self.runtime.images()
+        return {name for image in images if image.pinned for name in image.repo_digests}
+
+
+@pytest.fixture
+async def host(
+    served: ServedRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[PinnedHost]:
+    """The set `one` has both images, the set `two` has the shared one."""
+    monkeypatch.setattr(sets, "HOST_STATE_FOLDER", tmp_path / "host")
+    runtime = EmbeddedRuntime(
+        root=tmp_path / "images",
+        registry=served.client,
+        clock=SystemClock(),
+        platform=machine_platform(),
+    )
+    own, shared = await served.push("own:v1"), await served.push("shared:v1")
+    async with (
+        cri_server.serve(runtime, tmp_path / "cri.sock") as endpoint,
+        open_runtime(endpoint, SystemClock(), state_dir=tmp_path / "host") as opened,
+    ):
+        pins = [
+            Pin(image=image, image_id=await runtime.pull(ImageSpec(image=image)), owners=owners)
+            for image, owners in ((own, ("one",)), (shared, ("one", "two")))
+        ]
+        await opened.pins.write(pins)
+        yield PinnedHost(endpoint, runtime, own, shared)
+
+
+async def test_issue_17_28_the_sets_of_a_host_are_listed(host: PinnedHost) -> None:
+    said = await host.run("get", "pis")
+    assert [line.split() for line in said.output.splitlines()] == [
+        ["NAME", "PINS", "IN", "FORCE"],
+        ["one", "2", "2"],
+        ["two", "1", "1"],
+    ]
+    (image,) = json.loads((await host.run("get", "pis/two", "-o", "json")).output)["spec"][
+        "pinnedImages"
+    ]
+    assert image == {"name": host.shared}
+
+
+async def test_issue_17_28_one_set_of_a_host_is_removed_alone(host: PinnedHost) -> None:
+    said = await host.run("delete", "pis", "one")
+    assert (said.code, said.output) == (0, "pinnedimageset/one deleted\n")
+    assert await host.pinned() == {host.shared}
+    assert "one" not in (await host.run("get", "pis", "-o", "name")).output
+
+
+async def test_a_set_that_the_host_does_not_have_is_an_error(host: PinnedHost) -> None:
+    said = await host.run("delete", "pis", "three")
+    assert said.code == 1
+    assert "the host has no set 'three' pinned; it has one, two" in said.errors
+    assert await host.pinned() == {host.own, host.shared}
+
+
+def test_only_sets_live_on_a_host() -> None:
+    with pytest.raises(click.UsageError, match="PinnedImageSets only, not 'nodes'"):
+        host_sets.require_kind("nodes")
+
+
+def test_a_pin_belongs_to_each_of_its_sets() -> None:
+    pin = RecordedPin(pin=Pin(image="a", image_id="1", owners=("x", "y")), effective=False)
+    assert host_sets.by_set([pin]) == {"x": [pin], "y": [pin]}

@@ -1,0 +1,38 @@
+"""Text that is drawn in place fits the terminal."""
+
+import sys
+
+import pytest
+
+from lading.cli.screen import Screen, fitted_lines
+
+
+def test_issue_17_25_a_terminal_is_redrawn_in_place(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    screen = Screen()
+    for text in ("a\nb\n", "a\nb\n", "c\n"):
+        screen.show(text)
+    assert capsys.readouterr().out == "\x1b[Ja\nb\n\x1b[2F\x1b[Jc\n"
+
+
+def test_without_a_terminal_each_change_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    screen = Screen()
+    for text in ("a\nb\n", "a\nb\n", "c\n"):
+        screen.show(text)
+    assert capsys.readouterr().out == "a\nb\nc\n"
+
+
+def test_what_fits_is_shown_whole() -> None:
+    assert fitted_lines("a\nb\n", columns=80, lines=3) == ["a", "b"]
+
+
+def test_what_would_scroll_is_left_out_and_counted() -> None:
+    lines = fitted_lines("a\nb\nc\nd\n", columns=80, lines=4)
+    assert lines == ["a", "b", "... and 2 more lines"]
+
+
+def test_a_line_never_wraps() -> None:
+    assert fitted_lines("x" * 100, columns=80, lines=10) == ["x" * 79]
