@@ -65,14 +65,21 @@ class Line:
     """After so many writes the line is dead, as after kill -9."""
     refused: str = ""
     """Writes to this path are refused."""
+    unreadable: str = ""
+    """Reads of a path that ends so are refused."""
+    is_dead: bool = False
+    """Whether a write was attempted after the last one that was let through."""
 
     async def __call__(self, request: Request) -> Response:
         self.requests.append((request.method, request.path))
         is_write = request.method != "GET" and "/events" not in request.path
         if is_write and self.refused and self.refused in request.path:
             raise kube.Forbidden(f"{request.path} is refused", code=403)
+        if not is_write and self.unreadable and request.path.endswith(self.unreadable):
+            raise kube.Forbidden(f"{request.path} may not be read", code=403)
         if is_write and self.writes_left is not None:
             if self.writes_left == 0:
+                self.is_dead = True
                 raise kube.Unavailable("the process is dead")
             self.writes_left -= 1
         return await self.server(request)

@@ -4,28 +4,31 @@ All machine sets of one API are planned together, because they share stubs and t
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
 import structlog
 
+from lading.api.cluster_api import TemplateKey
 from lading.api.core import CONFIG_MAPS, NODES, ConfigMap, Node
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     MachineSetBootImageHistory,
 )
-from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
+from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES, Infrastructure
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
-from lading.boot_images import apply, observe, plan, rules, stream
+from lading.boot_images import apply, machines, observe, plan, rules, stream, unused_templates
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
     OS_RELEASE_LABEL,
     Action,
     BootImageSettings,
+    DeleteTemplate,
     FailedWrite,
+    MarkTemplate,
     ObservedMachineSets,
     PatchMachineSet,
     ReportMachineSet,
@@ -140,7 +143,12 @@ class MachineSetsReconciler:
     async def observe(self, key: Key) -> ObservedMachineSets:
         machine_sets = tuple(chain.from_iterable(self._machine_sets.values()))
         is_cluster = self._api is Api.CLUSTER
-        templates = await observe.templates(self._kube, machine_sets) if is_cluster else {}
+        namespaces = self._settings.cluster_api_namespaces
+        templates = (
+            await observe.templates(self._kube, machine_sets, namespaces_of_clones=namespaces)
+            if is_cluster
+            else {}
+        )
         others = await observe.authorities(self._kube, self._settings) if is_cluster else {}
         version = await observe.get_or_none(self._kube, CLUSTER_VERSIONS, "version")
         can_prove = version is None  # beside a ClusterVersion no node counts
@@ -148,7 +156,8 @@ class MachineSetsReconciler:
         enrolment = rules.enrolment(configurations)
         enrolled = [one for one in machine_sets if enrolment.includes(self._api, one)]
         wanted = observe.secrets_wanted(self._api, enrolled, templates)
-        return ObservedMachineSets(
+        infrastructure = await observe.get_or_none(self._kube, INFRASTRUCTURES, "cluster")
+        observed = ObservedMachineSets(
             api=self._api,
             machine_sets=machine_sets,
             other_machine_sets=others,
@@ -158,14 +167,28 @@ class MachineSetsReconciler:
             golden=next(iter(self._golden), None),
             authority=next(iter(self._caches.authority), None),
             cluster_version=version,
-            infrastructure=await observe.get_or_none(self._kube, INFRASTRUCTURES, "cluster"),
+            infrastructure=infrastructure,
             nodes=tuple(self._caches.nodes),
-            machine_images=await observe.machine_images(self._kube, self._settings)
-            if can_prove
-            else {},
+            machine_images=await self._machine_images(infrastructure) if can_prove else {},
             secrets=await self._secrets.read(wanted),
             failures=dict(self._failures),
         )
+        return replace(observed, templates_in_use=await self._templates_in_use(observed))
+
+    async def _machine_images(self, infrastructure: Infrastructure | None) -> dict[str, str]:
+        name = self._settings.cluster_name or rules.name_of(infrastructure)
+        found = await machines.made(self._kube, self._settings, cluster_name=name)
+        return {one.node: one.image for one in found if one.node}
+
+    async def _templates_in_use(
+        self, observed: ObservedMachineSets
+    ) -> frozenset[TemplateKey] | None:
+        """Read anew, and only where a clone may be removed: a cache may lag behind."""
+        candidates = unused_templates.may_be_unused(observed)
+        if not candidates:
+            return None
+        kinds = {kind for kind, _, _ in candidates}
+        return await machines.templates_in_use(self._kube, self._settings, kinds)
 
     def plan(self, observed: ObservedMachineSets, now: datetime) -> Plan:
         return plan.plan(observed, self._settings, now, namespace=self._namespace)
@@ -213,7 +236,7 @@ class MachineSetsReconciler:
 
     def _record(self, action: Action, written: Object | None) -> None:
         match action:
-            case WriteStub():
+            case WriteStub() | MarkTemplate() | DeleteTemplate():
                 self._failures.pop(action.lane, None)
             case PatchMachineSet(lane=lane, because=because) if written is not None:
                 self._failures.pop(lane, None)

@@ -13,12 +13,13 @@ from lading.api.machineconfiguration.boot_image_history import (
     MachineSetBootImageHistorySpec,
     MachineSetBootImageHistoryStatus,
 )
-from lading.boot_images import history, rules
+from lading.boot_images import history, rules, unused_templates
 from lading.boot_images.decide import MachineSetDecision, Pass, Release, decide
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
     Action,
     BootImageSettings,
+    CloneTemplate,
     DeleteHistory,
     MachineSetVerdict,
     ObservedMachineSets,
@@ -45,6 +46,8 @@ def plan(
     decisions = decide_all(one_pass)
     histories = {one.key: one for one in observed.histories}
     stub_writes = {one.stub.lane: one.stub for one in decisions if one.stub is not None}
+    cloned = [each for one in decisions for each in one.patch if isinstance(each, CloneTemplate)]
+    removals = unused_templates.plan(observed, settings, now, cloned=cloned)
     return Plan(
         actions=(
             *_stamp(observed, one_pass.release),
@@ -55,12 +58,14 @@ def plan(
                 for action in _actions(one, observed.api, histories, namespace, now)
             ),
             *_forget(observed, decisions, namespace, now),
+            *removals.actions,
         ),
         recheck_at=planning.earliest(
             now + AFTER_A_STUB if stub_writes else None,
             now + settings.secrets_interval if decisions else None,
             _update_check_at(observed, decisions, now),
             *(one.retry_at for one in decisions),
+            removals.recheck_at,
         ),
     )
 

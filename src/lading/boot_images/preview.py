@@ -1,5 +1,6 @@
 """What `lading bootimage` reads and writes with the rights of the person who runs it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,7 +12,6 @@ from lading.api.core import CONFIG_MAPS, NODES, ConfigMap
 from lading.api.machine import (
     CONTROL_PLANE_MACHINE_SETS,
     MACHINE_SETS,
-    MACHINES,
     MachineSet,
 )
 from lading.api.machineconfiguration.boot_image_history import (
@@ -20,7 +20,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS
-from lading.boot_images import observe, stream
+from lading.boot_images import machines, observe, rules, stream
 from lading.boot_images.machine_specs import value_at
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import BootImageSettings, ObservedMachineSets
@@ -84,6 +84,9 @@ async def observed(
     ]
     is_cluster = one.api is Api.CLUSTER
     templates = await observe.templates(client, machine_sets) if is_cluster else {}
+    infrastructure = await observe.get_or_none(client, INFRASTRUCTURES, "cluster")
+    name = settings.cluster_name or rules.name_of(infrastructure)
+    made = await machines.made(client, settings, cluster_name=name)
     reader = observe.SecretReader(client, clock, timedelta())
     wanted = observe.secrets_wanted(one.api, machine_sets, templates) if with_secrets else set()
     return ObservedMachineSets(
@@ -96,9 +99,9 @@ async def observed(
         golden=await golden(client, settings),
         authority=await _config_map(client, settings, observe.AUTHORITY_NAME),
         cluster_version=await observe.get_or_none(client, CLUSTER_VERSIONS, "version"),
-        infrastructure=await observe.get_or_none(client, INFRASTRUCTURES, "cluster"),
+        infrastructure=infrastructure,
         nodes=tuple(await _everything(client, NODES, EVERYTHING)),
-        machine_images=await observe.machine_images(client, settings),
+        machine_images={each.node: each.image for each in made if each.node},
         secrets=await reader.read(wanted),
     )
 
@@ -111,25 +114,17 @@ async def golden(client: Kube, settings: BootImageSettings) -> ConfigMap | None:
     return await _config_map(client, settings, stream.NAME)
 
 
-async def machine_images(
-    client: Kube, one: ServedMachineApi, settings: BootImageSettings
-) -> dict[str, int]:
-    """How many machines were made from each boot image, as far as their spec tells."""
-    if one.api is not Api.MACHINE:
-        return {}
-    counts: dict[str, int] = {}
-    for namespace in settings.namespaces(one.api):
-        for machine in await _everything(client, MACHINES, Selection(namespace=namespace)):
-            image = observe.image_of(machine)
-            if image:
-                counts[image] = counts.get(image, 0) + 1
-    return counts
+async def machine_images(client: Kube, settings: BootImageSettings) -> dict[str, int]:
+    """How many machines of either API were made from each boot image, as far as is known."""
+    infrastructure = await observe.get_or_none(client, INFRASTRUCTURES, "cluster")
+    name = settings.cluster_name or rules.name_of(infrastructure)
+    return Counter(one.image for one in await machines.made(client, settings, cluster_name=name))
 
 
 async def control_planes(client: Kube, settings: BootImageSettings) -> list[tuple[str, str]]:
     """Name and boot image of each ControlPlaneMachineSet, which is reported and never patched."""
     return [
-        (one.metadata.name, observe.image_in(value_at({"spec": one.spec}, _CONTROL_PLANE_SPEC)))
+        (one.metadata.name, machines.image_in(value_at({"spec": one.spec}, _CONTROL_PLANE_SPEC)))
         for namespace in settings.machine_namespaces
         for one in await _everything(
             client, CONTROL_PLANE_MACHINE_SETS, Selection(namespace=namespace)
@@ -147,6 +142,6 @@ async def _config_map(client: Kube, settings: BootImageSettings, name: str) -> C
 async def _everything(client: Kube, resource: Resource[T], selection: Selection) -> list[T]:
     """Nothing where the kind does not exist."""
     try:
-        return await observe.everything(client, resource, selection)
+        return await machines.everything(client, resource, selection)
     except kube.NotFound:
         return []

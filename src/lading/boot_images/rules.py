@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lading.api.machine import MachineSet
+from lading.api.openshift_config import Infrastructure
 from lading.api.operator import (
     MachineConfiguration,
     MachineManager,
@@ -140,7 +141,10 @@ def cluster_name(observed: ObservedMachineSets, settings: BootImageSettings) -> 
 
 
 def infrastructure_name(observed: ObservedMachineSets) -> str:
-    infrastructure = observed.infrastructure
+    return name_of(observed.infrastructure)
+
+
+def name_of(infrastructure: Infrastructure | None) -> str:
     status = infrastructure.status if infrastructure is not None else None
     return status.infrastructure_name if status is not None else ""
 

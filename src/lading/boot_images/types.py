@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from lading.api.cluster_api import MachineTemplate
+from lading.api.cluster_api import MachineTemplate, TemplateKey
 from lading.api.core import ConfigMap, Node, Secret
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import (
@@ -46,6 +46,8 @@ class BootImageSettings:
     """Boot images that may be replaced although nothing proves them; `*` at the end matches all."""
     secrets_interval: timedelta = timedelta(minutes=10)
     """How often Secrets are read again: they are not watched, so that none is kept in memory."""
+    unused_templates_kept_for: timedelta = timedelta(days=1)
+    """How long a template of ours stays after nothing needs it any more."""
 
     def namespaces(self, api: Api) -> tuple[str, ...]:
         return self.machine_namespaces if api is Api.MACHINE else self.cluster_api_namespaces
@@ -78,8 +80,9 @@ class ObservedMachineSets:
     machine_sets: tuple[MachineSet, ...] = ()
     other_machine_sets: Mapping[str, str] = field(default_factory=dict)
     """Machine sets of the other API by name, and which API is the authority for each."""
-    templates: Mapping[tuple[str, str, str], MachineTemplate] = field(default_factory=dict)
-    """By kind, namespace and name."""
+    templates: Mapping[TemplateKey, MachineTemplate] = field(default_factory=dict)
+    templates_in_use: frozenset[TemplateKey] | None = None
+    """Those that a machine set, a deployment or a machine needs; None where that is unknown."""
     histories: tuple[MachineSetBootImageHistory, ...] = ()
     configurations: tuple[MachineConfiguration, ...] = ()
     golden: ConfigMap | None = None
@@ -159,6 +162,47 @@ class CloneTemplate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateVersion:
+    """A template as it was observed; what is written holds only for this version of it."""
+
+    api_version: str
+    kind: str
+    key: Key
+    uid: str
+    resource_version: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "template", self.kind, self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkTemplate:
+    """Keeps on a template of ours since when nothing needs it."""
+
+    template: TemplateVersion
+    unused_since: str
+    """Empty when something needs it again."""
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.template.lane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTemplate:
+    """Removes a template of ours that nothing has needed for a while."""
+
+    template: TemplateVersion
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.template.lane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PatchMachineSet:
     """A JSON patch that holds only if nothing else was written since the set was observed."""
 
@@ -214,6 +258,8 @@ Action = (
     | WriteStub
     | SaveHistory
     | CloneTemplate
+    | MarkTemplate
+    | DeleteTemplate
     | PatchMachineSet
     | ReportMachineSet
     | DeleteHistory

@@ -2,11 +2,14 @@
 
 import functools
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import click
 
 from lading.boot_images.types import BootImageSettings
+from lading.cli import options
+from lading.kernel import durations
 
 _DEFAULTS = BootImageSettings()
 
@@ -48,6 +51,15 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         help="A boot image that may be replaced; * at its end matches all; may be repeated.",
     )
+    @click.option(
+        "--keep-unused-templates",
+        "unused_templates_kept_for",
+        callback=options.meaning(durations.parse),
+        default=durations.format_duration(_DEFAULTS.unused_templates_kept_for),
+        show_default=True,
+        metavar="DURATION",
+        help="How long clones of templates stay after nothing needs them.",
+    )
     @functools.wraps(command)
     def with_settings(
         *args: Any,
@@ -56,6 +68,7 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
         cluster_name: str,
         golden_namespace: str,
         trusted_boot_images: tuple[str, ...],
+        unused_templates_kept_for: timedelta,
         **more: Any,
     ) -> Any:
         settings = BootImageSettings(
@@ -64,6 +77,7 @@ def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
             cluster_name=cluster_name,
             golden_namespace=golden_namespace,
             trusted_boot_images=trusted_boot_images,
+            unused_templates_kept_for=unused_templates_kept_for,
         )
         return command(*args, settings=settings, **more)
 
