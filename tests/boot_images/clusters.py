@@ -29,6 +29,7 @@ from lading.boot_images.types import BootImageSettings
 from lading.installation import apply as installation
 from lading.kernel.objects import Key, Resource
 from lading.loop.informer import Informers
+from lading.loop.optional_informer import OptionalInformer
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.ports import kube
@@ -254,12 +255,20 @@ async def reconciler_with_caches_of_now(cluster: BootCluster) -> MachineSetsReco
     recorder = EventRecorder(
         kube=client, clock=CLOCK, rng=rng, metrics=metrics, controller="test", instance="test"
     )
+
+    def optional(resource: Resource[Any]) -> OptionalInformer[Any]:
+        return OptionalInformer(
+            kube=client, clock=CLOCK, rng=rng, informers=informers, resource=resource
+        )
+
     return MachineSetsReconciler(
         api=Api.MACHINE,
         machine_sets=MACHINE_SETS,
         kube=client,
         clock=CLOCK,
         caches=caches,
+        cluster_versions=optional(CLUSTER_VERSIONS),
+        infrastructures=optional(INFRASTRUCTURES),
         settings=BootImageSettings(),
         recorder=recorder,
         namespace=NAMESPACE,

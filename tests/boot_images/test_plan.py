@@ -950,13 +950,6 @@ def test_what_is_no_proof(one: Any) -> None:
     assert verdicts(world)["worker-a"][1] == Why.NOT_PROVEN
 
 
-def test_the_end_of_an_update_is_looked_for_every_minute() -> None:
-    world = observed(machine_set(), cluster_version=cluster_version("Partial"))
-    assert planned(world).recheck_at == NOW + timedelta(minutes=1)
-    without = replace(world, cluster_version=None)
-    assert planned(without).recheck_at == NOW + timedelta(minutes=10)
-
-
 def test_beside_a_cluster_version_nothing_is_stamped() -> None:
     assert (
         actions(

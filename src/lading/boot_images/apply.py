@@ -65,20 +65,8 @@ async def apply(
             body = _body(MACHINE_SET_BOOT_IMAGE_HISTORIES, key.name, key.namespace)
             body["status"] = msgspec.to_builtins(status)
             return await _applied(api, MACHINE_SET_BOOT_IMAGE_HISTORIES, body, "status")
-        case CloneTemplate():
-            await _clone(action, api)
-            return None
-        case MarkTemplate(template=template, unused_since=since):
-            await _mark(template, since, api)
-            return None
-        case DeleteTemplate(template=template):
-            await api.delete(
-                _resource_of(template.api_version, template.kind),
-                template.key.name,
-                namespace=template.key.namespace,
-                uid=template.uid,
-                resource_version=template.resource_version,
-            )
+        case CloneTemplate() | MarkTemplate() | DeleteTemplate():
+            await _write_template(action, api)
             return None
         case PatchMachineSet(key=key):
             return await api.patch(
@@ -157,6 +145,22 @@ def _secret(action: WriteStub) -> dict[str, Any]:
         "type": action.type,
         "data": dict(action.data),
     }
+
+
+async def _write_template(action: CloneTemplate | MarkTemplate | DeleteTemplate, api: Kube) -> None:
+    match action:
+        case CloneTemplate():
+            await _clone(action, api)
+        case MarkTemplate(template=template, unused_since=since):
+            await _mark(template, since, api)
+        case DeleteTemplate(template=template):
+            await api.delete(
+                _resource_of(template.api_version, template.kind),
+                template.key.name,
+                namespace=template.key.namespace,
+                uid=template.uid,
+                resource_version=template.resource_version,
+            )
 
 
 async def _clone(action: CloneTemplate, api: Kube) -> None:

@@ -18,7 +18,7 @@ from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     MachineSetBootImageHistory,
 )
-from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES, Infrastructure
+from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
 from lading.boot_images import apply, machines, observe, plan, rules, stream, unused_templates
 from lading.boot_images.platforms.types import Api
@@ -42,6 +42,7 @@ from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller
 from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
+from lading.loop.optional_informer import OptionalInformer
 from lading.loop.read_your_writes import ReadYourWrites
 from lading.loop.recorder import EventRecorder
 from lading.ports import kube
@@ -110,6 +111,8 @@ class MachineSetsReconciler:
         kube: Kube,
         clock: Clock,
         caches: BootImageCaches,
+        cluster_versions: OptionalInformer[ClusterVersion],
+        infrastructures: OptionalInformer[Infrastructure],
         settings: BootImageSettings,
         recorder: EventRecorder,
         namespace: str,
@@ -119,6 +122,8 @@ class MachineSetsReconciler:
         self._kube = kube
         self._clock = clock
         self._caches = caches
+        self._cluster_versions = cluster_versions
+        self._infrastructures = infrastructures
         self._settings = settings
         self._recorder = recorder
         self._namespace = namespace
@@ -150,13 +155,13 @@ class MachineSetsReconciler:
             else {}
         )
         others = await observe.authorities(self._kube, self._settings) if is_cluster else {}
-        version = await observe.get_or_none(self._kube, CLUSTER_VERSIONS, "version")
+        version = await self._cluster_versions.get("version")
         can_prove = version is None  # beside a ClusterVersion no node counts
         configurations = tuple(self._caches.configurations)
         enrolment = rules.enrolment(configurations)
         enrolled = [one for one in machine_sets if enrolment.includes(self._api, one)]
         wanted = observe.secrets_wanted(self._api, enrolled, templates)
-        infrastructure = await observe.get_or_none(self._kube, INFRASTRUCTURES, "cluster")
+        infrastructure = await self._infrastructures.get("cluster")
         observed = ObservedMachineSets(
             api=self._api,
             machine_sets=machine_sets,
@@ -260,12 +265,23 @@ class MachineSetsReconciler:
         )
 
 
-def watch(controller: Controller, caches: BootImageCaches) -> None:
+def watch(
+    controller: Controller,
+    caches: BootImageCaches,
+    cluster_versions: OptionalInformer[ClusterVersion],
+    infrastructures: OptionalInformer[Infrastructure],
+) -> None:
     def everything(old: object, new: object) -> Iterable[Key]:
         return (KEY,)
 
     def if_it_matters(old: Node | None, new: Node | None) -> Iterable[Key]:
         return () if _facts_of(old) == _facts_of(new) else (KEY,)
+
+    def if_its_status_changed(
+        old: ClusterVersion | Infrastructure | None, new: ClusterVersion | Infrastructure | None
+    ) -> Iterable[Key]:
+        is_same = old is not None and new is not None and old.status == new.status
+        return () if is_same else (KEY,)
 
     informers: tuple[Informer[Any], ...] = (
         *caches.machine_sets,
@@ -277,6 +293,8 @@ def watch(controller: Controller, caches: BootImageCaches) -> None:
     for informer in informers:
         controller.watch(informer, everything, debounce_seconds=DEBOUNCE_SECONDS)
     controller.watch(caches.nodes, if_it_matters, debounce_seconds=DEBOUNCE_SECONDS)
+    controller.watch(cluster_versions, if_its_status_changed, debounce_seconds=DEBOUNCE_SECONDS)
+    controller.watch(infrastructures, if_its_status_changed, debounce_seconds=DEBOUNCE_SECONDS)
 
 
 def _facts_of(node: Node | None) -> tuple[object, ...] | None:

@@ -21,7 +21,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MACHINE_CONFIG_POOLS,
 )
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
-from lading.api.rbac import NAMESPACE, Right
+from lading.api.rbac import NAMESPACE, READ, Right
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import MANAGED_BOOT_IMAGES, BootImageSettings
 from lading.loop.feature import Context, Feature, Kind, Part, Work
@@ -57,12 +57,16 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
     settings = context.setting(BootImageSettings) or _DEFAULTS
     resource = context.served[_KINDS[api]]
     caches = boot.BootImageCaches.of(context.informers, resource, api, settings, context.namespace)
+    cluster_versions = context.optional(openshift_config.CLUSTER_VERSIONS)
+    infrastructures = context.optional(openshift_config.INFRASTRUCTURES)
     reconciler = boot.MachineSetsReconciler(
         api=api,
         machine_sets=resource,
         kube=context.kube,
         clock=context.clock,
         caches=caches,
+        cluster_versions=cluster_versions,
+        infrastructures=infrastructures,
         settings=settings,
         recorder=context.recorder,
         namespace=context.namespace,
@@ -70,8 +74,8 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
     controller = context.controller(
         name=f"boot-images-{api.partition('.')[0]}", reconcile=reconciler.reconcile, workers=1
     )
-    boot.watch(controller, caches)
-    yield Work(controllers=(controller,))
+    boot.watch(controller, caches, cluster_versions, infrastructures)
+    yield Work(controllers=(controller,), support=(cluster_versions, infrastructures))
 
 
 @asynccontextmanager
@@ -123,9 +127,7 @@ def _event_right(namespaces: tuple[str, ...]) -> Right:
     return _right("events.k8s.io", "events", verbs=verbs, namespaces=namespaces)
 
 
-_CLUSTER_FACTS = _right(
-    openshift_config.GROUP, "clusterversions", "infrastructures", verbs=("get",)
-)
+_CLUSTER_FACTS = _right(openshift_config.GROUP, "clusterversions", "infrastructures", verbs=READ)
 _HISTORY_RIGHTS = (
     _right(
         group.NAME,

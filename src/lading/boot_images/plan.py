@@ -27,13 +27,11 @@ from lading.boot_images.types import (
     SaveHistory,
     StampGolden,
 )
-from lading.boot_images.verdicts import MachineSetState
 from lading.kernel import conditions, planning
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 
 HISTORY_KEPT_FOR = timedelta(days=30)
-UPDATE_CHECK = timedelta(minutes=1)  # while OpenShift updates the cluster, which takes an hour
 AFTER_A_STUB = timedelta(seconds=1)  # Secrets are not watched: the next pass reads what was written
 MESSAGE_CHARACTERS_MAX = 4096
 
@@ -63,19 +61,10 @@ def plan(
         recheck_at=planning.earliest(
             now + AFTER_A_STUB if stub_writes else None,
             now + settings.secrets_interval if decisions else None,
-            _update_check_at(observed, decisions, now),
             *(one.retry_at for one in decisions),
             removals.recheck_at,
         ),
     )
-
-
-def _update_check_at(
-    observed: ObservedMachineSets, decisions: tuple[MachineSetDecision, ...], now: datetime
-) -> datetime | None:
-    """ClusterVersion is read, not watched, because most clusters have no such kind."""
-    is_waiting = any(one.verdict.state is MachineSetState.WAITING for one in decisions)
-    return now + UPDATE_CHECK if is_waiting and observed.cluster_version is not None else None
 
 
 def decide_all(one_pass: Pass) -> tuple[MachineSetDecision, ...]:
