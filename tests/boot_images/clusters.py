@@ -13,6 +13,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api import loose
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.cluster_api import CLUSTER_MACHINE_SETS
 from lading.api.core import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, Secret
 from lading.api.machine import MACHINE_SETS, MachineSet
 from lading.api.machineconfiguration.boot_image_history import (
@@ -241,13 +242,15 @@ async def running(
         await asyncio.gather(work, return_exceptions=True)
 
 
-async def reconciler_with_caches_of_now(cluster: BootCluster) -> MachineSetsReconciler:
+async def reconciler_with_caches_of_now(
+    cluster: BootCluster, api: Api = Api.MACHINE, settings: BootImageSettings | None = None
+) -> MachineSetsReconciler:
     """Over the line, with caches that no watch changes any more."""
+    settings = settings or BootImageSettings()
+    resource = MACHINE_SETS if api is Api.MACHINE else CLUSTER_MACHINE_SETS
     client, rng, metrics = KubeClient(cluster.line), random.Random(1), Metrics(CollectorRegistry())
     informers = Informers(kube=client, clock=CLOCK, rng=rng, metrics=metrics)
-    caches = BootImageCaches.of(
-        informers, MACHINE_SETS, Api.MACHINE, BootImageSettings(), NAMESPACE
-    )
+    caches = BootImageCaches.of(informers, resource, api, settings, NAMESPACE)
     filled = asyncio.create_task(informers.run())
     await informers.wait_synced()
     filled.cancel()
@@ -262,14 +265,14 @@ async def reconciler_with_caches_of_now(cluster: BootCluster) -> MachineSetsReco
         )
 
     return MachineSetsReconciler(
-        api=Api.MACHINE,
-        machine_sets=MACHINE_SETS,
+        api=api,
+        machine_sets=resource,
         kube=client,
         clock=CLOCK,
         caches=caches,
         cluster_versions=optional(CLUSTER_VERSIONS),
         infrastructures=optional(INFRASTRUCTURES),
-        settings=BootImageSettings(),
+        settings=settings,
         recorder=recorder,
         namespace=NAMESPACE,
     )

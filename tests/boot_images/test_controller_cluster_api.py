@@ -146,37 +146,6 @@ async def test_a_template_of_that_name_with_another_content_is_not_used(
     assert await cluster_api.template_of(cluster) == "template-a"
 
 
-async def test_killed_after_any_write_a_cluster_api_set_ends_the_same() -> None:
-    writes, was_killed = 0, True
-    while was_killed:
-        async with opened() as cluster:
-            await cluster_api.usual(cluster)
-            await kill_after(cluster, writes)
-            was_killed = cluster.line.is_dead
-            cluster.line.writes_left = None
-            async with running(cluster):
-                await cluster_api.until_state(cluster, "Current")
-            found = await cluster_api.history_of(cluster)
-            assert found is not None
-            details = [(one.index, one.boot_image_ref) for one in found.spec.details]
-            assert details == [(0, GCP_IMAGE_OLD), (1, GCP_IMAGE)]
-            assert len(await cluster_api.templates(cluster)) == 2
-        writes += was_killed
-    assert writes >= 7  # the stub; the history, its status, clone, set; the history and its status
-
-
-async def kill_after(cluster: BootCluster, writes: int) -> None:
-    """Ends when the controller has died, or has nothing more to write."""
-    cluster.line.writes_left = writes
-
-    async def is_over() -> bool:
-        found = await cluster_api.history_of(cluster)
-        return cluster.line.is_dead or (found is not None and found.status.state == "Current")
-
-    async with running(cluster):
-        await cluster.until(is_over, "the controller is dead or done")
-
-
 async def test_a_machine_of_cluster_api_proves_the_release(cluster: BootCluster) -> None:
     await make_unproven(cluster)
     async with running(cluster, settings={"cluster_name": "mine"}):
