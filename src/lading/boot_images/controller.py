@@ -20,7 +20,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
-from lading.boot_images import apply, machines, observe, plan, rules, stream, unused_templates
+from lading.boot_images import amis, apply, machines, observe, plan, rules, stream, unused_templates
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
     OS_RELEASE_LABEL,
@@ -47,6 +47,7 @@ from lading.loop.read_your_writes import ReadYourWrites
 from lading.loop.recorder import EventRecorder
 from lading.ports import kube
 from lading.ports.clock import Clock
+from lading.ports.ec2 import Ec2
 from lading.ports.kube import Kube, Selection
 
 KEY = Key("", "machine-sets")
@@ -116,6 +117,7 @@ class MachineSetsReconciler:
         settings: BootImageSettings,
         recorder: EventRecorder,
         namespace: str,
+        ec2: Ec2 | None = None,
     ) -> None:
         self._api = api
         self._resource = machine_sets
@@ -128,6 +130,7 @@ class MachineSetsReconciler:
         self._recorder = recorder
         self._namespace = namespace
         self._secrets = observe.SecretReader(kube, clock, settings.secrets_interval)
+        self._amis = amis.AmiReader(ec2, clock, settings.secrets_interval)
         self._failures: dict[Hashable, FailedWrite] = {}
         self._machine_sets = {
             one.selection.namespace: ReadYourWrites(one, clock) for one in caches.machine_sets
@@ -178,7 +181,12 @@ class MachineSetsReconciler:
             secrets=await self._secrets.read(wanted),
             failures=dict(self._failures),
         )
-        return replace(observed, templates_in_use=await self._templates_in_use(observed))
+        region = rules.region(observed)
+        return replace(
+            observed,
+            templates_in_use=await self._templates_in_use(observed),
+            amis=await self._amis.read(amis.wanted(self._api, enrolled, templates, region=region)),
+        )
 
     async def _machine_images(self, infrastructure: Infrastructure | None) -> dict[str, str]:
         name = self._settings.cluster_name or rules.name_of(infrastructure)

@@ -23,7 +23,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
 from lading.api.rbac import NAMESPACE, READ, Right
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import MANAGED_BOOT_IMAGES, BootImageSettings
+from lading.boot_images.types import MANAGED_BOOT_IMAGES, BootImageSettings, CloudAccess
 from lading.loop.feature import Context, Feature, Kind, Part, Work
 
 OVERLAY = "boot-images"
@@ -70,6 +70,7 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
         settings=settings,
         recorder=context.recorder,
         namespace=context.namespace,
+        ec2=(context.setting(CloudAccess) or CloudAccess()).ec2,
     )
     controller = context.controller(
         name=f"boot-images-{api.partition('.')[0]}", reconcile=reconciler.reconcile, workers=1

@@ -20,10 +20,10 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS
-from lading.boot_images import machines, observe, rules, stream
+from lading.boot_images import amis, machines, observe, rules, stream
 from lading.boot_images.machine_specs import value_at
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import BootImageSettings, ObservedMachineSets
+from lading.boot_images.types import BootImageSettings, CloudAccess, ObservedMachineSets
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -75,6 +75,7 @@ async def observed(
     clock: Clock,
     *,
     with_secrets: bool,
+    clouds: CloudAccess | None = None,
 ) -> ObservedMachineSets:
     """What the controller observes, read once."""
     machine_sets = [
@@ -89,7 +90,7 @@ async def observed(
     made = await machines.made(client, settings, cluster_name=name)
     reader = observe.SecretReader(client, clock, timedelta())
     wanted = observe.secrets_wanted(one.api, machine_sets, templates) if with_secrets else set()
-    return ObservedMachineSets(
+    found = ObservedMachineSets(
         api=one.api,
         machine_sets=tuple(machine_sets),
         other_machine_sets=await observe.authorities(client, settings) if is_cluster else {},
@@ -103,6 +104,12 @@ async def observed(
         nodes=tuple(await _everything(client, NODES, EVERYTHING)),
         machine_images={each.node: each.image for each in made if each.node},
         secrets=await reader.read(wanted),
+    )
+    asked = amis.AmiReader((clouds or CloudAccess()).ec2, clock, timedelta())
+    region = rules.region(found)
+    return replace(
+        found,
+        amis=await asked.read(amis.wanted(one.api, machine_sets, templates, region=region)),
     )
 
 

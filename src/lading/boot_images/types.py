@@ -15,11 +15,12 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
-from lading.boot_images.platforms.types import Api, BootImage
+from lading.boot_images.platforms.types import AmiFacts, Api, BootImage
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.conditions import Condition
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
+from lading.ports.ec2 import Ec2
 
 MANAGED_BOOT_IMAGES = Gate(
     name="ManagedBootImages",
@@ -51,6 +52,13 @@ class BootImageSettings:
 
     def namespaces(self, api: Api) -> tuple[str, ...]:
         return self.machine_namespaces if api is Api.MACHINE else self.cluster_api_namespaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudAccess:
+    """The clouds that an administrator lets us ask."""
+
+    ec2: Ec2 | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +103,8 @@ class ObservedMachineSets:
     """What the machine of a node was made from, by the name of the node."""
     secrets: Mapping[Key, Secret | UnreadSecret] = field(default_factory=dict)
     """Those that `stubs.wanted` names."""
+    amis: Mapping[str, AmiFacts] = field(default_factory=dict)
+    """What EC2 knows of the AMIs of machine sets, by their ids."""
     failures: Mapping[Hashable, FailedWrite] = field(default_factory=dict)
     """Writes that failed, by the lane they were in."""
 

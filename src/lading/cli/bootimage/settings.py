@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import click
@@ -56,6 +57,12 @@ _OPTIONS = (
         metavar="DURATION",
         help="How long clones of templates stay after nothing needs them.",
     ),
+)
+
+aws_credentials_option = click.option(
+    "--aws-credentials-file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Keys in the form of AWS's tools; with them EC2 is asked who owns an AMI.",
 )
 
 
