@@ -19,7 +19,7 @@ SOURCES = st.sampled_from(
         "",
     ]
 )
-HASHES = st.just({"hash": f"sha512-{'0' * 128}"}) | st.just({})
+HASHES: st.SearchStrategy[Any] = st.sampled_from([{"hash": f"sha512-{'0' * 128}"}, {}])
 NAMES = st.sampled_from(["a", "b", "core"])
 PATHS = st.sampled_from(
     ["/a", "/a/b", "/ab", "/var/a", "/opt//c", "/opt/./c", "/etc/systemd/system/a.service"]
