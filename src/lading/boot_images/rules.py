@@ -189,7 +189,8 @@ def check(
             f"a copy of template {template} with the new image",
         )
     for owner in metadata.owner_references:
-        is_cluster = owner.kind == "Cluster" and owner.name == cluster_name(observed, settings)
+        group, name = owner.api_version.partition("/")[0], cluster_name(observed, settings)
+        is_cluster = (group, owner.kind, owner.name) == (Api.CLUSTER, "Cluster", name)
         if api is Api.MACHINE or not is_cluster:
             raise Skipped(Why.OWNED, f"{owner.kind} {owner.name} owns the machine set")
     if metadata.annotations.get(PAUSE_ANNOTATION) == PAUSED:
