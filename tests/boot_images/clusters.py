@@ -13,6 +13,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api import loose
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.cluster_api import CLUSTER_MACHINE_SETS
 from lading.api.core import CONFIG_MAPS, NAMESPACES, NODES, SECRETS, Secret
 from lading.api.machine import MACHINE_SETS, MachineSet
 from lading.api.machineconfiguration.boot_image_history import (
@@ -30,6 +31,7 @@ from lading.installation import apply as installation
 from lading.kernel.objects import Key, Resource
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager
+from lading.loop.optional_informer import OptionalInformer
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pools.feature import FEATURE as POOLS
@@ -67,14 +69,21 @@ class Line:
     """After so many writes the line is dead, as after kill -9."""
     refused: str = ""
     """Writes to this path are refused."""
+    unreadable: str = ""
+    """Reads of a path that ends so are refused."""
+    is_dead: bool = False
+    """Whether a write was attempted after the last one that was let through."""
 
     async def __call__(self, request: Request) -> Response:
         self.requests.append((request.method, request.path))
         is_write = request.method != "GET" and "/events" not in request.path
         if is_write and self.refused and self.refused in request.path:
             raise kube.Forbidden(f"{request.path} is refused", code=403)
+        if not is_write and self.unreadable and request.path.endswith(self.unreadable):
+            raise kube.Forbidden(f"{request.path} may not be read", code=403)
         if is_write and self.writes_left is not None:
             if self.writes_left == 0:
+                self.is_dead = True
                 raise kube.Unavailable("the process is dead")
             self.writes_left -= 1
         return await self.server(request)
@@ -237,13 +246,15 @@ async def running(
         await asyncio.gather(work, return_exceptions=True)
 
 
-async def reconciler_with_caches_of_now(cluster: BootCluster) -> MachineSetsReconciler:
+async def reconciler_with_caches_of_now(
+    cluster: BootCluster, api: Api = Api.MACHINE, settings: BootImageSettings | None = None
+) -> MachineSetsReconciler:
     """Over the line, with caches that no watch changes any more."""
+    settings = settings or BootImageSettings()
+    resource = MACHINE_SETS if api is Api.MACHINE else CLUSTER_MACHINE_SETS
     client, rng, metrics = KubeClient(cluster.line), random.Random(1), Metrics(CollectorRegistry())
     informers = Informers(kube=client, clock=CLOCK, rng=rng, metrics=metrics)
-    caches = BootImageCaches.of(
-        informers, MACHINE_SETS, Api.MACHINE, BootImageSettings(), NAMESPACE
-    )
+    caches = BootImageCaches.of(informers, resource, api, settings, NAMESPACE)
     filled = asyncio.create_task(informers.run())
     await informers.wait_synced()
     filled.cancel()
@@ -251,13 +262,21 @@ async def reconciler_with_caches_of_now(cluster: BootCluster) -> MachineSetsReco
     recorder = EventRecorder(
         kube=client, clock=CLOCK, rng=rng, metrics=metrics, controller="test", instance="test"
     )
+
+    def optional(resource: Resource[Any]) -> OptionalInformer[Any]:
+        return OptionalInformer(
+            kube=client, clock=CLOCK, rng=rng, informers=informers, resource=resource
+        )
+
     return MachineSetsReconciler(
-        api=Api.MACHINE,
-        machine_sets=MACHINE_SETS,
+        api=api,
+        machine_sets=resource,
         kube=client,
         clock=CLOCK,
         caches=caches,
-        settings=BootImageSettings(),
+        cluster_versions=optional(CLUSTER_VERSIONS),
+        infrastructures=optional(INFRASTRUCTURES),
+        settings=settings,
         recorder=recorder,
         namespace=NAMESPACE,
     )

@@ -40,6 +40,7 @@ from lading.kernel.planning import Plan
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
 from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
 from tests.boot_images.worlds import (
+    INFRA,
     MACHINE_NAMESPACE,
     NAMESPACE,
     NOW,
@@ -111,8 +112,9 @@ def written(world: ObservedMachineSets, action: Any) -> ObservedMachineSets:
     return replace(world, histories=tuple(histories.values()))
 
 
-def owner(kind: str, name: str) -> dict[str, Any]:
-    return {"ownerReferences": [{"apiVersion": "v1", "kind": kind, "name": name, "uid": "u"}]}
+def owner(kind: str, name: str, group: str = "cluster.x-k8s.io") -> dict[str, Any]:
+    reference = {"apiVersion": f"{group}/v1beta1", "kind": kind, "name": name, "uid": "u"}
+    return {"ownerReferences": [reference]}
 
 
 def annotated(**annotations: str) -> MachineSet:
@@ -166,6 +168,12 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
         Why.NOT_OURS,
     ),
     ("a set with an owner", observed(machine_set(metadata=owner("Machine", "x"))), SKIP, Why.OWNED),
+    (
+        "a set of OpenShift that a Cluster owns",
+        observed(machine_set(metadata=owner("Cluster", INFRA))),
+        SKIP,
+        Why.OWNED,
+    ),
     (
         "a set that is deleted",
         observed(machine_set(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})),
@@ -322,6 +330,12 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
     (
         "an update that is under way",
         observed(machine_set(), cluster_version=cluster_version("Partial")),
+        MachineSetState.WAITING,
+        Why.NOT_PROVEN,
+    ),
+    (
+        "an update of an unknown state",
+        observed(machine_set(), cluster_version=cluster_version("")),
         MachineSetState.WAITING,
         Why.NOT_PROVEN,
     ),
@@ -507,6 +521,18 @@ CLUSTER_WORLDS: tuple[tuple[str, ObservedMachineSets, tuple[MachineSetState, Why
     (
         "another Cluster owns it",
         observed(cluster_machine_set(metadata=owner("Cluster", "x")), api=Api.CLUSTER),
+        (SKIP, Why.OWNED),
+    ),
+    (
+        "another owner of the name of the Cluster",
+        observed(cluster_machine_set(metadata=owner("MachinePool", INFRA)), api=Api.CLUSTER),
+        (SKIP, Why.OWNED),
+    ),
+    (
+        "a Cluster of another group owns it",
+        observed(
+            cluster_machine_set(metadata=owner("Cluster", INFRA, "example.com")), api=Api.CLUSTER
+        ),
         (SKIP, Why.OWNED),
     ),
     (
@@ -948,13 +974,6 @@ def test_what_is_no_proof(one: Any) -> None:
     world = observed(machine_set(), cluster_version=None, nodes=(one,))
     assert actions(world, StampGolden) == []
     assert verdicts(world)["worker-a"][1] == Why.NOT_PROVEN
-
-
-def test_the_end_of_an_update_is_looked_for_every_minute() -> None:
-    world = observed(machine_set(), cluster_version=cluster_version("Partial"))
-    assert planned(world).recheck_at == NOW + timedelta(minutes=1)
-    without = replace(world, cluster_version=None)
-    assert planned(without).recheck_at == NOW + timedelta(minutes=10)
 
 
 def test_beside_a_cluster_version_nothing_is_stamped() -> None:

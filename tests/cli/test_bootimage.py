@@ -10,16 +10,19 @@ import click
 import pytest
 
 from lading.adapters.kube.client import KubeClient
+from lading.api.cluster_api import CLUSTER_MACHINE_SETS
 from lading.api.core import CONFIG_MAPS
 from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINES
+from lading.boot_images.clones import UNUSED_ANNOTATION
 from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, BootImageSettings
 from lading.cli.bootimage import approve, history, machine_set, plan, restore, resume, status
 from lading.cli.connection import Target
 from lading.cli.output import Format
+from tests.boot_images import cluster_api
 from tests.boot_images.clusters import GOLDEN_NAMESPACE, BootCluster, opened, running
 from tests.boot_images.ignition.stubs import spec_2
 from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
-from tests.boot_images.worlds import MACHINE_NAMESPACE, gcp_spec
+from tests.boot_images.worlds import CLUSTER_NAMESPACE, MACHINE_NAMESPACE, gcp_spec
 
 COPY = "worker-user-data-spec-3-managed"
 
@@ -162,3 +165,51 @@ async def test_an_index_that_does_not_exist_names_those_that_do(cluster: BootClu
     await updated(cluster)
     with pytest.raises(click.ClickException, match="it has 0, 1"):
         await restore._restore(target(cluster), "worker-a", 7, True)
+
+
+async def test_a_cluster_api_set_is_restored_with_a_template_that_is_cloned_anew(
+    cluster: BootCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The template that it had may be gone: the history holds the image, not the template."""
+    await cluster_api.usual(cluster)
+    async with running(cluster):
+        await cluster_api.until_state(cluster, "Current")
+    updated_to = await cluster_api.template_of(cluster)
+    await cluster.kube.delete(cluster_api.TEMPLATES, "template-a", namespace=CLUSTER_NAMESPACE)
+    await restore._restore(target(cluster), "worker-a", 0, True)
+    restored_to = await cluster_api.template_of(cluster)
+    found = await cluster_api.templates(cluster)
+    assert set(found) == {updated_to, restored_to}
+    assert found[restored_to].spec == {"template": {"spec": cluster_api.MACHINE}}
+    one = await cluster.kube.get(CLUSTER_MACHINE_SETS, "worker-a", namespace=CLUSTER_NAMESPACE)
+    assert one.spec["template"]["spec"]["bootstrap"] == {"dataSecretName": "worker-user-data"}
+    assert one.metadata.annotations[PAUSE_ANNOTATION] == "paused"
+    assert "clone the template" in capsys.readouterr().out
+
+
+async def test_a_restore_keeps_an_unused_clone_that_it_names(cluster: BootCluster) -> None:
+    await cluster_api.usual(cluster)
+    async with running(cluster):
+        await cluster_api.until_state(cluster, "Current")
+    clone = await cluster_api.template_of(cluster)
+    await cluster_api.point_back(cluster)
+    mark = {"metadata": {"annotations": {UNUSED_ANNOTATION: "2020-01-01T00:00:00Z"}}}
+    await cluster.kube.patch(cluster_api.TEMPLATES, clone, mark, namespace=CLUSTER_NAMESPACE)
+    await restore._restore(target(cluster), "worker-a", 1, True)
+    assert await cluster_api.template_of(cluster) == clone
+    found = (await cluster_api.templates(cluster))[clone]
+    assert UNUSED_ANNOTATION not in found.metadata.annotations
+
+
+async def test_status_counts_the_machines_of_cluster_api_of_this_cluster_alone(
+    cluster: BootCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster_api.usual(cluster)
+    await cluster_api.make_machine(cluster, "one", image=GCP_IMAGE)
+    await cluster_api.make_machine(cluster, "two", image=GCP_IMAGE_OLD)
+    await cluster_api.make_machine(cluster, "three", image=GCP_IMAGE_OLD)
+    await cluster_api.make_machine(cluster, "foreign", image=GCP_IMAGE, of_cluster="another")
+    capsys.readouterr()
+    await status._status(target(cluster), BootImageSettings(), Format.JSON)
+    found = json.loads(capsys.readouterr().out)
+    assert found["machinesByBootImage"] == {GCP_IMAGE: 1, GCP_IMAGE_OLD: 2}

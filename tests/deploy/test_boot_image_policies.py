@@ -12,6 +12,7 @@ from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.api import loose
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.cluster_api import machine_templates
 from lading.api.core import SECRETS
 from lading.api.openshift_config import INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
@@ -154,3 +155,37 @@ async def test_the_controller_writes_only_managed_copies() -> None:
         await admin.create(SECRETS, secret("cloud-credentials"), namespace="default")
         with pytest.raises(kube.KubeError, match="only Secrets with a name that ends"):
             await controller.patch(SECRETS, "cloud-credentials", patch, namespace="default")
+
+
+TEMPLATES = machine_templates("GCPMachineTemplate", "v1beta1")
+
+
+def template(name: str, **labels: str) -> dict[str, Any]:
+    return {
+        "apiVersion": TEMPLATES.api_version,
+        "kind": TEMPLATES.kind,
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {"template": {"spec": {"image": "old"}}},
+    }
+
+
+async def test_the_controller_deletes_only_templates_that_it_made() -> None:
+    async with installed("boot-images") as clients:
+        admin, controller = clients["admin"], clients["controller"]
+        with pytest.raises(kube.KubeError, match="only templates that it made"):
+            await controller.create(TEMPLATES, template("unmarked"), namespace="default")
+        await admin.create(TEMPLATES, template("foreign"), namespace="default")
+        mark = {"metadata": {"annotations": {"lading.dev/unused-since": "now"}}}
+        with pytest.raises(kube.KubeError, match="only templates that it made"):
+            await controller.delete(TEMPLATES, "foreign", namespace="default")
+        adoption = {"metadata": {"labels": OURS}}
+        for patch in (mark, adoption):
+            with pytest.raises(kube.KubeError, match="only templates that it made"):
+                await controller.patch(TEMPLATES, "foreign", patch, namespace="default")
+        await controller.create(TEMPLATES, template("clone", **OURS), namespace="default")
+        await controller.patch(TEMPLATES, "clone", mark, namespace="default")
+        content = {"spec": {"template": {"spec": {"image": "new"}}}}
+        with pytest.raises(kube.KubeError, match="does not change the content"):
+            await controller.patch(TEMPLATES, "clone", content, namespace="default")
+        await controller.delete(TEMPLATES, "clone", namespace="default")
+        await admin.delete(TEMPLATES, "foreign", namespace="default")

@@ -5,11 +5,13 @@ import asyncio
 import json
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, given, settings
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
@@ -21,11 +23,14 @@ from lading.api.machine import MACHINE_SETS
 from lading.api.openshift_config import INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images.ignition import translate
+from lading.boot_images.ignition.findings import Unreadable
 from lading.boot_images.machine_specs import PROVIDER_SPEC, operation
+from lading.boot_images.types import PAUSE_ANNOTATION, PAUSED
 from lading.ports import kube
-from lading.ports.kube import PatchType
+from lading.ports.kube import PatchType, Selection
 from tests.boot_images import clusters
 from tests.boot_images.clusters import BootCluster, Line
+from tests.boot_images.ignition import drawn
 from tests.boot_images.ignition.stubs import spec_2
 from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
 from tests.boot_images.worlds import (
@@ -51,10 +56,24 @@ GENERATED = {"machinesets.cluster.x-k8s.io", "gcpmachinetemplates", "awsmachinet
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: str(path.name))
 def test_ignition_accepts_every_translation(path: Path) -> None:
     source = json.loads(path.read_text(encoding="utf-8"))
-    config = json.dumps(translate.translate(source).config)
+    assert_accepted(translate.translate(source).config)
+
+
+@pytest.mark.components("ignition")
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(stub=drawn.STUBS)
+def test_ignition_accepts_whatever_is_translated(stub: dict[str, Any]) -> None:
+    try:
+        config = translate.translate(stub).config
+    except Unreadable:
+        return
+    assert_accepted(config)
+
+
+def assert_accepted(config: Any) -> None:
     answer = subprocess.run(
         [binaries.built("ignition", "ignition-validate"), "-"],
-        input=config,
+        input=json.dumps(config),
         capture_output=True,
         text=True,
         check=False,
@@ -129,6 +148,7 @@ async def test_machine_sets_of_both_apis_are_updated_with_the_rights_of_deploy(
         assert await cluster.machine() == gcp_spec(GCP_IMAGE, userDataSecret={"name": COPY})
         await cluster.until(lambda: is_repointed(cluster, "gcp"), "the GCP set names a clone")
         await compete(cluster)
+    await a_clone_that_nothing_needs_is_removed(cluster, controller)
     found = await cluster.history()
     assert found is not None
     assert "rival" in found.status.message
@@ -163,6 +183,29 @@ async def compete(cluster: BootCluster) -> None:
         return found is not None and found.status.reason == "CompetingWriter"
 
     await cluster.until(we_have_stopped, "we stop after two reversals")
+
+
+async def a_clone_that_nothing_needs_is_removed(
+    cluster: BootCluster, controller: KubeClient
+) -> None:
+    """With the rights of `deploy/`, and under the policy that spares templates of others."""
+    templates = machine_templates("GCPMachineTemplate", "v1beta1")
+    patch = {
+        "metadata": {"annotations": {PAUSE_ANNOTATION: PAUSED}},
+        "spec": {"template": {"spec": {"infrastructureRef": {"name": "gcp"}}}},
+    }
+    await cluster.kube.patch(CLUSTER_MACHINE_SETS, "gcp", patch, namespace=CLUSTER_NAMESPACE)
+
+    async def only_its_source_is_left() -> bool:
+        page = await cluster.kube.page(templates, Selection(namespace=CLUSTER_NAMESPACE))
+        return {one.metadata.name for one in page.items} == {"gcp"}
+
+    second = timedelta(seconds=1)
+    settings = {"unused_templates_retention": second, "secrets_interval": second}
+    async with clusters.running(cluster, client=controller, settings=settings):
+        await cluster.until(only_its_source_is_left, "the clone is removed")
+    with pytest.raises(kube.KubeError, match="only templates that it made"):
+        await controller.delete(templates, "gcp", namespace=CLUSTER_NAMESPACE)
 
 
 def gcp_template() -> dict[str, Any]:

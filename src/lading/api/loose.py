@@ -10,7 +10,9 @@ from typing import Any
 from lading.api.cluster_api import (
     CLUSTER_MACHINE_SETS,
     CLUSTER_MACHINES,
+    MACHINE_DEPLOYMENTS,
     VERSIONS,
+    infrastructure_machines,
     machine_templates,
 )
 from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINE_SETS, MACHINES
@@ -18,16 +20,16 @@ from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.kernel.objects import Resource
 
 _ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_CLOUDS = ("GCP", "AWS", "Azure")
 _RESOURCES: tuple[tuple[Resource[Any], tuple[str, ...]], ...] = (
     (MACHINE_SETS, ("v1beta1",)),
     (MACHINES, ("v1beta1",)),
     (CONTROL_PLANE_MACHINE_SETS, ("v1",)),
     (CLUSTER_MACHINE_SETS, VERSIONS),
+    (MACHINE_DEPLOYMENTS, VERSIONS),
     (CLUSTER_MACHINES, VERSIONS),
-    *(
-        (machine_templates(kind, "v1beta1"), ("v1beta1",))
-        for kind in ("GCPMachineTemplate", "AWSMachineTemplate", "AzureMachineTemplate")
-    ),
+    *((machine_templates(f"{one}MachineTemplate", "v1beta1"), ("v1beta1",)) for one in _CLOUDS),
+    *((infrastructure_machines(f"{one}Machine", "v1beta1"), ("v1beta1",)) for one in _CLOUDS),
     (CLUSTER_VERSIONS, ("v1",)),
     (INFRASTRUCTURES, ("v1",)),
 )

@@ -4,24 +4,27 @@ from typing import Any, assert_never
 
 import msgspec
 
-from lading.api.cluster_api import MachineTemplate
+from lading.api.cluster_api import MachineTemplate, machine_templates
 from lading.api.core import CONFIG_MAPS, SECRETS
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.machine import MACHINE_SETS, MachineSet
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
 from lading.api.operator import MACHINE_CONFIGURATIONS
-from lading.boot_images import stubs
+from lading.boot_images import clones, stubs
 from lading.boot_images.types import (
     FIELD_MANAGER,
     PROOF_ANNOTATION,
     Action,
     CloneTemplate,
     DeleteHistory,
+    DeleteTemplate,
+    MarkTemplate,
     PatchMachineSet,
     ReportConfiguration,
     ReportMachineSet,
     SaveHistory,
     StampGolden,
+    TemplateVersion,
     WriteStub,
 )
 from lading.kernel.objects import Object, Resource
@@ -60,8 +63,8 @@ async def apply(
             body = _body(MACHINE_SET_BOOT_IMAGE_HISTORIES, key.name, key.namespace)
             body["status"] = msgspec.to_builtins(status)
             return await _applied(api, MACHINE_SET_BOOT_IMAGE_HISTORIES, body, "status")
-        case CloneTemplate():
-            await _clone(action, api)
+        case CloneTemplate() | MarkTemplate() | DeleteTemplate():
+            await _write_template(action, api)
             return None
         case PatchMachineSet(key=key):
             return await api.patch(
@@ -138,22 +141,66 @@ def _secret(action: WriteStub) -> dict[str, Any]:
     }
 
 
+async def _write_template(action: CloneTemplate | MarkTemplate | DeleteTemplate, api: Kube) -> None:
+    match action:
+        case CloneTemplate():
+            await _clone(action, api)
+        case MarkTemplate(template=template, unused_since=since):
+            await _mark(template, since, api)
+        case DeleteTemplate(template=template):
+            await api.delete(
+                _resource_of(template.api_version, template.kind),
+                template.key.name,
+                namespace=template.key.namespace,
+                uid=template.uid,
+                resource_version=template.resource_version,
+            )
+
+
 async def _clone(action: CloneTemplate, api: Kube) -> None:
-    """The name follows from the content, so a template that is there already is the same."""
-    group, _, version = action.body["apiVersion"].partition("/")
-    kind = action.body["kind"]
-    resource = Resource(
-        group=group,
-        version=version,
-        kind=kind,
-        plural=f"{kind.lower()}s",
-        namespaced=True,
-        type=MachineTemplate,
-    )
+    body = action.body
+    resource = _resource_of(body["apiVersion"], body["kind"])
     try:
-        await api.create(resource, action.body, namespace=action.body["metadata"]["namespace"])
+        await api.create(resource, body, namespace=body["metadata"]["namespace"])
     except kube.AlreadyExists:
-        return
+        await _use_again(action, api, resource)
+
+
+async def _use_again(action: CloneTemplate, api: Kube, resource: Resource[MachineTemplate]) -> None:
+    """The name follows from the content, so what is there should be the same, and must stay."""
+    metadata = action.body["metadata"]
+    present = await api.get(resource, metadata["name"], namespace=metadata["namespace"])
+    if present.metadata.deletion_timestamp:
+        raise kube.Conflict(f"{resource.kind} {present.key} is being deleted")
+    if not clones.holds(present.spec, action.body["spec"]):
+        raise kube.Invalid(f"{resource.kind} {present.key} exists with another content")
+    if clones.UNUSED_ANNOTATION in present.metadata.annotations:
+        version = TemplateVersion(
+            api_version=resource.api_version,
+            kind=resource.kind,
+            key=present.key,
+            uid=present.metadata.uid,
+            resource_version=present.metadata.resource_version,
+        )
+        await _mark(version, "", api)
+
+
+async def _mark(template: TemplateVersion, since: str, api: Kube) -> None:
+    metadata = {
+        "resourceVersion": template.resource_version,
+        "annotations": {clones.UNUSED_ANNOTATION: since or None},
+    }
+    await api.patch(
+        _resource_of(template.api_version, template.kind),
+        template.key.name,
+        {"metadata": metadata},
+        namespace=template.key.namespace,
+        field_manager=FIELD_MANAGER,
+    )
+
+
+def _resource_of(api_version: str, kind: str) -> Resource[MachineTemplate]:
+    return machine_templates(kind, api_version.partition("/")[2])
 
 
 def _body(resource: Resource[Any], name: str, namespace: str = "") -> dict[str, Any]:

@@ -17,6 +17,9 @@ TRACKING_DOMAINS = (
     "helm.toolkit.fluxcd.io/",
 )
 SOURCE_ANNOTATION = "lading.dev/copy-of"
+UNUSED_ANNOTATION = "lading.dev/unused-since"
+KINDS = ("GCPMachineTemplate", "AWSMachineTemplate", "AzureMachineTemplate")
+"""The templates that are ever cloned: those of platforms that are not manual."""
 
 
 def clone(
@@ -42,6 +45,20 @@ def clone(
         },
         "spec": spec,
     }
+
+
+def is_ours(template: MachineTemplate) -> bool:
+    metadata = template.metadata
+    return metadata.labels.get(OWNER_LABEL) == OWNER and SOURCE_ANNOTATION in metadata.annotations
+
+
+def holds(present: Any, wanted: Any) -> bool:
+    """Whether a stored spec is the wanted one; the API server may have added defaults."""
+    if isinstance(wanted, dict):
+        return isinstance(present, dict) and all(
+            key in present and holds(present[key], one) for key, one in wanted.items()
+        )
+    return bool(present == wanted)
 
 
 def _own_labels(template: MachineTemplate) -> dict[str, str]:

@@ -4,7 +4,7 @@ All machine sets of one API are planned together, because they share stubs and t
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import chain
@@ -12,22 +12,25 @@ from typing import Any
 
 import structlog
 
+from lading.api.cluster_api import TemplateKey
 from lading.api.core import CONFIG_MAPS, NODES, ConfigMap, Node
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     MachineSetBootImageHistory,
 )
-from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
+from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
-from lading.boot_images import apply, observe, plan, rules, stream
+from lading.boot_images import amis, apply, machines, observe, plan, rules, stream, unused_templates
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.reasons import BootImageEventReason
 from lading.boot_images.types import (
     OS_RELEASE_LABEL,
     Action,
     BootImageSettings,
+    DeleteTemplate,
     FailedWrite,
+    MarkTemplate,
     ObservedMachineSets,
     PatchMachineSet,
     ReportMachineSet,
@@ -41,10 +44,12 @@ from lading.loop import event_series, pipeline
 from lading.loop.controller import Controller
 from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
+from lading.loop.optional_informer import OptionalInformer
 from lading.loop.read_your_writes import ReadYourWrites
 from lading.loop.recorder import EventRecorder
 from lading.ports import kube
 from lading.ports.clock import Clock
+from lading.ports.ec2 import Ec2
 from lading.ports.kube import Kube, Selection
 
 KEY = Key("", "machine-sets")
@@ -108,19 +113,25 @@ class MachineSetsReconciler:
         kube: Kube,
         clock: Clock,
         caches: BootImageCaches,
+        cluster_versions: OptionalInformer[ClusterVersion],
+        infrastructures: OptionalInformer[Infrastructure],
         settings: BootImageSettings,
         recorder: EventRecorder,
         namespace: str,
+        ec2: Ec2 | None = None,
     ) -> None:
         self._api = api
         self._resource = machine_sets
         self._kube = kube
         self._clock = clock
         self._caches = caches
+        self._cluster_versions = cluster_versions
+        self._infrastructures = infrastructures
         self._settings = settings
         self._recorder = recorder
         self._namespace = namespace
         self._secrets = observe.SecretReader(kube, clock, settings.secrets_interval)
+        self._amis = amis.AmiReader(ec2, clock, settings.secrets_interval)
         self._failures: dict[Hashable, FailedWrite] = {}
         self._machine_sets = {
             one.selection.namespace: ReadYourWrites(one, clock) for one in caches.machine_sets
@@ -141,15 +152,21 @@ class MachineSetsReconciler:
     async def observe(self, key: Key) -> ObservedMachineSets:
         machine_sets = tuple(chain.from_iterable(self._machine_sets.values()))
         is_cluster = self._api is Api.CLUSTER
-        templates = await observe.templates(self._kube, machine_sets) if is_cluster else {}
+        namespaces = self._settings.cluster_api_namespaces
+        templates = (
+            await observe.templates(self._kube, machine_sets, namespaces_of_clones=namespaces)
+            if is_cluster
+            else {}
+        )
         others = await observe.authorities(self._kube, self._settings) if is_cluster else {}
-        version = await observe.get_or_none(self._kube, CLUSTER_VERSIONS, "version")
+        version = await self._cluster_versions.get("version")
         can_prove = version is None  # beside a ClusterVersion no node counts
         configurations = tuple(self._caches.configurations)
         enrolment = rules.enrolment(configurations)
         enrolled = [one for one in machine_sets if enrolment.includes(self._api, one)]
         wanted = observe.secrets_wanted(self._api, enrolled, templates)
-        return ObservedMachineSets(
+        infrastructure = await self._infrastructures.get("cluster")
+        observed = ObservedMachineSets(
             api=self._api,
             machine_sets=machine_sets,
             other_machine_sets=others,
@@ -159,14 +176,33 @@ class MachineSetsReconciler:
             golden=next(iter(self._golden), None),
             authority=next(iter(self._caches.authority), None),
             cluster_version=version,
-            infrastructure=await observe.get_or_none(self._kube, INFRASTRUCTURES, "cluster"),
+            infrastructure=infrastructure,
             nodes=tuple(self._caches.nodes),
-            machine_images=await observe.machine_images(self._kube, self._settings)
-            if can_prove
-            else {},
+            machine_images=await self._machine_images(infrastructure) if can_prove else {},
             secrets=await self._secrets.read(wanted),
             failures=dict(self._failures),
         )
+        region = rules.region(observed)
+        return replace(
+            observed,
+            templates_in_use=await self._templates_in_use(observed),
+            amis=await self._amis.read(amis.wanted(self._api, enrolled, templates, region=region)),
+        )
+
+    async def _machine_images(self, infrastructure: Infrastructure | None) -> dict[str, str]:
+        name = self._settings.cluster_name or rules.name_of(infrastructure)
+        found = await machines.made(self._kube, self._settings, cluster_name=name)
+        return {one.node: one.image for one in found if one.node}
+
+    async def _templates_in_use(
+        self, observed: ObservedMachineSets
+    ) -> frozenset[TemplateKey] | None:
+        """Read anew, and only where a clone may be removed: a cache may lag behind."""
+        candidates = unused_templates.may_be_unused(observed)
+        if not candidates:
+            return None
+        kinds = {kind for kind, _, _ in candidates}
+        return await machines.templates_in_use(self._kube, self._settings, kinds)
 
     def plan(self, observed: ObservedMachineSets, now: datetime) -> Plan:
         return plan.plan(observed, self._settings, now, namespace=self._namespace)
@@ -214,7 +250,7 @@ class MachineSetsReconciler:
 
     def _record(self, action: Action, written: Object | None) -> None:
         match action:
-            case WriteStub():
+            case WriteStub() | MarkTemplate() | DeleteTemplate():
                 self._failures.pop(action.lane, None)
             case PatchMachineSet(lane=lane, because=because) if written is not None:
                 self._failures.pop(lane, None)
@@ -238,12 +274,23 @@ class MachineSetsReconciler:
         )
 
 
-def watch(controller: Controller, caches: BootImageCaches) -> None:
+def watch(
+    controller: Controller,
+    caches: BootImageCaches,
+    cluster_versions: OptionalInformer[ClusterVersion],
+    infrastructures: OptionalInformer[Infrastructure],
+) -> None:
     def everything(old: object, new: object) -> Iterable[Key]:
         return (KEY,)
 
     def if_it_matters(old: Node | None, new: Node | None) -> Iterable[Key]:
         return () if _facts_of(old) == _facts_of(new) else (KEY,)
+
+    def if_its_status_changed(
+        old: ClusterVersion | Infrastructure | None, new: ClusterVersion | Infrastructure | None
+    ) -> Iterable[Key]:
+        is_same = old is not None and new is not None and old.status == new.status
+        return () if is_same else (KEY,)
 
     informers: tuple[Informer[Any], ...] = (
         *caches.machine_sets,
@@ -255,6 +302,8 @@ def watch(controller: Controller, caches: BootImageCaches) -> None:
     for informer in informers:
         controller.watch(informer, everything, debounce_seconds=DEBOUNCE_SECONDS)
     controller.watch(caches.nodes, if_it_matters, debounce_seconds=DEBOUNCE_SECONDS)
+    controller.watch(cluster_versions, if_its_status_changed, debounce_seconds=DEBOUNCE_SECONDS)
+    controller.watch(infrastructures, if_its_status_changed, debounce_seconds=DEBOUNCE_SECONDS)
 
 
 def _facts_of(node: Node | None) -> tuple[object, ...] | None:

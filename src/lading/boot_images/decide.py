@@ -7,7 +7,7 @@ from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistorySpec
 from lading.boot_images import history, machine_specs, patches, proof, rules, stream
 from lading.boot_images.machine_specs import MachineSpec
-from lading.boot_images.platforms.types import BootImage, CurrentImage, Question
+from lading.boot_images.platforms.types import AmiFacts, BootImage, CurrentImage, Question
 from lading.boot_images.proof import ReleaseProof
 from lading.boot_images.rules import Enrolment
 from lading.boot_images.stream import Golden
@@ -195,6 +195,7 @@ def _target(
         infrastructure_name=rules.infrastructure_name(observed),
         region=rules.region(observed),
         is_in_history=history.proves(past, {str(present.path[-1]): present.image.value}),
+        ami=observed.amis.get(present.image.reference, AmiFacts()),
         trusted=one_pass.settings.trusted_boot_images,
     )
     return machine.platform.target(question)
@@ -210,14 +211,15 @@ def _update(
 ) -> MachineSetDecision:
     machine_set, observed, now = seen.machine_set, one_pass.observed, one_pass.moment
     choice = one_pass.stubs.choose(machine, machine_set.metadata.namespace)
-    is_current = target == present.image
+    is_current = target.value == present.image.value
+    is_of_stream = is_current and not target.is_of_marketplace
     needs_patch = not is_current or choice.secret != machine.secret
     notes = "; ".join(choice.warnings)
     if not needs_patch and choice.write is None:
         verdict = seen.verdict(
             MachineSetState.CURRENT, Why.AS_EXPECTED, notes or "No errors", target.reference
         )
-        return MachineSetDecision(verdict=verdict, field=seen.field, is_of_stream=True)
+        return MachineSetDecision(verdict=verdict, field=seen.field, is_of_stream=is_of_stream)
     if needs_patch:
         _check_neighbours(seen, machine, present, target, choice.secret, past)
     lane = "set", observed.api, machine_set.key
@@ -236,7 +238,7 @@ def _update(
     return MachineSetDecision(
         verdict=verdict,
         field=seen.field,
-        is_of_stream=is_current,
+        is_of_stream=is_of_stream,
         image=target,
         secret=choice.secret,
         stub=None if is_too_early else choice.write,

@@ -17,9 +17,9 @@ from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORY,
 )
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
-from lading.api.rbac import NAMESPACE, Right
+from lading.api.rbac import NAMESPACE, READ, Right
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import MANAGED_BOOT_IMAGES, BootImageSettings
+from lading.boot_images.types import MANAGED_BOOT_IMAGES, BootImageSettings, CloudAccess
 from lading.loop.feature import Context, Feature, Kind, Part, Work
 
 OVERLAY = "boot-images"
@@ -53,21 +53,26 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
     settings = context.setting(BootImageSettings) or _DEFAULTS
     resource = context.served[_KINDS[api]]
     caches = boot.BootImageCaches.of(context.informers, resource, api, settings, context.namespace)
+    cluster_versions = context.optional(openshift_config.CLUSTER_VERSIONS)
+    infrastructures = context.optional(openshift_config.INFRASTRUCTURES)
     reconciler = boot.MachineSetsReconciler(
         api=api,
         machine_sets=resource,
         kube=context.kube,
         clock=context.clock,
         caches=caches,
+        cluster_versions=cluster_versions,
+        infrastructures=infrastructures,
         settings=settings,
         recorder=context.recorder,
         namespace=context.namespace,
+        ec2=(context.setting(CloudAccess) or CloudAccess()).ec2,
     )
     controller = context.controller(
         name=f"boot-images-{api.partition('.')[0]}", reconcile=reconciler.reconcile, workers=1
     )
-    boot.watch(controller, caches)
-    yield Work(controllers=(controller,))
+    boot.watch(controller, caches, cluster_versions, infrastructures)
+    yield Work(controllers=(controller,), support=(cluster_versions, infrastructures))
 
 
 @asynccontextmanager
@@ -119,9 +124,7 @@ def _event_right(namespaces: tuple[str, ...]) -> Right:
     return _right("events.k8s.io", "events", verbs=verbs, namespaces=namespaces)
 
 
-_CLUSTER_FACTS = _right(
-    openshift_config.GROUP, "clusterversions", "infrastructures", verbs=("get",)
-)
+_CLUSTER_FACTS = _right(openshift_config.GROUP, "clusterversions", "infrastructures", verbs=READ)
 _HISTORY_RIGHTS = (
     _right(
         group.NAME,
@@ -189,12 +192,31 @@ FEATURE = Feature(
                     verbs=("patch",),
                     namespaces=_DEFAULTS.cluster_api_namespaces,
                 ),
+                Right(
+                    group=cluster_api.TEMPLATE_GROUP,
+                    resources=(
+                        "gcpmachinetemplates",
+                        "awsmachinetemplates",
+                        "azuremachinetemplates",
+                    ),
+                    verbs=("get", "list", "create", "patch", "delete"),
+                    namespaces=_DEFAULTS.cluster_api_namespaces,
+                    overlay=OVERLAY,
+                    why="Templates are cloned; a clone that nothing needs is marked and removed.",
+                ),
+                _right(
+                    cluster_api.GROUP,
+                    "machinedeployments",
+                    "machines",
+                    verbs=("list",),
+                    namespaces=_DEFAULTS.cluster_api_namespaces,
+                ),
                 _right(
                     cluster_api.TEMPLATE_GROUP,
-                    "gcpmachinetemplates",
-                    "awsmachinetemplates",
-                    "azuremachinetemplates",
-                    verbs=("list", "create"),
+                    "gcpmachines",
+                    "awsmachines",
+                    "azuremachines",
+                    verbs=("list",),
                     namespaces=_DEFAULTS.cluster_api_namespaces,
                 ),
                 _stub_right(_DEFAULTS.cluster_api_namespaces),

@@ -62,7 +62,8 @@ def with_observed(
         spec = msgspec.structs.replace(spec, intended=None)
     if last is not None and (last.boot_image, last.stub_secret_ref) == (value, secret):
         return _proven(spec, last) if is_of_stream and last.set_by is SetBy.OTHER else spec
-    set_by = SetBy.LADING if is_ours else SetBy.STREAM if is_of_stream else SetBy.OTHER
+    found_by = SetBy.STREAM if is_of_stream else SetBy.OTHER
+    set_by = intended.set_by if is_ours and intended is not None else found_by
     entry = BootImageHistoryDetail(
         index=last.index + 1 if last is not None else 0,
         updated_time=conditions.timestamp(now),
@@ -89,21 +90,24 @@ def with_intention(
         boot_image_ref=image.reference[:1024],
         stub_secret_ref=secret,
         boot_image={field: image.value},
+        set_by=SetBy.LADING_MARKETPLACE if image.is_of_marketplace else SetBy.LADING,
     )
     return msgspec.structs.replace(spec, intended=intended)
 
 
 def proves(spec: MachineSetBootImageHistorySpec, value: dict[str, Any]) -> bool:
-    """Whether this image was of a stream, or one that we set."""
-    known = (one.boot_image for one in spec.details if one.set_by is not SetBy.OTHER)
-    return value in known or (spec.intended is not None and spec.intended.boot_image == value)
+    """Whether this image was of a stream, or one that we set; a product is paid for as it is."""
+    entries = (*spec.details, *((spec.intended,) if spec.intended is not None else ()))
+    proven = (SetBy.STREAM, SetBy.LADING)
+    return value in (one.boot_image for one in entries if one.set_by in proven)
 
 
 def reversals(spec: MachineSetBootImageHistorySpec, value: dict[str, Any], secret: str) -> int:
     """How often we set what is not there now, since updates were resumed."""
     after = -1 if spec.resumed_after_index is None else spec.resumed_after_index
+    ours = (SetBy.LADING, SetBy.LADING_MARKETPLACE)
     return sum(
-        (one.boot_image, one.stub_secret_ref, one.set_by) == (value, secret, SetBy.LADING)
+        (one.boot_image, one.stub_secret_ref) == (value, secret) and one.set_by in ours
         for one in spec.details
         if one.index > after
     )

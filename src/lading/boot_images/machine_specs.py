@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lading.api.cluster_api import MachineTemplate
+from lading.api.cluster_api import MachineTemplate, TemplateKey
 from lading.api.machine import MachineSet
 from lading.boot_images import platforms
 from lading.boot_images.platforms.types import Api, CloudPlatform, Path, object_at, text_at
@@ -46,8 +46,8 @@ def whole(machine_set: MachineSet) -> dict[str, Any]:
     return {"spec": machine_set.spec, "status": machine_set.status}
 
 
-def template_reference(machine_set: MachineSet) -> tuple[str, str, str]:
-    """Kind, namespace and name of the infrastructure template."""
+def template_reference(machine_set: MachineSet) -> TemplateKey:
+    """The infrastructure template of a machine set or a deployment."""
     reference = value_at(whole(machine_set), INFRASTRUCTURE)
     found = reference if isinstance(reference, dict) else {}
     return text_at(found, "kind"), machine_set.metadata.namespace, text_at(found, "name")
@@ -56,7 +56,7 @@ def template_reference(machine_set: MachineSet) -> tuple[str, str, str]:
 def machine_spec(
     api: Api,
     machine_set: MachineSet,
-    templates: Mapping[tuple[str, str, str], MachineTemplate],
+    templates: Mapping[TemplateKey, MachineTemplate],
 ) -> MachineSpec:
     """Raises Skipped where it cannot be read."""
     if api is Api.MACHINE:
@@ -78,7 +78,7 @@ def _of_provider_spec(value: Any) -> MachineSpec:
 
 
 def _of_template(
-    machine_set: MachineSet, templates: Mapping[tuple[str, str, str], MachineTemplate]
+    machine_set: MachineSet, templates: Mapping[TemplateKey, MachineTemplate]
 ) -> MachineSpec:
     reference = template_reference(machine_set)
     platform = _platform(platforms.BY_TEMPLATE, reference[0])

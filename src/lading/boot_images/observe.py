@@ -7,15 +7,14 @@ every cloud credential of their namespace in memory.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from lading.api.cluster_api import MachineTemplate, machine_templates
+from lading.api.cluster_api import MachineTemplate, TemplateKey, machine_templates
 from lading.api.core import SECRETS, Secret
-from lading.api.machine import MACHINE_SETS, MACHINES, Machine, MachineSet
-from lading.boot_images import machine_specs, platforms, rules, stubs
-from lading.boot_images.machine_specs import value_at
+from lading.api.machine import MACHINE_SETS, MachineSet
+from lading.boot_images import clones, machine_specs, machines, rules, stubs
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import BootImageSettings, UnreadSecret
 from lading.boot_images.verdicts import Skipped
@@ -24,7 +23,6 @@ from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 
-TEMPLATE_VERSIONS = ("v1beta2", "v1beta1")
 AUTHORITY_NAME = "machine-config-server-ca"
 T = TypeVar("T")
 
@@ -71,11 +69,15 @@ async def get_or_none(api: Kube, resource: Resource[T], name: str) -> T | None:
 
 
 async def templates(
-    api: Kube, machine_sets: Iterable[MachineSet]
-) -> dict[tuple[str, str, str], MachineTemplate]:
-    """The templates of the kinds and namespaces that the sets name: one list for each."""
+    api: Kube, machine_sets: Iterable[MachineSet], *, namespaces_of_clones: Iterable[str] = ()
+) -> dict[TemplateKey, MachineTemplate]:
+    """The templates of the kinds and namespaces that the sets name: one list for each.
+
+    Clones may be left where no machine set names their kind any more.
+    """
     references = {machine_specs.template_reference(one)[:2] for one in machine_sets}
-    found: dict[tuple[str, str, str], MachineTemplate] = {}
+    references |= {(kind, one) for one in namespaces_of_clones for kind in clones.KINDS}
+    found: dict[TemplateKey, MachineTemplate] = {}
     for kind, namespace in sorted(references):
         if kind.isalnum():
             for one in await _templates_of(api, kind, namespace):
@@ -84,10 +86,10 @@ async def templates(
 
 
 async def _templates_of(api: Kube, kind: str, namespace: str) -> list[MachineTemplate]:
-    for version in TEMPLATE_VERSIONS:
+    for version in machines.INFRASTRUCTURE_VERSIONS:
         resource = machine_templates(kind, version)
         try:
-            listed = await everything(api, resource, Selection(namespace=namespace))
+            listed = await machines.everything(api, resource, Selection(namespace=namespace))
         except kube.NotFound:
             continue
         except kube.Forbidden:
@@ -99,63 +101,22 @@ async def _templates_of(api: Kube, kind: str, namespace: str) -> list[MachineTem
     return []
 
 
-async def everything(api: Kube, resource: Resource[T], selection: Selection) -> list[T]:
-    """All pages of one list."""
-    page = await api.page(resource, selection)
-    found = list(page.items)
-    while page.continue_token:
-        page = await api.page(resource, selection, continue_token=page.continue_token)
-        found += page.items
-    return found
-
-
 async def authorities(api: Kube, settings: BootImageSettings) -> dict[str, str]:
     """The machine sets of OpenShift's API by name, and which API is the authority for each."""
     found: dict[str, str] = {}
     for namespace in settings.machine_namespaces:
         try:
-            listed = await everything(api, MACHINE_SETS, Selection(namespace=namespace))
+            listed = await machines.everything(api, MACHINE_SETS, Selection(namespace=namespace))
         except (kube.NotFound, kube.Forbidden):
             continue
         found |= {one.metadata.name: rules.authority_of(one) for one in listed}
     return found
 
 
-async def machine_images(api: Kube, settings: BootImageSettings) -> dict[str, str]:
-    """The boot image that the machine of each node was made from, by the name of the node."""
-    found: dict[str, str] = {}
-    for namespace in settings.machine_namespaces:
-        try:
-            machines = await everything(api, MACHINES, Selection(namespace=namespace))
-        except (kube.NotFound, kube.Forbidden):
-            continue
-        for one in machines:
-            node = value_at({"status": one.status}, ("status", "nodeRef", "name"))
-            if isinstance(node, str):
-                found[node] = image_of(one)
-    return found
-
-
-def image_of(machine: Machine) -> str:
-    return image_in(value_at({"spec": machine.spec}, ("spec", "providerSpec", "value")))
-
-
-def image_in(value: Any) -> str:
-    """The boot image of a provider spec; empty where it cannot be read."""
-    kind = value.get("kind") if isinstance(value, dict) else None
-    platform = platforms.BY_PROVIDER_SPEC.get(kind) if isinstance(kind, str) else None
-    if platform is None:
-        return ""
-    try:
-        return platform.present(Api.MACHINE, value).image.reference
-    except Skipped:
-        return ""
-
-
 def secrets_wanted(
     api: Api,
     machine_sets: Iterable[MachineSet],
-    found: Mapping[tuple[str, str, str], MachineTemplate],
+    found: Mapping[TemplateKey, MachineTemplate],
 ) -> set[Key]:
     """Each stub and its managed copy, once for all machine sets that share it."""
     wanted: set[Key] = set()

@@ -13,12 +13,13 @@ from lading.api.machineconfiguration.boot_image_history import (
     MachineSetBootImageHistorySpec,
     MachineSetBootImageHistoryStatus,
 )
-from lading.boot_images import history, rules
+from lading.boot_images import history, rules, unused_templates
 from lading.boot_images.decide import MachineSetDecision, Pass, Release, decide
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
     Action,
     BootImageSettings,
+    CloneTemplate,
     DeleteHistory,
     MachineSetVerdict,
     ObservedMachineSets,
@@ -26,7 +27,6 @@ from lading.boot_images.types import (
     SaveHistory,
     StampGolden,
 )
-from lading.boot_images.verdicts import MachineSetState
 from lading.kernel import conditions, planning
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
@@ -43,6 +43,8 @@ def plan(
     decisions = decide_all(one_pass)
     histories = {one.key: one for one in observed.histories}
     stub_writes = {one.stub.lane: one.stub for one in decisions if one.stub is not None}
+    cloned = [each for one in decisions for each in one.patch if isinstance(each, CloneTemplate)]
+    removals = unused_templates.plan(observed, settings, now, cloned=cloned)
     return Plan(
         actions=(
             *_stamp(observed, one_pass.release),
@@ -53,26 +55,15 @@ def plan(
                 for action in _actions(one, observed.api, histories, namespace, now)
             ),
             *_forget(observed, decisions, settings.history_retention, now),
+            *removals.actions,
         ),
         recheck_at=planning.earliest(
             now + AFTER_A_STUB if stub_writes else None,
             now + settings.secrets_interval if decisions else None,
-            _update_check_at(observed, decisions, settings, now),
             *(one.retry_at for one in decisions),
+            removals.recheck_at,
         ),
     )
-
-
-def _update_check_at(
-    observed: ObservedMachineSets,
-    decisions: tuple[MachineSetDecision, ...],
-    settings: BootImageSettings,
-    now: datetime,
-) -> datetime | None:
-    """ClusterVersion is read, not watched, because most clusters have no such kind."""
-    is_waiting = any(one.verdict.state is MachineSetState.WAITING for one in decisions)
-    has_version = observed.cluster_version is not None
-    return now + settings.cluster_version_interval if is_waiting and has_version else None
 
 
 def decide_all(one_pass: Pass) -> tuple[MachineSetDecision, ...]:

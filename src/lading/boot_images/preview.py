@@ -1,5 +1,6 @@
 """What `lading bootimage` reads and writes with the rights of the person who runs it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,7 +12,6 @@ from lading.api.core import CONFIG_MAPS, NODES, ConfigMap
 from lading.api.machine import (
     CONTROL_PLANE_MACHINE_SETS,
     MACHINE_SETS,
-    MACHINES,
     MachineSet,
 )
 from lading.api.machineconfiguration.boot_image_history import (
@@ -20,10 +20,10 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS
-from lading.boot_images import observe, stream
+from lading.boot_images import amis, machines, observe, rules, stream
 from lading.boot_images.machine_specs import value_at
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import BootImageSettings, ObservedMachineSets
+from lading.boot_images.types import BootImageSettings, CloudAccess, ObservedMachineSets
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -75,6 +75,7 @@ async def observed(
     clock: Clock,
     *,
     with_secrets: bool,
+    clouds: CloudAccess | None = None,
 ) -> ObservedMachineSets:
     """What the controller observes, read once."""
     machine_sets = [
@@ -84,9 +85,12 @@ async def observed(
     ]
     is_cluster = one.api is Api.CLUSTER
     templates = await observe.templates(client, machine_sets) if is_cluster else {}
+    infrastructure = await observe.get_or_none(client, INFRASTRUCTURES, "cluster")
+    name = settings.cluster_name or rules.name_of(infrastructure)
+    made = await machines.made(client, settings, cluster_name=name)
     reader = observe.SecretReader(client, clock, timedelta())
     wanted = observe.secrets_wanted(one.api, machine_sets, templates) if with_secrets else set()
-    return ObservedMachineSets(
+    found = ObservedMachineSets(
         api=one.api,
         machine_sets=tuple(machine_sets),
         other_machine_sets=await observe.authorities(client, settings) if is_cluster else {},
@@ -96,10 +100,16 @@ async def observed(
         golden=await golden(client, settings),
         authority=await _config_map(client, settings, observe.AUTHORITY_NAME),
         cluster_version=await observe.get_or_none(client, CLUSTER_VERSIONS, "version"),
-        infrastructure=await observe.get_or_none(client, INFRASTRUCTURES, "cluster"),
+        infrastructure=infrastructure,
         nodes=tuple(await _everything(client, NODES, EVERYTHING)),
-        machine_images=await observe.machine_images(client, settings),
+        machine_images={each.node: each.image for each in made if each.node},
         secrets=await reader.read(wanted),
+    )
+    asked = amis.AmiReader((clouds or CloudAccess()).ec2, clock, timedelta())
+    region = rules.region(found)
+    return replace(
+        found,
+        amis=await asked.read(amis.wanted(one.api, machine_sets, templates, region=region)),
     )
 
 
@@ -111,25 +121,17 @@ async def golden(client: Kube, settings: BootImageSettings) -> ConfigMap | None:
     return await _config_map(client, settings, stream.NAME)
 
 
-async def machine_images(
-    client: Kube, one: ServedMachineApi, settings: BootImageSettings
-) -> dict[str, int]:
-    """How many machines were made from each boot image, as far as their spec tells."""
-    if one.api is not Api.MACHINE:
-        return {}
-    counts: dict[str, int] = {}
-    for namespace in settings.namespaces(one.api):
-        for machine in await _everything(client, MACHINES, Selection(namespace=namespace)):
-            image = observe.image_of(machine)
-            if image:
-                counts[image] = counts.get(image, 0) + 1
-    return counts
+async def machine_images(client: Kube, settings: BootImageSettings) -> dict[str, int]:
+    """How many machines of either API were made from each boot image, as far as is known."""
+    infrastructure = await observe.get_or_none(client, INFRASTRUCTURES, "cluster")
+    name = settings.cluster_name or rules.name_of(infrastructure)
+    return Counter(one.image for one in await machines.made(client, settings, cluster_name=name))
 
 
 async def control_planes(client: Kube, settings: BootImageSettings) -> list[tuple[str, str]]:
     """Name and boot image of each ControlPlaneMachineSet, which is reported and never patched."""
     return [
-        (one.metadata.name, observe.image_in(value_at({"spec": one.spec}, _CONTROL_PLANE_SPEC)))
+        (one.metadata.name, machines.image_in(value_at({"spec": one.spec}, _CONTROL_PLANE_SPEC)))
         for namespace in settings.machine_namespaces
         for one in await _everything(
             client, CONTROL_PLANE_MACHINE_SETS, Selection(namespace=namespace)
@@ -147,6 +149,6 @@ async def _config_map(client: Kube, settings: BootImageSettings, name: str) -> C
 async def _everything(client: Kube, resource: Resource[T], selection: Selection) -> list[T]:
     """Nothing where the kind does not exist."""
     try:
-        return await observe.everything(client, resource, selection)
+        return await machines.everything(client, resource, selection)
     except kube.NotFound:
         return []

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lading.api.machine import MachineSet
+from lading.api.openshift_config import Infrastructure
 from lading.api.operator import (
     MachineConfiguration,
     MachineManager,
@@ -140,7 +141,10 @@ def cluster_name(observed: ObservedMachineSets, settings: BootImageSettings) -> 
 
 
 def infrastructure_name(observed: ObservedMachineSets) -> str:
-    infrastructure = observed.infrastructure
+    return name_of(observed.infrastructure)
+
+
+def name_of(infrastructure: Infrastructure | None) -> str:
     status = infrastructure.status if infrastructure is not None else None
     return status.infrastructure_name if status is not None else ""
 
@@ -185,7 +189,8 @@ def check(
             f"a copy of template {template} with the new image",
         )
     for owner in metadata.owner_references:
-        is_cluster = owner.kind == "Cluster" and owner.name == cluster_name(observed, settings)
+        group, name = owner.api_version.partition("/")[0], cluster_name(observed, settings)
+        is_cluster = (group, owner.kind, owner.name) == (Api.CLUSTER, "Cluster", name)
         if api is Api.MACHINE or not is_cluster:
             raise Skipped(Why.OWNED, f"{owner.kind} {owner.name} owns the machine set")
     if metadata.annotations.get(PAUSE_ANNOTATION) == PAUSED:

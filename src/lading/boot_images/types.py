@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from lading.api.cluster_api import MachineTemplate
+from lading.api.cluster_api import MachineTemplate, TemplateKey
 from lading.api.core import ConfigMap, Node, Secret
 from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import (
@@ -15,11 +15,12 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
-from lading.boot_images.platforms.types import Api, BootImage
+from lading.boot_images.platforms.types import AmiFacts, Api, BootImage
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.backoff import Backoff
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
+from lading.ports.ec2 import Ec2
 
 MANAGED_BOOT_IMAGES = Gate(
     name="ManagedBootImages",
@@ -49,13 +50,20 @@ class BootImageSettings:
     """How often Secrets are read again: they are not watched, so that none is kept in memory."""
     retry: Backoff = _RETRY
     """After a write that failed; one that was refused is retried after the longest delay."""
-    cluster_version_interval: timedelta = timedelta(minutes=1)
-    """How often a ClusterVersion is read during an update of OpenShift, which takes an hour."""
     history_retention: timedelta = timedelta(days=30)
     """How long a history outlives its machine set."""
+    unused_templates_retention: timedelta = timedelta(days=1)
+    """How long a template of ours stays after nothing needs it any more."""
 
     def namespaces(self, api: Api) -> tuple[str, ...]:
         return self.machine_namespaces if api is Api.MACHINE else self.cluster_api_namespaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudAccess:
+    """The clouds that an administrator lets us ask."""
+
+    ec2: Ec2 | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +93,9 @@ class ObservedMachineSets:
     machine_sets: tuple[MachineSet, ...] = ()
     other_machine_sets: Mapping[str, str] = field(default_factory=dict)
     """Machine sets of the other API by name, and which API is the authority for each."""
-    templates: Mapping[tuple[str, str, str], MachineTemplate] = field(default_factory=dict)
-    """By kind, namespace and name."""
+    templates: Mapping[TemplateKey, MachineTemplate] = field(default_factory=dict)
+    templates_in_use: frozenset[TemplateKey] | None = None
+    """Those that a machine set, a deployment or a machine needs; None where that is unknown."""
     histories: tuple[MachineSetBootImageHistory, ...] = ()
     configurations: tuple[MachineConfiguration, ...] = ()
     golden: ConfigMap | None = None
@@ -99,6 +108,8 @@ class ObservedMachineSets:
     """What the machine of a node was made from, by the name of the node."""
     secrets: Mapping[Key, Secret | UnreadSecret] = field(default_factory=dict)
     """Those that `stubs.wanted` names."""
+    amis: Mapping[str, AmiFacts] = field(default_factory=dict)
+    """What EC2 knows of the AMIs of machine sets, by their ids."""
     failures: Mapping[Hashable, FailedWrite] = field(default_factory=dict)
     """Writes that failed, by the lane they were in."""
 
@@ -166,6 +177,47 @@ class CloneTemplate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateVersion:
+    """A template as it was observed; what is written holds only for this version of it."""
+
+    api_version: str
+    kind: str
+    key: Key
+    uid: str
+    resource_version: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "template", self.kind, self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkTemplate:
+    """Keeps on a template of ours since when nothing needs it."""
+
+    template: TemplateVersion
+    unused_since: str
+    """Empty when something needs it again."""
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.template.lane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTemplate:
+    """Removes a template of ours that nothing has needed for a while."""
+
+    template: TemplateVersion
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.template.lane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PatchMachineSet:
     """A JSON patch that holds only if nothing else was written since the set was observed."""
 
@@ -211,6 +263,8 @@ Action = (
     | WriteStub
     | SaveHistory
     | CloneTemplate
+    | MarkTemplate
+    | DeleteTemplate
     | PatchMachineSet
     | ReportMachineSet
     | DeleteHistory

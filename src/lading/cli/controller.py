@@ -3,40 +3,51 @@
 import random
 import socket
 import uuid
+from pathlib import Path
 
 import click
 
 from lading.boot_images.types import BootImageSettings
 from lading.cli import connection, running
-from lading.cli.bootimage.settings import settings_options
+from lading.cli.bootimage.settings import aws_credentials_option, settings_options
 from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.process import ServingProcess, process_options
 from lading.kernel.feature_gates import Gates
-from lading.wiring import controller
+from lading.wiring import clouds, controller
 from lading.wiring.clock import system_clock
 
 
 @click.command(name="controller")
 @feature_gates_option()
 @settings_options
+@aws_credentials_option
 @connection.target_options
 @process_options
 def command(
-    target: Target, process: ServingProcess, gates: Gates, settings: BootImageSettings
+    target: Target,
+    process: ServingProcess,
+    gates: Gates,
+    settings: BootImageSettings,
+    aws_credentials_file: Path | None,
 ) -> None:
     """Run the controllers. --namespace is that of the Lease; default: the pod's namespace."""
-    running.run(process.serve(lambda: _run(target, process, gates, settings)))
+    running.run(process.serve(lambda: _run(target, process, gates, settings, aws_credentials_file)))
 
 
 async def _run(
-    target: Target, process: ServingProcess, gates: Gates, settings: BootImageSettings
+    target: Target,
+    process: ServingProcess,
+    gates: Gates,
+    settings: BootImageSettings,
+    aws_credentials_file: Path | None,
 ) -> None:
     clock, rng = system_clock(), random.SystemRandom()
     connection = target.found()
     async with (
         process.open_kube(connection) as kube,
         process.open_lease_kube(connection) as lease_kube,
+        clouds.open_clouds(clock, aws_credentials_file=aws_credentials_file) as access,
     ):
         runtime = controller.controllers(
             kube=kube,
@@ -46,7 +57,7 @@ async def _run(
             gates=gates,
             namespace=target.default_namespace,
             instance=socket.gethostname(),
-            settings=(settings,),
+            settings=(settings, access),
             elector=controller.elector(
                 kube=lease_kube,
                 clock=clock,

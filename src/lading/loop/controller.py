@@ -9,13 +9,13 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 
 from lading.kernel.objects import Key, Object
 from lading.loop.election import LeadershipLost
-from lading.loop.informer import Informer
+from lading.loop.informer import Handler
 from lading.loop.pipeline import PreconditionFailed
 from lading.loop.queue import WorkQueue
 from lading.observability.metrics import Metrics
@@ -23,6 +23,7 @@ from lading.ports import cri, kube, registry
 from lading.ports.clock import Clock
 
 T = TypeVar("T", bound=Object)
+Watched = TypeVar("Watched", bound=Object, covariant=True)
 Reconcile = Callable[[Key], Awaitable[datetime | None]]
 Mapping = Callable[[T | None, T | None], Iterable[Key]]
 WORKERS = 4
@@ -50,6 +51,12 @@ class Outcome(StrEnum):
     """Unexpected: it is logged with its trace."""
 
 
+class Watchable(Protocol[Watched]):
+    """An informer, or what becomes one."""
+
+    def add_handler(self, handler: Handler[Watched]) -> None: ...
+
+
 class Controller:
     def __init__(
         self,
@@ -72,7 +79,7 @@ class Controller:
         metrics.watch_queue(name, lambda: len(self._queue))
 
     def watch(
-        self, informer: Informer[T], mapping: Mapping[T], *, debounce_seconds: float = 0.0
+        self, informer: Watchable[T], mapping: Mapping[T], *, debounce_seconds: float = 0.0
     ) -> None:
         """Reconciles the keys that the mapping finds for each change of the informer.
 

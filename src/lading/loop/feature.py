@@ -15,10 +15,11 @@ from lading.api.definitions import Definition
 from lading.api.rbac import READ, Process, Right
 from lading.kernel.feature_gates import Gate, Gates
 from lading.kernel.images import ImageKey
-from lading.kernel.objects import Resource
+from lading.kernel.objects import Object, Resource
 from lading.loop.controller import WORKERS, Controller, Reconcile
 from lading.loop.election import Elector
 from lading.loop.informer import Informers
+from lading.loop.optional_informer import OptionalInformer
 from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
@@ -29,6 +30,7 @@ from lading.ports.node import NodeParts
 from lading.ports.pools import PoolContributor
 
 S = TypeVar("S")
+T = TypeVar("T", bound=Object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,16 @@ class Context:
 
     def setting(self, type_: type[S]) -> S | None:
         return next((one for one in self.settings if isinstance(one, type_)), None)
+
+    def optional(self, resource: Resource[T]) -> OptionalInformer[T]:
+        """The cache of a kind that the cluster need not have; it is to be run as support."""
+        return OptionalInformer(
+            kube=self.kube,
+            clock=self.clock,
+            rng=self.rng,
+            informers=self.informers,
+            resource=resource,
+        )
 
     def controller(self, *, name: str, reconcile: Reconcile, workers: int = WORKERS) -> Controller:
         """A controller that works only while this process leads."""

@@ -7,9 +7,10 @@ import pytest
 
 from lading.boot_images import platforms
 from lading.boot_images.platforms import aws, azure, gcp, manual
-from lading.boot_images.platforms.types import Api, CloudPlatform, Question
+from lading.boot_images.platforms.types import AmiFacts, Api, CloudPlatform, Question
 from lading.boot_images.stream import Stream
 from lading.boot_images.verdicts import Manual, Skipped, Why
+from lading.ports.ec2 import Ami
 from tests.boot_images import streams
 from tests.boot_images.streams import (
     AMI,
@@ -108,6 +109,12 @@ GCP: Rows = (
     ("no image", None, {}, Why.IMAGE_UNREADABLE),
     ("an image that is a number", 7, {}, Why.IMAGE_UNREADABLE),
 )
+
+
+def owned(owner: str, architecture: str = "x86_64") -> AmiFacts:
+    return AmiFacts(ami=Ami(id=AMI_OLD, owner=owner, architecture=architecture))
+
+
 AWS: Rows = (
     ("an AMI in our history", {"id": AMI_OLD}, {"is_in_history": True}, {"id": AMI}),
     ("the AMI of the stream", {"id": AMI}, {}, None),
@@ -121,6 +128,15 @@ AWS: Rows = (
     ("an AMI that is a text", "ami", {}, Why.IMAGE_UNREADABLE),
     ("an architecture without AMIs", {"id": AMI_OLD}, {"architecture": "s390x"}, Why.NO_IMAGE),
     ("a region that the stream lacks", {"id": AMI_OLD}, {"region": "eu-north-9"}, Why.NO_IMAGE),
+    ("an AMI of Red Hat's account", {"id": AMI_OLD}, {"ami": owned(aws.OWNER)}, {"id": AMI}),
+    ("an AMI of another account", {"id": AMI_OLD}, {"ami": owned("1234")}, Why.NOT_OURS),
+    ("an AMI that EC2 does not know", {"id": AMI_OLD}, {"ami": AmiFacts()}, Why.NOT_OURS),
+    (
+        "an AMI of Red Hat's account for another architecture",
+        {"id": AMI_OLD},
+        {"ami": owned(aws.OWNER, architecture="arm64")},
+        Why.ARCHITECTURE_DIFFERS,
+    ),
 )
 
 
@@ -306,3 +322,99 @@ def test_no_platform_is_broken_by_a_strange_spec(
         platform.target(ask(platform, spec, api))
     except Skipped as skipped:
         assert str(skipped)
+
+
+PRODUCT, OTHER_PRODUCT = (f"{digit * 8}-1111-2222-3333-444444444444" for digit in "ab")
+CURRENT = "ami-0000000000000000c"
+
+
+def of_product(id_: str, release: str, **facts: str) -> Ami:
+    fields = {
+        "id": id_,
+        "owner": aws.MARKETPLACE_OWNER,
+        "name": f"rhcos-x86_64-{PRODUCT}",
+        "description": f"OpenShift {release}",
+        "architecture": "x86_64",
+        "created_at": "2026-01-01",
+        **facts,
+    }
+    return Ami(**fields)
+
+
+PRESENT = of_product(CURRENT, "9.4.20250101-0")
+NEWER = of_product("ami-0000000000000000d", "9.6.20260101-0")
+
+
+@pytest.mark.parametrize(
+    ("others", "release", "expected"),
+    [
+        pytest.param([NEWER], "9.8.20260428-0", {"id": NEWER.id}, id="the newest that fits"),
+        pytest.param([], "9.8.20260428-0", None, id="the present one is the newest"),
+        pytest.param([NEWER], "9.4.20260428-0", None, id="one of a later minor release"),
+        pytest.param(
+            [NEWER, of_product("ami-0000000000000000e", "9.6.20260101-0", created_at="2026-02")],
+            "9.6.20260101-0",
+            {"id": "ami-0000000000000000e"},
+            id="of one release the one that was made last",
+        ),
+        pytest.param(
+            [of_product("ami-0000000000000000f", "9.10.20260101-0"), NEWER],
+            "9.10.20260101-0",
+            {"id": "ami-0000000000000000f"},
+            id="10 is later than 6",
+        ),
+        pytest.param(
+            [of_product("ami-0000000000000000f", "9.6.20260101-0", name=f"x-{OTHER_PRODUCT}")],
+            "9.8.20260428-0",
+            None,
+            id="one of another product",
+        ),
+        pytest.param(
+            [of_product("ami-0000000000000000f", "9.6.20260101-0", owner=aws.OWNER)],
+            "9.8.20260428-0",
+            None,
+            id="one of another owner",
+        ),
+        pytest.param(
+            [of_product("ami-0000000000000000f", "9.6.20260101-0", architecture="arm64")],
+            "9.8.20260428-0",
+            None,
+            id="one of another architecture",
+        ),
+        pytest.param(
+            [of_product("ami-0000000000000000f", "418.94.202602022246-0")],
+            "9.8.20260428-0",
+            None,
+            id="one of the old scheme does not sort after 9.8",
+        ),
+        pytest.param([NEWER], "418.94.202602022246-0", Why.NO_IMAGE, id="an old stream"),
+        pytest.param([NEWER], "", Why.NO_IMAGE, id="a stream without a release"),
+    ],
+)
+def test_aws_marketplace(others: list[Ami], release: str, expected: Any) -> None:
+    value = streams.stream()
+    value["architectures"]["x86_64"]["artifacts"]["aws"] = {"release": release}
+    facts = AmiFacts(ami=PRESENT, product_images=(PRESENT, *others))
+    found = answer(
+        aws,
+        {"ami": {"id": CURRENT}},
+        stream=Stream(value=value),
+        ami=facts,
+        is_in_history=True,
+    )
+    assert found == ({"id": CURRENT} if expected is None else expected)
+
+
+def test_aws_marketplace_without_an_image_that_fits() -> None:
+    value = streams.stream()
+    value["architectures"]["x86_64"]["artifacts"]["aws"] = {"release": "9.2.20240101-0"}
+    facts = AmiFacts(ami=PRESENT, product_images=(PRESENT, NEWER))
+    found = answer(aws, {"ami": {"id": CURRENT}}, stream=Stream(value=value), ami=facts)
+    assert found is Why.NO_IMAGE
+
+
+def test_aws_shows_why_ec2_could_not_be_asked() -> None:
+    with pytest.raises(Skipped, match="cannot connect to EC2"):
+        aws.target(
+            ask(aws, {"ami": {"id": AMI_OLD}}, ami=AmiFacts(problem="cannot connect to EC2"))
+        )

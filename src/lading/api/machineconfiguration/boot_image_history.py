@@ -15,6 +15,7 @@ class SetBy(StrEnum):
     """Why a boot image is known to be the cluster's own, if it is."""
 
     LADING = "Lading"
+    LADING_MARKETPLACE = "LadingMarketplace"
     STREAM = "Stream"
     OTHER = "Other"
 
@@ -33,7 +34,10 @@ class BootImageHistoryDetail(Model, frozen=True, kw_only=True):
     ] = {}
     set_by: Annotated[
         SetBy,
-        Field("Lading patched it, it was found equal to the stream's image, or neither."),
+        Field(
+            "Lading patched it, with an image of the stream or of its Marketplace product; it was "
+            "found equal to the stream's image; or neither."
+        ),
     ] = SetBy.OTHER
 
 
@@ -43,6 +47,7 @@ class IntendedBootImage(Model, frozen=True, kw_only=True):
     boot_image_ref: Annotated[str, Field("The boot image in one line.", max_length=1024)]
     stub_secret_ref: Annotated[str, Field("The Secret that holds the stub.", max_length=253)] = ""
     boot_image: Annotated[dict[str, Any], Field("The image field with its exact value.")] = {}
+    set_by: Annotated[SetBy, Field("What the history records when it is seen.")] = SetBy.LADING
 
 
 class MachineSetBootImageHistorySpec(Model, frozen=True, kw_only=True):

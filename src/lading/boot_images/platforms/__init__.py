@@ -15,6 +15,12 @@ BY_PROVIDER_SPEC: Mapping[str, CloudPlatform] = {
     "PowerVSMachineProviderConfig": manual.POWERVS,
     "BareMetalMachineProviderSpec": manual.BARE_METAL,
 }
+BY_MACHINE: Mapping[str, CloudPlatform] = {
+    "GCPMachine": gcp,
+    "AWSMachine": aws,
+    "AzureMachine": azure,
+}
+"""Of Cluster API: a machine of a platform holds the image where its template does."""
 BY_TEMPLATE: Mapping[str, CloudPlatform] = {
     "GCPMachineTemplate": gcp,
     "AWSMachineTemplate": aws,

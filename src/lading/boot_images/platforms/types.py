@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from lading.boot_images.stream import Stream
 from lading.boot_images.verdicts import Skipped, Why
+from lading.ports.ec2 import Ami
 
 Path = tuple[str | int, ...]
 
@@ -24,6 +25,19 @@ class BootImage:
 
     reference: str
     value: Any
+    is_of_marketplace: bool = False
+    """Whether it belongs to a product that is paid for: only that product may follow it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmiFacts:
+    """What EC2 told about the AMI of a machine set."""
+
+    ami: Ami | None = None
+    product_images: tuple[Ami, ...] = ()
+    """All images of its Marketplace product."""
+    problem: str = ""
+    """Why nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +64,8 @@ class Question:
     """Of the cluster; a machine spec may name its own."""
     is_in_history: bool = False
     """Whether our history proves the present image to be one of the cluster's own."""
+    ami: AmiFacts = AmiFacts()
+    """Of the present image, on AWS."""
     trusted: tuple[str, ...] = ()
     """References that the administrator lists as replaceable; `*` at the end of one matches all."""
 

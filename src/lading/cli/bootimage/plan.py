@@ -1,34 +1,50 @@
 """`lading bootimage plan`: what the controller would do, decided by the controller's own rules."""
 
+from pathlib import Path
+
 import click
 
 from lading.boot_images import plan, preview
 from lading.boot_images.decide import MachineSetDecision, Pass
 from lading.boot_images.types import BootImageSettings
 from lading.cli import connection, output, running
-from lading.cli.bootimage.settings import settings_options
+from lading.cli.bootimage.settings import aws_credentials_option, settings_options
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.kernel import texts
+from lading.wiring import clouds
 from lading.wiring.clock import system_clock
 
 
 @click.command(name="plan")
 @output.form_option(default=Format.TABLE)
 @settings_options
+@aws_credentials_option
 @connection.target_options
-def command(target: Target, settings: BootImageSettings, form: Format) -> None:
+def command(
+    target: Target, settings: BootImageSettings, form: Format, aws_credentials_file: Path | None
+) -> None:
     """Show what the controller would do, without doing it. Reads the stubs of enrolled sets."""
-    running.run(_plan(target, settings, form))
+    running.run(_plan(target, settings, form, aws_credentials_file))
 
 
-async def _plan(target: Target, settings: BootImageSettings, form: Format) -> None:
+async def _plan(
+    target: Target,
+    settings: BootImageSettings,
+    form: Format,
+    aws_credentials_file: Path | None = None,
+) -> None:
     clock = system_clock()
     rows: list[dict[str, str]] = []
     notes: list[str] = []
-    async with target.open() as client:
+    async with (
+        target.open() as client,
+        clouds.open_clouds(clock, aws_credentials_file=aws_credentials_file) as access,
+    ):
         for one in await preview.served(client):
-            observed = await preview.observed(client, one, settings, clock, with_secrets=True)
+            observed = await preview.observed(
+                client, one, settings, clock, with_secrets=True, clouds=access
+            )
             one_pass = Pass.of(observed, settings, clock.now())
             if one_pass.release.proof is not None:
                 notes.append(one_pass.release.proof.message)

@@ -2,19 +2,16 @@
 
 import click
 
-from lading.api.machine import MachineSet
 from lading.api.machineconfiguration.boot_image_history import (
     BootImageHistoryDetail,
     MachineSetBootImageHistory,
 )
-from lading.boot_images import apply, machine_specs, observe, patches, preview
-from lading.boot_images.platforms.types import Api, BootImage
-from lading.boot_images.preview import ServedMachineApi
-from lading.boot_images.types import PAUSE_ANNOTATION, PAUSED, CloneTemplate, PatchMachineSet
+from lading.boot_images import apply, preview, restore
+from lading.boot_images.types import CloneTemplate, PatchMachineSet
+from lading.boot_images.verdicts import Skipped
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
 from lading.cli.connection import Target
-from lading.ports.kube import Kube
 
 
 @click.command(name="restore")
@@ -35,7 +32,10 @@ async def _restore(target: Target, name: str, index: int, yes: bool) -> None:
         history = machine_set.meant(name, await preview.histories(client))
         detail = _detail(history, index)
         served, one = await machine_set.read(client, history)
-        actions = await _actions(client, served, one, detail)
+        try:
+            actions = await restore.actions(client, served, one, detail)
+        except (restore.NotRestorable, Skipped) as error:
+            raise machine_set.GuardRefused(str(error)) from error
         for action in actions:
             click.echo(f"{_verb(action)}: {action.because}")
         click.echo(f"stub: {detail.stub_secret_ref or '(none)'}; updates are paused")
@@ -55,29 +55,6 @@ def _detail(history: MachineSetBootImageHistory, index: int) -> BootImageHistory
         known = ", ".join(str(one.index) for one in history.spec.details)
         raise click.ClickException(f"the history has no index {index}; it has {known}")
     return found
-
-
-async def _actions(
-    client: Kube, served: ServedMachineApi, one: MachineSet, detail: BootImageHistoryDetail
-) -> tuple[CloneTemplate | PatchMachineSet, ...]:
-    templates = await observe.templates(client, [one]) if served.api is Api.CLUSTER else {}
-    machine = machine_specs.machine_spec(served.api, one, templates)
-    present = machine.platform.present(served.api, machine.value)
-    field = str(present.path[-1])
-    if field not in detail.boot_image:
-        kept = ", ".join(detail.boot_image) or "nothing"
-        raise machine_set.GuardRefused(f"the history holds {kept}, but the machine set has {field}")
-    image = BootImage(reference=detail.boot_image_ref, value=detail.boot_image[field])
-    return patches.patch(
-        one,
-        machine,
-        present,
-        api=served.api,
-        image=image,
-        secret=detail.stub_secret_ref or machine.secret,
-        template=templates.get(machine_specs.template_reference(one)),
-        annotations={**one.metadata.annotations, PAUSE_ANNOTATION: PAUSED},
-    )
 
 
 def _verb(action: CloneTemplate | PatchMachineSet) -> str:

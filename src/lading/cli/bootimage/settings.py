@@ -2,69 +2,79 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import click
 
 from lading.boot_images.types import BootImageSettings
+from lading.cli import options
+from lading.kernel import durations
 
 _DEFAULTS = BootImageSettings()
-
-
-def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options and hands them over as `settings`."""
-
-    @click.option(
+_OPTIONS = (
+    click.option(
         "--machine-namespace",
         "machine_namespaces",
         multiple=True,
         default=_DEFAULTS.machine_namespaces,
         show_default=True,
         help="A namespace with machine sets of OpenShift; may be repeated.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--cluster-api-namespace",
         "cluster_api_namespaces",
         multiple=True,
         default=_DEFAULTS.cluster_api_namespaces,
         show_default=True,
         help="A namespace with machine sets of Cluster API; may be repeated.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--cluster-name",
         default="",
         help="The Cluster of Cluster API; else OpenShift's infrastructure name.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--boot-images-namespace",
         "golden_namespace",
         default=_DEFAULTS.golden_namespace,
         show_default=True,
         help="The namespace of ConfigMap coreos-bootimages.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--trusted-boot-image",
         "trusted_boot_images",
         multiple=True,
         help="A boot image that may be replaced; * at its end matches all; may be repeated.",
-    )
-    @functools.wraps(command)
-    def with_settings(
-        *args: Any,
-        machine_namespaces: tuple[str, ...],
-        cluster_api_namespaces: tuple[str, ...],
-        cluster_name: str,
-        golden_namespace: str,
-        trusted_boot_images: tuple[str, ...],
-        **more: Any,
-    ) -> Any:
-        settings = BootImageSettings(
-            machine_namespaces=machine_namespaces,
-            cluster_api_namespaces=cluster_api_namespaces,
-            cluster_name=cluster_name,
-            golden_namespace=golden_namespace,
-            trusted_boot_images=trusted_boot_images,
-        )
-        return command(*args, settings=settings, **more)
+    ),
+    click.option(
+        "--keep-unused-templates",
+        "unused_templates_retention",
+        callback=options.meaning(durations.parse),
+        default=durations.format_duration(_DEFAULTS.unused_templates_retention),
+        show_default=True,
+        metavar="DURATION",
+        help="How long clones of templates stay after nothing needs them.",
+    ),
+)
 
+aws_credentials_option = click.option(
+    "--aws-credentials-file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Keys in the form of AWS's tools; with them EC2 is asked who owns an AMI.",
+)
+
+
+def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options and hands them over as `settings`."""
+    names = {one.name for one in fields(BootImageSettings)}
+
+    @functools.wraps(command)
+    def with_settings(*args: Any, **given: Any) -> Any:
+        chosen = {name: given.pop(name) for name in names & set(given)}
+        return command(*args, settings=BootImageSettings(**chosen), **given)
+
+    for option in reversed(_OPTIONS):
+        with_settings = option(with_settings)
     return with_settings

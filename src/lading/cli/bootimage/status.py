@@ -10,8 +10,6 @@ from lading.cli import connection, output, running
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
 from lading.cli.output import Format
-from lading.ports import kube
-from lading.ports.kube import Kube
 
 
 @click.command(name="status")
@@ -30,19 +28,8 @@ async def _status(target: Target, settings: BootImageSettings, form: Format) -> 
             control_plane_row(name, image)
             for name, image in await preview.control_planes(client, settings)
         ]
-        machines = await _machines(client, settings)
+        machines = await preview.machine_images(client, settings)
     click.echo(rendered(rows, machines, form), nl=False)
-
-
-async def _machines(client: Kube, settings: BootImageSettings) -> dict[str, int]:
-    """Machines are a help, not the matter: without the right to list them they are not counted."""
-    found: dict[str, int] = {}
-    for one in await preview.served(client):
-        try:
-            found |= await preview.machine_images(client, one, settings)
-        except kube.Forbidden:
-            continue
-    return found
 
 
 def row(history: MachineSetBootImageHistory) -> dict[str, str]:

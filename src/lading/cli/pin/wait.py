@@ -38,7 +38,9 @@ async def _wait(target: Target, names: tuple[str, ...]) -> None:
         if not names:
             raise click.ClickException("there is no PinnedImageSet to wait for")
         try:
-            while not await _is_over(client, names, line):
+            while True:
+                if await _is_over(client, names, line):
+                    break
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             line.clear()

@@ -40,7 +40,7 @@ NODES = (
 )
 
 
-GATES = parse_gates("RuntimeClassInImageCriApi=true")
+GATES = parse_gates("RuntimeClassInImageCriApi=true,ManagedBootImages=true")
 SETTINGS = PinSettings(
     resync_period=timedelta(seconds=1),
     read_back_after=timedelta(milliseconds=200),

@@ -1,0 +1,88 @@
+"""The architecture of a machine set, and which stream it chooses, by the cases of its origin."""
+
+import json
+from typing import Any
+
+import pytest
+
+from lading.boot_images import plan, rules
+from lading.boot_images.rules import ARCHITECTURE_ANNOTATION
+from lading.boot_images.types import BootImageSettings, PatchMachineSet
+from lading.boot_images.verdicts import Skipped, Why
+from tests.boot_images import streams
+from tests.boot_images.streams import GCP_IMAGE
+from tests.boot_images.worlds import NAMESPACE, NOW, golden, machine_set, node, observed
+
+
+def annotated(text: str | None) -> Any:
+    annotations = {} if text is None else {ARCHITECTURE_ANNOTATION: text}
+    return machine_set(metadata={"annotations": annotations})
+
+
+@pytest.mark.parametrize(
+    ("annotation", "of_cluster", "expected"),
+    [
+        pytest.param("kubernetes.io/arch=amd64", "arm64", "x86_64", id="alone"),
+        pytest.param("kubernetes.io/arch=arm64,a=b", "amd64", "aarch64", id="first"),
+        pytest.param("a=b,kubernetes.io/arch=arm64,c=d", "amd64", "aarch64", id="in the middle"),
+        pytest.param("a=b,c=d,kubernetes.io/arch=arm64", "amd64", "aarch64", id="last"),
+        pytest.param(" a=b , kubernetes.io/arch=arm64 ", "amd64", "aarch64", id="spaces"),
+        pytest.param("kubernetes.io/arch=ppc64le", "amd64", "ppc64le", id="ppc64le"),
+        pytest.param("kubernetes.io/arch=s390x", "amd64", "s390x", id="s390x"),
+        pytest.param(None, "amd64", "x86_64", id="none, one architecture"),
+        pytest.param(None, "arm64", "aarch64", id="none, ARM"),
+        pytest.param(None, "", None, id="none, several architectures"),
+        pytest.param("kubernetes.io/arch=x86_64", "amd64", None, id="RPM's name"),
+        pytest.param("kubernetes.io/arch=", "amd64", None, id="empty"),
+        pytest.param("a=b", "amd64", None, id="no architecture among the labels"),
+        pytest.param("", "amd64", None, id="an empty annotation"),
+        pytest.param("x-kubernetes.io/arch=arm64", "amd64", None, id="a key that ends so"),
+    ],
+)
+def test_the_architecture(annotation: str | None, of_cluster: str, expected: str | None) -> None:
+    try:
+        found = rules.architecture(annotated(annotation), of_cluster)
+    except Skipped as skipped:
+        assert skipped.why is Why.ARCHITECTURE_UNKNOWN
+        assert expected is None
+        return
+    assert found == expected
+
+
+def test_a_template_that_reports_its_architecture_comes_before_the_cluster() -> None:
+    status = {"nodeInfo": {"architecture": "arm64"}}
+    assert rules.architecture(annotated(None), "amd64", status) == "aarch64"
+    assert rules.architecture(annotated("kubernetes.io/arch=amd64"), "amd64", status) == "x86_64"
+
+
+@pytest.mark.parametrize(
+    ("label", "in_role"),
+    [("node-role.kubernetes.io/master", True), ("node-role.kubernetes.io/worker", False)],
+)
+def test_the_control_plane_decides_where_nodes_differ(label: str, in_role: bool) -> None:
+    nodes = (node("a", labels={label: ""}), node("b", architecture="arm64"))
+    assert rules.cluster_architecture(observed(nodes=nodes)) == ("amd64" if in_role else "")
+
+
+NEWER = "rhcos-10-0-gcp-x86-64"
+
+
+@pytest.mark.parametrize(
+    ("label", "image"),
+    [
+        (None, GCP_IMAGE),
+        ("rhel-9", GCP_IMAGE),
+        ("rhel-10", f"projects/rhcos-cloud/global/images/{NEWER}"),
+        ("rhel-11", None),
+    ],
+)
+def test_a_label_chooses_the_stream(label: str | None, image: str | None) -> None:
+    gcp = {"project": "rhcos-cloud", "name": NEWER}
+    ten = {"architectures": {"x86_64": {"images": {"gcp": gcp}}}}
+    text = json.dumps({"rhel-9": streams.stream(), "rhel-10": ten})
+    labels = {} if label is None else {"machineconfiguration.openshift.io/osstream": label}
+    one = machine_set(metadata={"labels": labels})
+    world = observed(one, golden=golden(streams=text))
+    actions = plan.plan(world, BootImageSettings(), NOW, namespace=NAMESPACE).actions
+    patched = [each.operations[1]["value"] for each in actions if isinstance(each, PatchMachineSet)]
+    assert patched == ([] if image is None else [image])
