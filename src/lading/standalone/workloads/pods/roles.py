@@ -1,0 +1,61 @@
+"""What a container is to a standalone node: held, run as a process, or not run at all. Pure."""
+
+import posixpath
+from enum import StrEnum
+
+from lading.standalone.workloads.kinds import Container, EnvironmentVariable, Pod
+
+HOLD = "/lading-hold/hold"
+"""The first word of a command that only holds its image on the node."""
+COMMAND = "lading"
+
+
+class Role(StrEnum):
+    HOLDER = "holder"
+    """Not executed: it is ready while its image is present."""
+    HOLD_COPIER = "hold-copier"
+    """An init container beside holders. Nothing is copied: it succeeds."""
+    PROCESS = "process"
+    """A `lading` command of Lading's own image."""
+    NOT_RUN = "not-run"
+
+
+def role_of(pod: Pod, container: Container, *, is_own_image: bool) -> Role:
+    if is_holder(container):
+        return Role.HOLDER
+    if not is_own_image:
+        return Role.NOT_RUN
+    is_init = container in pod.spec.init_containers
+    if is_init and all(is_holder(one) for one in pod.spec.containers):
+        return Role.HOLD_COPIER
+    return Role.NOT_RUN if arguments(container) is None else Role.PROCESS
+
+
+def is_holder(container: Container) -> bool:
+    return container.command[:1] == (HOLD,)
+
+
+def arguments(container: Container) -> tuple[str, ...] | None:
+    """Those of `lading`, which the image starts by itself; None for any other command."""
+    if not container.command:
+        return container.args
+    program, *rest = container.command
+    return (*rest, *container.args) if posixpath.basename(program) == COMMAND else None
+
+
+def environment(pod: Pod, container: Container) -> dict[str, str]:
+    """The variables that the container gives a value, and those that name a field of the pod."""
+    fields = {
+        "metadata.name": pod.metadata.name,
+        "metadata.namespace": pod.metadata.namespace,
+        "metadata.uid": pod.metadata.uid,
+        "spec.nodeName": pod.spec.node_name,
+    }
+    found = ((one.name, _value(one, fields)) for one in container.env)
+    return {name: value for name, value in found if value is not None}
+
+
+def _value(variable: EnvironmentVariable, fields: dict[str, str]) -> str | None:
+    if variable.value_from is None:
+        return variable.value
+    return fields.get((variable.value_from.get("fieldRef") or {}).get("fieldPath", ""))
