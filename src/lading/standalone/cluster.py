@@ -5,7 +5,7 @@ All its state is in its data folder: started again there, it continues.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,19 +118,7 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
             )
             for description in options.nodes
         ]
-        platforms = frozenset(one.description.platform for one in nodes)
-        await own_image.push(registries.client, served.host, platforms)
-        pod_nodes = [
-            PodNode(
-                name=one.description.name,
-                runtime=one.runtime.cri,
-                credentials=PullSecrets(kube=kube, registries=registries),
-                declare=one.declare_containers,
-                own_images=own_image.ids(platforms),
-                environment=_process_environment(api, served),
-            )
-            for one in nodes
-        ]
+        own_images = await _push_own_image(nodes, registries, served)
         kubelets.update({one.description.name: EmbeddedKubelet(one.parts) for one in nodes})
         yield StandaloneCluster(
             api=api,
@@ -146,10 +134,41 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
                 rng=random.Random(),  # noqa: S311 - jitter, not a secret
                 gates=options.gates,
             ),
-            workloads=await workloads.open_workloads(pod_nodes, kube=kube, clock=clock),
+            workloads=await workloads.open_workloads(
+                (_pod_node(one, kube, registries, own_images, api, served) for one in nodes),
+                kube=kube,
+                clock=clock,
+            ),
             metrics=metrics,
             own_image=str(own_image.reference(served.host)),
         )
+
+
+async def _push_own_image(
+    nodes: Iterable[EmbeddedNode], registries: Registries, served: EmbeddedRegistry
+) -> frozenset[str]:
+    """The stand-in for Lading's own image; returns the IDs by which runtimes list it."""
+    platforms = frozenset(one.description.platform for one in nodes)
+    await own_image.push(registries.client, served.host, platforms)
+    return own_image.ids(platforms)
+
+
+def _pod_node(
+    one: EmbeddedNode,
+    kube: Kube,
+    registries: Registries,
+    own_images: frozenset[str],
+    api: ApiServer,
+    served: EmbeddedRegistry,
+) -> PodNode:
+    return PodNode(
+        name=one.description.name,
+        runtime=one.runtime.cri,
+        credentials=PullSecrets(kube=kube, registries=registries),
+        declare=one.declare_containers,
+        own_images=own_images,
+        environment=_process_environment(api, served),
+    )
 
 
 def _process_environment(api: ApiServer, served: EmbeddedRegistry) -> dict[str, str]:

@@ -103,8 +103,9 @@ def _tolerated(node: Node, spec: PodSpec, effect: str) -> bool:
     return placement.is_tolerated(node, spec.tolerations, effect)
 
 
-def _age(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.creation_timestamp, pod.metadata.name
+def _age(pod: Pod) -> tuple[bool, str, str]:
+    """A pod that has a node comes first, then the older one."""
+    return not pod.spec.node_name, pod.metadata.creation_timestamp, pod.metadata.name
 
 
 def _is_new(pod: Pod, revision: str) -> bool:

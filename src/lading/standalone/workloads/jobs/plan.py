@@ -1,72 +1,37 @@
-"""The pods of a Job, how it counts them, and when it has ended. Pure.
+"""Which pods of a Job to start and to stop, and when the Job has ended. Pure.
 
-A pod carries a finalizer until it is counted: first its UID is written into the status, then the
-finalizer goes, then the counter takes the UID's place. Cut off anywhere, no pod is lost or counted
-twice. The rules and sentences are those of kube-controller-manager 1.36.
+The rules and sentences are those of kube-controller-manager 1.36.
 """
 
 import hashlib
 import itertools
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-import msgspec
 
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.kernel.planning import Action, Plan, earliest
-from lading.standalone.workloads import kinds, pod_readiness
+from lading.standalone.workloads import kinds
 from lading.standalone.workloads.actions import (
     Create,
     Delete,
     Record,
     RemoveFinalizer,
-    WriteStatus,
 )
-from lading.standalone.workloads.jobs import failures
+from lading.standalone.workloads.jobs import counting, failures
+from lading.standalone.workloads.jobs import status as job_status
+from lading.standalone.workloads.jobs.counting import Count
 from lading.standalone.workloads.jobs.types import FINALIZER, Observed, Verdict
 from lading.standalone.workloads.kinds import (
     JOBS,
     PODS,
-    Condition,
     Document,
     Job,
     JobStatus,
     Pod,
-    Uncounted,
 )
 
 NAME_CHARACTERS_MAX = 57
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Count:
-    """The pods of a Job, sorted into what they mean for it."""
-
-    active: tuple[Pod, ...]
-    terminating: int
-    ignored: tuple[Pod, ...]
-    """Failed pods that the policy does not count."""
-    uncounted: Uncounted
-    succeeded: int
-    failed: int
-    """As the status counts them, without the uncounted ones."""
-    fails_job: str
-
-    @property
-    def succeeded_in_all(self) -> int:
-        return self.succeeded + len(self.uncounted.succeeded)
-
-    @property
-    def failed_in_all(self) -> int:
-        return self.failed + len(self.uncounted.failed)
-
-    @property
-    def is_settled(self) -> bool:
-        """Every pod has ended and is counted."""
-        open_ = self.active or self.terminating
-        return not open_ and self.uncounted == Uncounted()
 
 
 def plan(observed: Observed, now: datetime) -> Plan:
@@ -78,65 +43,26 @@ def plan(observed: Observed, now: datetime) -> Plan:
         tracked = [pod for pod in observed.pods if FINALIZER in pod.metadata.finalizers]
         released += [_released(pod, "its Job has ended") for pod in tracked]
         return _expired(job, released, now)
-    count = _counted(job, observed.pods)
+    count = counting.counted(job, observed.pods)
     verdict = _verdict(job, count, observed.pods, now)
     wanted = _wanted(job, count, verdict)
     failed = max(count.failed_in_all, sum(one.status.phase == "Failed" for one in observed.pods))
     retry_at = failures.retry_at(observed.pods, failed)
     may_start = retry_at is None or retry_at <= now
     actions: list[Action] = [*released, *_counting(job, count, observed.pods)]
-    status = _status(job, count, verdict, now)
+    status = job_status.status_of(job, count, verdict, now)
     if len(count.active) > wanted:
         actions += _stopped(count.active[wanted:], job, verdict)
     elif len(count.active) < wanted and may_start and job.status.start_time:
         actions += _started(job, observed.pods)
     if status != job.status:
-        actions += [*_ending(job, status), _write(job, status)]
+        actions += [*_ending(job, status), job_status.write(job, status)]
     deadline = _deadline(job)
     recheck_at = earliest(deadline, None if may_start else retry_at)
     return Plan(actions=tuple(actions), recheck_at=recheck_at)
 
 
-def _counted(job: Job, pods: tuple[Pod, ...]) -> _Count:
-    before = job.status.uncounted_terminated_pods
-    tracked = {pod.metadata.uid: pod for pod in pods if FINALIZER in pod.metadata.finalizers}
-    judged = {
-        uid: failures.judge(job.spec.pod_failure_policy, pod)
-        for uid, pod in tracked.items()
-        if _has_failed(job, pod)
-    }
-    done = {uid for uid, pod in tracked.items() if pod.status.phase == "Succeeded"}
-    failed = {uid for uid, one in judged.items() if one.counts}
-    live = [pod for uid, pod in tracked.items() if uid not in done and uid not in judged]
-    return _Count(
-        active=tuple(
-            sorted(
-                (pod for pod in live if not pod.metadata.deletion_timestamp),
-                key=lambda pod: (pod.metadata.creation_timestamp, pod.metadata.name),
-            )
-        ),
-        terminating=sum(
-            bool(pod.metadata.deletion_timestamp) and not pod.is_finished
-            for pod in tracked.values()
-        ),
-        ignored=tuple(tracked[uid] for uid, one in judged.items() if not one.counts),
-        uncounted=Uncounted(
-            succeeded=tuple(sorted({*before.succeeded} & tracked.keys() | done)),
-            failed=tuple(sorted({*before.failed} & tracked.keys() | failed)),
-        ),
-        succeeded=job.status.succeeded + len({*before.succeeded} - tracked.keys()),
-        failed=job.status.failed + len({*before.failed} - tracked.keys()),
-        fails_job=next((one.fails_job for one in judged.values() if one.fails_job), ""),
-    )
-
-
-def _has_failed(job: Job, pod: Pod) -> bool:
-    """A deleted pod has failed, also before it ends, unless a policy must see how it ends."""
-    is_leaving = bool(pod.metadata.deletion_timestamp) and not job.spec.pod_failure_policy.rules
-    return pod.status.phase == "Failed" or (is_leaving and pod.status.phase != "Succeeded")
-
-
-def _verdict(job: Job, count: _Count, pods: tuple[Pod, ...], now: datetime) -> Verdict | None:
+def _verdict(job: Job, count: Count, pods: tuple[Pod, ...], now: datetime) -> Verdict | None:
     for one in job.status.conditions:
         if one.type in ("FailureTarget", "SuccessCriteriaMet") and one.status is Truth.TRUE:
             succeeded = one.type == "SuccessCriteriaMet"
@@ -158,7 +84,7 @@ def _verdict(job: Job, count: _Count, pods: tuple[Pod, ...], now: datetime) -> V
     return None
 
 
-def _is_complete(job: Job, count: _Count) -> bool:
+def _is_complete(job: Job, count: Count) -> bool:
     if job.spec.completions is None:
         return count.succeeded_in_all > 0 and not count.active
     return count.succeeded_in_all >= job.spec.completions
@@ -184,7 +110,7 @@ def _deadline(job: Job) -> datetime | None:
     return start + timedelta(seconds=job.spec.active_deadline_seconds)
 
 
-def _wanted(job: Job, count: _Count, verdict: Verdict | None) -> int:
+def _wanted(job: Job, count: Count, verdict: Verdict | None) -> int:
     """How many pods may be active."""
     if verdict is not None or job.spec.suspend or job.metadata.deletion_timestamp:
         return 0
@@ -193,7 +119,7 @@ def _wanted(job: Job, count: _Count, verdict: Verdict | None) -> int:
     return min(job.spec.parallelism, job.spec.completions - count.succeeded_in_all)
 
 
-def _counting(job: Job, count: _Count, pods: tuple[Pod, ...]) -> list[Action]:
+def _counting(job: Job, count: Count, pods: tuple[Pod, ...]) -> list[Action]:
     """Pods lose their finalizer once the status, as it is stored, knows them."""
     stored = job.status.uncounted_terminated_pods
     known = {*stored.succeeded, *stored.failed}
@@ -263,67 +189,6 @@ def _pod(job: Job, name: str) -> Document:
     }
 
 
-def _status(job: Job, count: _Count, verdict: Verdict | None, now: datetime) -> JobStatus:
-    found = _with_suspension(job, job.status.conditions, now)
-    is_final = verdict is not None and count.is_settled
-    if verdict is not None:
-        found = _with_verdict(found, verdict, is_final=is_final, now=now)
-    start = None if job.spec.suspend else job.status.start_time or conditions.timestamp(now)
-    done = verdict is not None and verdict.succeeded and is_final
-    return JobStatus(
-        conditions=found,
-        start_time=start,
-        completion_time=conditions.timestamp(now) if done else job.status.completion_time,
-        active=len(count.active),
-        ready=sum(pod_readiness.is_ready(pod) for pod in count.active),
-        terminating=count.terminating,
-        succeeded=count.succeeded,
-        failed=count.failed,
-        uncounted_terminated_pods=count.uncounted,
-    )
-
-
-def _with_suspension(
-    job: Job, found: tuple[Condition, ...], now: datetime
-) -> tuple[Condition, ...]:
-    if job.spec.suspend:
-        return _with(found, "Suspended", Truth.TRUE, "JobSuspended", "Job suspended", now)
-    if job.has("Suspended"):
-        return _with(found, "Suspended", Truth.FALSE, "JobResumed", "Job resumed", now)
-    return found
-
-
-def _with_verdict(
-    found: tuple[Condition, ...], verdict: Verdict, *, is_final: bool, now: datetime
-) -> tuple[Condition, ...]:
-    first, last = (
-        ("SuccessCriteriaMet", "Complete") if verdict.succeeded else ("FailureTarget", "Failed")
-    )
-    for type_ in (first, last) if is_final else (first,):
-        found = _with(found, type_, Truth.TRUE, verdict.reason, verdict.message, now)
-    return found
-
-
-def _with(
-    found: tuple[Condition, ...],
-    type_: str,
-    status: Truth,
-    reason: str,
-    message: str,
-    now: datetime,
-) -> tuple[Condition, ...]:
-    if any(one.type == type_ and one.status is status for one in found):
-        return found
-    new = Condition(
-        type=type_,
-        status=status,
-        reason=reason,
-        message=message,
-        last_transition_time=conditions.timestamp(now),
-    )
-    return (*(one for one in found if one.type != type_), new)
-
-
 def _ending(job: Job, status: JobStatus) -> list[Action]:
     known = {one.type for one in job.status.conditions if one.status is Truth.TRUE}
     for one in status.conditions:
@@ -340,37 +205,6 @@ def _ending(job: Job, status: JobStatus) -> list[Action]:
 
 def _record(job: Job, reason: str, note: str, *, warning: bool = False) -> Record:
     return Record(resource=JOBS, about=job, reason=reason, because=note, warning=warning)
-
-
-def _write(job: Job, status: JobStatus) -> WriteStatus:
-    """Counters that are 0 are absent, as kube-controller-manager leaves them out."""
-    uncounted = status.uncounted_terminated_pods
-    body = {
-        "conditions": [_condition_body(one) for one in status.conditions] or None,
-        "startTime": status.start_time,
-        "completionTime": status.completion_time,
-        "active": status.active or None,
-        "ready": status.ready,
-        "terminating": status.terminating,
-        "succeeded": status.succeeded or None,
-        "failed": status.failed or None,
-        "uncountedTerminatedPods": {
-            "succeeded": list(uncounted.succeeded) or None,
-            "failed": list(uncounted.failed) or None,
-        },
-    }
-    return WriteStatus(
-        resource=JOBS,
-        key=job.key,
-        resource_version=job.metadata.resource_version,
-        status=body,
-        because="the pods of the Job changed",
-    )
-
-
-def _condition_body(condition: Condition) -> Document:
-    body: Document = msgspec.to_builtins(condition)
-    return {**body, "lastProbeTime": condition.last_transition_time}
 
 
 def _expired(job: Job, actions: list[RemoveFinalizer], now: datetime) -> Plan:
