@@ -317,7 +317,16 @@ class TestJobs:
             return (tmp_path / "inner" / "kubeconfig").exists()
 
         await world.until(is_running, "the command worked")
+        (pod,) = await world.pods_of("job")
         await world.delete(JOBS, "job")
+
+        async def is_leaving() -> bool:
+            """The pod is there as long as its process, and no longer."""
+            found = await world.pods_of("job")
+            assert found or not processes_with(str(tmp_path)), "the pod went before its process"
+            return not found or bool(found[0].metadata.deletion_timestamp)
+
+        await world.until(is_leaving, f"{pod.key} was being deleted")
 
         async def is_gone() -> bool:
             return not await world.pods()

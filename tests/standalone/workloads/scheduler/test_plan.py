@@ -2,6 +2,7 @@
 
 from lading.kernel.planning import Plan
 from lading.standalone.workloads import placement
+from lading.standalone.workloads.actions import Delete
 from lading.standalone.workloads.kinds import LocalReference, Node, Pod, Taint
 from lading.standalone.workloads.scheduler import plan as scheduler
 from lading.standalone.workloads.scheduler.plan import Bind, Observed, WriteCondition
@@ -41,6 +42,11 @@ def test_a_pod_that_fits_nowhere_says_so_once() -> None:
     (write,) = actions(made, WriteCondition)
     assert (write.condition["status"], write.condition["reason"]) == ("False", "Unschedulable")
     assert write.condition["message"].startswith("0/1 nodes are available")
+
+
+def test_a_pod_goes_with_its_node() -> None:
+    (delete,) = actions(planned(pod(node="n-1"), node("n-2")), Delete)
+    assert delete.uid == "uid-p"
 
 
 def test_a_bound_pod_is_said_to_be_scheduled() -> None:

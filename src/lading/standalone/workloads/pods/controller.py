@@ -125,7 +125,11 @@ class PodReconciler(WorkloadReconciler[Observed]):
             case FinishDeletion():
                 with suppress(kube.NotFound, kube.Conflict):
                     await self._context.kube.delete(
-                        PODS, action.key.name, namespace=action.key.namespace, uid=action.uid
+                        PODS,
+                        action.key.name,
+                        namespace=action.key.namespace,
+                        uid=action.uid,
+                        grace_seconds=0,
                     )
             case _:
                 await super().apply(action)

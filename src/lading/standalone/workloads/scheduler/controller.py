@@ -1,4 +1,4 @@
-"""Watches pods that have no node yet, and the nodes, and binds the pods."""
+"""Watches pods that have no node, and the nodes, and binds the pods."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -66,14 +66,21 @@ def open_controller(context: WorkloadContext) -> Controller:
     controller = SchedulerReconciler(context).controller()
     pods = context.informers.of(PODS)
 
+    nodes = context.informers.of(NODES)
+
+    def is_due(pod: Pod) -> bool:
+        """It waits for a node, or its node is gone."""
+        where = pod.spec.node_name
+        return _waits(pod) or bool(where and nodes.get(Key("", where)) is None)
+
     def of_pod(old: Pod | None, new: Pod | None) -> Iterable[Key]:
-        return () if new is None or not _waits(new) else (new.key,)
+        return () if new is None or not is_due(new) else (new.key,)
 
     def of_node(old: Node | None, new: Node | None) -> Iterable[Key]:
-        return (pod.key for pod in pods if _waits(pod))
+        return [pod.key for pod in pods if is_due(pod)]
 
     controller.watch(pods, of_pod)
-    controller.watch(context.informers.of(NODES), of_node)
+    controller.watch(nodes, of_node)
     return controller
 
 

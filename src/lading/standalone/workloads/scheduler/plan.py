@@ -1,4 +1,4 @@
-"""Which node a pod is bound to. Pure.
+"""Which node a pod is bound to, and that a pod goes with its node. Pure.
 
 A pod with a scheduling gate is not looked at. A pod of a DaemonSet goes to the node that it names;
 any other pod goes to a Ready node that it fits and tolerates, the one with the fewest pods.
@@ -13,7 +13,7 @@ from lading.kernel.conditions import Truth
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.standalone.workloads import placement
-from lading.standalone.workloads.actions import Record
+from lading.standalone.workloads.actions import Delete, Record
 from lading.standalone.workloads.kinds import PODS, Condition, Document, Node, Pod
 
 
@@ -48,7 +48,8 @@ def plan(observed: Observed, now: datetime) -> Plan:
     if pod is None or pod.spec.scheduling_gates or pod.metadata.deletion_timestamp:
         return Plan()
     if pod.spec.node_name:
-        return Plan(actions=_scheduled(pod, now))
+        is_lost = pod.spec.node_name not in {node.metadata.name for node in observed.nodes}
+        return Plan(actions=(_lost(pod),) if is_lost else _scheduled(pod, now))
     if pod.is_finished:
         return Plan()
     node = _chosen(pod, observed)
@@ -85,6 +86,11 @@ def _fits(pod: Pod, node: Node) -> bool:
         and placement.fits(node, pod.spec)
         and placement.is_tolerated(node, pod.spec.tolerations, "NoSchedule", "NoExecute")
     )
+
+
+def _lost(pod: Pod) -> Delete:
+    because = f"its node {pod.spec.node_name} is gone"
+    return Delete(resource=PODS, key=pod.key, uid=pod.metadata.uid, because=because)
 
 
 def _scheduled(pod: Pod, now: datetime) -> tuple[WriteCondition, ...]:
