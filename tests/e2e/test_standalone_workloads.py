@@ -14,6 +14,7 @@ from lading.api.events import EVENTS
 from lading.kernel import references
 from lading.kernel.objects import Resource
 from lading.ports import kube
+from lading.ports.cri import ImageSpec
 from lading.ports.kube import PatchType, Selection
 from lading.standalone import cluster, sample_images
 from lading.standalone.cluster import ClusterOptions, StandaloneCluster
@@ -184,6 +185,36 @@ class TestDaemonSets:
             return any(one.image.image == image for one in await runtime.containers())
 
         await world.until(is_used, "a container used the image")
+
+    async def test_a_container_is_not_ready_while_its_image_is_gone(self, world: World) -> None:
+        own, image = world.cluster.own_image, await world.push("held/removed")
+        template = workload_objects.holder_template(own, {"held": image})
+        await world.apply(DAEMON_SETS, workload_objects.daemon_set(template))
+
+        async def is_held() -> bool:
+            return len(await world.ready_pods()) == NODE_COUNT
+
+        await world.until(is_held, "the image was held")
+        pod = (await world.ready_pods())["node-1"]
+        condition = {"type": "lading.dev/ImagesPresent", "status": "True"}
+        await world.cluster.kube.patch(
+            PODS,
+            pod.key.name,
+            {"status": {"conditions": [condition]}},
+            namespace="default",
+            patch_type=PatchType.STRATEGIC,
+            subresource="status",
+        )
+        await world.cluster.nodes[0].runtime.cri.remove(ImageSpec(image=image))
+
+        async def is_noticed() -> bool:
+            return "node-1" not in await world.ready_pods()
+
+        await world.until(is_noticed, "the container was not ready")
+        found = await world.cluster.kube.get(PODS, pod.key.name, namespace="default")
+        types = {one.type: str(one.status) for one in found.status.conditions}
+        assert types["Ready"] == "False"
+        assert types["lading.dev/ImagesPresent"] == "True", "another writer's condition stays"
 
     async def test_in_an_update_an_old_pod_stays_until_the_new_one_is_ready(
         self, world: World

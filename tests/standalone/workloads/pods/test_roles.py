@@ -47,6 +47,8 @@ def test_variables_have_values_or_name_a_field_of_the_pod() -> None:
             EnvironmentVariable(name="A", value="1"),
             EnvironmentVariable(name="NODE", value_from=fields),
             EnvironmentVariable(name="SECRET", value_from=secret),
+            EnvironmentVariable(name="PYTHONPATH", value="/planted"),
+            EnvironmentVariable(name="LD_PRELOAD", value="/planted.so"),
         ),
     )
     assert roles.environment(pod(node="n-1"), container) == {"A": "1", "NODE": "n-1"}

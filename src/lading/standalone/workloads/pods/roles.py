@@ -8,6 +8,8 @@ from lading.standalone.workloads.kinds import Container, EnvironmentVariable, Po
 HOLD = "/lading-hold/hold"
 """The first word of a command that only holds its image on the node."""
 COMMAND = "lading"
+REFUSED_VARIABLES = ("PYTHON", "LD_")
+"""Beginnings of names that would make the interpreter or the loader run something else."""
 
 
 class Role(StrEnum):
@@ -44,7 +46,10 @@ def arguments(container: Container) -> tuple[str, ...] | None:
 
 
 def environment(pod: Pod, container: Container) -> dict[str, str]:
-    """The variables that the container gives a value, and those that name a field of the pod."""
+    """The variables that the container gives a value, and those that name a field of the pod.
+
+    Others (of Secrets and ConfigMaps) and those that change how a program starts are left out.
+    """
     fields = {
         "metadata.name": pod.metadata.name,
         "metadata.namespace": pod.metadata.namespace,
@@ -52,7 +57,11 @@ def environment(pod: Pod, container: Container) -> dict[str, str]:
         "spec.nodeName": pod.spec.node_name,
     }
     found = ((one.name, _value(one, fields)) for one in container.env)
-    return {name: value for name, value in found if value is not None}
+    return {
+        name: value
+        for name, value in found
+        if value is not None and not name.startswith(REFUSED_VARIABLES)
+    }
 
 
 def _value(variable: EnvironmentVariable, fields: dict[str, str]) -> str | None:
