@@ -8,6 +8,7 @@ import pytest
 
 from lading.kernel.planning import Plan
 from lading.ports import cri
+from lading.standalone.workloads.actions import Record
 from lading.standalone.workloads.kinds import Container, ContainerStatus, Pod, PodStatus
 from lading.standalone.workloads.pods import containers
 from lading.standalone.workloads.pods.plan import plan
@@ -125,6 +126,13 @@ class TestPulls:
         of = planned(one)
         assert actions(of, RequestPull) == []
         assert waiting_reason(of) == "ErrImageNeverPull"
+
+    def test_a_name_that_is_no_reference_is_not_pulled(self) -> None:
+        one = pod(node="n", containers=(holder(image="UPPER//x"),))
+        of = planned(one)
+        assert actions(of, RequestPull) == []
+        assert waiting_reason(of) == "InvalidImageName"
+        assert [event.reason for event in actions(of, Record)] == ["InspectFailed", "Failed"]
 
     def test_a_failure_is_shown_and_then_its_back_off(self) -> None:
         one = pod(node="n", containers=(holder(),))

@@ -111,27 +111,23 @@ async def test_each_credential_is_tried_in_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "credentials", "reason", "words"),
+    ("image", "credentials", "words"),
     [
-        pytest.param("HOST/absent:v1", (RIGHT,), "ErrImagePull", "not found", id="no such image"),
-        pytest.param(
-            "HOST/absent:v1", (WRONG,), "ErrImagePull", "authorization failed", id="password"
-        ),
-        pytest.param("HOST/UPPER:v1", (RIGHT,), "InvalidImageName", "not a valid", id="name"),
-        pytest.param(
-            "127.0.0.1:1/a:v1", (), "ErrImagePull", "does not answer", id="no registry there"
-        ),
+        pytest.param("HOST/absent:v1", (RIGHT,), "not found", id="no such image"),
+        pytest.param("HOST/absent:v1", (WRONG,), "authorization failed", id="wrong password"),
+        pytest.param("127.0.0.1:1/a:v1", (), "does not answer", id="no registry there"),
     ],
 )
 async def test_a_failure_names_its_cause(
-    tmp_path: Path, image: str, credentials: tuple[Credential, ...], reason: str, words: str
+    tmp_path: Path, image: str, credentials: tuple[Credential, ...], words: str
 ) -> None:
     async with opened(tmp_path) as world:
         world.credentials = credentials
         image = image.replace("HOST", world.host)
         world.pulls.request(pod(), image)
         record = await world.ended(image)
-        assert (record.phase, record.reason) == (PullPhase.FAILED, reason)
+        assert (record.phase, record.reason) == (PullPhase.FAILED, "ErrImagePull")
+        assert f'failed to pull and unpack image "{image}"' in record.message
         assert words in record.message
         assert world.reasons() == ["Pulling", "Failed", "Failed"]
 

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lading.kernel import conditions
+from lading.kernel import conditions, references
 from lading.kernel.backoff import Backoff
+from lading.kernel.errors import Malformed
 from lading.ports import cri
 from lading.standalone.workloads.kinds import (
     Container,
@@ -176,6 +177,12 @@ def _start(
     observed: Observed,
     now: datetime,
 ) -> Step:
+    if image is None and not _is_reference(container.image):
+        message = (
+            f'Failed to apply default image tag "{container.image}": couldn\'t parse image name'
+            f' "{container.image}": invalid reference format'
+        )
+        return Step(status=_waiting(before, "InvalidImageName", message))
     if image is None and container.image_pull_policy == "Never":
         message = f'Container image "{container.image}" is not present with pull policy of Never'
         return Step(status=_waiting(before, "ErrImageNeverPull", message))
@@ -195,6 +202,14 @@ def _start(
             return Step(status=_of_process(before, process))
         case Role.NOT_RUN:
             return Step(status=_waiting(before, "NotRunStandalone", NOT_RUN))
+
+
+def _is_reference(image: str) -> bool:
+    try:
+        references.parse(image)
+    except Malformed:
+        return False
+    return True
 
 
 def _must_pull(container: Container, before: ContainerStatus, observed: Observed) -> bool:

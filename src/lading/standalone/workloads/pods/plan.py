@@ -36,6 +36,11 @@ from lading.standalone.workloads.pods.types import (
     WritePodStatus,
 )
 
+_IMAGE_FAULTS = {
+    "InvalidImageName": "InspectFailed",
+    "ErrImageNeverPull": "ErrImageNeverPull",
+}
+"""What keeps a container from a pull, and the reason of the event about it."""
 RECHECK = timedelta(seconds=10)
 """How soon a node notices that an image went which a container holds."""
 
@@ -265,6 +270,11 @@ def _events(pod: Pod, status: PodStatus) -> list[Action]:
         if reason == "ImagePullBackOff" and was != reason:
             note = f'Back-off pulling image "{new.image}"'
             actions.append(_record(pod, "BackOff", note))
+            actions.append(_record(pod, "Failed", f"Error: {reason}", warning=True))
+        if reason in _IMAGE_FAULTS and was != reason:
+            assert new.state.waiting is not None
+            note = new.state.waiting.message
+            actions.append(_record(pod, _IMAGE_FAULTS[reason], note, warning=True))
             actions.append(_record(pod, "Failed", f"Error: {reason}", warning=True))
         if reason == "CrashLoopBackOff" and was != reason:
             note = f"Back-off restarting failed container {new.name} in pod {pod.metadata.name}"

@@ -10,9 +10,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
 
-from lading.kernel import references, texts
+from lading.kernel import texts
 from lading.kernel.backoff import Backoff
-from lading.kernel.errors import Malformed
 from lading.kernel.objects import Key
 from lading.ports import cri
 from lading.ports.clock import Clock
@@ -21,16 +20,18 @@ from lading.ports.registry import Credential
 from lading.standalone.workloads.kinds import Pod
 from lading.standalone.workloads.pods.types import PullPhase, PullRecord
 
+REASON = "ErrImagePull"
 BACKOFF = Backoff(seconds_min=10, seconds_max=300, jitter_fraction=0)
 """Of the kubelet, for each pod and image."""
 _CAUSES: Mapping[type[cri.CriError], str] = {
-    cri.ImageNotFound: "code = NotFound desc = not found",
-    cri.NoMatchingPlatform: "code = NotFound desc = no match for platform in manifest",
-    cri.Unauthorized: "code = PermissionDenied desc = authorization failed",
-    cri.NoSpace: "code = ResourceExhausted desc = no space left on device",
-    cri.RegistryUnavailable: "code = Unavailable desc = the registry does not answer",
+    cri.ImageNotFound: "not found",
+    cri.NoMatchingPlatform: "no match for platform in manifest: not found",
+    cri.Unauthorized: "authorization failed",
+    cri.NoSpace: "no space left on device",
+    cri.RegistryUnavailable: "the registry does not answer",
 }
 """In the words of containerd, by which clients know the cause."""
+_NOT_FOUND = (cri.ImageNotFound, cri.NoMatchingPlatform)
 
 
 class PodCredentials(Protocol):
@@ -102,10 +103,6 @@ class Pulls:
 
     async def _pull(self, pod: Pod, image: str) -> int:
         """With each credential in turn, until one is accepted."""
-        try:
-            references.parse(image)
-        except Malformed as error:
-            raise cri.InvalidReference(str(error), image=image) from error
         spec = ImageSpec(image=image)
         for credential in await self._credentials.of(pod, image):
             try:
@@ -122,22 +119,20 @@ class Pulls:
     def _failed(self, pod: Pod, image: str, error: cri.CriError) -> None:
         known = self._records.get((pod.metadata.uid, image))
         failures = (known.failures if known else 0) + 1
-        is_name = isinstance(error, cri.InvalidReference)
-        reason = "InvalidImageName" if is_name else "ErrImagePull"
         message = texts.bounded_text(_message(image, error))
         now = self._clock.now()
         delay = BACKOFF.delay_seconds(failures=failures, jitter=0)
         record = PullRecord(
             phase=PullPhase.FAILED,
             failures=failures,
-            reason=reason,
+            reason=REASON,
             message=message,
             ended_at=now,
             retry_at=now + timedelta(seconds=delay),
         )
         self._note(pod, image, record)
         self._report(pod, "Failed", f'Failed to pull image "{image}": {message}', True)
-        self._report(pod, "Failed", f"Error: {reason}", True)
+        self._report(pod, "Failed", f"Error: {REASON}", True)
 
     def _note(self, pod: Pod, image: str, record: PullRecord) -> None:
         """Unless the pod went while it pulled."""
@@ -147,5 +142,7 @@ class Pulls:
 
 
 def _message(image: str, error: cri.CriError) -> str:
-    cause = _CAUSES.get(type(error), "code = Unknown desc = it failed")
-    return f'failed to pull image "{image}": rpc error: {cause}: {error.message}'
+    """As a kubelet shows what containerd answered: a code other than Unknown comes first."""
+    code = "rpc error: code = NotFound desc = " if isinstance(error, _NOT_FOUND) else ""
+    cause = _CAUSES.get(type(error), "the pull failed")
+    return f'{code}failed to pull and unpack image "{image}": {error.message}: {cause}'
