@@ -30,6 +30,7 @@ from lading.standalone.workloads.kinds import (
     Pod,
 )
 from tests.e2e import waiting, workload_objects
+from tests.e2e.pod_pulls import PodPullScenarios, PodsUnderTest
 
 pytestmark = pytest.mark.timeout(waiting.TEST_SECONDS_MAX)
 NODE_COUNT = 3
@@ -402,3 +403,14 @@ class TestCronJobs:
         assert found.status.last_schedule_time is not None
         jobs = (await world.cluster.kube.page(JOBS, Selection(namespace="default"))).items
         assert {job.metadata.owner_references[0].uid for job in jobs} == {found.metadata.uid}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pods(opened: World) -> AsyncIterator[PodsUnderTest]:
+    under_test = PodsUnderTest(kube=opened.cluster.kube, registry_host=opened.cluster.registry_host)
+    yield under_test
+    await under_test.clear()
+
+
+class TestPodPulls(PodPullScenarios):
+    pass
