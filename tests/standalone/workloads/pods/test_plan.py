@@ -9,7 +9,13 @@ import pytest
 from lading.kernel.planning import Plan
 from lading.ports import cri
 from lading.standalone.workloads.actions import Record
-from lading.standalone.workloads.kinds import Container, ContainerStatus, Pod, PodStatus
+from lading.standalone.workloads.kinds import (
+    Container,
+    ContainerStatus,
+    EnvironmentVariable,
+    Pod,
+    PodStatus,
+)
 from lading.standalone.workloads.pods import containers
 from lading.standalone.workloads.pods.plan import plan
 from lading.standalone.workloads.pods.types import (
@@ -266,6 +272,17 @@ class TestProcesses:
         of = planned(one, present={"i:1": image(), "lading": OWN_IMAGE})
         assert [waiting_reason(of, name) for name in ("a", "b")] == ["NotRunStandalone"] * 2
         assert actions(of, StartProcess) == []
+
+    def test_a_command_without_one_of_its_variables_is_not_run(self) -> None:
+        secret = {"secretKeyRef": {"name": "s", "key": "k"}}
+        variable = EnvironmentVariable(name="TOKEN", value_from=secret)
+        one = pod(node="n", containers=(command("prune", env=(variable,)),))
+        of = planned(one, present={"lading": OWN_IMAGE})
+        assert actions(of, StartProcess) == []
+        assert waiting_reason(of, "lading") == "NotRunStandalone"
+        (status,) = written(of).container_statuses
+        assert status.state.waiting is not None
+        assert status.state.waiting.message.endswith(": TOKEN.")
 
 
 class TestDeletion:

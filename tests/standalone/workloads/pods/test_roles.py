@@ -52,3 +52,10 @@ def test_variables_have_values_or_name_a_field_of_the_pod() -> None:
         ),
     )
     assert roles.environment(pod(node="n-1"), container) == {"A": "1", "NODE": "n-1"}
+    assert roles.missing_variables(pod(node="n-1"), container) == ("SECRET",)
+
+
+def test_an_optional_variable_may_be_missing() -> None:
+    secret = {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}
+    container = Container(name="c", env=(EnvironmentVariable(name="S", value_from=secret),))
+    assert roles.missing_variables(pod(), container) == ()

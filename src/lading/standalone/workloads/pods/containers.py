@@ -35,6 +35,7 @@ NOT_RUN = (
     "lading up runs only `lading` commands of Lading's own image, and holds the images of"
     " pre-pull pods."
 )
+MISSING = "lading up has no value for variables that are no field of the pod"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +196,9 @@ def _start(
             return Step(status=_held(before, own_id, now))
         case Role.HOLD_COPIER:
             return Step(status=_terminated(before, _done(own_id, now)))
+        case Role.PROCESS if missing := roles.missing_variables(pod, container):
+            message = f"{MISSING}: {', '.join(missing)}."
+            return Step(status=_waiting(before, "NotRunStandalone", message))
         case Role.PROCESS:
             process = observed.processes.get(container.name)
             if process is None or process.container_id != own_id:

@@ -3,7 +3,7 @@
 import posixpath
 from enum import StrEnum
 
-from lading.standalone.workloads.kinds import Container, EnvironmentVariable, Pod
+from lading.standalone.workloads.kinds import Container, Document, EnvironmentVariable, Pod
 
 HOLD = "/lading-hold/hold"
 """The first word of a command that only holds its image on the node."""
@@ -48,15 +48,9 @@ def arguments(container: Container) -> tuple[str, ...] | None:
 def environment(pod: Pod, container: Container) -> dict[str, str]:
     """The variables that the container gives a value, and those that name a field of the pod.
 
-    Others (of Secrets and ConfigMaps) and those that change how a program starts are left out.
+    Those that change how a program starts are left out.
     """
-    fields = {
-        "metadata.name": pod.metadata.name,
-        "metadata.namespace": pod.metadata.namespace,
-        "metadata.uid": pod.metadata.uid,
-        "spec.nodeName": pod.spec.node_name,
-    }
-    found = ((one.name, _value(one, fields)) for one in container.env)
+    found = ((one.name, _value(pod, one)) for one in container.env)
     return {
         name: value
         for name, value in found
@@ -64,7 +58,27 @@ def environment(pod: Pod, container: Container) -> dict[str, str]:
     }
 
 
-def _value(variable: EnvironmentVariable, fields: dict[str, str]) -> str | None:
+def missing_variables(pod: Pod, container: Container) -> tuple[str, ...]:
+    """The variables that a node of `lading up` has no value for, such as those of Secrets."""
+    return tuple(
+        one.name
+        for one in container.env
+        if _value(pod, one) is None and not _is_optional(one.value_from or {})
+    )
+
+
+def _value(pod: Pod, variable: EnvironmentVariable) -> str | None:
     if variable.value_from is None:
         return variable.value
+    fields = {
+        "metadata.name": pod.metadata.name,
+        "metadata.namespace": pod.metadata.namespace,
+        "metadata.uid": pod.metadata.uid,
+        "spec.nodeName": pod.spec.node_name,
+    }
     return fields.get((variable.value_from.get("fieldRef") or {}).get("fieldPath", ""))
+
+
+def _is_optional(source: Document) -> bool:
+    keys = ("secretKeyRef", "configMapKeyRef")
+    return any((source.get(key) or {}).get("optional") is True for key in keys)
