@@ -139,6 +139,7 @@ def _welcome(made: StandaloneCluster, first: Path) -> str:
     return f"""\
 API server    {made.api.url}
 Registry      {made.registry_url}{_password_note(made)}
+Lading image  {made.own_image}
 Nodes, each with a container runtime on a socket:
 {nodes}
 

@@ -201,4 +201,6 @@ class Kube(Protocol):
         uid: str = "",
         resource_version: str = "",
         propagation: str = "Background",
-    ) -> None: ...
+        grace_seconds: int | None = None,
+    ) -> None:
+        """`grace_seconds` is for pods: how long they may take to end; None is what they say."""

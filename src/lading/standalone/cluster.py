@@ -5,7 +5,7 @@ All its state is in its data folder: started again there, it continues.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +30,11 @@ from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
-from lading.standalone.registry import RegistrySettings
+from lading.standalone.registry import EmbeddedRegistry, RegistrySettings
+from lading.standalone.workloads import manager as workloads
+from lading.standalone.workloads import own_image
+from lading.standalone.workloads.pods.controller import PodNode
+from lading.standalone.workloads.pods.credentials import PullSecrets
 from lading.wiring import clusters, controller
 from lading.wiring.features import DEFINITIONS, GATES
 from lading.wiring.registries import Registries, credentials_of, open_registries
@@ -55,7 +59,10 @@ class StandaloneCluster:
     registries: Registries
     nodes: tuple[EmbeddedNode, ...]
     controllers: Manager
+    workloads: Manager
     metrics: Metrics
+    own_image: str
+    """The stand-in for Lading's own image, as pods name it."""
 
     @property
     def registry_host(self) -> str:
@@ -65,12 +72,13 @@ class StandaloneCluster:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.controllers.run())
+            group.create_task(self.workloads.run())
             for one in self.nodes:
                 group.create_task(one.agent.run())
 
     def unsynced(self) -> tuple[str, ...]:
         """What is not ready yet, by name; empty means that the cluster works."""
-        parts = {"controllers": self.controllers}
+        parts = {"controllers": self.controllers, "workloads": self.workloads}
         parts.update({one.description.name: one.agent for one in self.nodes})
         return tuple(
             f"{name}: {resource}" for name, part in parts.items() for resource in part.unsynced()
@@ -110,6 +118,7 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
             )
             for description in options.nodes
         ]
+        own_images = await _push_own_image(nodes, registries, served)
         kubelets.update({one.description.name: EmbeddedKubelet(one.parts) for one in nodes})
         yield StandaloneCluster(
             api=api,
@@ -125,8 +134,47 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
                 rng=random.Random(),  # noqa: S311 - jitter, not a secret
                 gates=options.gates,
             ),
+            workloads=await workloads.open_workloads(
+                (_pod_node(one, kube, registries, own_images, api, served) for one in nodes),
+                kube=kube,
+                clock=clock,
+            ),
             metrics=metrics,
+            own_image=str(own_image.reference(served.host)),
         )
+
+
+async def _push_own_image(
+    nodes: Iterable[EmbeddedNode], registries: Registries, served: EmbeddedRegistry
+) -> frozenset[str]:
+    """The stand-in for Lading's own image; returns the IDs by which runtimes list it."""
+    platforms = frozenset(one.description.platform for one in nodes)
+    await own_image.push(registries.client, served.host, platforms)
+    return own_image.ids(platforms)
+
+
+def _pod_node(
+    one: EmbeddedNode,
+    kube: Kube,
+    registries: Registries,
+    own_images: frozenset[str],
+    api: ApiServer,
+    served: EmbeddedRegistry,
+) -> PodNode:
+    return PodNode(
+        name=one.description.name,
+        runtime=one.runtime.cri,
+        credentials=PullSecrets(kube=kube, registries=registries),
+        declare=one.declare_containers,
+        own_images=own_images,
+        environment=_process_environment(api, served),
+    )
+
+
+def _process_environment(api: ApiServer, served: EmbeddedRegistry) -> dict[str, str]:
+    """What a `lading` command in a pod needs to find the cluster and its registry."""
+    files = {"KUBECONFIG": api.kubeconfig, "REGISTRY_AUTH_FILE": served.auth_file}
+    return {name: str(file) for name, file in files.items() if file}
 
 
 async def _install_kinds_of_others(kube: Kube) -> None:

@@ -1,7 +1,7 @@
 """An embedded node: a container runtime of its own on a socket, a Node object, and an agent."""
 
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
+from lading.ports.cri import Container
 from lading.ports.kube import Kube
 from lading.ports.node import NodeParts, NodeRuntime
 from lading.runtime_images.types import GcPolicy
@@ -43,6 +44,8 @@ class EmbeddedNode:
     endpoint: str
     parts: NodeParts
     agent: Manager
+    declare_containers: Callable[[Iterable[Container]], None]
+    """Says to its runtime which containers there are."""
 
     @property
     def runtime(self) -> NodeRuntime:
@@ -75,6 +78,7 @@ async def open_node(
             description=description,
             endpoint=host.endpoint,
             parts=host.parts,
+            declare_containers=host.declare_containers,
             agent=await agent.open_agent(
                 host.parts,
                 node_name=description.name,

@@ -41,6 +41,10 @@ class EmbeddedRegistry:
     auth_file: Path | None
     """The password in docker's form, for nodes and people; None where none is needed."""
 
+    @property
+    def host(self) -> str:
+        return self.url.removeprefix("http://")
+
 
 @contextlib.asynccontextmanager
 async def serve(data: Path, settings: RegistrySettings) -> AsyncIterator[EmbeddedRegistry]:

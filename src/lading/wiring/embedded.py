@@ -1,7 +1,7 @@
 """The embedded servers and the nodes made of them, each open for the time of a block."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from lading.adapters.kubelet import FixedLimits
 from lading.adapters.state_directory import LocalStateDirectory
 from lading.kernel.platforms import Platform
 from lading.ports.clock import Clock
+from lading.ports.cri import Container
 from lading.ports.http import Exchange
 from lading.ports.kubelet import KubeletLimits
 from lading.ports.node import NodeParts
@@ -87,6 +88,8 @@ class EmbeddedHost:
     endpoint: str
     """The socket of its container runtime."""
     parts: NodeParts
+    declare_containers: Callable[[Iterable[Container]], None]
+    """Says which containers there are; the runtime runs none itself."""
 
 
 @asynccontextmanager
@@ -121,7 +124,9 @@ async def open_host(
             platform_of=_platform_of(platform, guests),
             state=LocalStateDirectory(folder),
         )
-        yield EmbeddedHost(endpoint=endpoint, parts=parts)
+        yield EmbeddedHost(
+            endpoint=endpoint, parts=parts, declare_containers=runtime.declare_containers
+        )
 
 
 def _platform_of(own: Platform, guests: Mapping[str, Platform | None]) -> Callable[[str], Platform]:

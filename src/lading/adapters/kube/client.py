@@ -186,6 +186,7 @@ class KubeClient:
         uid: str = "",
         resource_version: str = "",
         propagation: str = "Background",
+        grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
         request = Request(
@@ -196,6 +197,7 @@ class KubeClient:
                 uid=uid,
                 resource_version=resource_version,
                 propagation=propagation,
+                grace_seconds=grace_seconds,
                 dry_run=dry_run,
             ),
         )

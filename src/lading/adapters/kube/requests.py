@@ -132,7 +132,12 @@ def write_options(dry_run: bool, field_validation: str, field_manager: str = "")
 
 
 def delete_options(
-    *, uid: str = "", resource_version: str = "", propagation: str, dry_run: bool
+    *,
+    uid: str = "",
+    resource_version: str = "",
+    propagation: str,
+    grace_seconds: int | None = None,
+    dry_run: bool,
 ) -> bytes:
     """A body, because the server does not look at the query of a DELETE that has one."""
     options: dict[str, Any] = {
@@ -143,6 +148,8 @@ def delete_options(
     preconditions = {"uid": uid, "resourceVersion": resource_version}
     if given := {field: value for field, value in preconditions.items() if value}:
         options["preconditions"] = given
+    if grace_seconds is not None:
+        options["gracePeriodSeconds"] = grace_seconds
     if dry_run:
         options["dryRun"] = ["All"]
     return msgspec.json.encode(options)

@@ -55,7 +55,13 @@ class Core:
         uid_source: Callable[[], str] = random_uid,
     ) -> None:
         registry = Registry(resources.builtin(kind) for kind in builtins.kinds())
-        self._state = State(storage=storage, registry=registry, clock=clock, uid_source=uid_source)
+        self._state = State(
+            storage=storage,
+            registry=registry,
+            clock=clock,
+            uid_source=uid_source,
+            kubelets=kubelets,
+        )
         self._authenticator = authentication.Authenticator(tokens)
         self._kubelets = kubelets
         self._wakeups = Wakeups()

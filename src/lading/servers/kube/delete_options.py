@@ -32,7 +32,7 @@ class _Preconditions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     kind: str = _KIND
     grace_period_seconds: int | None = None
-    """Read and not needed: nothing here takes time to end."""
+    """Only pods on a node with a kubelet take time to end."""
     preconditions: _Preconditions | None = None
     propagation_policy: str | None = None
     orphan_dependents: bool | None = None
@@ -41,13 +41,16 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 def of(call: Call) -> Deletion:
     options = _read(call)
-    call.number("gracePeriodSeconds")
+    in_query = call.number("gracePeriodSeconds") if "gracePeriodSeconds" in call.query else None
     preconditions = options.preconditions or _Preconditions()
     dry_run = requests.check_dry_run(options.dry_run or [], _KIND)
     return Deletion(
         policy=_policy(options, call),
         uid=preconditions.uid or "",
         resource_version=preconditions.resource_version or "",
+        grace_seconds=(
+            in_query if options.grace_period_seconds is None else options.grace_period_seconds
+        ),
         dry_run=dry_run or requests.is_dry_run(call, _KIND),
     )
 

@@ -1,9 +1,11 @@
 """What deleting an object means: gone at once, or marked until its finalizers are done.
 
-Dependents are the collector's. A pod is gone at once too: there is no kubelet to wait for.
+Dependents are the collector's. A pod on a node with a kubelet is marked until the kubelet deletes
+it without a grace period; any other pod is gone at once.
 """
 
 from dataclasses import dataclass
+from datetime import UTC, timedelta
 from typing import Any
 
 from lading.servers.kube import definitions, status
@@ -23,6 +25,8 @@ class Deletion:
     policy: str = ""
     uid: str = ""
     resource_version: str = ""
+    grace_seconds: int | None = None
+    """For a pod; None is what its spec says."""
     dry_run: bool = False
 
 
@@ -40,9 +44,13 @@ def delete(
 
 
 def is_finished(document: Document) -> bool:
-    """Marked for deletion, and without finalizers."""
+    """Marked for deletion, without finalizers, and without a grace period that runs."""
     metadata = document["metadata"]
-    held = metadata.get("finalizers") or _namespace_finalizers(document)
+    held = (
+        metadata.get("finalizers")
+        or _namespace_finalizers(document)
+        or metadata.get("deletionGracePeriodSeconds")
+    )
     return "deletionTimestamp" in metadata and not held
 
 
@@ -86,10 +94,14 @@ def _check_preconditions(resource: Resource, document: Document, deletion: Delet
 def _marked(state: State, resource: Resource, document: Document, deletion: Deletion) -> Document:
     metadata = dict(document["metadata"])
     is_simple = resource.storage_name not in ("namespaces", definitions.STORAGE_NAME)
+    grace_seconds = _grace_seconds(state, resource, document, deletion)
+    if grace_seconds < metadata.get("deletionGracePeriodSeconds", 0):
+        metadata["deletionTimestamp"] = _later(state, grace_seconds)
+        metadata["deletionGracePeriodSeconds"] = grace_seconds
     if "deletionTimestamp" not in metadata:
-        metadata["deletionTimestamp"] = state.now()
+        metadata["deletionTimestamp"] = _later(state, grace_seconds)
         if is_simple:
-            metadata["deletionGracePeriodSeconds"] = 0
+            metadata["deletionGracePeriodSeconds"] = grace_seconds
         if is_simple and "generation" in metadata:
             metadata["generation"] += 1
     metadata["finalizers"] = _finalizers(metadata.get("finalizers", []), deletion.policy)
@@ -101,6 +113,25 @@ def _marked(state: State, resource: Resource, document: Document, deletion: Dele
     return (
         definitions.leaving(marked, state.now()) if definitions.is_definition(resource) else marked
     )
+
+
+def _grace_seconds(state: State, resource: Resource, document: Document, deletion: Deletion) -> int:
+    """How long a pod may take to end; 0 where nothing runs that must end."""
+    if resource.storage_name != "pods":
+        return 0
+    spec, phase = document.get("spec") or {}, (document.get("status") or {}).get("phase")
+    if spec.get("nodeName") not in state.kubelets or phase in ("Succeeded", "Failed"):
+        return 0
+    if deletion.grace_seconds is not None:
+        return max(deletion.grace_seconds, 0)
+    before = document["metadata"].get("deletionGracePeriodSeconds")
+    wanted: int = spec.get("terminationGracePeriodSeconds", 0) if before is None else before
+    return wanted
+
+
+def _later(state: State, seconds: int) -> str:
+    at = state.clock.now().astimezone(UTC) + timedelta(seconds=seconds)
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _finalizers(present: list[str], policy: str) -> list[str]:

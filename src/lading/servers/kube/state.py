@@ -4,7 +4,7 @@ A document read here is the caller's own to change. `resourceVersion` is never s
 revision of the record.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -26,6 +26,8 @@ class State:
     registry: Registry
     clock: Clock
     uid_source: Callable[[], str]
+    kubelets: Container[str] = ()
+    """The nodes with a kubelet, which ends the pods that are deleted there."""
 
     def now(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

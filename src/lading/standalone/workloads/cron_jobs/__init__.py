@@ -1,0 +1,1 @@
+"""Makes the Jobs of CronJobs when they are due."""

@@ -1,0 +1,1 @@
+"""Keeps one pod of a DaemonSet on each node where it may run."""

@@ -1,0 +1,1 @@
+"""Runs the pods of Jobs to their end."""

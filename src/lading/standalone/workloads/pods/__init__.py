@@ -1,0 +1,1 @@
+"""Runs the pods that are bound to one node."""

@@ -1,0 +1,74 @@
+"""Writes `status.images` of the node: the largest images and some of their names, as a kubelet."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from lading.kernel.objects import Key
+from lading.kernel.planning import Plan
+from lading.loop import pipeline
+from lading.ports import cri
+from lading.ports.cri import Cri
+from lading.standalone.workloads.kinds import NODES, ListedImage, Node
+from lading.standalone.workloads.reconciler import WorkloadContext, WorkloadReconciler
+
+IMAGES_MAX = 50  # the kubelet's nodeStatusMaxImages
+NAMES_MAX = 5
+PERIOD = timedelta(seconds=10)  # the kubelet's nodeStatusUpdateFrequency
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    node: Node | None
+    images: tuple[cri.Image, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteImages:
+    name: str
+    images: tuple[ListedImage, ...]
+    because: str = "the images of the node changed"
+    lane: Hashable = "node"
+
+
+def plan(observed: Observed, now: datetime) -> Plan:
+    if observed.node is None:
+        return Plan(recheck_at=now + PERIOD)
+    wanted = listed(observed.images)
+    write = WriteImages(name=observed.node.metadata.name, images=wanted)
+    is_same = observed.node.status.images == wanted
+    return Plan(actions=() if is_same else (write,), recheck_at=now + PERIOD)
+
+
+def listed(images: Iterable[cri.Image]) -> tuple[ListedImage, ...]:
+    by_size = sorted(images, key=lambda one: (-one.size_bytes, one.id, one.runtime_handler))
+    return tuple(
+        ListedImage(
+            names=(*one.repo_digests, *one.repo_tags)[:NAMES_MAX], size_bytes=one.size_bytes
+        )
+        for one in by_size[:IMAGES_MAX]
+    )
+
+
+class NodeImagesReconciler(WorkloadReconciler[Observed]):
+    name = "node-images"
+
+    def __init__(self, context: WorkloadContext, runtime: Cri) -> None:
+        super().__init__(context, NODES)
+        self._runtime = runtime
+
+    async def observe(self, key: Key) -> Observed:
+        return Observed(node=self.get(NODES, key), images=await self._runtime.images())
+
+    def plan(self, observed: Observed, now: datetime) -> Plan:
+        return plan(observed, now)
+
+    async def apply(self, action: Any) -> None:
+        assert isinstance(action, WriteImages)
+        images = [{"names": list(one.names), "sizeBytes": one.size_bytes} for one in action.images]
+        with pipeline.precondition(f"Node {action.name}"):
+            written = await self._context.kube.patch(
+                NODES, action.name, {"status": {"images": images or None}}, subresource="status"
+            )
+        self._caches[NODES].add(written)

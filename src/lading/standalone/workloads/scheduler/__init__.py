@@ -1,0 +1,1 @@
+"""Binds pods to nodes."""

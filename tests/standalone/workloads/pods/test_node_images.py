@@ -1,0 +1,45 @@
+"""What a node says about its images."""
+
+from datetime import timedelta
+
+import msgspec
+
+from lading.ports import cri
+from lading.standalone.workloads.kinds import ListedImage, NodeStatus
+from lading.standalone.workloads.pods.node_images import (
+    IMAGES_MAX,
+    NAMES_MAX,
+    Observed,
+    WriteImages,
+    listed,
+    plan,
+)
+from tests.standalone.workloads.builders import NOW, actions, node
+
+
+def image(size_bytes: int, *tags: str, digests: tuple[str, ...] = ()) -> cri.Image:
+    return cri.Image(
+        id=f"sha256:{size_bytes}", size_bytes=size_bytes, repo_tags=tags, repo_digests=digests
+    )
+
+
+def test_the_largest_images_come_first_and_the_rest_is_left_out() -> None:
+    found = listed(image(size) for size in range(IMAGES_MAX + 10))
+    assert len(found) == IMAGES_MAX
+    assert (found[0].size_bytes, found[-1].size_bytes) == (IMAGES_MAX + 9, 10)
+
+
+def test_digests_come_before_tags_and_the_rest_is_left_out() -> None:
+    (found,) = listed([image(1, *"abcde", digests=("x@sha256:1",))])
+    assert found.names == ("x@sha256:1", "a", "b", "c", "d")
+    assert len(found.names) == NAMES_MAX
+
+
+def test_a_list_is_written_only_when_it_changed() -> None:
+    images = (image(1, "a"),)
+    one = node("n")
+    (write,) = actions(plan(Observed(node=one, images=images), NOW), WriteImages)
+    assert write.images == (ListedImage(names=("a",), size_bytes=1),)
+    one = msgspec.structs.replace(one, status=NodeStatus(images=write.images))
+    steady = plan(Observed(node=one, images=images), NOW)
+    assert (steady.actions, steady.recheck_at) == ((), NOW + timedelta(seconds=10))

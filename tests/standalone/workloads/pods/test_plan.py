@@ -1,0 +1,319 @@
+"""What a node does for a pod, step by step."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from lading.kernel.planning import Plan
+from lading.ports import cri
+from lading.standalone.workloads.actions import Record
+from lading.standalone.workloads.kinds import (
+    Container,
+    ContainerStatus,
+    EnvironmentVariable,
+    Pod,
+    PodStatus,
+)
+from lading.standalone.workloads.pods import containers
+from lading.standalone.workloads.pods.plan import plan
+from lading.standalone.workloads.pods.types import (
+    DeclareContainers,
+    FinishDeletion,
+    Observed,
+    ProcessRecord,
+    PullPhase,
+    PullRecord,
+    RequestPull,
+    StartProcess,
+    StopPod,
+    WritePodStatus,
+)
+from tests.standalone.workloads.builders import (
+    NOW,
+    OWN_IMAGE,
+    actions,
+    at,
+    command,
+    holder,
+    image,
+    pod,
+    terminated,
+)
+
+OWN = frozenset({OWN_IMAGE.id})
+
+
+def planned(one: Pod | None, **fields: Any) -> Plan:
+    return plan(Observed(pod=one, own_images=OWN, **fields), NOW)
+
+
+def written(of: Plan) -> PodStatus:
+    """The status that the plan writes, as the next observation reads it."""
+    (write,) = actions(of, WritePodStatus)
+    return msgspec.convert(without_nulls(write.status), PodStatus)
+
+
+def without_nulls(value: Any) -> Any:
+    """As a merge leaves it."""
+    match value:
+        case dict():
+            return {key: without_nulls(one) for key, one in value.items() if one is not None}
+        case list() | tuple():
+            return [without_nulls(one) for one in value]
+    return value
+
+
+def after(one: Pod, of: Plan) -> Pod:
+    return msgspec.structs.replace(one, status=written(of))
+
+
+def waiting_reason(of: Plan, name: str = "held") -> str:
+    status = written(of)
+    known = (*status.init_container_statuses, *status.container_statuses)
+    (found,) = [one for one in known if one.name == name]
+    assert found.state.waiting is not None, found
+    return found.state.waiting.reason
+
+
+def failed_pull(*, seconds_ago: float, failures: int = 1) -> PullRecord:
+    ended = NOW - timedelta(seconds=seconds_ago)
+    return PullRecord(
+        phase=PullPhase.FAILED,
+        failures=failures,
+        reason="ErrImagePull",
+        message="not found",
+        ended_at=ended,
+        retry_at=ended + timedelta(seconds=10),
+    )
+
+
+def process(one: Pod, *, exit_code: int | None = None, restarts: int = 0) -> ProcessRecord:
+    return ProcessRecord(
+        container_id=containers.container_id(one, "lading", restarts),
+        started_at=NOW - timedelta(seconds=5),
+        exit_code=exit_code,
+        finished_at=None if exit_code is None else NOW,
+        output="the last words\n",
+    )
+
+
+class TestPulls:
+    def test_the_image_of_the_first_container_is_pulled_first(self) -> None:
+        one = pod(node="n", containers=(holder("a", "i:1"), holder("b", "i:2")))
+        assert [pull.image for pull in actions(planned(one), RequestPull)] == ["i:1"]
+        under_way = {"i:1": PullRecord(phase=PullPhase.WAITING)}
+        assert [pull.image for pull in actions(planned(one, pulls=under_way), RequestPull)] == [
+            "i:2"
+        ]
+
+    def test_init_containers_come_before_all_others(self) -> None:
+        one = pod(node="n", init_containers=(command(),), containers=(holder(),))
+        of = planned(one)
+        assert [pull.image for pull in actions(of, RequestPull)] == ["lading"]
+        assert waiting_reason(of) == "PodInitializing"
+
+    def test_an_image_that_is_there_is_not_pulled(self) -> None:
+        one = pod(node="n", containers=(holder(),))
+        assert actions(planned(one, present={"i:1": image()}), RequestPull) == []
+
+    def test_always_asks_the_registry_once_for_each_start(self) -> None:
+        one = pod(node="n", containers=(holder(image_pull_policy="Always"),))
+        present = {"i:1": image()}
+        assert len(actions(planned(one, present=present), RequestPull)) == 1
+        done = {"i:1": PullRecord(phase=PullPhase.DONE, ended_at=NOW)}
+        of = planned(one, present=present, pulls=done)
+        assert actions(of, RequestPull) == []
+        assert written(of).container_statuses[0].ready
+
+    def test_never_waits_with_a_reason(self) -> None:
+        one = pod(node="n", containers=(holder(image_pull_policy="Never"),))
+        of = planned(one)
+        assert actions(of, RequestPull) == []
+        assert waiting_reason(of) == "ErrImageNeverPull"
+
+    def test_a_name_that_is_no_reference_is_not_pulled(self) -> None:
+        one = pod(node="n", containers=(holder(image="UPPER//x"),))
+        of = planned(one)
+        assert actions(of, RequestPull) == []
+        assert waiting_reason(of) == "InvalidImageName"
+        assert [event.reason for event in actions(of, Record)] == ["InspectFailed", "Failed"]
+
+    def test_a_failure_is_shown_and_then_its_back_off(self) -> None:
+        one = pod(node="n", containers=(holder(),))
+        fresh = planned(one, pulls={"i:1": failed_pull(seconds_ago=1)})
+        assert waiting_reason(fresh) == "ErrImagePull"
+        assert fresh.recheck_at == NOW + timedelta(seconds=1)
+        later = planned(one, pulls={"i:1": failed_pull(seconds_ago=5)})
+        assert waiting_reason(later) == "ImagePullBackOff"
+        assert later.recheck_at == NOW + timedelta(seconds=5)
+        over = planned(one, pulls={"i:1": failed_pull(seconds_ago=10)})
+        assert [pull.image for pull in actions(over, RequestPull)] == ["i:1"]
+
+    def test_a_failure_lets_the_other_containers_pass(self) -> None:
+        one = pod(node="n", containers=(holder("a", "i:1"), holder("b", "i:2")))
+        of = planned(one, pulls={"i:1": failed_pull(seconds_ago=5)}, present={"i:2": image()})
+        assert [status.ready for status in written(of).container_statuses] == [False, True]
+        assert written(of).phase == "Pending"
+
+
+class TestHolders:
+    def test_its_init_container_succeeds_and_then_it_is_ready(self) -> None:
+        copier = Container(name="copy-hold", image="lading", command=("cp", "a", "b"))
+        one = pod(node="n", init_containers=(copier,), containers=(holder(),))
+        status = written(planned(one, present={"lading": OWN_IMAGE, "i:1": image()}))
+        (init,) = status.init_container_statuses
+        assert init.state.terminated is not None
+        assert init.state.terminated.exit_code == 0
+        assert (status.phase, status.container_statuses[0].ready) == ("Running", True)
+        assert {one.type: str(one.status) for one in status.conditions} == {
+            "PodReadyToStartContainers": "True",
+            "Initialized": "True",
+            "ContainersReady": "True",
+            "Ready": "True",
+        }
+
+    def test_it_is_not_ready_while_its_image_is_gone(self) -> None:
+        one = pod(node="n", containers=(holder(),))
+        one = after(one, planned(one, present={"i:1": image()}))
+        of = planned(one)
+        (status,) = written(of).container_statuses
+        assert (status.ready, status.state.running is not None) == (False, True)
+        assert of.recheck_at == NOW + timedelta(seconds=10)
+
+    def test_a_steady_pod_writes_nothing(self) -> None:
+        one = pod(node="n", containers=(holder(),))
+        present = {"i:1": image()}
+        of = planned(one, present=present)
+        (declared,) = actions(of, DeclareContainers)
+        steady = planned(after(one, of), present=present, declared=declared.containers)
+        assert steady.actions == ()
+
+    def test_the_condition_of_another_writer_is_left_alone(self) -> None:
+        (write,) = actions(planned(pod(node="n", containers=(holder(),))), WritePodStatus)
+        types = {one["type"] for one in write.status["conditions"]}
+        assert "lading.dev/ImagesPresent" not in types
+
+
+class TestDeclarations:
+    def test_a_container_is_in_use_from_when_its_image_is_there(self) -> None:
+        one = pod(node="n", init_containers=(command(),), containers=(holder(),))
+        (declare,) = actions(planned(one, present={"i:1": image("sha256:2")}), DeclareContainers)
+        (container,) = declare.containers
+        assert (container.name, container.image_id) == ("held", "sha256:2")
+        assert container.state is cri.ContainerState.CREATED
+
+    def test_a_container_that_ended_keeps_its_image_while_the_pod_is_there(self) -> None:
+        statuses = (terminated("lading"),)
+        one = pod(node="n", phase="Succeeded", containers=(command(),), statuses=statuses)
+        (declare,) = actions(planned(one, present={"lading": OWN_IMAGE}), DeclareContainers)
+        assert [container.state for container in declare.containers] == [cri.ContainerState.EXITED]
+
+
+class TestProcesses:
+    def test_a_lading_command_is_started_when_its_image_is_there(self) -> None:
+        one = pod(node="n", containers=(command("prune", "images"),), restart_policy="Never")
+        (start,) = actions(planned(one, present={"lading": OWN_IMAGE}), StartProcess)
+        assert start.arguments == ("prune", "images")
+
+    def test_its_end_is_reported_with_code_and_output(self) -> None:
+        one = pod(node="n", containers=(command(),), restart_policy="Never")
+        records = {"lading": process(one, exit_code=3)}
+        status = written(planned(one, present={"lading": OWN_IMAGE}, processes=records))
+        ended = status.container_statuses[0].state.terminated
+        assert ended is not None
+        assert (ended.exit_code, ended.message) == (3, "the last words\n")
+        assert status.phase == "Failed"
+
+    @pytest.mark.parametrize(
+        ("policy", "exit_code", "phase"),
+        [
+            ("Never", 0, "Succeeded"),
+            ("Never", 1, "Failed"),
+            ("OnFailure", 0, "Succeeded"),
+            ("OnFailure", 1, "Running"),
+            ("Always", 0, "Running"),
+        ],
+    )
+    def test_the_restart_policy_decides_the_phase(
+        self, policy: str, exit_code: int, phase: str
+    ) -> None:
+        one = pod(node="n", containers=(command(),), restart_policy=policy)
+        present = {"lading": OWN_IMAGE}
+        one = after(one, planned(one, present=present, processes={"lading": process(one)}))
+        ended = {"lading": process(one, exit_code=exit_code)}
+        assert written(planned(one, present=present, processes=ended)).phase == phase
+
+    def test_a_container_that_ended_with_lading_up_is_lost(self) -> None:
+        one = pod(node="n", containers=(command(),), restart_policy="Never")
+        present = {"lading": OWN_IMAGE}
+        one = after(one, planned(one, present=present, processes={"lading": process(one)}))
+        status = written(planned(one, present=present))
+        ended = status.container_statuses[0].state.terminated
+        assert ended is not None
+        assert (ended.exit_code, ended.reason) == (137, "ContainerStatusUnknown")
+        assert status.phase == "Failed"
+
+    def test_restarts_wait_longer_each_time(self) -> None:
+        last = terminated("lading", exit_code=1, ended=-9).state
+        before = ContainerStatus(name="lading", restart_count=2, last_state=last)
+        one = pod(node="n", containers=(command(),), statuses=(before,))
+        of = planned(one, present={"lading": OWN_IMAGE})
+        assert waiting_reason(of, "lading") == "CrashLoopBackOff"
+        assert of.recheck_at == NOW + timedelta(seconds=1)
+
+    def test_any_other_container_is_not_run_and_says_so(self) -> None:
+        others = (
+            Container(name="a", image="i:1"),
+            Container(name="b", image="lading", command=("sh", "-c", "true")),
+        )
+        one = pod(node="n", containers=others)
+        of = planned(one, present={"i:1": image(), "lading": OWN_IMAGE})
+        assert [waiting_reason(of, name) for name in ("a", "b")] == ["NotRunStandalone"] * 2
+        assert actions(of, StartProcess) == []
+
+    def test_a_command_without_one_of_its_variables_is_not_run(self) -> None:
+        secret = {"secretKeyRef": {"name": "s", "key": "k"}}
+        variable = EnvironmentVariable(name="TOKEN", value_from=secret)
+        one = pod(node="n", containers=(command("prune", env=(variable,)),))
+        of = planned(one, present={"lading": OWN_IMAGE})
+        assert actions(of, StartProcess) == []
+        assert waiting_reason(of, "lading") == "NotRunStandalone"
+        (status,) = written(of).container_statuses
+        assert status.state.waiting is not None
+        assert status.state.waiting.message.endswith(": TOKEN.")
+
+
+class TestDeletion:
+    def test_processes_end_before_the_object_goes(self) -> None:
+        one = pod(node="n", containers=(command(),), deleted=True)
+        of = planned(one, processes={"lading": process(one)})
+        assert [type(action) for action in of.actions] == [StopPod]
+
+    def test_then_the_status_says_how_and_the_object_goes(self) -> None:
+        before = pod(node="n", containers=(command(),), restart_policy="Never")
+        present = {"lading": OWN_IMAGE}
+        running = {"lading": process(before)}
+        status = written(planned(before, present=present, processes=running))
+        one = msgspec.structs.replace(
+            pod(node="n", containers=(command(),), restart_policy="Never", deleted=True),
+            status=status,
+        )
+        of = planned(one, present=present, processes={"lading": process(one, exit_code=143)})
+        assert written(of).phase == "Failed"
+        assert isinstance(of.actions[-1], FinishDeletion)
+
+    def test_what_another_pod_of_the_name_left_is_stopped(self) -> None:
+        assert [one.uid for one in actions(planned(None, strays=("old",)), StopPod)] == ["old"]
+
+
+def test_times_of_conditions_move_only_with_their_status() -> None:
+    one = pod(node="n", containers=(holder(),))
+    one = after(one, planned(one))
+    of = plan(
+        Observed(pod=one, own_images=OWN, present={"i:1": image()}), NOW + timedelta(seconds=60)
+    )
+    times = {one.type: one.last_transition_time for one in written(of).conditions}
+    assert times["Initialized"] == at()
+    assert times["Ready"] == at(60)

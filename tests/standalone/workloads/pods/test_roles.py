@@ -1,0 +1,61 @@
+"""What a container is to a standalone node."""
+
+import pytest
+
+from lading.standalone.workloads.kinds import Container, EnvironmentVariable
+from lading.standalone.workloads.pods import roles
+from lading.standalone.workloads.pods.roles import Role
+from tests.standalone.workloads.builders import command, holder, pod
+
+
+@pytest.mark.parametrize(
+    ("container", "is_own", "role"),
+    [
+        pytest.param(holder(), False, Role.HOLDER, id="a holder of any image"),
+        pytest.param(command("prune"), True, Role.PROCESS, id="the image's own entry point"),
+        pytest.param(
+            Container(name="c", command=("/usr/bin/lading", "get")), True, Role.PROCESS, id="path"
+        ),
+        pytest.param(Container(name="c", command=("sh",)), True, Role.NOT_RUN, id="a shell"),
+        pytest.param(command("prune"), False, Role.NOT_RUN, id="the same words in another image"),
+    ],
+)
+def test_the_role_of_a_container(container: Container, is_own: bool, role: Role) -> None:
+    assert roles.role_of(pod(containers=(container,)), container, is_own_image=is_own) is role
+
+
+def test_an_init_container_beside_holders_copies_the_holder() -> None:
+    copier = Container(name="copy-hold", image="lading", command=("cp", "a", "b"))
+    holding = pod(init_containers=(copier,), containers=(holder(),))
+    assert roles.role_of(holding, copier, is_own_image=True) is Role.HOLD_COPIER
+    assert roles.role_of(holding, copier, is_own_image=False) is Role.NOT_RUN
+    mixed = pod(init_containers=(copier,), containers=(holder(), Container(name="other")))
+    assert roles.role_of(mixed, copier, is_own_image=True) is Role.NOT_RUN
+
+
+def test_arguments_follow_the_command() -> None:
+    container = Container(name="c", command=("lading", "prune"), args=("images", "--all"))
+    assert roles.arguments(container) == ("prune", "images", "--all")
+
+
+def test_variables_have_values_or_name_a_field_of_the_pod() -> None:
+    fields = {"fieldRef": {"fieldPath": "spec.nodeName"}}
+    secret = {"secretKeyRef": {"name": "s", "key": "k"}}
+    container = Container(
+        name="c",
+        env=(
+            EnvironmentVariable(name="A", value="1"),
+            EnvironmentVariable(name="NODE", value_from=fields),
+            EnvironmentVariable(name="SECRET", value_from=secret),
+            EnvironmentVariable(name="PYTHONPATH", value="/planted"),
+            EnvironmentVariable(name="LD_PRELOAD", value="/planted.so"),
+        ),
+    )
+    assert roles.environment(pod(node="n-1"), container) == {"A": "1", "NODE": "n-1"}
+    assert roles.missing_variables(pod(node="n-1"), container) == ("SECRET",)
+
+
+def test_an_optional_variable_may_be_missing() -> None:
+    secret = {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}
+    container = Container(name="c", env=(EnvironmentVariable(name="S", value_from=secret),))
+    assert roles.missing_variables(pod(), container) == ()
