@@ -27,6 +27,7 @@ from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.references import Reference
 from lading.ports.registry import Credential
 from lading.ports.state_file import StateFile
+from lading.ports.storage import Storage
 from lading.pruning.engine import mirrors, observe, observe_streams, references_file
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.custom_paths import CustomPath
@@ -57,6 +58,8 @@ class Options:
     registry_names: tuple[str, ...]
     registries_conf: Path | None
     hosts_folder: Path | None
+    storage_url: str
+    """Empty for the API of the registry."""
     repositories: tuple[str, ...]
     reading: Reading
     policy: Policy
@@ -88,6 +91,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
         ]
         hosts = await observe_streams.registry_hosts(clusters[0]) if clusters else None
         source = options.source or (Source.REGISTRY if hosts is None else Source.IMAGE_STREAMS)
+        storage = _storage(options.storage_url) if source is Source.STORAGE else None
         registry = _registry_name(options, source, hosts or ())
         routing = OneRegistry(options, registry)
         client = await stack.enter_async_context(
@@ -120,6 +124,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
                 clusters=clusters,
                 files=await _reference_files(options, clock),
                 registry=administration,
+                storage=storage,
                 trash=trash,
                 ledger_file=_ledger_file(options, trash, administration),
                 known=known,
@@ -142,6 +147,13 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
         text="",
         reason="no managed image names it; give its address with --registry-url",
     )
+
+
+def _storage(url: str) -> Storage:
+    """Imported only here: runs on the API of a registry need no obstore."""
+    from lading.adapters.storage import object_storage
+
+    return object_storage.open_storage(url, environment=os.environ)
 
 
 class OneRegistry:

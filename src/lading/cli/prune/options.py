@@ -65,7 +65,7 @@ _CLUSTER = (
 )  # fmt: skip
 _REGISTRY = (
     click.option("--source", type=click.Choice([one.value for one in Source]), default=None,
-                 help="Prune ImageStreams or a plain registry; else what the cluster has."),
+                 help="Prune ImageStreams, a plain registry by its API, or by its storage."),
     click.option("--registry-url", callback=general.meaning(registry_url.parse), default=None,
                  help="The address of the registry."),
     click.option("--certificate-authority", type=FILE, default=None,
@@ -76,6 +76,8 @@ _REGISTRY = (
                  help="A registries.conf with mirrors that the nodes use."),
     click.option("--hosts-dir", type=FOLDER, default=None,
                  help="A certs.d folder with mirrors that the nodes use."),
+    click.option("--storage", default="",
+                 help="The storage of the registry: file:///FOLDER, s3://BUCKET/PREFIX, gs, az."),
     many("--repository", "Only this repository; needed if the registry has no catalog."),
     click.option("--num-workers", type=int, default=WORKERS_DEFAULT, show_default=True,
                  help="How many requests run at a time."),
@@ -139,7 +141,7 @@ def prune_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _NAMES = (
     "kubeconfig", "context", "references", "references_max_age", "custom_path", "source",
     "registry_url", "certificate_authority", "force_insecure", "registry_name", "registries_conf",
-    "hosts_dir", "repository", "num_workers", "namespace", "keep_younger_than",
+    "hosts_dir", "storage", "repository", "num_workers", "namespace", "keep_younger_than",
     "keep_tag_revisions", "prune_over_size_limit", "all", "prune_registry", "ignore_invalid_refs",
     "age_from", "policy_file", "max_delete_percent", "max_delete_bytes", "ignore_guard",
     "trash_repository", "trash_period", "no_trash", "trash_copy", "state_dir",
@@ -161,13 +163,14 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
         connections=_connections(given),
         reference_files=given["references"],
         references_age_max=given["references_max_age"],
-        source=Source(given["source"]) if given["source"] else None,
+        source=_source(given),
         url=url,
         certificate_authority=given["certificate_authority"],
         force_insecure=given["force_insecure"],
         registry_names=given["registry_name"],
         registries_conf=given["registries_conf"],
         hosts_folder=given["hosts_dir"],
+        storage_url=given["storage"],
         repositories=given["repository"],
         reading=reading,
         policy=tag_policy,
@@ -183,6 +186,16 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
         state_folder=given["state_dir"],
         workers=given["num_workers"] if given["num_workers"] >= 1 else WORKERS_DEFAULT,
     )
+
+
+def _source(given: dict[str, Any]) -> Source | None:
+    """`--storage` is enough to choose it."""
+    source = Source(given["source"]) if given["source"] else None
+    if given["storage"] and source in (None, Source.STORAGE):
+        return Source.STORAGE
+    if given["storage"] or source is Source.STORAGE:
+        raise click.UsageError("--storage URL and --source=storage need each other")
+    return source
 
 
 def _check_size_mode(context: click.Context, given: dict[str, Any]) -> None:

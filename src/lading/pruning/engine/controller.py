@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lading.kernel.errors import Malformed
+from lading.kernel.references import Reference
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.state_file import StateFile
+from lading.ports.storage import Storage
 from lading.pruning.engine import (
     guards,
     ledger,
@@ -17,8 +19,10 @@ from lading.pruning.engine import (
     names,
     observe,
     observe_registry,
+    observe_storage,
     observe_streams,
     plan_file,
+    storage_clock,
     watch,
 )
 from lading.pruning.engine import plan as planning
@@ -88,6 +92,7 @@ class Pruner:
         clusters: Sequence[Cluster],
         files: Sequence[ClusterReferences],
         registry: RegistryAdministration | None,
+        storage: Storage | None = None,
         trash: Trash | None,
         ledger_file: StateFile | None,
         known: KnownManifests,
@@ -97,6 +102,7 @@ class Pruner:
         self._clusters = clusters
         self._files = files
         self._registry = registry
+        self._storage = storage
         self._trash = trash
         self._ledger_file = ledger_file
         self._known = known
@@ -107,8 +113,11 @@ class Pruner:
         found = [await observe.references(one, self._clock, reading) for one in self._clusters]
         return (*found, *self._files)
 
-    async def observe(self) -> Observed:
-        """References before the inventory: what is pushed and used meanwhile is in the latter."""
+    async def observe(self, *, is_confirmed: bool = False) -> Observed:
+        """References before the inventory: what is pushed and used meanwhile is in the latter.
+
+        Only a confirmed run writes to a storage to learn its time.
+        """
         clusters = await self.references()
         remembered = await self._remembered()
         registry_names = mirrors.registry_names(
@@ -116,7 +125,7 @@ class Pruner:
             [*self._request.mirrors, *(pair for one in clusters for pair in one.mirrors)],
         )
         mentions = [mention for one in clusters for mention in one.mentions]
-        inventory, now = await self._inventory(remembered)
+        inventory, now = await self._inventory(remembered, is_confirmed=is_confirmed)
         return Observed(
             inventory=inventory,
             references=names.gather(mentions, registry_names),
@@ -147,10 +156,10 @@ class Pruner:
 
     async def apply(self, chosen: tuple[Header, Sequence[Deletion]] | None = None) -> Applied:
         """Plans on fresh facts and deletes; of a given plan only what the fresh one says too."""
-        observed = await self.observe()
+        observed = await self.observe(is_confirmed=True)
         restored = await self._restore_used(observed)
         if restored:
-            observed = await self.observe()
+            observed = await self.observe(is_confirmed=True)
         observed = await self._remember(observed)
         plan = self.plan(observed)
         lines: Sequence[Deletion] = plan.deletions
@@ -189,7 +198,9 @@ class Pruner:
         content = None if self._ledger_file is None else await self._ledger_file.read()
         return ledger.decode(content)
 
-    async def _inventory(self, remembered: Ledger) -> tuple[Inventory, datetime]:
+    async def _inventory(
+        self, remembered: Ledger, *, is_confirmed: bool
+    ) -> tuple[Inventory, datetime]:
         request = self._request
         if request.source is Source.IMAGE_STREAMS:
             if not self._clusters:
@@ -200,7 +211,6 @@ class Pruner:
             now = await cluster.server_time() or self._clock.now()
             return await observe_streams.inventory(cluster, request.registry), now
         assert self._registry is not None, "a plain registry is always opened"
-        now = await self._registry.server_time(request.registry) or self._clock.now()
         trash = self._trash
         scope = Scope(
             registry=request.registry,
@@ -209,6 +219,11 @@ class Pruner:
             workers=request.workers,
             with_created=request.reading.settings.age_from is AgeFrom.CREATED,
         )
+        if self._storage is not None:
+            time = storage_clock.server_time
+            now = await time(self._storage) if is_confirmed else self._clock.now()
+            return await observe_storage.inventory(self._storage, scope, known=self._known), now
+        now = await self._registry.server_time(request.registry) or self._clock.now()
         found = await observe_registry.inventory(
             self._registry, scope, known=self._known, first_seen=remembered.first_seen
         )
@@ -268,8 +283,25 @@ class Pruner:
                 new=new,
                 now=observed.now,
             )
+            await self._check_storage(lines, observed.inventory)
             kept = _canary_tags(lines, plan, observed.inventory)
             return await applying.run(lines, kept, workers=self._request.workers)
+
+    async def _check_storage(self, lines: Sequence[Deletion], inventory: Inventory) -> None:
+        """A tag that the registry has and its storage has not: it is another registry's."""
+        if self._storage is None:
+            return
+        assert self._registry is not None, "a plain registry is always opened"
+        for name in sorted({line.repository for line in lines}):
+            known = {tag.name for tag in inventory.repositories[name].tags}
+            place = Reference(registry=self._request.registry, repository=name)
+            for tag in await self._registry.tags(place):
+                link = observe_storage.tag_link(name, tag)
+                if tag not in known and await self._storage.head(link) is None:
+                    raise observe_storage.NoRegistry(
+                        f"{self._request.registry} has {name}:{tag}, and the storage has not: it"
+                        " is the storage of another registry. Nothing is deleted"
+                    )
 
 
 def _is_used(record: Record, observed: Observed) -> bool:

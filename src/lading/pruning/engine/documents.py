@@ -7,12 +7,14 @@ and what is no JSON at all is opaque and keeps its whole repository.
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from lading.kernel import manifests as known
 from lading.kernel.errors import UNREADABLE
+from lading.pruning.engine import extraction
 from lading.pruning.engine.types import InventoryManifest
 
 SCHEMA_1 = (
@@ -58,6 +60,16 @@ def read(
         artifact_type=_artifact_type(document),
         size_bytes=len(content),
     ), sizes
+
+
+def created(config: bytes) -> datetime | None:
+    """When an image was built, as its configuration states it."""
+    try:
+        document: Any = msgspec.json.decode(config)
+    except UNREADABLE:
+        return None
+    stated = _text(document, "created") if isinstance(document, dict) else ""
+    return extraction.instant(stated) if stated else None
 
 
 def _artifact_type(document: Mapping[str, Any]) -> str:

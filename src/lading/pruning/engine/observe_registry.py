@@ -14,12 +14,12 @@ from typing import TypeVar
 import msgspec
 
 from lading.kernel import digests
-from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.errors import Malformed
 from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import documents, extraction
+from lading.pruning.engine import documents
 from lading.pruning.engine.types import (
     Inventory,
     InventoryManifest,
@@ -177,10 +177,9 @@ class _Reader:
             content = await self._registry.blob(
                 self._reference(repository), digests.parse(config), bytes_max=CONFIG_BYTES_MAX
             )
-            created = msgspec.json.decode(content).get("created")
-        except (registries.RegistryError, Malformed, *UNREADABLE, AttributeError):
+        except (registries.RegistryError, Malformed):
             return None
-        return extraction.instant(created) if isinstance(created, str) else None
+        return documents.created(content)
 
     async def _referrers(self, repository: str, digest: str) -> tuple[str, ...]:
         """Asked until the registry says that it has no such list."""

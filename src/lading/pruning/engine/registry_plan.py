@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from lading.pruning.engine import content, policy, rules
+from lading.pruning.engine import content, dated_manifests, policy, rules
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
@@ -38,10 +38,14 @@ class Decided:
 
 def decide(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Decided:
     tags = _tag_verdicts(inventory, facts, tag_policy)
-    live = _Liveness(inventory, facts, tags).live()
+    dated = {
+        name: dated_manifests.verdicts(one, inventory, facts, tag_policy, tags)
+        for name, one in inventory.repositories.items()
+    }
+    live = _Liveness(inventory, facts, tags, dated).live()
     manifests = {
-        (repository.name, digest): _manifest_verdict(digest, live[repository.name])
-        for repository in inventory.repositories.values()
+        (name, digest): _manifest_verdict(digest, live[name], dated[name])
+        for name, repository in inventory.repositories.items()
         for digest in repository.manifests
     }
     deletions = tuple(
@@ -105,10 +109,17 @@ class _Liveness:
     in whatever repository it is, and where it is not known.
     """
 
-    def __init__(self, inventory: Inventory, facts: Facts, tags: TagVerdicts) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        facts: Facts,
+        tags: TagVerdicts,
+        dated: Mapping[str, Mapping[str, Verdict]],
+    ) -> None:
         self._inventory = inventory
         self._facts = facts
         self._tags = tags
+        self._dated = dated
         self._in_place = {
             digest for one in inventory.repositories.values() for digest in one.manifests
         }
@@ -136,6 +147,11 @@ class _Liveness:
         if repository.opaque_digests or name in self._facts.kept_repositories:
             return [*repository.manifests]
         roots = [tag.digest for tag in repository.tags if self._is_root(name, tag)]
+        roots += [
+            digest
+            for digest, verdict in self._dated[name].items()
+            if verdict.decision is Decision.KEEP
+        ]
         return roots + [one for one in repository.manifests if self._facts.holds_used(one)]
 
     def _is_root(self, repository: str, tag: Tag) -> bool:
@@ -180,8 +196,12 @@ _NEEDED = Verdict(Decision.KEEP, PruneReason.REACHABLE, "a kept tag or a use nee
 _NOT_NEEDED = Verdict(Decision.DELETE, PruneReason.UNREACHABLE, "no kept tag and no use needs it")
 
 
-def _manifest_verdict(digest: str, live: set[str]) -> Verdict:
-    return _NEEDED if digest in live else _NOT_NEEDED
+def _manifest_verdict(digest: str, live: set[str], dated: Mapping[str, Verdict]) -> Verdict:
+    own = dated.get(digest)
+    is_live = digest in live
+    if own is not None and (own.decision is Decision.KEEP) is is_live:
+        return own
+    return _NEEDED if is_live else _NOT_NEEDED
 
 
 def _lines(

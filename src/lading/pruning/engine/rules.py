@@ -93,11 +93,17 @@ def repositories_named_by_unreadable(
 
 
 def decide(candidate: Candidate, facts: Facts, chain: Sequence[Rule]) -> Verdict:
+    verdict = first_found(candidate, facts, chain)
+    assert verdict is not None, "the last rule of a chain always decides"
+    return verdict
+
+
+def first_found(candidate: Candidate, facts: Facts, chain: Sequence[Rule]) -> Verdict | None:
     for rule in chain:
         verdict = rule(candidate, facts)
         if verdict is not None:
             return verdict
-    raise AssertionError("the last rule of a chain always decides")
+    return None
 
 
 def repository_is_unreadable(candidate: Candidate, _: Facts) -> Verdict | None:
@@ -301,3 +307,18 @@ IMAGE_STREAM: tuple[Rule, ...] = (
     is_recent_revision,
     is_old_revision,
 )
+PREVIOUS_REVISION: tuple[Rule, ...] = (
+    is_out_of_scope,
+    revision_is_young,
+    push_time_is_unknown,
+    is_recent_revision,
+    is_old_revision,
+)
+"""Of what a kept tag of a registry named before."""
+UNTAGGED: tuple[Rule, ...] = (
+    is_out_of_scope,
+    artifact_has_no_policy,
+    revision_is_young,
+    push_time_is_unknown,
+)
+"""Of any manifest, whether a tag names it or not; where none finds anything, the graph decides."""

@@ -87,7 +87,7 @@ class Revision(msgspec.Struct, frozen=True, gc=False):
 class Tag(msgspec.Struct, frozen=True, gc=False):
     name: str
     revisions: tuple[Revision, ...]
-    """Newest first; a registry's API shows only the first."""
+    """Newest first; a registry's API shows only the first, its storage those before it too."""
 
     @property
     def digest(self) -> str:
@@ -107,11 +107,14 @@ class Repository:
     size_limit_bytes: int | None = None
     """The smallest image limit of the LimitRanges in the namespace of an ImageStream."""
     opaque_digests: tuple[str, ...] = ()
+    manifest_times: Mapping[str, datetime] = field(default_factory=dict)
+    """When each manifest was pushed here; empty where the source does not list untagged ones."""
 
 
 class Source(StrEnum):
     REGISTRY = "registry"
     IMAGE_STREAMS = "imagestreams"
+    STORAGE = "storage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
