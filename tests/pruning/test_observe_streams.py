@@ -41,7 +41,7 @@ def test_an_image_names_layers_configuration_and_sizes() -> None:
         "dockerImageMetadata": {"Id": digest("c"), "Size": 9, "Created": stamp(500)},
     }
     found = observe_streams.image(document, sizes, {})
-    assert (found.blobs, found.config) == ((digest("l"), digest("c")), digest("c"))
+    assert found.blobs == (digest("l"), digest("c"))
     assert (found.size_bytes, sizes) == (9, {digest("l"): 7})
     assert (found.pushed_at, found.created_at) == (ago(5), ago(500))
 
@@ -53,7 +53,7 @@ def test_an_index_names_its_manifests_and_no_configuration() -> None:
         "dockerImageMetadata": {"Id": digest("c")},
     }
     found = observe_streams.image(document, {}, {})
-    assert (found.children, found.config) == ((digest("arm"), digest("amd")), "")
+    assert (found.children, found.blobs) == ((digest("arm"), digest("amd")), ())
 
 
 @pytest.mark.parametrize("status", [None, {}, {"tags": None}, {"tags": [{"tag": "t"}]}])

@@ -316,7 +316,7 @@ def _is_in_place(record: Record, inventory: Inventory) -> bool:
     if repository is None:
         return False
     present = {tag.name for tag in repository.tags}
-    return record.manifests.keys() <= repository.manifests and record.tags.keys() <= present
+    return record.manifests.keys() <= set(repository.manifests) and record.tags.keys() <= present
 
 
 def _canary_tags(

@@ -19,6 +19,7 @@ from lading.pruning.engine.types import (
     Verdict,
 )
 
+_NO_TAG = Tag("")
 _FOLLOWS = (False, "it goes with what it belongs to")
 
 
@@ -91,7 +92,7 @@ def _untagged(
         time = repository.manifest_times.get(manifest.digest)
         candidate = Candidate(
             repository=repository,
-            tag=Tag("", ()),
+            tag=_NO_TAG,
             position=0,
             revision=Revision(manifest.digest, time),
             manifest=manifest,

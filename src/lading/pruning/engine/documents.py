@@ -27,18 +27,11 @@ _IMAGE_CONFIGS = {known.OCI_CONFIG, "application/vnd.docker.container.image.v1+j
 _DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})")
 
 
-def read(
-    digest: str, content: bytes, media_type: str = ""
-) -> tuple[InventoryManifest, Mapping[str, int]]:
+def read(digest: str, content: bytes) -> tuple[InventoryManifest, Mapping[str, int]]:
     """The manifest, and the sizes of the blobs that it names."""
-    try:
-        document: Any = msgspec.json.decode(content)
-    except UNREADABLE:
-        document = None
-    if not isinstance(document, dict):
-        return InventoryManifest(
-            digest=digest, media_type=media_type, size_bytes=len(content), is_opaque=True
-        ), {}
+    document = _decoded(content)
+    if document is None:
+        return InventoryManifest(digest=digest, size_bytes=len(content), is_opaque=True), {}
     sizes: dict[str, int] = {}
     children = tuple(_digests(document.get("manifests"), {}))
     config = next(_digests([document.get("config")], sizes), "")
@@ -52,8 +45,6 @@ def read(
         named = {found: None for found in _every_digest(document) if found != subject}
     return InventoryManifest(
         digest=digest,
-        media_type=media_type or _text(document, "mediaType"),
-        config=config,
         children=children,
         blobs=tuple(named),
         subject=subject,
@@ -62,14 +53,24 @@ def read(
     ), sizes
 
 
+def config_of(content: bytes) -> str:
+    """The digest of the configuration; empty for a manifest without."""
+    document = _decoded(content) or {}
+    return next(_digests([document.get("config")], {}), "")
+
+
 def created(config: bytes) -> datetime | None:
     """When an image was built, as its configuration states it."""
+    stated = _text(_decoded(config) or {}, "created")
+    return extraction.instant(stated) if stated else None
+
+
+def _decoded(content: bytes) -> dict[str, Any] | None:
     try:
-        document: Any = msgspec.json.decode(config)
+        document: Any = msgspec.json.decode(content)
     except UNREADABLE:
         return None
-    stated = _text(document, "created") if isinstance(document, dict) else ""
-    return extraction.instant(stated) if stated else None
+    return document if isinstance(document, dict) else None
 
 
 def _artifact_type(document: Mapping[str, Any]) -> str:

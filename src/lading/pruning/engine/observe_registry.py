@@ -94,7 +94,7 @@ async def _catalogue(registry: RegistryAdministration, name: str) -> tuple[str, 
 def _dated(repository: Repository, first_seen: Mapping[str, tuple[str, datetime]]) -> Repository:
     def dated(tag: Tag) -> Tag:
         digest, time = first_seen.get(f"{repository.name}:{tag.name}", ("", None))
-        return Tag(tag.name, (Revision(tag.digest, time if digest == tag.digest else None),))
+        return Tag(tag.name, tag.digest, time if digest == tag.digest else None)
 
     return Repository(
         name=repository.name,
@@ -142,14 +142,17 @@ class _Reader:
             following |= {digest for found in related for digest in found}
             pending = following - held
         return Repository(
-            name=name, tags=tags, manifests=frozenset(held), opaque_digests=tuple(sorted(opaque))
+            name=name,
+            tags=tags,
+            manifests=tuple(sorted(held)),
+            opaque_digests=tuple(sorted(opaque)),
         )
 
     async def _head(self, repository: str, tag: str) -> Tag | None:
         """A tag that is gone since the list was read is no tag."""
         async with self._slots:
             found = await self._registry.head(self._reference(repository, tag=tag))
-        return None if found is None else Tag(tag, (Revision(str(found.digest)),))
+        return None if found is None else Tag.of(tag, [Revision(str(found.digest))])
 
     async def _manifest(self, repository: str, digest: str) -> InventoryManifest | None:
         known = self._known.manifests.get(digest)
@@ -163,9 +166,10 @@ class _Reader:
                 return None
             except _UNREADABLE_ANSWERS:
                 return InventoryManifest(digest=digest, is_opaque=True)
-            manifest, sizes = documents.read(digest, answer.content, answer.media_type)
-            if self._scope.with_created and manifest.config:
-                created = await self._created(repository, manifest.config)
+            manifest, sizes = documents.read(digest, answer.content)
+            config = documents.config_of(answer.content) if self._scope.with_created else ""
+            if config:
+                created = await self._created(repository, config)
                 manifest = msgspec.structs.replace(manifest, created_at=created)
         if not manifest.is_opaque:
             self._known.manifests[digest] = manifest

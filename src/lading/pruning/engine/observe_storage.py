@@ -178,7 +178,7 @@ class _Reader:
         return Repository(
             name=found.name,
             tags=tuple(tags[name] for name in sorted(tags)),
-            manifests=frozenset(held),
+            manifests=tuple(sorted(held)),
             manifest_times=held,
             opaque_digests=tuple(sorted(opaque)),
         )
@@ -200,7 +200,7 @@ class _Reader:
             if digest != text and digest in self.manifests and digest in found.revisions
         ]
         before.sort(key=lambda one: (one.pushed_at, one.digest), reverse=True)
-        return Tag(name, (newest, *before))
+        return Tag.of(name, [newest, *before])
 
     async def _link(self, path: str) -> str:
         """The digest that a link names; empty for a text that is none."""
@@ -233,8 +233,9 @@ class _Reader:
         manifest, sizes = documents.read(digest, content)
         if manifest.is_opaque:
             return manifest
-        if self._scope.with_created and manifest.config:
-            created = await self._created(manifest.config)
+        config = documents.config_of(content) if self._scope.with_created else ""
+        if config:
+            created = await self._created(config)
             manifest = msgspec.structs.replace(manifest, created_at=created)
         self._known.manifests[digest] = manifest
         self._known.sizes.update(sizes)

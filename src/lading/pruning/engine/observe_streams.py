@@ -108,7 +108,7 @@ def repository(document: Mapping[str, Any], limits: Mapping[str, int]) -> Reposi
 
 def _tag(document: Mapping[str, Any]) -> Tag:
     items = document.get("items") or ()
-    return Tag(
+    return Tag.of(
         document.get("tag", ""),
         tuple(
             Revision(item.get("image", ""), extraction.instant(item.get("created") or ""))
@@ -135,8 +135,6 @@ def image(
     created = extraction.instant(metadata.get("creationTimestamp") or "")
     return InventoryManifest(
         digest=digest,
-        media_type=document.get("dockerImageManifestMediaType", ""),
-        config=config,
         children=tuple(one["digest"] for one in document.get("dockerImageManifests") or ()),
         blobs=tuple(blobs),
         size_bytes=int(details.get("Size") or 0),

@@ -7,6 +7,7 @@ and is not asked here; what a kept tag needs is found by the graph.
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from lading.kernel import durations
 from lading.pruning.engine import names
@@ -272,10 +273,13 @@ def shown(objects: Sequence[str]) -> str:
     return f"{first} and {len(objects) - _SHOWN_OBJECTS_MAX} more"
 
 
+@lru_cache(maxsize=4096)
 def _keep(reason: PruneReason, message: str) -> Verdict:
+    """One value for the many tags that a policy treats alike."""
     return Verdict(Decision.KEEP, reason, message)
 
 
+@lru_cache(maxsize=4096)
 def _delete(reason: PruneReason, message: str) -> Verdict:
     return Verdict(Decision.DELETE, reason, message)
 

@@ -217,15 +217,25 @@ def _image_lines(
             for blob in dict.fromkeys((*image.blobs, digest)):
                 if blob not in gone and not graph.is_marked(held, blob):
                     gone.add(blob)
-                    yield _image_line(What.BLOB, blob, image, verdict)
+                    size_bytes = inventory.blob_sizes.get(blob, 0)
+                    yield _image_line(What.BLOB, blob, image, verdict, size_bytes=size_bytes)
         yield _image_line(What.IMAGE, digest, image, verdict)
 
 
-def _image_line(what: What, digest: str, image: InventoryManifest, verdict: Verdict) -> Deletion:
+def _image_line(
+    what: What,
+    digest: str,
+    image: InventoryManifest,
+    verdict: Verdict,
+    *,
+    size_bytes: int = 0,
+) -> Deletion:
+    """Only blobs free bytes; each has a line of its own."""
     return Deletion(
         what=what,
         digest=digest,
         group=image.digest,
+        size_bytes=size_bytes,
         reason=verdict.reason,
         because=verdict.message,
     )

@@ -3,10 +3,12 @@
 A digest is the text `sha256:...`, as every API writes it; the graph turns digests into numbers.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Self
 
 import msgspec
 
@@ -59,8 +61,6 @@ class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the graph and the rules need of one manifest; an Image object is one, too."""
 
     digest: str
-    media_type: str = ""
-    config: str = ""
     children: tuple[str, ...] = ()
     """Manifests of an index."""
     blobs: tuple[str, ...] = ()
@@ -86,12 +86,25 @@ class Revision(msgspec.Struct, frozen=True, gc=False):
 
 class Tag(msgspec.Struct, frozen=True, gc=False):
     name: str
-    revisions: tuple[Revision, ...]
-    """Newest first; a registry's API shows only the first, its storage those before it too."""
+    digest: str = ""
+    """What it names now; empty for a tag of an ImageStream that has no items."""
+    pushed_at: datetime | None = None
+    previous: tuple[Revision, ...] = ()
+    """What it named before, newest first; a registry's API does not show it."""
+
+    @classmethod
+    def of(cls, name: str, revisions: Sequence[Revision]) -> Self:
+        """With its whole history, newest first. Many repositories have tags of one name."""
+        if not revisions:
+            return cls(sys.intern(name))
+        newest, *before = revisions
+        return cls(sys.intern(name), newest.digest, newest.pushed_at, tuple(before))
 
     @property
-    def digest(self) -> str:
-        return self.revisions[0].digest if self.revisions else ""
+    def revisions(self) -> tuple[Revision, ...]:
+        if not (self.digest or self.pushed_at or self.previous):
+            return ()
+        return (Revision(self.digest, self.pushed_at), *self.previous)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +113,7 @@ class Repository:
 
     name: str
     tags: tuple[Tag, ...] = ()
-    manifests: frozenset[str] = frozenset()
+    manifests: tuple[str, ...] = ()
     """The digests that are known to be in it, referrers included."""
     created_at: datetime | None = None
     resource_version: str = ""
@@ -206,7 +219,9 @@ class What(StrEnum):
     IMAGE = "image"
 
 
-class Deletion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Deletion(
+    msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """One line of a plan: an idempotent command with its precondition and its reason."""
 
     what: What
