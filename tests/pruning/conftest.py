@@ -5,11 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.pruning import worlds
+from tests.pruning import image_streams, worlds
+from tests.pruning.image_streams import Streams
 from tests.pruning.worlds import World
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with worlds.opened(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def streams() -> AsyncIterator[Streams]:
+    async with image_streams.opened() as opened:
         yield opened
