@@ -347,6 +347,33 @@ async def test_a_list_that_fails_deletes_nothing(world: World, status: int) -> N
     assert await world.shelf.tags("a") == {"old"}
 
 
+@pytest.mark.parametrize("calls", [1, 4, 8])
+async def test_z11_a_cancelled_run_stops_and_loses_nothing(world: World, calls: int) -> None:
+    images = [await world.shelf.image(f"a:{name}", layers=[name.encode()]) for name in "1234"]
+    original = world.registry.push_manifest
+    left = calls
+
+    async def cancelling(*arguments: object) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            running.cancel()
+        await original(*arguments)  # type: ignore[arg-type]
+
+    world.registry.push_manifest = cancelling  # type: ignore[method-assign]
+    running = asyncio.create_task(world.pruner().apply())
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    world.registry.push_manifest = original  # type: ignore[method-assign]
+    there = [one for one in images if await world.shelf.pullable(f"a@{one.digest}")]
+    assert there, "the rest was not deleted any more"
+    pruner = world.pruner()
+    for place, record in await pruner.records():
+        await pruner.restore(place, record)
+    for image in images:
+        assert await world.shelf.pullable(f"a@{image.digest}")
+
+
 async def test_images_of_every_kind_come_back_as_they_were(world: World) -> None:
     world.policy = policy.parse(
         {

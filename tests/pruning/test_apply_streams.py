@@ -30,6 +30,17 @@ async def test_history_links_blobs_and_image_go(streams: Streams) -> None:
     ]
 
 
+async def test_1_10_j_a_link_goes_through_the_registry_before_its_data(streams: Streams) -> None:
+    """So the registry drops what it has in its cache about the layer, and answers no ghost."""
+    await streams.stream("other", "newer", "old")
+    await streams.image("newer")
+    await streams.apply()
+    deleted = streams.registry.deleted
+    links = ["layerLink images/bar own", "layerLink images/other own"]
+    assert set(links) <= set(deleted)
+    assert max(map(deleted.index, links)) < deleted.index("blob own")
+
+
 async def test_a_tag_without_items_is_removed(streams: Streams) -> None:
     streams.settings = Settings(keep_younger_than=timedelta(0), keep_tag_revisions=0)
     await streams.apply()

@@ -324,6 +324,15 @@ IMAGES = (
         gone={"blob l", "blob c", "blob old", "image old"},
     ),
     Case(
+        name="B08 blobs that a Docker schema 2 image shares with an OCI image stay",
+        world=streams_world(
+            [stream("foo/bar", tag("latest", "oci"))],
+            [image("oci", "l", config="c"), image("schema2", "l own", config="c")],
+        ),
+        settings=Settings(),
+        gone={"blob own", "blob schema2", "image schema2"},
+    ),
+    Case(
         name="B09 blobs go when the streams are gone already",
         world=streams_world([], [image("id", LAYERS)]),
         gone={*(f"blob {one}" for one in LAYERS.split()), "blob id", "image id"},

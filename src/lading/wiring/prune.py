@@ -157,17 +157,21 @@ def _storage(url: str) -> Storage:
 
 
 class OneRegistry:
-    """Connects to the one registry that is pruned; no mirror, no other host."""
+    """Connects to the one registry that is pruned; no mirror, no other host.
+
+    HTTPS, and where that is not spoken HTTP, if the registry need not be verified and the address
+    names no scheme: with --force-insecure, or on this machine.
+    """
 
     def __init__(self, options: Options, registry: str) -> None:
         url = options.url or RegistryUrl(host=registry)
-        insecure = options.force_insecure or url.scheme == "http"
-        plain = url.scheme == "http" or (not url.scheme and endpoints.is_loopback(url.host))
         authority = options.certificate_authority
+        is_local = authority is None and not url.scheme and endpoints.is_loopback(url.host)
+        insecure = options.force_insecure or is_local
         certificates = HostCertificates(authorities=(authority,) if authority else ())
-        self._scheme = "http" if plain else "https"
+        self._scheme = url.scheme or "https"
         self._tls = certificates.context(skip_verify=insecure)
-        self._may_be_plain = insecure and not plain
+        self._may_be_plain = insecure and not url.scheme
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         host = endpoints.required_registry(reference)

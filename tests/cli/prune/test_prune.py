@@ -215,6 +215,31 @@ async def test_an_authority_and_no_verification_do_not_go_together(tmp_path: Pat
         assert result.code == 2
 
 
+async def test_z06_a_policy_by_pull_time_is_refused(tmp_path: Path) -> None:
+    """No registry says when an image was pulled; a rule that cannot be kept is no rule."""
+    file = tmp_path / "policy.yaml"
+    file.write_text('policies: [{repositories: ["*"], keepTags: [{newest: 3, by: pulled}]}]')
+    result = await command.lading("prune", "images", "--policy", str(file))
+    assert result.code == 2
+    assert "Invalid enum value 'pulled'" in " ".join(result.errors.split())
+
+
+async def test_e11_an_unreadable_reference_stops_nothing_and_hints_at_no_version(
+    bench: Bench,
+) -> None:
+    """oc stops, and hints at its own version when that differs from the server's."""
+    await three(bench)
+    body = pod("registry.test/team/App:UPPER CASE")
+    body["metadata"]["name"] = "typo"
+    await bench.kube.create(PODS, body, namespace="default")
+    result = await bench.lading("images")
+    assert result.code == 0, result.errors
+    assert "Pod default/typo" in result.errors
+    assert "is no image reference" in result.errors
+    assert "version" not in result.errors
+    assert "Deleting tag team/app:old" in result.output, "it does not contain team/app"
+
+
 async def test_a_bad_policy_names_the_field(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text('policies: [{repositories: ["*"], keepTags: [{newest: -1}]}]')
