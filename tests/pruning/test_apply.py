@@ -7,8 +7,10 @@ import msgspec
 import pytest
 
 from lading.kernel.errors import Malformed
+from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.http import Request, Response
+from lading.ports.registry import Manifest
 from lading.pruning.engine import policy
 from lading.pruning.engine.apply import CanaryFailed, CannotDelete, Result
 from lading.pruning.engine.guards import GuardRefused, Limits
@@ -353,12 +355,12 @@ async def test_z11_a_cancelled_run_stops_and_loses_nothing(world: World, calls: 
     original = world.registry.push_manifest
     left = calls
 
-    async def cancelling(*arguments: object) -> None:
+    async def cancelling(reference: Reference, manifest: Manifest) -> None:
         nonlocal left
         left -= 1
         if left == 0:
             running.cancel()
-        await original(*arguments)  # type: ignore[arg-type]
+        await original(reference, manifest)
 
     world.registry.push_manifest = cancelling  # type: ignore[method-assign]
     running = asyncio.create_task(world.pruner().apply())
