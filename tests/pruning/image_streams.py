@@ -184,13 +184,19 @@ class Streams:
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Streams]:
+async def empty() -> AsyncIterator[Streams]:
     async with kube_server.serving(SystemClock()) as api:
         named = OpenShiftNames(api)
         client = KubeClient(named)
         await client.create(CRDS, definition(STREAMS, status=True))
         await client.create(CRDS, definition(IMAGES, status=False))
-        made = Streams(client, named)
+        yield Streams(client, named)
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Streams]:
+    """With a stream of two images that share a layer."""
+    async with empty() as made:
         await made.stream("bar", "new", "old")
         await made.image("new", "shared")
         await made.image("old", "shared own")
