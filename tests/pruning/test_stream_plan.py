@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine.types import Inventory, PruneReason, Settings
+from lading.pruning.engine import plan as planning
+from lading.pruning.engine.types import (
+    Inventory,
+    PruneReason,
+    References,
+    Settings,
+    TrashState,
+    What,
+)
 from tests.pruning import builders
 from tests.pruning.builders import (
+    NOW,
     OLD,
     REGISTRY,
     YOUNG,
@@ -483,6 +492,33 @@ ATTACHED = (
     ),
 )
 CASES = (*CASES, *ATTACHED)
+
+
+def trash_world(*tags: str) -> Inventory:
+    return streams_world(
+        [stream("foo/lading-trash", *(tag(name, name) for name in tags))],
+        [image(name) for name in tags],
+    )
+
+
+def test_the_stream_of_the_trash_loses_what_is_over_and_keeps_its_ledger() -> None:
+    hexadecimal = "a" * 64
+    over, held = f"20261025T115959Z-{hexadecimal}", f"20261025T120001Z-{hexadecimal}"
+    record = "record-20261025T115959Z-" + "b" * 12
+    state = TrashState(is_filled=True, repositories=frozenset({"foo/lading-trash"}))
+    found = planning.plan(
+        trash_world(over, held, record, "ledger"), References(), Settings(), NOW, trash=state
+    )
+    items = [line for line in found.deletions if line.what is What.TAG_ITEM]
+    assert {line.tag for line in items} == {over, record}
+    assert {line.reason for line in items} == {PruneReason.TRASH_PERIOD_OVER}
+
+
+def test_what_the_trash_holds_keeps_its_image_and_blobs() -> None:
+    world = streams_world([], [image("index", children="arm"), image("arm", "l"), image("rest")])
+    state = TrashState(is_filled=True, digests=frozenset({digest("index")}))
+    found = planning.plan(world, References(), Settings(), NOW, trash=state)
+    assert gone(found) == {"blob rest", "image rest"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -37,7 +37,7 @@ from lading.pruning.engine.observe_registry import KnownManifests
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.registry_file import RegistryFile
 from lading.pruning.engine.registry_url import RegistryUrl
-from lading.pruning.engine.trash import Trash, TrashSettings
+from lading.pruning.engine.trash import REPOSITORY_DEFAULT, Trash, TrashSettings
 from lading.pruning.engine.types import InventoryManifest, Settings, Source
 from lading.wiring.registries import report_problem
 
@@ -68,6 +68,7 @@ class Options:
     trash_period: timedelta
     trash_copy: bool
     no_trash: bool
+    stream_trash: bool
     state_folder: Path | None
     workers: int
 
@@ -126,7 +127,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
                 registry=administration,
                 storage=storage,
                 trash=trash,
-                ledger_file=_ledger_file(options, trash, administration),
+                ledger_file=_ledger_file(options, source, trash, administration),
                 known=known,
                 clock=clock,
             ),
@@ -204,12 +205,15 @@ def _token(connection: Connection) -> str:
 def _trash(
     options: Options, source: Source, registry: str, administration: AdministrationClient
 ) -> Trash | None:
-    """For ImageStreams there is none: the role of the pruner may not push."""
-    if options.no_trash or source is Source.IMAGE_STREAMS:
+    """For ImageStreams only where it is asked for: the role of the pruner may not push."""
+    of_streams = source is Source.IMAGE_STREAMS
+    prunes_registry = options.reading.settings.prune_registry
+    if options.no_trash or (of_streams and not (options.stream_trash and prunes_registry)):
         return None
+    default = f"{{project}}/{REPOSITORY_DEFAULT}" if of_streams else REPOSITORY_DEFAULT
     settings = TrashSettings(
         registry=registry,
-        repository=options.trash_repository,
+        repository=options.trash_repository or default,
         period=options.trash_period,
         may_copy=options.trash_copy,
     )
@@ -221,10 +225,11 @@ def _state_file(options: Options, name: str) -> StateFile | None:
 
 
 def _ledger_file(
-    options: Options, trash: Trash | None, administration: AdministrationClient
+    options: Options, source: Source, trash: Trash | None, administration: AdministrationClient
 ) -> StateFile | None:
+    """ImageStreams have their own dates, and no project that is sure to exist."""
     local = _state_file(options, "ledger.json")
-    if local is not None or trash is None:
+    if local is not None or trash is None or source is Source.IMAGE_STREAMS:
         return local
     place = Reference(
         registry=trash.settings.registry,

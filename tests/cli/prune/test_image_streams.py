@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lading.adapters.registry.administration import AdministrationClient
 from tests.cli.prune import openshift
 from tests.cli.prune.openshift import OpenShift
 from tests.pruning.worlds import PODS
@@ -114,3 +115,54 @@ async def test_r15_a_namespace_narrows_what_goes(cluster: OpenShift) -> None:
     assert "deleted 1 image stream tag item(s)" in result.output, result.errors
     assert "image object(s)" not in result.output
     assert len(await cluster.images()) == 2
+
+
+async def test_with_the_trash_an_image_comes_back_whole(cluster: OpenShift) -> None:
+    old, new = await cluster.push("app", "1", "2")
+    run = ("images", "--confirm", "--trash", *NO_GUARD)
+    result = await cluster.lading(*run)
+    assert result.code == 0, result.errors
+    assert "image object(s)" not in result.output, "its content serves the trash"
+    assert await cluster.streams.items("app") == [str(new.digest)]
+    assert not await cluster.shelf.pullable(f"images/app@{old.digest}")
+    assert await cluster.shelf.pullable(f"images/lading-trash@{old.digest}")
+    assert "Summary: deleted 0 objects" in (await cluster.lading(*run)).output
+    assert len(await cluster.images()) == 2
+    listed = await cluster.lading("trash", "--trash", "-o", "json")
+    (record,) = json.loads(listed.output)
+    assert record["tags"] == {"latest": str(old.digest)}
+    restored = await cluster.lading("restore", str(old.digest), "--trash")
+    assert restored.code == 0, restored.errors
+    assert "Tag latest names another image by now and stays" in restored.errors
+    assert await cluster.shelf.pullable(f"images/app@{old.digest}")
+    found = await cluster.shelf.admin.head(cluster.shelf.at("images/app:latest"))
+    assert found is not None
+    assert found.digest == new.digest
+
+
+async def test_after_the_trash_period_image_and_blobs_go(cluster: OpenShift) -> None:
+    old, new = await cluster.push("app", "1", "2")
+    run = ("images", "--confirm", "--trash", "--trash-period", "0s", *NO_GUARD)
+    assert "image object(s)" not in (await cluster.lading(*run)).output
+    result = await cluster.lading(*run)
+    assert "deleted 1 image object(s)" in result.output, result.errors
+    assert await cluster.images() == {str(new.digest)}
+    assert not await cluster.shelf.pullable(f"images/lading-trash@{old.digest}")
+
+
+async def test_an_image_that_cannot_be_put_into_the_trash_stays(
+    cluster: OpenShift, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_arguments: object, **_more: object) -> bool:
+        return False
+
+    old, new = await cluster.push("app", "1", "2")
+    monkeypatch.setattr(AdministrationClient, "mount_blob", refused)
+    result = await cluster.lading("images", "--confirm", "--trash", *NO_GUARD)
+    assert "CannotTrash" in result.errors
+    assert await cluster.streams.items("app") == [str(new.digest), str(old.digest)]
+    assert await cluster.shelf.pullable(f"images/app@{old.digest}")
+
+
+async def test_trash_and_no_trash_exclude_each_other(cluster: OpenShift) -> None:
+    assert (await cluster.lading("images", "--trash", "--no-trash")).code == 2

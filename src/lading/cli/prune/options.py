@@ -14,7 +14,7 @@ from lading.cli import options as general
 from lading.cli.connection import Target
 from lading.kernel import durations, quantities
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import custom_paths, guards, policy, registry_url, trash
+from lading.pruning.engine import custom_paths, guards, policy, registry_url
 from lading.pruning.engine.custom_paths import READY_MADE
 from lading.pruning.engine.guards import Guard, Limits
 from lading.pruning.engine.observe import Reading
@@ -108,11 +108,13 @@ _GUARDS = (
          type=click.Choice([one.value for one in Guard])),
 )  # fmt: skip
 _TRASH = (
-    click.option("--trash-repository", default=trash.REPOSITORY_DEFAULT, show_default=True,
+    click.option("--trash-repository", default="",
                  help="Where deleted images are kept; {project} is the first part of a path."),
     click.option("--trash-period", callback=general.meaning(durations.parse), default="168h",
                  show_default=True, help="How long deleted images are kept."),
     click.option("--no-trash", is_flag=True, help="Delete without a copy in the trash."),
+    click.option("--trash", "stream_trash", is_flag=True,
+                 help="Use the trash for ImageStreams, too; needs the right to push."),
     click.option("--trash-copy", is_flag=True, help="Copy blobs that cannot be mounted."),
     click.option("--state-dir", type=FOLDER, default=None,
                  help="The directory for ages and known manifests."),
@@ -144,12 +146,14 @@ _NAMES = (
     "hosts_dir", "storage", "repository", "num_workers", "namespace", "keep_younger_than",
     "keep_tag_revisions", "prune_over_size_limit", "all", "prune_registry", "ignore_invalid_refs",
     "age_from", "policy_file", "max_delete_percent", "max_delete_bytes", "ignore_guard",
-    "trash_repository", "trash_period", "no_trash", "trash_copy", "state_dir",
+    "trash_repository", "trash_period", "no_trash", "stream_trash", "trash_copy", "state_dir",
 )  # fmt: skip
 
 
 def _options(context: click.Context, given: dict[str, Any]) -> Options:
     _check_size_mode(context, given)
+    if given["no_trash"] and given["stream_trash"]:
+        raise click.UsageError("--trash and --no-trash exclude each other")
     url: RegistryUrl | None = given["registry_url"]
     if url is not None or given["force_insecure"]:
         registry_url.check_trust(
@@ -183,6 +187,7 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
         trash_period=given["trash_period"],
         trash_copy=given["trash_copy"],
         no_trash=given["no_trash"],
+        stream_trash=given["stream_trash"],
         state_folder=given["state_dir"],
         workers=given["num_workers"] if given["num_workers"] >= 1 else WORKERS_DEFAULT,
     )

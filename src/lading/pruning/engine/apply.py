@@ -144,20 +144,8 @@ class Applying:
         """
         found: dict[str, Manifest] = {}
         for line in reversed(manifests):
-            await self._read(self._at(line, by_digest=True), found)
+            await read_whole(self._registry, self._at(line, by_digest=True), found)
         return found
-
-    async def _read(self, reference: Reference, found: dict[str, Manifest]) -> None:
-        digest = str(reference.digest)
-        if digest in found:
-            return
-        try:
-            manifest = await self._registry.manifest(reference)
-        except registries.NotFound:
-            return
-        for child in documents.read(digest, manifest.content)[0].children:
-            await self._read(reference.at(digests.parse(child)), found)
-        found[digest] = manifest
 
     async def _into_trash(
         self, lines: Sequence[Deletion], contents: Mapping[str, Manifest]
@@ -315,6 +303,22 @@ class Applying:
             tag=None if digest else line.tag,
             digest=digest,
         )
+
+
+async def read_whole(
+    registry: RegistryAdministration, reference: Reference, found: dict[str, Manifest]
+) -> None:
+    """Adds a manifest and all manifests that it holds, children first; what is gone is left out."""
+    digest = str(reference.digest)
+    if digest in found:
+        return
+    try:
+        manifest = await registry.manifest(reference)
+    except registries.NotFound:
+        return
+    for child in documents.read(digest, manifest.content)[0].children:
+        await read_whole(registry, reference.at(digests.parse(child)), found)
+    found[digest] = manifest
 
 
 def _lanes(lines: Iterable[Deletion]) -> list[list[Deletion]]:

@@ -36,6 +36,7 @@ from lading.pruning.engine.observe_registry import KnownManifests, Scope
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.trash import Record, Trash
 from lading.pruning.engine.types import (
+    NO_TRASH,
     AgeFrom,
     Decision,
     Deletion,
@@ -44,6 +45,7 @@ from lading.pruning.engine.types import (
     PrunePlan,
     References,
     Source,
+    TrashState,
 )
 from lading.pruning.engine.watch import NewReferences
 
@@ -74,6 +76,7 @@ class Observed:
     ledger: Ledger
     now: datetime
     """By the clock of the server that dates the inventory."""
+    trash: TrashState = NO_TRASH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +136,7 @@ class Pruner:
             names=registry_names,
             ledger=remembered,
             now=now,
+            trash=await self._trash_state(inventory, now),
         )
 
     def plan(self, observed: Observed) -> PrunePlan:
@@ -143,6 +147,7 @@ class Pruner:
             observed.now,
             policy=self._request.policy,
             clusters=tuple(sorted(one.cluster for one in observed.clusters)),
+            trash=observed.trash,
         )
 
     def refusals(self, plan: PrunePlan, observed: Observed) -> tuple[guards.Refusal, ...]:
@@ -185,10 +190,32 @@ class Pruner:
         template = self._trash.settings.repository
         if "{project}" not in template:
             return await self._trash.records([template])
-        assert self._registry is not None, "a trash is in a registry"
-        every = self._request.repositories or await self._registry.catalogue(self._request.registry)
+        every = self._request.repositories or await self._repository_names()
         places = {self._trash.settings.repository_for(name) for name in every}
         return await self._trash.records(sorted(places))
+
+    async def _repository_names(self) -> tuple[str, ...]:
+        if self._request.source is Source.IMAGE_STREAMS:
+            return await observe_streams.names(self._clusters[0])
+        assert self._registry is not None, "a trash is in a registry"
+        return await self._registry.catalogue(self._request.registry)
+
+    async def _trash_state(self, inventory: Inventory, now: datetime) -> TrashState:
+        """The plan of ImageStreams needs it: their Images and blobs serve the trash as well."""
+        if self._trash is None or inventory.source is not Source.IMAGE_STREAMS:
+            return NO_TRASH
+        settings = self._trash.settings
+        return TrashState(
+            is_filled=True,
+            repositories=frozenset(filter(settings.is_trash, inventory.repositories)),
+            digests=frozenset(
+                digest
+                for _, record in await self.records()
+                if record.expires_at > now
+                for digest in record.manifests
+            ),
+            period=settings.period,
+        )
 
     async def restore(self, place: str, record: Record) -> tuple[str, ...]:
         assert self._trash is not None, "a record comes from a trash"
@@ -273,6 +300,8 @@ class Pruner:
                     observed.inventory,
                     new=new,
                     clock=self._clock,
+                    trash=self._trash,
+                    now=observed.now,
                 )
                 return await streams.run(lines)
             assert self._registry is not None, "a plain registry is always opened"
@@ -315,6 +344,9 @@ def _is_in_place(record: Record, inventory: Inventory) -> bool:
     repository = inventory.repositories.get(record.repository)
     if repository is None:
         return False
+    if inventory.source is Source.IMAGE_STREAMS:
+        history = {one.digest for tag in repository.tags for one in tag.revisions}
+        return set(record.tags.values()) <= history
     present = {tag.name for tag in repository.tags}
     return record.manifests.keys() <= set(repository.manifests) and record.tags.keys() <= present
 

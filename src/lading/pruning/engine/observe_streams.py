@@ -68,6 +68,14 @@ async def registry_hosts(cluster: Cluster) -> tuple[str, ...] | None:
     return tuple(sorted(counts, key=lambda host: (-counts[host], host)))
 
 
+async def names(cluster: Cluster) -> tuple[str, ...]:
+    """Of every ImageStream."""
+    kinds = {(one.group, one.plural): one for one in await cluster.kinds()}
+    if STREAMS not in kinds:
+        return ()
+    return tuple(sorted(await repositories(cluster, kinds[STREAMS])))
+
+
 async def repositories(
     cluster: Cluster, resource: Untyped, limits: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, Repository]:

@@ -10,6 +10,7 @@ from lading.pruning.engine.policy import NO_POLICY, Policy
 from lading.pruning.engine.registry_plan import Decided
 from lading.pruning.engine.rules import Facts
 from lading.pruning.engine.types import (
+    NO_TRASH,
     Decision,
     Deletion,
     Header,
@@ -20,6 +21,7 @@ from lading.pruning.engine.types import (
     Saving,
     Settings,
     Source,
+    TrashState,
     What,
 )
 
@@ -32,6 +34,7 @@ def plan(
     *,
     policy: Policy = NO_POLICY,
     clusters: tuple[str, ...] = (),
+    trash: TrashState = NO_TRASH,
 ) -> PrunePlan:
     facts = Facts(
         references=references,
@@ -43,6 +46,7 @@ def plan(
         kept_repositories=rules.repositories_named_by_unreadable(
             references, tuple(inventory.repositories)
         ),
+        trash=trash,
     )
     if inventory.source is Source.IMAGE_STREAMS:
         decided = stream_plan.decide(inventory, facts, content.build(inventory))

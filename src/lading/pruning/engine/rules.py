@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from lading.kernel import durations
-from lading.pruning.engine import names
+from lading.pruning.engine import names, trash_tags
 from lading.pruning.engine.types import (
+    NO_TRASH,
     AgeFrom,
     Decision,
     InventoryManifest,
@@ -21,6 +22,7 @@ from lading.pruning.engine.types import (
     Revision,
     Settings,
     Tag,
+    TrashState,
     Verdict,
 )
 
@@ -55,6 +57,7 @@ class Facts:
     digest_paths: Mapping[str, tuple[tuple[str, bool], ...]] = field(default_factory=dict)
     kept_repositories: Mapping[str, str] = field(default_factory=dict)
     """Repositories that an unreadable text may name, and where that text is."""
+    trash: TrashState = NO_TRASH
 
 
 Rule = Callable[[Candidate, Facts], Verdict | None]
@@ -105,6 +108,18 @@ def first_found(candidate: Candidate, facts: Facts, chain: Sequence[Rule]) -> Ve
         if verdict is not None:
             return verdict
     return None
+
+
+def trash_holds_it(candidate: Candidate, facts: Facts) -> Verdict | None:
+    """An ImageStream of the trash: each of its tags has the date of its deletion."""
+    trash = facts.trash
+    if candidate.repository.name not in trash.repositories:
+        return None
+    date = trash_tags.date(candidate.tag.name)
+    if date is None or date + trash.period > facts.instant:
+        return _keep(PruneReason.IN_TRASH, "it is in the trash")
+    period = durations.format_duration(trash.period)
+    return _delete(PruneReason.TRASH_PERIOD_OVER, f"it was in the trash for {period}")
 
 
 def repository_is_unreadable(candidate: Candidate, _: Facts) -> Verdict | None:
@@ -299,6 +314,7 @@ REGISTRY: tuple[Rule, ...] = (
     is_not_retained,
 )
 IMAGE_STREAM: tuple[Rule, ...] = (
+    trash_holds_it,
     unreadable_text_may_name_it,
     is_out_of_scope,
     stream_is_young,

@@ -167,6 +167,22 @@ class Settings:
             raise Malformed(what="setting", text=self.keep_tag_revisions, reason=reason)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrashState:
+    """What the plan of ImageStreams must know of the trash."""
+
+    is_filled: bool = False
+    """Images that leave a stream go into the trash, so their content is still needed."""
+    repositories: frozenset[str] = frozenset()
+    """The ImageStreams that the registry made for the trash."""
+    digests: frozenset[str] = frozenset()
+    """What records hold that are not over."""
+    period: timedelta = TRASH_PERIOD_DEFAULT
+
+
+NO_TRASH = TrashState()
+
+
 class Decision(StrEnum):
     KEEP = "keep"
     DELETE = "delete"
@@ -190,6 +206,7 @@ class PruneReason(StrEnum):
     WITHIN_LIMIT = "WithinSizeLimit"
     REACHABLE = "Reachable"
     NOT_MANAGED = "NotManaged"
+    IN_TRASH = "InTrash"
     # and why something goes
     NOT_RETAINED = "NotRetained"
     OLD_REVISION = "OldRevision"
@@ -197,6 +214,7 @@ class PruneReason(StrEnum):
     OVER_LIMIT = "OverSizeLimit"
     UNREACHABLE = "Unreachable"
     SUBJECT_GONE = "SubjectGoes"
+    TRASH_PERIOD_OVER = "TrashPeriodOver"
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
