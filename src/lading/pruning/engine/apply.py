@@ -16,6 +16,7 @@ from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash
 from lading.pruning.engine.types import Deletion, What
 from lading.pruning.engine.watch import NewReferences
@@ -69,8 +70,10 @@ class Applying:
         trash: Trash | None,
         new: NewReferences,
         now: datetime,
+        progress: Progress,
     ) -> None:
         self._registry = registry
+        self._progress = progress
         self._name = name
         self._trash = trash
         self._new = new
@@ -85,6 +88,7 @@ class Applying:
         lanes = _lanes(lines)
         if not lanes:
             return []
+        self._progress.begin("deleting", sum(map(len, lanes)))
         await self._confirm(kept)
         outcomes = await self._lane(lanes[0])
         await self._check_canary(outcomes)
@@ -104,6 +108,7 @@ class Applying:
 
     async def _lane(self, lines: list[Deletion]) -> list[PruneOutcome]:
         """One image; what fails here stops no other."""
+        self._progress.advance(len(lines))
         try:
             return await self._image(lines)
         except (CannotMount, NotWhole) as error:

@@ -22,6 +22,7 @@ from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import observe_streams, registry_plan
 from lading.pruning.engine.apply import PruneOutcome, Result, read_whole
 from lading.pruning.engine.observe_streams import IMAGES, STREAMS
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.trash import CannotMount, NotWhole, Trash
 from lading.pruning.engine.types import Deletion, Inventory, What
 from lading.pruning.engine.watch import NewReferences
@@ -43,7 +44,9 @@ class ApplyingStreams:
         clock: Clock,
         trash: Trash | None,
         now: datetime,
+        progress: Progress,
     ) -> None:
+        self._progress = progress
         self._cluster = cluster
         self._registry = registry
         self._inventory = inventory
@@ -60,12 +63,15 @@ class ApplyingStreams:
         images: dict[str, list[Deletion]] = {}
         for line in lines:
             (streams if line.repository else images).setdefault(line.group, []).append(line)
+        self._progress.begin("deleting", len(lines))
         for name, own in streams.items():
             outcomes += await self._stream(name, own)
+            self._progress.advance(len(own))
         if images:
             in_streams = await self._digests_in_streams()
             for digest, own in images.items():
                 outcomes += await self._image(digest, own, in_streams)
+                self._progress.advance(len(own))
         return outcomes
 
     async def _stream(self, name: str, lines: list[Deletion]) -> list[PruneOutcome]:

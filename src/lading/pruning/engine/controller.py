@@ -34,6 +34,7 @@ from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.observe import ClusterReferences, Reading
 from lading.pruning.engine.observe_registry import KnownManifests, Scope
 from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.trash import Record, Trash
 from lading.pruning.engine.types import (
     NO_TRASH,
@@ -110,10 +111,14 @@ class Pruner:
         self._ledger_file = ledger_file
         self._known = known
         self._clock = clock
+        self.progress = Progress()
 
     async def references(self) -> tuple[ClusterReferences, ...]:
         reading = self._request.reading
-        found = [await observe.references(one, self._clock, reading) for one in self._clusters]
+        found = [
+            await observe.references(one, self._clock, reading, self.progress)
+            for one in self._clusters
+        ]
         return (*found, *self._files)
 
     async def observe(self, *, is_confirmed: bool = False) -> Observed:
@@ -166,6 +171,7 @@ class Pruner:
         if restored:
             observed = await self.observe(is_confirmed=True)
         observed = await self._remember(observed)
+        self.progress.begin("planning")
         plan = self.plan(observed)
         lines: Sequence[Deletion] = plan.deletions
         if chosen is not None:
@@ -236,7 +242,7 @@ class Pruner:
                 )
             cluster = self._clusters[0]
             now = await cluster.server_time() or self._clock.now()
-            return await observe_streams.inventory(cluster, request.registry), now
+            return await observe_streams.inventory(cluster, request.registry, self.progress), now
         assert self._registry is not None, "a plain registry is always opened"
         trash = self._trash
         scope = Scope(
@@ -245,6 +251,7 @@ class Pruner:
             repositories=request.repositories,
             workers=request.workers,
             with_created=request.reading.settings.age_from is AgeFrom.CREATED,
+            progress=self.progress,
         )
         if self._storage is not None:
             time = storage_clock.server_time
@@ -302,6 +309,7 @@ class Pruner:
                     clock=self._clock,
                     trash=self._trash,
                     now=observed.now,
+                    progress=self.progress,
                 )
                 return await streams.run(lines)
             assert self._registry is not None, "a plain registry is always opened"
@@ -311,6 +319,7 @@ class Pruner:
                 trash=self._trash,
                 new=new,
                 now=observed.now,
+                progress=self.progress,
             )
             await self._check_storage(lines, observed.inventory)
             kept = _canary_tags(lines, plan, observed.inventory)

@@ -20,6 +20,7 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.types import (
     Inventory,
     InventoryManifest,
@@ -56,6 +57,7 @@ class Scope:
     """Those to read where the registry has no catalogue; empty for the catalogue."""
     workers: int = WORKERS_DEFAULT
     with_created: bool = False
+    progress: Progress = field(default_factory=Progress)
 
 
 async def inventory(
@@ -67,10 +69,10 @@ async def inventory(
 ) -> Inventory:
     """`first_seen` says for each `repository:tag` since when it names its digest."""
     names = scope.repositories or await _catalogue(registry, scope.registry)
+    chosen = sorted(name for name in names if not scope.leave_out(name))
+    scope.progress.begin("reading repositories", len(chosen))
     reader = _Reader(registry, scope, known)
-    found = await reader.in_parallel(
-        reader.repository, sorted(name for name in names if not scope.leave_out(name))
-    )
+    found = await reader.in_parallel(reader.repository, chosen)
     repositories = {one.name: _dated(one, first_seen) for one in found}
     held = {digest for one in repositories.values() for digest in one.manifests}
     return Inventory(
@@ -141,6 +143,7 @@ class _Reader:
             following = {child for one in present for child in one.children}
             following |= {digest for found in related for digest in found}
             pending = following - held
+        self._scope.progress.advance()
         return Repository(
             name=name,
             tags=tags,

@@ -65,6 +65,7 @@ async def inventory(storage: Storage, scope: Scope, *, known: KnownManifests) ->
             "the registry keeps its tags in a database (database-in-use), not in this storage;"
             " use GitLab's own garbage collection"
         )
+    scope.progress.begin("listing the storage")
     found = await _links(storage, scope)
     reader = _Reader(storage, scope, known)
     await reader.read_manifests(found.values())
@@ -162,6 +163,7 @@ class _Reader:
                 self._data[aliases[link]] = target
 
         await _in_parallel(follow, aliases)
+        self._scope.progress.begin("reading manifests", len(wanted))
         await _in_parallel(self._read_manifest, wanted)
 
     async def repository(self, found: _Found) -> Repository:
@@ -211,6 +213,7 @@ class _Reader:
             return ""
 
     async def _read_manifest(self, digest: str) -> None:
+        self._scope.progress.advance()
         manifest = self._known.manifests.get(digest)
         if manifest is None or (self._scope.with_created and manifest.created_at is None):
             manifest = await self._manifest(digest)

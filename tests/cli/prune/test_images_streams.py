@@ -1,24 +1,16 @@
 """The prune commands on ImageStreams, from flags to what the cluster and the registry have then."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from lading.adapters.registry.administration import AdministrationClient
-from tests.cli.prune import openshift
 from tests.cli.prune.openshift import OpenShift
 from tests.pruning.worlds import PODS
 
 NO_GUARD = ("--ignore-guard", "no-references")
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[OpenShift]:
-    async with openshift.opened(tmp_path) as opened:
-        yield opened
 
 
 async def run_pod(cluster: OpenShift, image: str) -> None:
