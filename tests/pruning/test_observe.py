@@ -83,6 +83,9 @@ class FakeCluster:
             yield event
         raise kube.Gone("too old")
 
+    async def check_watch(self, resource: Untyped, *, resource_version: str) -> None:
+        pass
+
     async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]:
         raise NotImplementedError
 
@@ -126,6 +129,17 @@ async def test_a_list_that_always_expires_is_an_error() -> None:
 async def test_a_list_that_fails_after_its_first_page_is_an_error(error: Exception) -> None:
     cluster = FakeCluster(pages={"pods": [[pod("a:1")], []]}, errors={"pods": [error]})
     with pytest.raises(ReferencesIncomplete, match="the list of pods failed"):
+        await read(cluster)
+
+
+async def test_a_role_that_may_not_list_controller_revisions_is_an_error() -> None:
+    """As `system:image-pruner` of OpenShift."""
+    revisions = kind("controllerrevisions", "ControllerRevision", "apps")
+    cluster = FakeCluster(
+        served=(PODS, revisions),
+        errors={"controllerrevisions": [kube.Forbidden("forbidden")]},
+    )
+    with pytest.raises(ReferencesIncomplete, match="controllerrevisions failed.*Nothing is del"):
         await read(cluster)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lading.api.rbac import NAMESPACE, Process, Right
 from lading.loop.feature import Feature
+from lading.pruning.engine import rights
 from lading.wiring.rights import rights_of
 
 HEADER = "# Generated from the features by `make generate`; do not edit.\n"
@@ -50,14 +51,24 @@ resources:
 
 def files(features: tuple[Feature, ...]) -> dict[Path, str]:
     """The content of each file, by its path in the repository."""
-    rights = {process: rights_of(process, features) for process in Process}
-    made = {Path("deploy/base/rbac.yaml"): _file(_base(rights))}
-    overlays = {right.overlay for granted in rights.values() for right in granted}
+    granted_to = {process: rights_of(process, features) for process in Process}
+    made = {Path("deploy/base/rbac.yaml"): _file(_base(granted_to))}
+    overlays = {right.overlay for granted in granted_to.values() for right in granted}
     for overlay in sorted(overlays - {""}):
         folder = Path("deploy/optional", overlay)
-        made[folder / "rbac.yaml"] = _file(_overlay(overlay, rights))
+        made[folder / "rbac.yaml"] = _file(_overlay(overlay, granted_to))
         made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
+    folder = Path("deploy/optional/pruner")
+    made[folder / "rbac.yaml"] = _file(_pruner())
+    made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
     return made
+
+
+def _pruner() -> Iterator[str]:
+    """The account of `lading prune` in a pod."""
+    account = "lading-pruner"
+    yield _ACCOUNT.format(name=account, namespace=NAMESPACE)
+    yield from _roles(account, account, rights.RIGHTS)
 
 
 def _file(documents: Iterable[str]) -> str:
