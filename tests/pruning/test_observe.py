@@ -139,7 +139,7 @@ async def test_a_role_that_may_not_list_controller_revisions_is_an_error() -> No
         served=(PODS, revisions),
         errors={"controllerrevisions": [kube.Forbidden("forbidden")]},
     )
-    with pytest.raises(ReferencesIncomplete, match="controllerrevisions failed.*Nothing is del"):
+    with pytest.raises(ReferencesIncomplete, match=r"controllerrevisions failed.*Nothing"):
         await read(cluster)
 
 
