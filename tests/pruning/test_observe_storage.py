@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from lading.pruning.engine.observe_registry import KnownManifests, Scope
 from lading.pruning.engine.observe_storage import NoRegistry
 from lading.pruning.engine.policy import NO_POLICY
 from lading.pruning.engine.types import AgeFrom, Inventory, PruneReason, Settings
+from tests.adapters.storage.s3 import Bucket
 from tests.pruning import pruned_kinds
 from tests.pruning.worlds import World
 
@@ -227,6 +228,17 @@ class TestPruning:
         assert [one.line.digest for one in applied.outcomes] == [str(first.digest)]
         assert await stored.shelf.pullable(f"a@{second.digest}")
 
+    async def test_a_revision_is_as_young_as_its_tag(self, stored: World, root: Path) -> None:
+        stored.settings = Settings(keep_tag_revisions=0)
+        first, _ = await self.history(stored, 2)
+        age(root, revision_of(first), 2)
+        assert (await stored.pruner().apply()).outcomes == ()
+
+    async def test_only_the_given_namespace_is_pruned(self, stored: World) -> None:
+        await self.history(stored, 5)
+        stored.settings = Settings(keep_younger_than=timedelta(0), namespace="other")
+        assert (await stored.pruner().apply()).outcomes == ()
+
     async def test_a_push_by_digest_makes_an_old_revision_young(
         self, stored: World, root: Path
     ) -> None:
@@ -387,3 +399,31 @@ async def test_the_time_of_the_storage_leaves_no_object_behind(stored: World, ro
     assert stored.storage is not None
     await storage_clock.server_time(stored.storage)
     assert not [path for path in times(root / "lading") if path.is_file()]
+
+
+async def test_on_s3_a_dry_run_only_reads_and_a_confirmed_one_cleans_up(
+    stored: World, root: Path, bucket: Bucket
+) -> None:
+    images = [
+        await stored.shelf.image("a:v1", layers=[str(number).encode()]) for number in range(5)
+    ]
+    for path in times(root):
+        if path.is_file():
+            modified = datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+            key = f"root/{path.relative_to(root)}"
+            bucket.objects[key] = path.read_bytes(), modified
+    for number, image in enumerate(images):
+        key = f"root/docker/registry/v2/repositories/{index_of('v1', image)}"
+        content, _ = bucket.objects[key]
+        bucket.objects[key] = content, datetime(2026, 1, 1, number, tzinfo=UTC)
+    before = dict(bucket.objects)
+    url = f"s3://{bucket.name}/root"
+    stored.storage = object_storage.open_storage(url, environment=os.environ)
+    pruner = stored.pruner()
+    plan = pruner.plan(await pruner.observe())
+    expected = {str(one.digest) for one in images[:2]}
+    assert {line.digest for line in plan.deletions} == expected
+    assert set(bucket.methods) <= {"GET", "HEAD"}
+    applied = await pruner.apply()
+    assert {one.line.digest for one in applied.outcomes} == expected
+    assert bucket.objects == before, "only the object of the clock was written, and it is gone"

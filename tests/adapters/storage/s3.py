@@ -124,6 +124,16 @@ def _error(status: int, code: str) -> web.Response:
     return web.Response(status=status, text=text, content_type="application/xml")
 
 
+def environment(bucket: Bucket) -> dict[str, str]:
+    """What tells a client of S3 about this server."""
+    return {
+        "AWS_ENDPOINT_URL": bucket.url,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }
+
+
 @asynccontextmanager
 async def serving() -> AsyncIterator[Bucket]:
     bucket = Bucket()

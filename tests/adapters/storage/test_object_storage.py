@@ -1,7 +1,6 @@
 """The `Storage` port on files, in memory and on S3, and the addresses that it accepts."""
 
 import os
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from lading.adapters.storage import object_storage
 from lading.kernel.errors import Malformed
 from lading.ports import storage as storages
 from lading.ports.storage import Storage
-from tests.adapters.storage import s3
 from tests.adapters.storage.s3 import Bucket
 from tests.conformance.storage.suite import StorageSuite
 
@@ -22,19 +20,6 @@ class TestFiles(StorageSuite):
     @pytest.fixture
     def storage(self, tmp_path: Path) -> Storage:
         return object_storage.open_storage(f"file://{tmp_path}", environment={})
-
-
-@pytest.fixture
-async def bucket(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bucket]:
-    async with s3.serving() as served:
-        for name, value in (
-            ("AWS_ENDPOINT_URL", served.url),
-            ("AWS_ACCESS_KEY_ID", "key"),
-            ("AWS_SECRET_ACCESS_KEY", "secret"),
-            ("AWS_REGION", "us-east-1"),
-        ):
-            monkeypatch.setenv(name, value)
-        yield served
 
 
 @pytest.fixture
