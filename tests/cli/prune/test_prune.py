@@ -269,6 +269,8 @@ async def test_the_storage_of_the_registry_shows_the_history_of_a_tag(bench: Ben
     shown = await bench.lading("images", *storage)
     assert shown.code == 0, shown.errors
     assert shown.output.endswith("Summary: deleted 2 manifest(s)\n")
+    assert "OldRevision" in shown.output
+    assert "The bytes are free when" in shown.errors
     done = await bench.lading("images", "--confirm", *storage)
     assert done.output.endswith("Summary: deleted 2 manifest(s)\n"), done.errors
     assert "deleted 0 objects" in (await bench.lading("images", *storage)).output
