@@ -157,10 +157,10 @@ def _plan() -> dict[str, float]:
             )
         name = f"team-{number}/app"
         tags = tuple(
-            Tag(f"v{position}", (Revision(digest, now - timedelta(days=position + 1)),))
+            Tag.of(f"v{position}", [Revision(digest, now - timedelta(days=position + 1))])
             for position, digest in enumerate(own)
         )
-        repositories[name] = Repository(name=name, tags=tags, manifests=frozenset(own))
+        repositories[name] = Repository(name=name, tags=tags, manifests=tuple(own))
     inventory = Inventory(
         source=Source.REGISTRY,
         registry="registry",
@@ -176,6 +176,7 @@ def _plan() -> dict[str, float]:
         digests={digests[-1]: ("Pod a/b",)},
         of_this_registry=2,
     )
+    del digests, blobs, own, tags
     inventory_bytes = _peak_bytes()
     start = time.process_time()
     found = plan.plan(inventory, used, Settings(), now, policy=half)

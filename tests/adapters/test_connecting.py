@@ -2,6 +2,7 @@
 
 import errno
 import socket
+import ssl
 
 import aiohttp
 import pytest
@@ -22,14 +23,21 @@ KEY = ConnectionKey(
 )
 
 
+def _without_tls() -> ssl.SSLError:
+    error = ssl.SSLError(1, "wrong version number")
+    error.reason = "WRONG_VERSION_NUMBER"
+    return error
+
+
 @pytest.mark.parametrize(
     ("cause", "reason"),
     [
         (OSError(errno.ECONNREFUSED, "Connect call failed"), "Connection refused"),
         (socket.gaierror(socket.EAI_NONAME, "Name not known"), "Name not known"),
         (OSError("Multiple exceptions: one, two"), "Multiple exceptions: one, two"),
+        (_without_tls(), "TLS failed: wrong version number"),
     ],
-    ids=["of the system", "of a name", "of several addresses"],
+    ids=["of the system", "of a name", "of several addresses", "of a server without TLS"],
 )
 def test_only_the_cause_is_told(cause: OSError, reason: str) -> None:
     assert connecting.reason(aiohttp.ClientConnectorError(KEY, cause)) == reason

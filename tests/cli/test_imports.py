@@ -15,6 +15,7 @@ LONG_RUNNING = SERVERS | {
     "yaml",  # a pod reads no kubeconfig
     "jsonpath",
     "numpy",  # only the pruner needs it, and it need not be installed
+    "obstore",
 }
 QUICK = SERVERS | {"aiohttp", "grpc", "grpclib", "google.protobuf", "asyncio", "yaml", "ssl"}
 

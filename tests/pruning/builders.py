@@ -64,7 +64,6 @@ def image(
     blobs = (*layers.split(), *([config] if config else []))
     return InventoryManifest(
         digest=digest(name),
-        config=digest(config) if config else "",
         blobs=tuple(map(digest, blobs)),
         children=tuple(map(digest, children.split())),
         subject=digest(subject) if subject else "",
@@ -79,7 +78,7 @@ def image(
 
 def tag(name: str, *items: str, minutes: float | None = OLD) -> Tag:
     """Items are names of images, newest first; `name=10` is one that is 10 minutes old."""
-    return Tag(name, tuple(_revision(item, minutes) for item in items))
+    return Tag.of(name, [_revision(item, minutes) for item in items])
 
 
 def _revision(item: str, minutes: float | None) -> Revision:
@@ -112,7 +111,7 @@ def registry_world(images: Iterable[InventoryManifest], **tags: Iterable[Tag]) -
         held = _held(found, {one.digest for one in own_tags})
         opaque = tuple(one for one in sorted(held) if one in found and found[one].is_opaque)
         repositories[name] = Repository(
-            name=name, tags=own_tags, manifests=frozenset(held), opaque_digests=opaque
+            name=name, tags=own_tags, manifests=tuple(sorted(held)), opaque_digests=opaque
         )
     return Inventory(
         source=Source.REGISTRY,

@@ -61,6 +61,9 @@ class FakeCluster:
             yield event
         raise kube.Gone("too old")
 
+    async def check_watch(self, resource: Untyped, *, resource_version: str) -> None:
+        pass
+
     async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]:
         raise NotImplementedError
 

@@ -6,14 +6,18 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import Malformed
+from lading.kernel.references import Reference
 from lading.ports import registry as registries
-from lading.ports.http import Request, Response
+from lading.ports.http import Exchange, Request, Response
+from lading.ports.registry import Manifest
 from lading.pruning.engine import policy
 from lading.pruning.engine.apply import CanaryFailed, CannotDelete, Result
 from lading.pruning.engine.guards import GuardRefused, Limits
 from lading.pruning.engine.observe import ReferencesIncomplete
 from lading.pruning.engine.types import Settings
+from lading.pruning.engine.watch import WatchLost
 from tests.pruning import pruned_kinds
 from tests.pruning.worlds import World
 
@@ -331,6 +335,31 @@ async def test_a_registry_that_does_not_mount_keeps_the_image(world: World) -> N
     assert await world.shelf.pullable("a:old")
 
 
+class WatchForbidden:
+    """An API server that forbids to watch one kind, as RBAC does."""
+
+    def __init__(self, inner: Exchange, plural: str) -> None:
+        self._inner, self._plural = inner, plural
+
+    async def __call__(self, request: Request) -> Response:
+        is_watch = dict(request.query).get("watch") in ("1", "true")
+        if is_watch and request.path.endswith(f"/{self._plural}"):
+            body = {"kind": "Status", "status": "Failure", "reason": "Forbidden", "message": "no"}
+            return Response(status=403, body=msgspec.json.encode(body))
+        return await self._inner(request)
+
+
+@pytest.mark.parametrize("plural", ["pods", "daemonsets"])
+async def test_a_role_that_may_not_watch_deletes_nothing(world: World, plural: str) -> None:
+    """As `system:image-pruner` of OpenShift."""
+    await world.shelf.image("a:old")
+    world.kube = KubeClient(WatchForbidden(world.api, plural))
+    with pytest.raises(WatchLost, match=f"{plural} cannot be watched.*Nothing is deleted"):
+        await world.pruner().apply()
+    assert await world.shelf.pullable("a:old")
+    assert await world.shelf.tags("lading-trash") == set()
+
+
 @pytest.mark.parametrize("status", [403, 500])
 async def test_a_list_that_fails_deletes_nothing(world: World, status: int) -> None:
     await world.shelf.image("a:old")
@@ -345,6 +374,33 @@ async def test_a_list_that_fails_deletes_nothing(world: World, status: int) -> N
     with pytest.raises(ReferencesIncomplete, match="the list of daemonsets failed"):
         await world.pruner().apply()
     assert await world.shelf.tags("a") == {"old"}
+
+
+@pytest.mark.parametrize("calls", [1, 4, 8])
+async def test_z11_a_cancelled_run_stops_and_loses_nothing(world: World, calls: int) -> None:
+    images = [await world.shelf.image(f"a:{name}", layers=[name.encode()]) for name in "1234"]
+    original = world.registry.push_manifest
+    left = calls
+
+    async def cancelling(reference: Reference, manifest: Manifest) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            running.cancel()
+        await original(reference, manifest)
+
+    world.registry.push_manifest = cancelling  # type: ignore[method-assign]
+    running = asyncio.create_task(world.pruner().apply())
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    world.registry.push_manifest = original  # type: ignore[method-assign]
+    there = [one for one in images if await world.shelf.pullable(f"a@{one.digest}")]
+    assert there, "the rest was not deleted any more"
+    pruner = world.pruner()
+    for place, record in await pruner.records():
+        await pruner.restore(place, record)
+    for image in images:
+        assert await world.shelf.pullable(f"a@{image.digest}")
 
 
 async def test_images_of_every_kind_come_back_as_they_were(world: World) -> None:

@@ -1,6 +1,7 @@
 """Manifests of every kind, and what is no manifest at all."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,7 +24,22 @@ def read(document: Any) -> InventoryManifest:
 
 def test_an_image_names_configuration_layers_and_subject() -> None:
     found = read({"config": entry(A), "layers": [entry(B), entry(C)], "subject": entry(D)})
-    assert (found.config, set(found.blobs), found.subject) == (A, {A, B, C}, D)
+    assert (set(found.blobs), found.subject) == ({A, B, C}, D)
+
+
+def test_the_configuration_of_an_image() -> None:
+    content = json.dumps({"config": entry(A), "layers": [entry(B)]}).encode()
+    assert documents.config_of(content) == A
+    assert documents.config_of(json.dumps({"manifests": [entry(A)]}).encode()) == ""
+    assert documents.config_of(b"nothing") == ""
+
+
+def test_when_an_image_was_built() -> None:
+    assert documents.created(b'{"created": "1970-01-01T00:00:00Z"}') == datetime(
+        1970, 1, 1, tzinfo=UTC
+    )
+    for content in (b"{}", b"[]", b"nothing", b'{"created": 5}', b'{"created": "long ago"}'):
+        assert documents.created(content) is None
 
 
 def test_an_index_names_manifests() -> None:

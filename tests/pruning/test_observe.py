@@ -66,6 +66,17 @@ async def test_a_list_that_fails_after_its_first_page_is_an_error(error: Excepti
         await read(cluster)
 
 
+async def test_a_role_that_may_not_list_controller_revisions_is_an_error() -> None:
+    """As `system:image-pruner` of OpenShift."""
+    revisions = kind("controllerrevisions", "ControllerRevision", "apps")
+    cluster = FakeCluster(
+        served=(PODS, revisions),
+        errors={"controllerrevisions": [kube.Forbidden("forbidden")]},
+    )
+    with pytest.raises(ReferencesIncomplete, match=r"controllerrevisions failed.*Nothing"):
+        await read(cluster)
+
+
 async def test_a_server_that_lists_no_pods_is_an_error() -> None:
     with pytest.raises(ReferencesIncomplete, match="does not list pods"):
         await read(FakeCluster(served=()))

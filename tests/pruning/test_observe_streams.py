@@ -6,6 +6,7 @@ import pytest
 
 from lading.pruning.engine import observe_streams
 from lading.pruning.engine.observe_streams import NoImageStreams
+from lading.pruning.engine.progress import Progress
 from tests.pruning.builders import ago, digest, stamp
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 
@@ -41,7 +42,7 @@ def test_an_image_names_layers_configuration_and_sizes() -> None:
         "dockerImageMetadata": {"Id": digest("c"), "Size": 9, "Created": stamp(500)},
     }
     found = observe_streams.image(document, sizes, {})
-    assert (found.blobs, found.config) == ((digest("l"), digest("c")), digest("c"))
+    assert found.blobs == (digest("l"), digest("c"))
     assert (found.size_bytes, sizes) == (9, {digest("l"): 7})
     assert (found.pushed_at, found.created_at) == (ago(5), ago(500))
 
@@ -53,7 +54,7 @@ def test_an_index_names_its_manifests_and_no_configuration() -> None:
         "dockerImageMetadata": {"Id": digest("c")},
     }
     found = observe_streams.image(document, {}, {})
-    assert (found.children, found.config) == ((digest("arm"), digest("amd")), "")
+    assert (found.children, found.blobs) == ((digest("arm"), digest("amd")), ())
 
 
 @pytest.mark.parametrize("status", [None, {}, {"tags": None}, {"tags": [{"tag": "t"}]}])
@@ -78,7 +79,7 @@ async def test_the_smallest_image_limit_of_a_namespace_counts() -> None:
         "imagestreams": [[stream]],
     }
     cluster = FakeCluster(served=(PODS, STREAMS, IMAGES, LIMITS), pages=pages)
-    found = await observe_streams.inventory(cluster, "r")
+    found = await observe_streams.inventory(cluster, "r", Progress())
     assert found.repositories["ns/n"].size_limit_bytes == 1024
 
 
@@ -95,4 +96,4 @@ async def test_the_names_of_the_registry_come_from_its_streams() -> None:
 
 async def test_a_cluster_without_image_streams_is_an_error() -> None:
     with pytest.raises(NoImageStreams, match=r"serves no image\.openshift\.io"):
-        await observe_streams.inventory(FakeCluster(), "r")
+        await observe_streams.inventory(FakeCluster(), "r", Progress())

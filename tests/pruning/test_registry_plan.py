@@ -1,5 +1,6 @@
 """What goes from a plain registry: policies, indexes, signatures, age."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -7,10 +8,16 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine import mirrors, policy
+from lading.pruning.engine import documents, mirrors, policy
 from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.types import AgeFrom, Inventory, PruneReason, Settings
+from lading.pruning.engine.types import (
+    AgeFrom,
+    Inventory,
+    InventoryManifest,
+    PruneReason,
+    Settings,
+)
 from tests.pruning import builders
 from tests.pruning.builders import REGISTRY, YOUNG, digest, gone, image, pod, registry_world, tag
 from tests.pruning.registry_worlds import APP, CHAIN, GO, SIGNED, keep, sha_tag, versions
@@ -21,6 +28,14 @@ def aged(**minutes: float | None) -> Inventory:
         [image(name) for name in minutes],
         team__app=[tag(name, name, minutes=age) for name, age in minutes.items()],
     )
+
+
+def documents_image(name: str, *needs: str) -> InventoryManifest:
+    """JSON that no specification describes: every digest in it is needed."""
+    content = json.dumps({"mediaType": "x/y", "parts": {one: digest(one) for one in needs}})
+    found, _ = documents.read(digest(name), content.encode())
+    assert set(found.blobs) == set(map(digest, needs))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +113,15 @@ CASES = (
         world=registry_world([image("v1")], team__app=[tag("v1", "v1"), tag("keep", "v1")]),
         policy=keep(patterns=["keep"]),
         gone={"tag team/app:v1 v1"},
+    ),
+    Case(
+        name="Z15 a document of an unknown type goes, what it shares with an image stays",
+        world=registry_world(
+            [documents_image("unknown", "shared", "own"), image("kept", "l", config="shared")],
+            team__app=[tag("v1", "unknown"), tag("keep", "kept")],
+        ),
+        policy=keep(patterns=["keep"]),
+        gone={"tag team/app:v1 unknown", "manifest team/app unknown"},
     ),
     Case(
         name="Z03 signatures by tag, of signatures too and in another repository, go with it",

@@ -6,9 +6,18 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine.types import Inventory, PruneReason, Settings
+from lading.pruning.engine import plan as planning
+from lading.pruning.engine.types import (
+    Inventory,
+    PruneReason,
+    References,
+    Settings,
+    TrashState,
+    What,
+)
 from tests.pruning import builders
 from tests.pruning.builders import (
+    NOW,
     OLD,
     REGISTRY,
     YOUNG,
@@ -324,6 +333,15 @@ IMAGES = (
         gone={"blob l", "blob c", "blob old", "image old"},
     ),
     Case(
+        name="B08 blobs that a Docker schema 2 image shares with an OCI image stay",
+        world=streams_world(
+            [stream("foo/bar", tag("latest", "oci"))],
+            [image("oci", "l", config="c"), image("schema2", "l own", config="c")],
+        ),
+        settings=Settings(),
+        gone={"blob own", "blob schema2", "image schema2"},
+    ),
+    Case(
         name="B09 blobs go when the streams are gone already",
         world=streams_world([], [image("id", LAYERS)]),
         gone={*(f"blob {one}" for one in LAYERS.split()), "blob id", "image id"},
@@ -474,6 +492,33 @@ ATTACHED = (
     ),
 )
 CASES = (*CASES, *ATTACHED)
+
+
+def trash_world(*tags: str) -> Inventory:
+    return streams_world(
+        [stream("foo/lading-trash", *(tag(name, name) for name in tags))],
+        [image(name) for name in tags],
+    )
+
+
+def test_the_stream_of_the_trash_loses_what_is_over_and_keeps_its_ledger() -> None:
+    hexadecimal = "a" * 64
+    over, held = f"20261025T115959Z-{hexadecimal}", f"20261025T120001Z-{hexadecimal}"
+    record = "record-20261025T115959Z-" + "b" * 12
+    state = TrashState(is_filled=True, repositories=frozenset({"foo/lading-trash"}))
+    found = planning.plan(
+        trash_world(over, held, record, "ledger"), References(), Settings(), NOW, trash=state
+    )
+    items = [line for line in found.deletions if line.what is What.TAG_ITEM]
+    assert {line.tag for line in items} == {over, record}
+    assert {line.reason for line in items} == {PruneReason.TRASH_PERIOD_OVER}
+
+
+def test_what_the_trash_holds_keeps_its_image_and_blobs() -> None:
+    world = streams_world([], [image("index", children="arm"), image("arm", "l"), image("rest")])
+    state = TrashState(is_filled=True, digests=frozenset({digest("index")}))
+    found = planning.plan(world, References(), Settings(), NOW, trash=state)
+    assert gone(found) == {"blob rest", "image rest"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -23,6 +23,7 @@ from lading.kernel.objects import Resource
 from lading.kernel.references import Reference
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
+from lading.ports.storage import Storage
 from lading.pruning.engine import policy as policies
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.custom_paths import READY_MADE
@@ -132,6 +133,8 @@ class World:
     with_trash: bool = True
     trash_settings: dict[str, Any] = field(default_factory=dict)
     known: KnownManifests = field(default_factory=KnownManifests)
+    storage: Storage | None = None
+    """That of the registry; the API of the registry is asked without."""
 
     @property
     def trash(self) -> Trash:
@@ -139,7 +142,7 @@ class World:
 
     def pruner(self) -> Pruner:
         request = PruneRequest(
-            source=Source.REGISTRY,
+            source=Source.STORAGE if self.storage else Source.REGISTRY,
             registry=self.shelf.host,
             registry_names=(self.shelf.host, "registry.test"),
             mirrors=(),
@@ -152,6 +155,7 @@ class World:
             clusters=[KubeCluster(self.kube, address="test")],
             files=(),
             registry=self.registry,
+            storage=self.storage,
             trash=self.trash if self.with_trash else None,
             ledger_file=LocalStateFile(self.state / "ledger.json"),
             known=self.known,

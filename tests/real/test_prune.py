@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lading.adapters.storage import object_storage
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
@@ -75,6 +76,34 @@ async def test_a_tag_that_shares_its_digest_with_a_kept_one(version: str, tmp_pa
 
 @pytest.mark.components("registry")
 @pytest.mark.parametrize("version", registry.VERSIONS)
+async def test_by_its_storage_old_revisions_go_and_the_rest_stays(
+    version: str, tmp_path: Path
+) -> None:
+    """What distribution itself wrote: history, a tag that moved back, nested and signed images."""
+    with registry.registry(version) as real:
+        async with worlds.on(real.url, tmp_path) as world:
+            world.policy = policy.NO_POLICY
+            kinds = await pruned_kinds.push_all(world.shelf, "team/app")
+            images = [
+                await world.shelf.image("a:v1", layers=[f"layer {number}".encode()])
+                for number in range(5)
+            ]
+            await world.registry.push_manifest(world.shelf.at("a:v1"), images[0])
+            url = f"file://{real.root}"
+            world.storage = object_storage.open_storage(url, environment={})
+            applied = await world.pruner().apply()
+            assert {one.result for one in applied.outcomes} == {Result.DELETED}
+            gone = {one.line.digest for one in applied.outcomes}
+            assert gone == {str(images[1].digest), str(images[2].digest)}
+            for image in (images[0], images[3], images[4]):
+                assert await world.shelf.pullable(f"a@{image.digest}")
+            await pruned_kinds.check_all(world, "team/app", kinds)
+            assert (await world.pruner().apply()).outcomes == ()
+            assert not _files(real.root / "lading")
+
+
+@pytest.mark.components("registry")
+@pytest.mark.parametrize("version", registry.VERSIONS)
 async def test_pushes_moves_and_rollbacks_during_pruning_lose_nothing(
     version: str, tmp_path: Path
 ) -> None:
@@ -96,6 +125,10 @@ async def test_pushes_moves_and_rollbacks_during_pruning_lose_nothing(
                 assert found is not None, f"{name} is gone"
                 assert str(found.digest) == digest, f"{name} is another image"
                 assert await world.shelf.pullable(name), f"{name} is not whole"
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 class Watched:

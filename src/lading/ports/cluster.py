@@ -30,6 +30,9 @@ class Cluster(Protocol):
         self, resource: Untyped, *, resource_version: str, timeout_seconds: int
     ) -> AsyncIterator[WatchEvent[dict[str, Any]]]: ...
 
+    async def check_watch(self, resource: Untyped, *, resource_version: str) -> None:
+        """Raises what a watch would raise at its start, such as Forbidden."""
+
     async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]: ...
 
     async def replace_status(self, resource: Untyped, body: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lading.api.rbac import NAMESPACE, Process, Right
 from lading.loop.feature import Feature
+from lading.pruning.engine import rights
 from lading.wiring.rights import rights_of
 
 HEADER = "# Generated from the features by `make generate`; do not edit.\n"
@@ -90,21 +91,24 @@ _SUBJECT = """\
 
 def files(features: tuple[Feature, ...]) -> dict[Path, str]:
     """The content of each file, by its path in the repository."""
-    rights = {process: rights_of(process, features) for process in Process}
-    made = {Path("deploy/base/rbac.yaml"): _file(_base(rights))}
-    overlays = {right.overlay for granted in rights.values() for right in granted}
+    granted_to = {process: rights_of(process, features) for process in Process}
+    made = {Path("deploy/base/rbac.yaml"): _file(_base(granted_to))}
+    overlays = {right.overlay for granted in granted_to.values() for right in granted}
     for overlay in sorted(overlays - {""}):
         folder = Path("deploy/optional", overlay)
-        made[folder / "rbac.yaml"] = _file(_overlay(overlay, rights))
+        made[folder / "rbac.yaml"] = _file(_overlay(overlay, granted_to))
         made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
     made[_FIXED / "kustomization.yaml"] = HEADER + _FIXED_KUSTOMIZATION
-    made[_FIXED / "transformers.yaml"] = _file(_transformers(rights))
+    made[_FIXED / "transformers.yaml"] = _file(_transformers(granted_to))
+    folder = Path("deploy/optional/pruner")
+    made[folder / "rbac.yaml"] = _file(_pruner())
+    made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
     return made
 
 
-def _transformers(rights: dict[Process, tuple[Right, ...]]) -> Iterator[str]:
+def _transformers(granted_to: dict[Process, tuple[Right, ...]]) -> Iterator[str]:
     """What a kustomization's `namespace:` moved goes back, and its subjects follow the account."""
-    for process, granted in rights.items():
+    for process, granted in granted_to.items():
         account = f"lading-{process}"
         found = {
             (right.overlay, namespace)
@@ -126,6 +130,13 @@ def _transformers(rights: dict[Process, tuple[Right, ...]]) -> Iterator[str]:
 def _role_name(name: str, namespace: str) -> str:
     """No two Roles have one name: `namespace:` in a kustomization moves all into one namespace."""
     return name if namespace in ("", NAMESPACE) else f"{name}-{namespace}"
+
+
+def _pruner() -> Iterator[str]:
+    """The account of `lading prune` in a pod."""
+    account = "lading-pruner"
+    yield _ACCOUNT.format(name=account, namespace=NAMESPACE)
+    yield from _roles(account, account, rights.RIGHTS)
 
 
 def _file(documents: Iterable[str]) -> str:

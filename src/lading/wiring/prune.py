@@ -27,6 +27,7 @@ from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.references import Reference
 from lading.ports.registry import Credential
 from lading.ports.state_file import StateFile
+from lading.ports.storage import Storage
 from lading.pruning.engine import mirrors, observe, observe_streams, references_file
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.custom_paths import CustomPath
@@ -36,7 +37,7 @@ from lading.pruning.engine.observe_registry import KnownManifests
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.registry_file import RegistryFile
 from lading.pruning.engine.registry_url import RegistryUrl
-from lading.pruning.engine.trash import Trash, TrashSettings
+from lading.pruning.engine.trash import REPOSITORY_DEFAULT, Trash, TrashSettings
 from lading.pruning.engine.types import InventoryManifest, Settings, Source
 from lading.wiring.registries import report_problem
 
@@ -57,6 +58,8 @@ class Options:
     registry_names: tuple[str, ...]
     registries_conf: Path | None
     hosts_folder: Path | None
+    storage_url: str
+    """Empty for the API of the registry."""
     repositories: tuple[str, ...]
     reading: Reading
     policy: Policy
@@ -65,6 +68,7 @@ class Options:
     trash_period: timedelta
     trash_copy: bool
     no_trash: bool
+    stream_trash: bool
     state_folder: Path | None
     workers: int
 
@@ -88,6 +92,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
         ]
         hosts = await observe_streams.registry_hosts(clusters[0]) if clusters else None
         source = options.source or (Source.REGISTRY if hosts is None else Source.IMAGE_STREAMS)
+        storage = _storage(options.storage_url) if source is Source.STORAGE else None
         registry = _registry_name(options, source, hosts or ())
         routing = OneRegistry(options, registry)
         client = await stack.enter_async_context(
@@ -120,8 +125,9 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
                 clusters=clusters,
                 files=await _reference_files(options, clock),
                 registry=administration,
+                storage=storage,
                 trash=trash,
-                ledger_file=_ledger_file(options, trash, administration),
+                ledger_file=_ledger_file(options, source, trash, administration),
                 known=known,
                 clock=clock,
             ),
@@ -144,18 +150,29 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
     )
 
 
+def _storage(url: str) -> Storage:
+    """Imported only here: runs on the API of a registry need no obstore."""
+    from lading.adapters.storage import object_storage
+
+    return object_storage.open_storage(url, environment=os.environ)
+
+
 class OneRegistry:
-    """Connects to the one registry that is pruned; no mirror, no other host."""
+    """Connects to the one registry that is pruned; no mirror, no other host.
+
+    HTTPS, and where that is not spoken HTTP, if the registry need not be verified and the address
+    names no scheme: with --force-insecure, or on this machine.
+    """
 
     def __init__(self, options: Options, registry: str) -> None:
         url = options.url or RegistryUrl(host=registry)
-        insecure = options.force_insecure or url.scheme == "http"
-        plain = url.scheme == "http" or (not url.scheme and endpoints.is_loopback(url.host))
         authority = options.certificate_authority
+        is_local = authority is None and not url.scheme and endpoints.is_loopback(url.host)
+        insecure = options.force_insecure or is_local
         certificates = HostCertificates(authorities=(authority,) if authority else ())
-        self._scheme = "http" if plain else "https"
+        self._scheme = url.scheme or "https"
         self._tls = certificates.context(skip_verify=insecure)
-        self._may_be_plain = insecure and not plain
+        self._may_be_plain = insecure and not url.scheme
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         host = endpoints.required_registry(reference)
@@ -188,12 +205,15 @@ def _token(connection: Connection) -> str:
 def _trash(
     options: Options, source: Source, registry: str, administration: AdministrationClient
 ) -> Trash | None:
-    """For ImageStreams there is none: the role of the pruner may not push."""
-    if options.no_trash or source is Source.IMAGE_STREAMS:
+    """For ImageStreams only where it is asked for: the role of the pruner may not push."""
+    of_streams = source is Source.IMAGE_STREAMS
+    prunes_registry = options.reading.settings.prune_registry
+    if options.no_trash or (of_streams and not (options.stream_trash and prunes_registry)):
         return None
+    default = f"{{project}}/{REPOSITORY_DEFAULT}" if of_streams else REPOSITORY_DEFAULT
     settings = TrashSettings(
         registry=registry,
-        repository=options.trash_repository,
+        repository=options.trash_repository or default,
         period=options.trash_period,
         may_copy=options.trash_copy,
     )
@@ -205,10 +225,11 @@ def _state_file(options: Options, name: str) -> StateFile | None:
 
 
 def _ledger_file(
-    options: Options, trash: Trash | None, administration: AdministrationClient
+    options: Options, source: Source, trash: Trash | None, administration: AdministrationClient
 ) -> StateFile | None:
+    """ImageStreams have their own dates, and no project that is sure to exist."""
     local = _state_file(options, "ledger.json")
-    if local is not None or trash is None:
+    if local is not None or trash is None or source is Source.IMAGE_STREAMS:
         return local
     place = Reference(
         registry=trash.settings.registry,

@@ -226,6 +226,31 @@ async def test_a_policy_that_is_no_usable_yaml_is_refused(tmp_path: Path, conten
     assert "prune policy" in result.errors
 
 
+async def test_z06_a_policy_by_pull_time_is_refused(tmp_path: Path) -> None:
+    """No registry says when an image was pulled; a rule that cannot be kept is no rule."""
+    file = tmp_path / "policy.yaml"
+    file.write_text('policies: [{repositories: ["*"], keepTags: [{newest: 3, by: pulled}]}]')
+    result = await command.lading("prune", "images", "--policy", str(file))
+    assert result.code == 2
+    assert "Invalid enum value 'pulled'" in " ".join(result.errors.split())
+
+
+async def test_e11_an_unreadable_reference_stops_nothing_and_hints_at_no_version(
+    bench: Bench,
+) -> None:
+    """oc stops, and hints at its own version when that differs from the server's."""
+    await three(bench)
+    body = pod("registry.test/team/App:UPPER CASE")
+    body["metadata"]["name"] = "typo"
+    await bench.kube.create(PODS, body, namespace="default")
+    result = await bench.lading("images")
+    assert result.code == 0, result.errors
+    assert "Pod default/typo" in result.errors
+    assert "is no image reference" in result.errors
+    assert "version" not in result.errors
+    assert "Deleting tag team/app:old" in result.output, "it does not contain team/app"
+
+
 async def test_a_bad_policy_names_the_field(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text('policies: [{repositories: ["*"], keepTags: [{newest: -1}]}]')
@@ -234,16 +259,51 @@ async def test_a_bad_policy_names_the_field(tmp_path: Path) -> None:
     assert "policies[0].keepTags[0].newest must be 0 or more" in " ".join(result.errors.split())
 
 
-async def test_without_numpy_the_commands_say_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("package", ["numpy", "obstore"])
+async def test_without_its_packages_the_commands_say_how_to_install_them(
+    monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "numpy" else find(name)
+        importlib.util, "find_spec", lambda name: None if name == package else find(name)
     )
     result = await command.lading("prune", "images")
     assert result.code == 1
+    assert f"needs {package}" in result.errors
     assert "pip install lading[prune]" in result.errors
+
+
+async def test_the_storage_of_the_registry_shows_the_history_of_a_tag(bench: Bench) -> None:
+    for number in range(5):
+        await bench.shelf.image("team/app:keep", layers=[str(number).encode()])
+    storage = ("--storage", f"file://{bench.folder / 'registry'}")
+    shown = await bench.lading("images", *storage)
+    assert shown.code == 0, shown.errors
+    assert shown.output.endswith("Summary: deleted 2 manifest(s)\n")
+    assert "OldRevision" in shown.output
+    assert "The bytes are free when" in shown.errors
+    done = await bench.lading("images", "--confirm", *storage)
+    assert done.output.endswith("Summary: deleted 2 manifest(s)\n"), done.errors
+    assert "deleted 0 objects" in (await bench.lading("images", *storage)).output
+    assert await bench.shelf.pullable("team/app:keep")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--storage", "/var/lib/registry"), "expected file:///PATH"),
+        (("--storage", "file:///no/such/folder"), "Unable to canonicalize"),
+        (("--source", "storage"), "need each other"),
+        (("--storage", "file:///tmp", "--source", "registry"), "need each other"),
+    ],
+)
+async def test_bad_storage_is_a_clear_error(
+    bench: Bench, words: tuple[str, ...], reason: str
+) -> None:
+    result = await bench.lading("images", *words)
+    assert result.code in (1, 2)
+    assert reason in " ".join(result.errors.split())
+    assert "Traceback" not in result.errors
 
 
 async def test_a_file_that_is_no_plan_is_refused(bench: Bench) -> None:

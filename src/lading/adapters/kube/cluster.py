@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from lading.adapters.kube import discovery
+from lading.adapters.kube import discovery, requests, streams
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NAMESPACES
 from lading.ports import kube
 from lading.ports.cluster import Untyped
 from lading.ports.http import Request
-from lading.ports.kube import Page, WatchEvent
+from lading.ports.kube import EVERYTHING, Page, WatchEvent
 
 
 class KubeCluster:
@@ -60,6 +60,18 @@ class KubeCluster:
         return self._client.watch(
             resource, resource_version=resource_version, timeout_seconds=timeout_seconds
         )
+
+    async def check_watch(self, resource: Untyped, *, resource_version: str) -> None:
+        request = requests.watch(
+            resource,
+            EVERYTHING,
+            resource_version=resource_version,
+            send_initial_events=False,
+            timeout_seconds=1,
+        )
+        response = await self._client.answer(request)
+        async with streams.chunks(response.body):
+            pass  # the answer is enough
 
     async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]:
         return await self._client.get(resource, name, namespace=namespace)

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 import aiohttp
 import msgspec
-import yarl
 
 from lading.adapters.registry import limits as bounds
 from lading.adapters.registry import locations
@@ -63,8 +62,7 @@ class AdministrationClient:
 
     async def server_time(self, registry_name: str) -> datetime | None:
         somewhere = _any_repository(registry_name)
-        root = yarl.URL(f"{self._client.own_endpoint(somewhere).url}/")
-        request = EndpointRequest(method="GET", path=root, what=f"time of {registry_name}")
+        request = EndpointRequest(method="GET", path="/v2/", what=f"time of {registry_name}")
         response = await self._send(somewhere, request)
         response.release()
         return _date(response)
@@ -74,7 +72,7 @@ class AdministrationClient:
         endpoint = self._client.own_endpoint(_any_repository(registry_name))
         request = EndpointRequest(
             method="GET",
-            path=yarl.URL(f"{endpoint.url}/_catalog"),
+            path="/v2/_catalog",
             what=what,
             query=(("n", str(bounds.TAGS_PAGE_NAMES)),),
             scopes=frozenset({"registry:catalog:*"}),
@@ -211,10 +209,9 @@ class AdministrationClient:
 
     async def delete_blob_everywhere(self, registry_name: str, digest: Digest) -> bool:
         somewhere = _any_repository(registry_name)
-        url = yarl.URL(self._client.own_endpoint(somewhere).url.removesuffix("/v2"))
         request = EndpointRequest(
             method="DELETE",
-            path=url / "admin" / "blobs" / str(digest),
+            path=f"/admin/blobs/{digest}",
             what=f"deletion of blob {digest}",
             scopes=frozenset({"admin:prune:*"}),
         )

@@ -37,7 +37,11 @@ class _TagList(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointRequest:
-    """What to ask an endpoint; `path` is below the repository, or a URL that the registry gave."""
+    """What to ask an endpoint.
+
+    `path` is below the repository; with a slash at its start, below the host; or it is a URL that
+    the registry gave.
+    """
 
     method: str
     path: str | yarl.URL
@@ -193,7 +197,9 @@ def _call(endpoint: Endpoint, request: EndpointRequest, authorization: str) -> R
 def _url(endpoint: Endpoint, path: str | yarl.URL) -> tuple[yarl.URL, bool]:
     """The URL, and whether it is of the endpoint's own origin."""
     if isinstance(path, str):
-        return yarl.URL(endpoint.resource(path), encoded=True), True
+        of_host = path.startswith("/")
+        whole = f"{endpoint.server_address}{path}" if of_host else endpoint.resource(path)
+        return yarl.URL(whole, encoded=True), True
     return path, locations.same_origin(path, yarl.URL(endpoint.url))
 
 

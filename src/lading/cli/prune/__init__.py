@@ -19,10 +19,12 @@ _COMMANDS = {
 
 class _Prune(LazyGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if importlib.util.find_spec("numpy") is None:
-            raise click.ClickException(
-                "the pruner needs numpy, which is not installed; run: pip install lading[prune]"
-            )
+        for package in ("numpy", "obstore"):
+            if importlib.util.find_spec(package) is None:
+                raise click.ClickException(
+                    f"the pruner needs {package}, which is not installed; run:"
+                    " pip install lading[prune]"
+                )
         return super().get_command(ctx, cmd_name)
 
 

@@ -6,7 +6,7 @@ import click
 
 from lading.cli import output
 from lading.cli.output import Format
-from lading.cli.prune import report, running
+from lading.cli.prune import progress, report, running
 from lading.cli.prune.options import FILE, prune_options
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import plan_file
@@ -27,7 +27,8 @@ def command(options: Options, file: Path, form: Format) -> None:
             raise click.UsageError(str(error)) from error
 
     async def work(opened: Opened) -> None:
-        applied = await opened.pruner.apply(chosen)
+        async with progress.shown(opened.pruner.progress):
+            applied = await opened.pruner.apply(chosen)
         left = len(chosen[1]) - len(applied.outcomes)
         if left > 0:
             click.echo(f"{left} lines of the plan are no longer right and are left out", err=True)

@@ -4,7 +4,7 @@ import click
 
 from lading.cli import output
 from lading.cli.output import Format
-from lading.cli.prune import report, running
+from lading.cli.prune import progress, report, running
 from lading.cli.prune.options import prune_options, switch
 from lading.wiring.prune import Opened, Options
 
@@ -24,7 +24,8 @@ def command(options: Options, confirm: bool, form: Format) -> None:
         if not confirm:
             await show(opened, form)
             return
-        applied = await opened.pruner.apply()
+        async with progress.shown(opened.pruner.progress):
+            applied = await opened.pruner.apply()
         for record in applied.restored:
             click.echo(f"Restored {record.repository}: it is used again", err=True)
         report.show_header(applied.plan.header)
@@ -36,8 +37,9 @@ def command(options: Options, confirm: bool, form: Format) -> None:
 
 async def show(opened: Opened, form: Format) -> None:
     pruner = opened.pruner
-    observed = await pruner.observe()
-    plan = pruner.plan(observed)
+    async with progress.shown(pruner.progress):
+        observed = await pruner.observe()
+        plan = pruner.plan(observed)
     report.show_plan(plan, form)
     for mention in observed.references.unknown:
         output.sentence(

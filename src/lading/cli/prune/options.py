@@ -14,7 +14,7 @@ from lading.cli import options as general
 from lading.cli.connection import Target
 from lading.kernel import durations, quantities, yaml_text
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import custom_paths, guards, policy, registry_url, trash
+from lading.pruning.engine import custom_paths, guards, policy, registry_url
 from lading.pruning.engine.custom_paths import READY_MADE
 from lading.pruning.engine.guards import Guard, Limits
 from lading.pruning.engine.observe import Reading
@@ -65,7 +65,7 @@ _CLUSTER = (
 )  # fmt: skip
 _REGISTRY = (
     click.option("--source", type=click.Choice([one.value for one in Source]), default=None,
-                 help="Prune ImageStreams or a plain registry; else what the cluster has."),
+                 help="Prune ImageStreams, a plain registry by its API, or by its storage."),
     click.option("--registry-url", callback=general.meaning(registry_url.parse), default=None,
                  help="The address of the registry."),
     click.option("--certificate-authority", type=FILE, default=None,
@@ -76,6 +76,8 @@ _REGISTRY = (
                  help="A registries.conf with mirrors that the nodes use."),
     click.option("--hosts-dir", type=FOLDER, default=None,
                  help="A certs.d folder with mirrors that the nodes use."),
+    click.option("--storage", default="",
+                 help="The storage of the registry: file:///FOLDER, s3://BUCKET/PREFIX, gs, az."),
     many("--repository", "Only this repository; needed if the registry has no catalog."),
     click.option("--num-workers", type=int, default=WORKERS_DEFAULT, show_default=True,
                  help="How many requests run at a time."),
@@ -106,11 +108,13 @@ _GUARDS = (
          type=click.Choice([one.value for one in Guard])),
 )  # fmt: skip
 _TRASH = (
-    click.option("--trash-repository", default=trash.REPOSITORY_DEFAULT, show_default=True,
+    click.option("--trash-repository", default="",
                  help="Where deleted images are kept; {project} is the first part of a path."),
     click.option("--trash-period", callback=general.meaning(durations.parse), default="168h",
                  show_default=True, help="How long deleted images are kept."),
     click.option("--no-trash", is_flag=True, help="Delete without a copy in the trash."),
+    click.option("--trash", "stream_trash", is_flag=True,
+                 help="Use the trash for ImageStreams, too; needs the right to push."),
     click.option("--trash-copy", is_flag=True, help="Copy blobs that cannot be mounted."),
     click.option("--state-dir", type=FOLDER, default=None,
                  help="The directory for ages and known manifests."),
@@ -139,15 +143,17 @@ def prune_options(command: Callable[..., Any]) -> Callable[..., Any]:
 _NAMES = (
     "kubeconfig", "context", "references", "references_max_age", "custom_path", "source",
     "registry_url", "certificate_authority", "force_insecure", "registry_name", "registries_conf",
-    "hosts_dir", "repository", "num_workers", "namespace", "keep_younger_than",
+    "hosts_dir", "storage", "repository", "num_workers", "namespace", "keep_younger_than",
     "keep_tag_revisions", "prune_over_size_limit", "all", "prune_registry", "ignore_invalid_refs",
     "age_from", "policy_file", "max_delete_percent", "max_delete_bytes", "ignore_guard",
-    "trash_repository", "trash_period", "no_trash", "trash_copy", "state_dir",
+    "trash_repository", "trash_period", "no_trash", "stream_trash", "trash_copy", "state_dir",
 )  # fmt: skip
 
 
 def _options(context: click.Context, given: dict[str, Any]) -> Options:
     _check_size_mode(context, given)
+    if given["no_trash"] and given["stream_trash"]:
+        raise click.UsageError("--trash and --no-trash exclude each other")
     url: RegistryUrl | None = given["registry_url"]
     if url is not None or given["force_insecure"]:
         registry_url.check_trust(
@@ -161,13 +167,14 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
         connections=_connections(given),
         reference_files=given["references"],
         references_age_max=given["references_max_age"],
-        source=Source(given["source"]) if given["source"] else None,
+        source=_source(given),
         url=url,
         certificate_authority=given["certificate_authority"],
         force_insecure=given["force_insecure"],
         registry_names=given["registry_name"],
         registries_conf=given["registries_conf"],
         hosts_folder=given["hosts_dir"],
+        storage_url=given["storage"],
         repositories=given["repository"],
         reading=reading,
         policy=tag_policy,
@@ -180,9 +187,20 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
         trash_period=given["trash_period"],
         trash_copy=given["trash_copy"],
         no_trash=given["no_trash"],
+        stream_trash=given["stream_trash"],
         state_folder=given["state_dir"],
         workers=given["num_workers"] if given["num_workers"] >= 1 else WORKERS_DEFAULT,
     )
+
+
+def _source(given: dict[str, Any]) -> Source | None:
+    """`--storage` is enough to choose it."""
+    source = Source(given["source"]) if given["source"] else None
+    if given["storage"] and source in (None, Source.STORAGE):
+        return Source.STORAGE
+    if given["storage"] or source is Source.STORAGE:
+        raise click.UsageError("--storage URL and --source=storage need each other")
+    return source
 
 
 def _check_size_mode(context: click.Context, given: dict[str, Any]) -> None:

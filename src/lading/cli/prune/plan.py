@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from lading.cli import output
-from lading.cli.prune import report, running
+from lading.cli.prune import progress, report, running
 from lading.cli.prune.options import prune_options
 from lading.pruning.engine import plan_file
 from lading.wiring.prune import Opened, Options
@@ -19,8 +19,9 @@ def command(options: Options, file: Path) -> None:
     """Write what would go into a file; lines may be removed from it before `apply`."""
 
     async def work(opened: Opened) -> None:
-        observed = await opened.pruner.observe()
-        plan = opened.pruner.plan(observed)
+        async with progress.shown(opened.pruner.progress):
+            observed = await opened.pruner.observe()
+            plan = opened.pruner.plan(observed)
         with file.open("wb") as target:
             target.writelines(plan_file.lines(plan))
         report.show_header(plan.header)

@@ -16,6 +16,10 @@ DRY_RUN = "Dry run enabled - no modifications will be made. Add --confirm to rem
 ONLY_OBJECTS = (
     "Only API objects will be removed.  No modifications to the image registry will be made."
 )
+NOT_YET_FREE = (
+    "The bytes are free when the images are out of the trash and the registry has collected its"
+    " garbage"
+)
 _NAME_CHARACTERS_MAX = 46  # with the other columns a row has 80
 
 
@@ -79,9 +83,10 @@ def show_plan(plan: PrunePlan, form: Format) -> None:
 
 
 def show_header(header: Header) -> None:
-    if header.source is Source.REGISTRY and header.by_repository:
+    if header.source is not Source.IMAGE_STREAMS and header.by_repository:
         click.echo(_table("REPOSITORY", header.by_repository), nl=False)
         click.echo(_table("RULE", header.by_rule), nl=False)
+        output.sentence(NOT_YET_FREE, err=True)
     if header.kept_for_unknown_push_time:
         click.echo(
             f"{header.kept_for_unknown_push_time} stay because it is not known when they were"

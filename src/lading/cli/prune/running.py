@@ -5,12 +5,24 @@ from collections.abc import Awaitable, Callable
 import click
 
 from lading.cli import output, running
+from lading.ports.registry import RegistryError, Unavailable, Untrusted
 from lading.pruning.engine.apply import CanaryFailed
 from lading.pruning.engine.guards import GuardRefused
 from lading.wiring import prune as wiring
 from lading.wiring.prune import Opened, Options
 
 EXIT_GUARD = 3
+
+
+def _hint(error: RegistryError) -> str:
+    """The option that helps to reach the registry."""
+    if isinstance(error, Untrusted):
+        return "give its authority with --certificate-authority, or --force-insecure"
+    if not isinstance(error, Unavailable) or error.status:
+        return ""
+    if "TLS failed" in str(error):
+        return "if it does not use TLS, begin --registry-url with http://"
+    return "give an address that this machine can reach with --registry-url"
 
 
 def run(options: Options, work: Callable[[Opened], Awaitable[None]]) -> None:
@@ -20,6 +32,10 @@ def run(options: Options, work: Callable[[Opened], Awaitable[None]]) -> None:
 
     try:
         running.run(opened())
+    except RegistryError as error:
+        if hint := _hint(error):
+            raise click.ClickException(f"{error}; {hint}") from error
+        raise
     except (GuardRefused, CanaryFailed) as error:
         output.sentence(f"Error: {error}", err=True)
         raise click.exceptions.Exit(EXIT_GUARD) from error

@@ -4,7 +4,7 @@ import click
 
 from lading.cli import output
 from lading.cli.output import Format
-from lading.cli.prune import running
+from lading.cli.prune import progress, running
 from lading.cli.prune.options import prune_options
 from lading.pruning.engine import why
 from lading.pruning.engine.why import Answer
@@ -19,8 +19,9 @@ def command(options: Options, reference: str, form: Format) -> None:
     """Show why REFERENCE (a tag, a digest, a blob) stays or goes."""
 
     async def work(opened: Opened) -> None:
-        observed = await opened.pruner.observe()
-        plan = opened.pruner.plan(observed)
+        async with progress.shown(opened.pruner.progress):
+            observed = await opened.pruner.observe()
+            plan = opened.pruner.plan(observed)
         answer = why.why(reference, observed.inventory, observed.references, plan)
         if not answer.is_known:
             raise click.ClickException(

@@ -16,6 +16,7 @@ from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash
 from lading.pruning.engine.types import Deletion, What
 from lading.pruning.engine.watch import NewReferences
@@ -69,8 +70,10 @@ class Applying:
         trash: Trash | None,
         new: NewReferences,
         now: datetime,
+        progress: Progress,
     ) -> None:
         self._registry = registry
+        self._progress = progress
         self._name = name
         self._trash = trash
         self._new = new
@@ -85,6 +88,7 @@ class Applying:
         lanes = _lanes(lines)
         if not lanes:
             return []
+        self._progress.begin("deleting", sum(map(len, lanes)))
         await self._confirm(kept)
         outcomes = await self._lane(lanes[0])
         await self._check_canary(outcomes)
@@ -104,6 +108,7 @@ class Applying:
 
     async def _lane(self, lines: list[Deletion]) -> list[PruneOutcome]:
         """One image; what fails here stops no other."""
+        self._progress.advance(len(lines))
         try:
             return await self._image(lines)
         except (CannotMount, NotWhole) as error:
@@ -144,20 +149,8 @@ class Applying:
         """
         found: dict[str, Manifest] = {}
         for line in reversed(manifests):
-            await self._read(self._at(line, by_digest=True), found)
+            await read_whole(self._registry, self._at(line, by_digest=True), found)
         return found
-
-    async def _read(self, reference: Reference, found: dict[str, Manifest]) -> None:
-        digest = str(reference.digest)
-        if digest in found:
-            return
-        try:
-            manifest = await self._registry.manifest(reference)
-        except registries.NotFound:
-            return
-        for child in documents.read(digest, manifest.content)[0].children:
-            await self._read(reference.at(digests.parse(child)), found)
-        found[digest] = manifest
 
     async def _into_trash(
         self, lines: Sequence[Deletion], contents: Mapping[str, Manifest]
@@ -315,6 +308,22 @@ class Applying:
             tag=None if digest else line.tag,
             digest=digest,
         )
+
+
+async def read_whole(
+    registry: RegistryAdministration, reference: Reference, found: dict[str, Manifest]
+) -> None:
+    """Adds a manifest and all manifests that it holds, children first; what is gone is left out."""
+    digest = str(reference.digest)
+    if digest in found:
+        return
+    try:
+        manifest = await registry.manifest(reference)
+    except registries.NotFound:
+        return
+    for child in documents.read(digest, manifest.content)[0].children:
+        await read_whole(registry, reference.at(digests.parse(child)), found)
+    found[digest] = manifest
 
 
 def _lanes(lines: Iterable[Deletion]) -> list[list[Deletion]]:

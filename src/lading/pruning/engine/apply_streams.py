@@ -1,10 +1,13 @@
 """Deletes what a plan says from ImageStreams: status first, then links, then blobs and Images.
 
+With a trash, what leaves a stream is put there before all that.
+
 Links go only from a stream that was updated; a blob or an Image only when every stream that had it
 was updated, and no stream names it by then. One failure stops what depends on it and nothing else.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from lading.kernel import digests
@@ -15,10 +18,13 @@ from lading.ports import kube
 from lading.ports import registry as registries
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
+from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import observe_streams, registry_plan
-from lading.pruning.engine.apply import PruneOutcome, Result
+from lading.pruning.engine.apply import PruneOutcome, Result, read_whole
 from lading.pruning.engine.observe_streams import IMAGES, STREAMS
+from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.trash import CannotMount, NotWhole, Trash
 from lading.pruning.engine.types import Deletion, Inventory, What
 from lading.pruning.engine.watch import NewReferences
 
@@ -37,14 +43,20 @@ class ApplyingStreams:
         *,
         new: NewReferences,
         clock: Clock,
+        trash: Trash | None,
+        now: datetime,
+        progress: Progress,
         retry: Backoff = CONFLICT_RETRY,
     ) -> None:
+        self._progress = progress
         self._cluster = cluster
         self._registry = registry
         self._inventory = inventory
         self._new = new
         self._clock = clock
         self._retry = retry
+        self._trash = trash
+        self._now = now
         self._kinds: dict[tuple[str, str], Untyped] = {}
 
     async def run(self, lines: Sequence[Deletion]) -> list[PruneOutcome]:
@@ -54,12 +66,15 @@ class ApplyingStreams:
         images: dict[str, list[Deletion]] = {}
         for line in lines:
             (streams if line.repository else images).setdefault(line.group, []).append(line)
+        self._progress.begin("deleting", len(lines))
         for name, own in streams.items():
             outcomes += await self._stream(name, own)
+            self._progress.advance(len(own))
         if images:
             in_streams = await self._digests_in_streams()
             for digest, own in images.items():
                 outcomes += await self._image(digest, own, in_streams)
+                self._progress.advance(len(own))
         return outcomes
 
     async def _stream(self, name: str, lines: list[Deletion]) -> list[PruneOutcome]:
@@ -67,6 +82,12 @@ class ApplyingStreams:
         user = self._new.user_of(items)
         if user:
             return _all(lines, Result.NEW_REFERENCE, f"now used by {user}")
+        try:
+            await self._into_trash(name, lines)
+        except (CannotMount, NotWhole) as error:
+            return _all(lines, Result.CANNOT_TRASH, str(error))
+        except registries.RegistryError as error:
+            return _all(lines, Result.FAILED, f"trash: {error}")
         try:
             remaining = await self._trim(name, items)
         except kube.KubeError as error:
@@ -76,6 +97,32 @@ class ApplyingStreams:
             if line.what in (What.LAYER_LINK, What.MANIFEST_LINK):
                 outcomes.append(await self._link(line, remaining))
         return outcomes
+
+    async def _into_trash(self, name: str, lines: Sequence[Deletion]) -> None:
+        """Each image that the stream no longer names, before the stream loses it.
+
+        An image that was imported and is not in the registry has nothing to keep.
+        """
+        if self._trash is None or self._trash.settings.is_trash(name):
+            return
+        assert self._registry is not None, "a trash is in a registry"
+        unlinked = {line.digest for line in lines if line.what is What.MANIFEST_LINK}
+        items = [line for line in lines if line.what is What.TAG_ITEM and line.digest in unlinked]
+        place = Reference(registry=self._inventory.registry, repository=name)
+        for digest in dict.fromkeys(line.digest for line in items):
+            contents: dict[str, Manifest] = {}
+            await read_whole(self._registry, place.at(digests.parse(digest)), contents)
+            if not contents:
+                continue
+            own = [line for line in items if line.digest == digest]
+            await self._trash.put(
+                name,
+                digest,
+                contents.values(),
+                tags={line.tag: digest for line in own},
+                reason=f"{own[0].reason}: {own[0].because}",
+                now=self._now,
+            )
 
     async def _trim(self, name: str, items: Sequence[Deletion]) -> set[str]:
         """Updates the status; gives the digests that remain in the stream."""

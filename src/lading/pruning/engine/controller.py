@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lading.kernel.errors import Malformed
+from lading.kernel.references import Reference
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.state_file import StateFile
+from lading.ports.storage import Storage
 from lading.pruning.engine import (
     guards,
     ledger,
@@ -17,8 +19,10 @@ from lading.pruning.engine import (
     names,
     observe,
     observe_registry,
+    observe_storage,
     observe_streams,
     plan_file,
+    storage_clock,
     watch,
 )
 from lading.pruning.engine import plan as planning
@@ -30,8 +34,10 @@ from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.observe import ClusterReferences, Reading
 from lading.pruning.engine.observe_registry import KnownManifests, Scope
 from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.trash import Record, Trash
 from lading.pruning.engine.types import (
+    NO_TRASH,
     AgeFrom,
     Decision,
     Deletion,
@@ -40,6 +46,7 @@ from lading.pruning.engine.types import (
     PrunePlan,
     References,
     Source,
+    TrashState,
 )
 from lading.pruning.engine.watch import NewReferences
 
@@ -70,6 +77,7 @@ class Observed:
     ledger: Ledger
     now: datetime
     """By the clock of the server that dates the inventory."""
+    trash: TrashState = NO_TRASH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +96,7 @@ class Pruner:
         clusters: Sequence[Cluster],
         files: Sequence[ClusterReferences],
         registry: RegistryAdministration | None,
+        storage: Storage | None = None,
         trash: Trash | None,
         ledger_file: StateFile | None,
         known: KnownManifests,
@@ -97,18 +106,26 @@ class Pruner:
         self._clusters = clusters
         self._files = files
         self._registry = registry
+        self._storage = storage
         self._trash = trash
         self._ledger_file = ledger_file
         self._known = known
         self._clock = clock
+        self.progress = Progress()
 
     async def references(self) -> tuple[ClusterReferences, ...]:
         reading = self._request.reading
-        found = [await observe.references(one, self._clock, reading) for one in self._clusters]
+        found = [
+            await observe.references(one, self._clock, reading, self.progress)
+            for one in self._clusters
+        ]
         return (*found, *self._files)
 
-    async def observe(self) -> Observed:
-        """References before the inventory: what is pushed and used meanwhile is in the latter."""
+    async def observe(self, *, is_confirmed: bool = False) -> Observed:
+        """References before the inventory: what is pushed and used meanwhile is in the latter.
+
+        Only a confirmed run writes to a storage to learn its time.
+        """
         clusters = await self.references()
         remembered = await self._remembered()
         registry_names = mirrors.registry_names(
@@ -116,7 +133,7 @@ class Pruner:
             [*self._request.mirrors, *(pair for one in clusters for pair in one.mirrors)],
         )
         mentions = [mention for one in clusters for mention in one.mentions]
-        inventory, now = await self._inventory(remembered)
+        inventory, now = await self._inventory(remembered, is_confirmed=is_confirmed)
         return Observed(
             inventory=inventory,
             references=names.gather(mentions, registry_names),
@@ -124,6 +141,7 @@ class Pruner:
             names=registry_names,
             ledger=remembered,
             now=now,
+            trash=await self._trash_state(inventory, now),
         )
 
     def plan(self, observed: Observed) -> PrunePlan:
@@ -134,6 +152,7 @@ class Pruner:
             observed.now,
             policy=self._request.policy,
             clusters=tuple(sorted(one.cluster for one in observed.clusters)),
+            trash=observed.trash,
         )
 
     def refusals(self, plan: PrunePlan, observed: Observed) -> tuple[guards.Refusal, ...]:
@@ -147,11 +166,12 @@ class Pruner:
 
     async def apply(self, chosen: tuple[Header, Sequence[Deletion]] | None = None) -> Applied:
         """Plans on fresh facts and deletes; of a given plan only what the fresh one says too."""
-        observed = await self.observe()
+        observed = await self.observe(is_confirmed=True)
         restored = await self._restore_used(observed)
         if restored:
-            observed = await self.observe()
+            observed = await self.observe(is_confirmed=True)
         observed = await self._remember(observed)
+        self.progress.begin("planning")
         plan = self.plan(observed)
         lines: Sequence[Deletion] = plan.deletions
         if chosen is not None:
@@ -176,10 +196,32 @@ class Pruner:
         template = self._trash.settings.repository
         if "{project}" not in template:
             return await self._trash.records([template])
-        assert self._registry is not None, "a trash is in a registry"
-        every = self._request.repositories or await self._registry.catalogue(self._request.registry)
+        every = self._request.repositories or await self._repository_names()
         places = {self._trash.settings.repository_for(name) for name in every}
         return await self._trash.records(sorted(places))
+
+    async def _repository_names(self) -> tuple[str, ...]:
+        if self._request.source is Source.IMAGE_STREAMS:
+            return await observe_streams.names(self._clusters[0])
+        assert self._registry is not None, "a trash is in a registry"
+        return await self._registry.catalogue(self._request.registry)
+
+    async def _trash_state(self, inventory: Inventory, now: datetime) -> TrashState:
+        """The plan of ImageStreams needs it: their Images and blobs serve the trash as well."""
+        if self._trash is None or inventory.source is not Source.IMAGE_STREAMS:
+            return NO_TRASH
+        settings = self._trash.settings
+        return TrashState(
+            is_filled=True,
+            repositories=frozenset(filter(settings.is_trash, inventory.repositories)),
+            digests=frozenset(
+                digest
+                for _, record in await self.records()
+                if record.expires_at > now
+                for digest in record.manifests
+            ),
+            period=settings.period,
+        )
 
     async def restore(self, place: str, record: Record) -> tuple[str, ...]:
         assert self._trash is not None, "a record comes from a trash"
@@ -189,7 +231,9 @@ class Pruner:
         content = None if self._ledger_file is None else await self._ledger_file.read()
         return ledger.decode(content)
 
-    async def _inventory(self, remembered: Ledger) -> tuple[Inventory, datetime]:
+    async def _inventory(
+        self, remembered: Ledger, *, is_confirmed: bool
+    ) -> tuple[Inventory, datetime]:
         request = self._request
         if request.source is Source.IMAGE_STREAMS:
             if not self._clusters:
@@ -198,9 +242,8 @@ class Pruner:
                 )
             cluster = self._clusters[0]
             now = await cluster.server_time() or self._clock.now()
-            return await observe_streams.inventory(cluster, request.registry), now
+            return await observe_streams.inventory(cluster, request.registry, self.progress), now
         assert self._registry is not None, "a plain registry is always opened"
-        now = await self._registry.server_time(request.registry) or self._clock.now()
         trash = self._trash
         scope = Scope(
             registry=request.registry,
@@ -208,7 +251,13 @@ class Pruner:
             repositories=request.repositories,
             workers=request.workers,
             with_created=request.reading.settings.age_from is AgeFrom.CREATED,
+            progress=self.progress,
         )
+        if self._storage is not None:
+            time = storage_clock.server_time
+            now = await time(self._storage) if is_confirmed else self._clock.now()
+            return await observe_storage.inventory(self._storage, scope, known=self._known), now
+        now = await self._registry.server_time(request.registry) or self._clock.now()
         found = await observe_registry.inventory(
             self._registry, scope, known=self._known, first_seen=remembered.first_seen
         )
@@ -258,6 +307,9 @@ class Pruner:
                     observed.inventory,
                     new=new,
                     clock=self._clock,
+                    trash=self._trash,
+                    now=observed.now,
+                    progress=self.progress,
                 )
                 return await streams.run(lines)
             assert self._registry is not None, "a plain registry is always opened"
@@ -267,9 +319,27 @@ class Pruner:
                 trash=self._trash,
                 new=new,
                 now=observed.now,
+                progress=self.progress,
             )
+            await self._check_storage(lines, observed.inventory)
             kept = _canary_tags(lines, plan, observed.inventory)
             return await applying.run(lines, kept, workers=self._request.workers)
+
+    async def _check_storage(self, lines: Sequence[Deletion], inventory: Inventory) -> None:
+        """A tag that the registry has and its storage has not: it is another registry's."""
+        if self._storage is None:
+            return
+        assert self._registry is not None, "a plain registry is always opened"
+        for name in sorted({line.repository for line in lines}):
+            known = {tag.name for tag in inventory.repositories[name].tags}
+            place = Reference(registry=self._request.registry, repository=name)
+            for tag in await self._registry.tags(place):
+                link = observe_storage.tag_link(name, tag)
+                if tag not in known and await self._storage.head(link) is None:
+                    raise observe_storage.NoRegistry(
+                        f"{self._request.registry} has {name}:{tag}, and the storage has not: it"
+                        " is the storage of another registry. Nothing is deleted"
+                    )
 
 
 def _is_used(record: Record, observed: Observed) -> bool:
@@ -283,8 +353,11 @@ def _is_in_place(record: Record, inventory: Inventory) -> bool:
     repository = inventory.repositories.get(record.repository)
     if repository is None:
         return False
+    if inventory.source is Source.IMAGE_STREAMS:
+        history = {one.digest for tag in repository.tags for one in tag.revisions}
+        return set(record.tags.values()) <= history
     present = {tag.name for tag in repository.tags}
-    return record.manifests.keys() <= repository.manifests and record.tags.keys() <= present
+    return record.manifests.keys() <= set(repository.manifests) and record.tags.keys() <= present
 
 
 def _canary_tags(

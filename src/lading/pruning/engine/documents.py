@@ -7,6 +7,7 @@ and what is no JSON at all is opaque and keeps its whole repository.
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from lading.kernel import json_values
 from lading.kernel import manifests as known
 from lading.kernel.errors import UNREADABLE
+from lading.pruning.engine import extraction
 from lading.pruning.engine.types import InventoryManifest
 
 SCHEMA_1 = (
@@ -26,21 +28,14 @@ _IMAGE_CONFIGS = {known.OCI_CONFIG, "application/vnd.docker.container.image.v1+j
 _DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})")
 
 
-def read(
-    digest: str, content: bytes, media_type: str = ""
-) -> tuple[InventoryManifest, Mapping[str, int]]:
+def read(digest: str, content: bytes) -> tuple[InventoryManifest, Mapping[str, int]]:
     """The manifest, and the sizes of the blobs that it names.
 
     One with too many values to be worth decoding is opaque.
     """
-    try:
-        document: Any = None if json_values.are_too_many(content) else msgspec.json.decode(content)
-    except UNREADABLE:
-        document = None
-    if not isinstance(document, dict):
-        return InventoryManifest(
-            digest=digest, media_type=media_type, size_bytes=len(content), is_opaque=True
-        ), {}
+    document = _decoded(content)
+    if document is None:
+        return InventoryManifest(digest=digest, size_bytes=len(content), is_opaque=True), {}
     sizes: dict[str, int] = {}
     children = tuple(_digests(document.get("manifests"), {}))
     config = next(_digests([document.get("config")], sizes), "")
@@ -54,14 +49,32 @@ def read(
         named = {found: None for found in _every_digest(document) if found != subject}
     return InventoryManifest(
         digest=digest,
-        media_type=media_type or _text(document, "mediaType"),
-        config=config,
         children=children,
         blobs=tuple(named),
         subject=subject,
         artifact_type=_artifact_type(document),
         size_bytes=len(content),
     ), sizes
+
+
+def config_of(content: bytes) -> str:
+    """The digest of the configuration; empty for a manifest without."""
+    document = _decoded(content) or {}
+    return next(_digests([document.get("config")], {}), "")
+
+
+def created(config: bytes) -> datetime | None:
+    """When an image was built, as its configuration states it."""
+    stated = _text(_decoded(config) or {}, "created")
+    return extraction.instant(stated) if stated else None
+
+
+def _decoded(content: bytes) -> dict[str, Any] | None:
+    try:
+        document: Any = None if json_values.are_too_many(content) else msgspec.json.decode(content)
+    except UNREADABLE:
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _artifact_type(document: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
 from lading.pruning.engine import extraction, mirrors
 from lading.pruning.engine.custom_paths import CustomPath
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.types import Mention, Settings
 
 PAGE_OBJECTS = 500
@@ -83,7 +84,10 @@ class Reading:
         )
 
 
-async def references(cluster: Cluster, clock: Clock, reading: Reading) -> ClusterReferences:
+async def references(
+    cluster: Cluster, clock: Clock, reading: Reading, progress: Progress | None = None
+) -> ClusterReferences:
+    progress = progress or Progress()
     identity = await cluster.identity()
     try:
         now = await cluster.server_time() or clock.now()
@@ -93,11 +97,13 @@ async def references(cluster: Cluster, clock: Clock, reading: Reading) -> Cluste
     mentions: dict[Mention, None] = {}
     pairs: list[tuple[str, str]] = []
     watched: list[tuple[Untyped, str]] = []
+    progress.begin("reading references", len(resources))
     for resource in resources:
         found, own_pairs, version = await _of_kind(cluster, identity, resource, reading, now)
         mentions |= dict.fromkeys(found)
         pairs += own_pairs
         watched.append((resource, version))
+        progress.advance()
     return ClusterReferences(
         cluster=identity,
         taken_at=now,

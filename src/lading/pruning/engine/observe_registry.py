@@ -14,12 +14,13 @@ from typing import TypeVar
 import msgspec
 
 from lading.kernel import digests
-from lading.kernel.errors import UNREADABLE, Malformed
+from lading.kernel.errors import Malformed
 from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import documents, extraction
+from lading.pruning.engine import documents
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.types import (
     Inventory,
     InventoryManifest,
@@ -56,6 +57,7 @@ class Scope:
     """Those to read where the registry has no catalogue; empty for the catalogue."""
     workers: int = WORKERS_DEFAULT
     with_created: bool = False
+    progress: Progress = field(default_factory=Progress)
 
 
 async def inventory(
@@ -67,10 +69,10 @@ async def inventory(
 ) -> Inventory:
     """`first_seen` says for each `repository:tag` since when it names its digest."""
     names = scope.repositories or await _catalogue(registry, scope.registry)
+    chosen = sorted(name for name in names if not scope.leave_out(name))
+    scope.progress.begin("reading repositories", len(chosen))
     reader = _Reader(registry, scope, known)
-    found = await reader.in_parallel(
-        reader.repository, sorted(name for name in names if not scope.leave_out(name))
-    )
+    found = await reader.in_parallel(reader.repository, chosen)
     repositories = {one.name: _dated(one, first_seen) for one in found}
     held = {digest for one in repositories.values() for digest in one.manifests}
     return Inventory(
@@ -94,7 +96,7 @@ async def _catalogue(registry: RegistryAdministration, name: str) -> tuple[str, 
 def _dated(repository: Repository, first_seen: Mapping[str, tuple[str, datetime]]) -> Repository:
     def dated(tag: Tag) -> Tag:
         digest, time = first_seen.get(f"{repository.name}:{tag.name}", ("", None))
-        return Tag(tag.name, (Revision(tag.digest, time if digest == tag.digest else None),))
+        return Tag(tag.name, tag.digest, time if digest == tag.digest else None)
 
     return Repository(
         name=repository.name,
@@ -141,15 +143,19 @@ class _Reader:
             following = {child for one in present for child in one.children}
             following |= {digest for found in related for digest in found}
             pending = following - held
+        self._scope.progress.advance()
         return Repository(
-            name=name, tags=tags, manifests=frozenset(held), opaque_digests=tuple(sorted(opaque))
+            name=name,
+            tags=tags,
+            manifests=tuple(sorted(held)),
+            opaque_digests=tuple(sorted(opaque)),
         )
 
     async def _head(self, repository: str, tag: str) -> Tag | None:
         """A tag that is gone since the list was read is no tag."""
         async with self._slots:
             found = await self._registry.head(self._reference(repository, tag=tag))
-        return None if found is None else Tag(tag, (Revision(str(found.digest)),))
+        return None if found is None else Tag.of(tag, [Revision(str(found.digest))])
 
     async def _manifest(self, repository: str, digest: str) -> InventoryManifest | None:
         known = self._known.manifests.get(digest)
@@ -163,9 +169,10 @@ class _Reader:
                 return None
             except _UNREADABLE_ANSWERS:
                 return InventoryManifest(digest=digest, is_opaque=True)
-            manifest, sizes = documents.read(digest, answer.content, answer.media_type)
-            if self._scope.with_created and manifest.config:
-                created = await self._created(repository, manifest.config)
+            manifest, sizes = documents.read(digest, answer.content)
+            config = documents.config_of(answer.content) if self._scope.with_created else ""
+            if config:
+                created = await self._created(repository, config)
                 manifest = msgspec.structs.replace(manifest, created_at=created)
         if not manifest.is_opaque:
             self._known.manifests[digest] = manifest
@@ -177,10 +184,9 @@ class _Reader:
             content = await self._registry.blob(
                 self._reference(repository), digests.parse(config), bytes_max=CONFIG_BYTES_MAX
             )
-            created = msgspec.json.decode(content).get("created")
-        except (registries.RegistryError, Malformed, *UNREADABLE, AttributeError):
+        except (registries.RegistryError, Malformed):
             return None
-        return extraction.instant(created) if isinstance(created, str) else None
+        return documents.created(content)
 
     async def _referrers(self, repository: str, digest: str) -> tuple[str, ...]:
         """Asked until the registry says that it has no such list."""

@@ -10,6 +10,7 @@ from lading.kernel.errors import Malformed
 from lading.ports import kube
 from lading.ports.cluster import Cluster, Untyped
 from lading.pruning.engine import extraction, observe
+from lading.pruning.engine.progress import Progress
 from lading.pruning.engine.types import (
     Inventory,
     InventoryManifest,
@@ -30,7 +31,7 @@ class NoImageStreams(Exception):
     """The cluster does not serve ImageStreams; a plain registry is pruned by its own API."""
 
 
-async def inventory(cluster: Cluster, registry: str) -> Inventory:
+async def inventory(cluster: Cluster, registry: str, progress: Progress) -> Inventory:
     """Streams first: an Image that is pushed meanwhile is at worst one too many."""
     kinds = {(one.group, one.plural): one for one in await cluster.kinds()}
     if STREAMS not in kinds or IMAGES not in kinds:
@@ -40,10 +41,12 @@ async def inventory(cluster: Cluster, registry: str) -> Inventory:
     sizes: dict[str, int] = {}
     images: dict[str, InventoryManifest] = {}
     shared: dict[str, str] = {}
+    progress.begin("reading Images")
     async for document, _ in _walked_again(cluster, kinds[IMAGES]):
         if document is not None:
             found = image(document, sizes, shared)
             images[found.digest] = found
+            progress.advance()
     return Inventory(
         source=Source.IMAGE_STREAMS,
         registry=registry,
@@ -66,6 +69,14 @@ async def registry_hosts(cluster: Cluster) -> tuple[str, ...] | None:
             if slash:
                 counts[host] = counts.get(host, 0) + 1
     return tuple(sorted(counts, key=lambda host: (-counts[host], host)))
+
+
+async def names(cluster: Cluster) -> tuple[str, ...]:
+    """Of every ImageStream."""
+    kinds = {(one.group, one.plural): one for one in await cluster.kinds()}
+    if STREAMS not in kinds:
+        return ()
+    return tuple(sorted(await repositories(cluster, kinds[STREAMS])))
 
 
 async def repositories(
@@ -108,7 +119,7 @@ def repository(document: Mapping[str, Any], limits: Mapping[str, int]) -> Reposi
 
 def _tag(document: Mapping[str, Any]) -> Tag:
     items = document.get("items") or ()
-    return Tag(
+    return Tag.of(
         document.get("tag", ""),
         tuple(
             Revision(item.get("image", ""), extraction.instant(item.get("created") or ""))
@@ -135,8 +146,6 @@ def image(
     created = extraction.instant(metadata.get("creationTimestamp") or "")
     return InventoryManifest(
         digest=digest,
-        media_type=document.get("dockerImageManifestMediaType", ""),
-        config=config,
         children=tuple(one["digest"] for one in document.get("dockerImageManifests") or ()),
         blobs=tuple(blobs),
         size_bytes=int(details.get("Size") or 0),

@@ -1,9 +1,8 @@
 """The policy of the pruner, read top-down: from facts to a plan with a reason for each line."""
 
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import datetime
-
-import msgspec
 
 from lading.kernel import durations
 from lading.pruning.engine import content, registry_plan, rules, stream_plan
@@ -11,6 +10,7 @@ from lading.pruning.engine.policy import NO_POLICY, Policy
 from lading.pruning.engine.registry_plan import Decided
 from lading.pruning.engine.rules import Facts
 from lading.pruning.engine.types import (
+    NO_TRASH,
     Decision,
     Deletion,
     Header,
@@ -21,6 +21,7 @@ from lading.pruning.engine.types import (
     Saving,
     Settings,
     Source,
+    TrashState,
     What,
 )
 
@@ -33,6 +34,7 @@ def plan(
     *,
     policy: Policy = NO_POLICY,
     clusters: tuple[str, ...] = (),
+    trash: TrashState = NO_TRASH,
 ) -> PrunePlan:
     facts = Facts(
         references=references,
@@ -44,15 +46,15 @@ def plan(
         kept_repositories=rules.repositories_named_by_unreadable(
             references, tuple(inventory.repositories)
         ),
+        trash=trash,
     )
     if inventory.source is Source.IMAGE_STREAMS:
         decided = stream_plan.decide(inventory, facts, content.build(inventory))
     else:
         decided = registry_plan.decide(inventory, facts, policy)
-    deletions = _with_sizes(decided, inventory)
     return PrunePlan(
-        header=_header(inventory, references, settings, now, clusters, decided, deletions),
-        deletions=deletions,
+        header=_header(inventory, references, settings, now, clusters, decided),
+        deletions=decided.deletions,
         tag_verdicts=decided.tags,
         manifest_verdicts=decided.manifests,
     )
@@ -66,8 +68,7 @@ def _holds_used(inventory: Inventory, references: References) -> Callable[[str],
     used = references.digests.keys()
     if not used:
         return lambda _digest: ""
-    graph = content.build(inventory)
-    holding = graph.marked(graph.holders(used), inventory)
+    holding = _holding(inventory, used)
 
     def find(digest: str) -> str:
         if digest in used:
@@ -80,44 +81,25 @@ def _holds_used(inventory: Inventory, references: References) -> Callable[[str],
     return find
 
 
+def _holding(inventory: Inventory, used: Set[str]) -> set[str]:
+    """The manifests that contain something used, at any depth."""
+    manifests = inventory.manifests.values()
+    holding = {one.digest for one in manifests if not used.isdisjoint(content.needs(one))}
+    indexes = [one for one in manifests if one.children]
+    while True:
+        more = {
+            one.digest
+            for one in indexes
+            if one.digest not in holding and not holding.isdisjoint(one.children)
+        }
+        if not more:
+            return holding
+        holding |= more
+
+
 def _needs(inventory: Inventory, digest: str) -> tuple[str, ...]:
     manifest = inventory.manifests.get(digest)
     return content.needs(manifest) if manifest else ()
-
-
-def _with_sizes(decided: Decided, inventory: Inventory) -> tuple[Deletion, ...]:
-    """Each line with the bytes that become unused by it; what several share counts once."""
-    if inventory.source is Source.IMAGE_STREAMS:
-        return tuple(_sized(line, _image_bytes(line, inventory)) for line in decided.deletions)
-    gone = {(line.repository, line.digest) for line in decided.deletions if not line.tag}
-    held: set[str] = set()
-    for place in decided.manifests:
-        if place not in gone:
-            held.add(place[1])
-            held.update(_needs(inventory, place[1]))
-
-    def size(line: Deletion) -> int:
-        manifest = inventory.manifests.get(line.digest)
-        if line.tag or manifest is None:
-            return 0
-        total = 0
-        for digest in (line.digest, *manifest.blobs):
-            if digest not in held:
-                held.add(digest)
-                is_own = digest == line.digest
-                total += manifest.size_bytes if is_own else inventory.blob_sizes.get(digest, 0)
-        return total
-
-    return tuple(_sized(line, size(line)) for line in decided.deletions)
-
-
-def _image_bytes(line: Deletion, inventory: Inventory) -> int:
-    """Of ImageStreams only the blobs free bytes; each has a line of its own."""
-    return inventory.blob_sizes.get(line.digest, 0) if line.what is What.BLOB else 0
-
-
-def _sized(line: Deletion, size_bytes: int) -> Deletion:
-    return msgspec.structs.replace(line, size_bytes=size_bytes) if size_bytes else line
 
 
 def _header(
@@ -127,9 +109,9 @@ def _header(
     now: datetime,
     clusters: tuple[str, ...],
     decided: Decided,
-    deletions: tuple[Deletion, ...],
 ) -> Header:
-    verdicts = [*decided.tags.values(), *decided.manifests.values()]
+    deletions = decided.deletions
+    verdicts = itertools.chain(decided.tags.values(), decided.manifests.values())
     return Header(
         registry=inventory.registry,
         source=inventory.source,

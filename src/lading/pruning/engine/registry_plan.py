@@ -4,11 +4,12 @@ Deletions that share a manifest are one group, so that an image is at any moment
 place or whole in the trash.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
-from lading.pruning.engine import content, policy, rules
+from lading.pruning.engine import content, dated_manifests, policy, rules
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
@@ -19,14 +20,16 @@ from lading.pruning.engine.types import (
     InventoryManifest,
     PruneReason,
     Repository,
+    Revision,
     Settings,
     Tag,
     Verdict,
     What,
 )
+from lading.pruning.engine.verdicts import Verdicts
 
-TagVerdicts = dict[tuple[str, str], Verdict]
-ManifestVerdicts = dict[tuple[str, str], Verdict]
+TagVerdicts = MutableMapping[tuple[str, str], Verdict]
+ManifestVerdicts = Mapping[tuple[str, str], Verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +41,52 @@ class Decided:
 
 def decide(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Decided:
     tags = _tag_verdicts(inventory, facts, tag_policy)
-    live = _Liveness(inventory, facts, tags).live()
-    manifests = {
-        (repository.name, digest): _manifest_verdict(digest, live[repository.name])
-        for repository in inventory.repositories.values()
-        for digest in repository.manifests
+    dated = {
+        name: dated_manifests.verdicts(one, inventory, facts, tag_policy, tags)
+        for name, one in inventory.repositories.items()
     }
+    live = _Liveness(inventory, facts, tags, dated).live()
+    manifests = Verdicts()
+    for name, repository in inventory.repositories.items():
+        for digest in repository.manifests:
+            manifests[name, digest] = _manifest_verdict(digest, live[name], dated[name])
+    del live, dated
+    freed = _Freed(inventory, manifests)
     deletions = tuple(
         line
         for repository in inventory.repositories.values()
-        for line in _lines(repository, inventory, tags, manifests)
+        for line in _lines(repository, inventory, tags, manifests, freed)
     )
     return Decided(tags=tags, manifests=manifests, deletions=deletions)
 
 
+class _Freed:
+    """The bytes that become unused with each manifest; what several share counts once."""
+
+    def __init__(self, inventory: Inventory, manifests: ManifestVerdicts) -> None:
+        self._inventory = inventory
+        self._held: set[str] = set()
+        for (_, digest), verdict in manifests.items():
+            if verdict.decision is Decision.KEEP:
+                self._held.add(digest)
+                manifest = inventory.manifests.get(digest)
+                self._held.update(content.needs(manifest) if manifest else ())
+
+    def size_bytes(self, digest: str) -> int:
+        manifest = self._inventory.manifests.get(digest)
+        if manifest is None:
+            return 0
+        total = 0 if digest in self._held else manifest.size_bytes
+        self._held.add(digest)
+        for blob in manifest.blobs:
+            if blob not in self._held:
+                self._held.add(blob)
+                total += self._inventory.blob_sizes.get(blob, 0)
+        return total
+
+
 def _tag_verdicts(inventory: Inventory, facts: Facts, tag_policy: Policy) -> TagVerdicts:
-    found: TagVerdicts = {}
+    found = Verdicts()
     for repository in inventory.repositories.values():
         retained = _retained(repository, inventory, facts.settings, tag_policy, facts.instant)
         for tag in repository.tags:
@@ -63,7 +96,7 @@ def _tag_verdicts(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Tag
                 repository=repository,
                 tag=tag,
                 position=0,
-                revision=tag.revisions[0],
+                revision=Revision(tag.digest, tag.pushed_at),
                 manifest=inventory.manifests.get(tag.digest),
                 retained=retained.get(tag.name),
             )
@@ -95,7 +128,7 @@ def _retained(
 def _time(tag: Tag, manifest: InventoryManifest | None, settings: Settings) -> datetime | None:
     if settings.age_from is AgeFrom.CREATED:
         return manifest.created_at if manifest else None
-    return tag.revisions[0].pushed_at
+    return tag.pushed_at
 
 
 class _Liveness:
@@ -105,23 +138,36 @@ class _Liveness:
     in whatever repository it is, and where it is not known.
     """
 
-    def __init__(self, inventory: Inventory, facts: Facts, tags: TagVerdicts) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        facts: Facts,
+        tags: TagVerdicts,
+        dated: Mapping[str, Mapping[str, Verdict]],
+    ) -> None:
         self._inventory = inventory
         self._facts = facts
         self._tags = tags
-        self._in_place = {
-            digest for one in inventory.repositories.values() for digest in one.manifests
-        }
+        self._dated = dated
         self._attached: dict[str, list[str]] = {}
         for subject, attached in content.attachments(inventory):
             self._attached.setdefault(subject, []).append(attached)
+
+    @cached_property
+    def _in_place(self) -> set[str]:
+        return {digest for one in self._inventory.repositories.values() for digest in one.manifests}
 
     def live(self) -> dict[str, set[str]]:
         repositories = self._inventory.repositories
         roots = {name: self._roots(one) for name, one in repositories.items()}
         live = {name: closure(found, self._needed) for name, found in roots.items()}
-        alive = set().union(*live.values())
-        for name, repository in repositories.items():
+        with_attached = {
+            name: one
+            for name, one in repositories.items()
+            if any(content.subject_of_tag(tag.name) for tag in one.tags)
+        }
+        alive = set().union(*live.values()) if with_attached else set()
+        for name, repository in with_attached.items():
             followed = [
                 tag.digest
                 for tag in repository.tags
@@ -136,6 +182,11 @@ class _Liveness:
         if repository.opaque_digests or name in self._facts.kept_repositories:
             return [*repository.manifests]
         roots = [tag.digest for tag in repository.tags if self._is_root(name, tag)]
+        roots += [
+            digest
+            for digest, verdict in self._dated[name].items()
+            if verdict.decision is Decision.KEEP
+        ]
         return roots + [one for one in repository.manifests if self._facts.holds_used(one)]
 
     def _is_root(self, repository: str, tag: Tag) -> bool:
@@ -180,8 +231,12 @@ _NEEDED = Verdict(Decision.KEEP, PruneReason.REACHABLE, "a kept tag or a use nee
 _NOT_NEEDED = Verdict(Decision.DELETE, PruneReason.UNREACHABLE, "no kept tag and no use needs it")
 
 
-def _manifest_verdict(digest: str, live: set[str]) -> Verdict:
-    return _NEEDED if digest in live else _NOT_NEEDED
+def _manifest_verdict(digest: str, live: set[str], dated: Mapping[str, Verdict]) -> Verdict:
+    own = dated.get(digest)
+    is_live = digest in live
+    if own is not None and (own.decision is Decision.KEEP) is is_live:
+        return own
+    return _NEEDED if is_live else _NOT_NEEDED
 
 
 def _lines(
@@ -189,6 +244,7 @@ def _lines(
     inventory: Inventory,
     tags: TagVerdicts,
     manifests: ManifestVerdicts,
+    freed: _Freed,
 ) -> Iterator[Deletion]:
     name = repository.name
     going_tags = [
@@ -218,6 +274,7 @@ def _lines(
             repository=name,
             digest=digest,
             group=groups[digest],
+            size_bytes=freed.size_bytes(digest),
             reason=verdict.reason,
             because=verdict.message,
         )

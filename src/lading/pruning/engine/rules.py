@@ -7,10 +7,12 @@ and is not asked here; what a kept tag needs is found by the graph.
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from lading.kernel import durations
-from lading.pruning.engine import names
+from lading.pruning.engine import names, trash_tags
 from lading.pruning.engine.types import (
+    NO_TRASH,
     AgeFrom,
     Decision,
     InventoryManifest,
@@ -20,6 +22,7 @@ from lading.pruning.engine.types import (
     Revision,
     Settings,
     Tag,
+    TrashState,
     Verdict,
 )
 
@@ -54,6 +57,7 @@ class Facts:
     digest_paths: Mapping[str, tuple[tuple[str, bool], ...]] = field(default_factory=dict)
     kept_repositories: Mapping[str, str] = field(default_factory=dict)
     """Repositories that an unreadable text may name, and where that text is."""
+    trash: TrashState = NO_TRASH
 
 
 Rule = Callable[[Candidate, Facts], Verdict | None]
@@ -93,11 +97,29 @@ def repositories_named_by_unreadable(
 
 
 def decide(candidate: Candidate, facts: Facts, chain: Sequence[Rule]) -> Verdict:
+    verdict = first_found(candidate, facts, chain)
+    assert verdict is not None, "the last rule of a chain always decides"
+    return verdict
+
+
+def first_found(candidate: Candidate, facts: Facts, chain: Sequence[Rule]) -> Verdict | None:
     for rule in chain:
         verdict = rule(candidate, facts)
         if verdict is not None:
             return verdict
-    raise AssertionError("the last rule of a chain always decides")
+    return None
+
+
+def trash_holds_it(candidate: Candidate, facts: Facts) -> Verdict | None:
+    """An ImageStream of the trash: each of its tags has the date of its deletion."""
+    trash = facts.trash
+    if candidate.repository.name not in trash.repositories:
+        return None
+    date = trash_tags.date(candidate.tag.name)
+    if date is None or date + trash.period > facts.instant:
+        return _keep(PruneReason.IN_TRASH, "it is in the trash")
+    period = durations.format_duration(trash.period)
+    return _delete(PruneReason.TRASH_PERIOD_OVER, f"it was in the trash for {period}")
 
 
 def repository_is_unreadable(candidate: Candidate, _: Facts) -> Verdict | None:
@@ -266,10 +288,13 @@ def shown(objects: Sequence[str]) -> str:
     return f"{first} and {len(objects) - _SHOWN_OBJECTS_MAX} more"
 
 
+@lru_cache(maxsize=4096)
 def _keep(reason: PruneReason, message: str) -> Verdict:
+    """One value for the many tags that a policy treats alike."""
     return Verdict(Decision.KEEP, reason, message)
 
 
+@lru_cache(maxsize=4096)
 def _delete(reason: PruneReason, message: str) -> Verdict:
     return Verdict(Decision.DELETE, reason, message)
 
@@ -289,6 +314,7 @@ REGISTRY: tuple[Rule, ...] = (
     is_not_retained,
 )
 IMAGE_STREAM: tuple[Rule, ...] = (
+    trash_holds_it,
     unreadable_text_may_name_it,
     is_out_of_scope,
     stream_is_young,
@@ -301,3 +327,18 @@ IMAGE_STREAM: tuple[Rule, ...] = (
     is_recent_revision,
     is_old_revision,
 )
+PREVIOUS_REVISION: tuple[Rule, ...] = (
+    is_out_of_scope,
+    revision_is_young,
+    push_time_is_unknown,
+    is_recent_revision,
+    is_old_revision,
+)
+"""Of what a kept tag of a registry named before."""
+UNTAGGED: tuple[Rule, ...] = (
+    is_out_of_scope,
+    artifact_has_no_policy,
+    revision_is_young,
+    push_time_is_unknown,
+)
+"""Of any manifest, whether a tag names it or not; where none finds anything, the graph decides."""

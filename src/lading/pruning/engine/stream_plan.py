@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lading.pruning.engine import content, registry_plan, rules
 from lading.pruning.engine.content import Content
-from lading.pruning.engine.registry_plan import Decided, ManifestVerdicts, TagVerdicts
+from lading.pruning.engine.registry_plan import Decided, TagVerdicts
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
     AgeFrom,
@@ -25,6 +25,7 @@ from lading.pruning.engine.types import (
 )
 
 ItemVerdicts = dict[tuple[str, int], Verdict]
+ManifestVerdicts = dict[tuple[str, str], Verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ def decide(inventory: Inventory, facts: Facts, graph: Content) -> Decided:
     for stream in streams:
         _follow_subjects(stream, without_attached)
     images = _image_verdicts(inventory, facts, graph, _roots(streams, facts))
+    _keep_trashed(images, _trashed(streams, inventory, facts))
     lines = [line for stream in streams for line in _stream_lines(stream, inventory, facts)]
     if not facts.settings.namespace:
         lines += _image_lines(inventory, facts, graph, images)
@@ -99,6 +101,22 @@ _BY_COUNT = (
     PruneReason.WITHIN_LIMIT,
     PruneReason.OVER_LIMIT,
 )
+
+
+def _trashed(streams: list[_Stream], inventory: Inventory, facts: Facts) -> set[str]:
+    """What the trash holds, and what goes into it before it leaves its stream."""
+    found = {*facts.trash.digests}
+    if facts.trash.is_filled:
+        for stream in streams:
+            if stream.repository.name not in facts.trash.repositories:
+                found |= stream.digests(kept_only=False) - stream.digests(kept_only=True)
+    return _closure(found, inventory)
+
+
+def _keep_trashed(images: ManifestVerdicts, trashed: set[str]) -> None:
+    for place, verdict in images.items():
+        if verdict.decision is Decision.DELETE and place[1] in trashed:
+            images[place] = Verdict(Decision.KEEP, PruneReason.IN_TRASH, "the trash needs it")
 
 
 def _follow_subjects(stream: _Stream, images: ManifestVerdicts) -> None:
@@ -217,15 +235,25 @@ def _image_lines(
             for blob in dict.fromkeys((*image.blobs, digest)):
                 if blob not in gone and not graph.is_marked(held, blob):
                     gone.add(blob)
-                    yield _image_line(What.BLOB, blob, image, verdict)
+                    size_bytes = inventory.blob_sizes.get(blob, 0)
+                    yield _image_line(What.BLOB, blob, image, verdict, size_bytes=size_bytes)
         yield _image_line(What.IMAGE, digest, image, verdict)
 
 
-def _image_line(what: What, digest: str, image: InventoryManifest, verdict: Verdict) -> Deletion:
+def _image_line(
+    what: What,
+    digest: str,
+    image: InventoryManifest,
+    verdict: Verdict,
+    *,
+    size_bytes: int = 0,
+) -> Deletion:
+    """Only blobs free bytes; each has a line of its own."""
     return Deletion(
         what=what,
         digest=digest,
         group=image.digest,
+        size_bytes=size_bytes,
         reason=verdict.reason,
         because=verdict.message,
     )

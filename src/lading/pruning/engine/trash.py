@@ -5,7 +5,6 @@ record. Only what has a record and answers a HEAD counts as being there. Restori
 back and never moves a tag that exists.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,13 +20,12 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
+from lading.pruning.engine import trash_tags
 from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
 
 REPOSITORY_DEFAULT = "lading-trash"
 RECORD_TYPE = "application/vnd.lading.trash.record.v1+json"
 RECORD_BYTES_MAX = 4 * 1024 * 1024
-_RECORD_TAG = re.compile(r"record-\d{8}T\d{6}Z-[0-9a-f]{12}")
-_HEX_SHOWN = 100  # with the date before it a tag stays below 128 characters
 _NOT_PUSHED = ("nondistributable", "foreign")
 
 
@@ -56,7 +54,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     def name(self) -> str:
         """Of its content, so that no other record can have the same."""
         own = Digest.of(msgspec.json.encode(self)).encoded
-        return f"{self.deleted_at:%Y%m%dT%H%M%SZ}-{own[:12]}"
+        return f"{trash_tags.stamp(self.deleted_at)}-{own[:12]}"
 
     def uses(self, digest: str) -> bool:
         return digest in self.manifests or digest in self.tags.values()
@@ -97,7 +95,7 @@ class Trash:
         held: dict[str, str] = {}
         for manifest in contents:
             await self._move_blobs(manifest, source=repository, target=target)
-            tag = f"{now:%Y%m%dT%H%M%SZ}-{manifest.digest.encoded[:_HEX_SHOWN]}"
+            tag = trash_tags.of_manifest(now, manifest.digest.encoded)
             await self._registry.push_manifest(self._at(target, tag=tag), manifest)
             held[str(manifest.digest)] = tag
         record = Record(
@@ -118,7 +116,7 @@ class Trash:
         found: list[tuple[str, Record]] = []
         for name in repositories:
             for tag in await self._registry.tags(self._at(name)):
-                if _RECORD_TAG.fullmatch(tag):
+                if trash_tags.is_record(tag):
                     record = await self._record(name, tag)
                     if record is not None:
                         found.append((name, record))
@@ -168,7 +166,7 @@ class Trash:
         return count
 
     async def _forget(self, name: str, record: Record) -> None:
-        reference = self._at(name, tag=f"record-{record.name}")
+        reference = self._at(name, tag=trash_tags.of_record(record.name))
         found = await self._registry.head(reference)
         if found is not None:
             await self._registry.delete(self._at(name, digest=found.digest))
@@ -203,7 +201,9 @@ class Trash:
         manifest = Manifest(
             media_type=manifests.OCI_MANIFEST, digest=Digest.of(content), content=content
         )
-        await self._registry.push_manifest(self._at(target, tag=f"record-{record.name}"), manifest)
+        await self._registry.push_manifest(
+            self._at(target, tag=trash_tags.of_record(record.name)), manifest
+        )
 
     async def _record(self, repository: str, tag: str) -> Record | None:
         try:
@@ -218,7 +218,7 @@ class Trash:
 
     async def _verify(self, target: str, record: Record) -> None:
         expected: dict[str, str | None] = {tag: digest for digest, tag in record.manifests.items()}
-        expected[f"record-{record.name}"] = None
+        expected[trash_tags.of_record(record.name)] = None
         for tag, digest in expected.items():
             found = await self._registry.head(self._at(target, tag=tag))
             if found is None or (digest is not None and str(found.digest) != digest):

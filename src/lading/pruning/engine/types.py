@@ -3,10 +3,12 @@
 A digest is the text `sha256:...`, as every API writes it; the graph turns digests into numbers.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Self
 
 import msgspec
 
@@ -59,8 +61,6 @@ class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the graph and the rules need of one manifest; an Image object is one, too."""
 
     digest: str
-    media_type: str = ""
-    config: str = ""
     children: tuple[str, ...] = ()
     """Manifests of an index."""
     blobs: tuple[str, ...] = ()
@@ -86,12 +86,25 @@ class Revision(msgspec.Struct, frozen=True, gc=False):
 
 class Tag(msgspec.Struct, frozen=True, gc=False):
     name: str
-    revisions: tuple[Revision, ...]
-    """Newest first; a registry's API shows only the first."""
+    digest: str = ""
+    """What it names now; empty for a tag of an ImageStream that has no items."""
+    pushed_at: datetime | None = None
+    previous: tuple[Revision, ...] = ()
+    """What it named before, newest first; a registry's API does not show it."""
+
+    @classmethod
+    def of(cls, name: str, revisions: Sequence[Revision]) -> Self:
+        """With its whole history, newest first. Many repositories have tags of one name."""
+        if not revisions:
+            return cls(sys.intern(name))
+        newest, *before = revisions
+        return cls(sys.intern(name), newest.digest, newest.pushed_at, tuple(before))
 
     @property
-    def digest(self) -> str:
-        return self.revisions[0].digest if self.revisions else ""
+    def revisions(self) -> tuple[Revision, ...]:
+        if not (self.digest or self.pushed_at or self.previous):
+            return ()
+        return (Revision(self.digest, self.pushed_at), *self.previous)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,18 +113,21 @@ class Repository:
 
     name: str
     tags: tuple[Tag, ...] = ()
-    manifests: frozenset[str] = frozenset()
+    manifests: tuple[str, ...] = ()
     """The digests that are known to be in it, referrers included."""
     created_at: datetime | None = None
     resource_version: str = ""
     size_limit_bytes: int | None = None
     """The smallest image limit of the LimitRanges in the namespace of an ImageStream."""
     opaque_digests: tuple[str, ...] = ()
+    manifest_times: Mapping[str, datetime] = field(default_factory=dict)
+    """When each manifest was pushed here; empty where the source does not list untagged ones."""
 
 
 class Source(StrEnum):
     REGISTRY = "registry"
     IMAGE_STREAMS = "imagestreams"
+    STORAGE = "storage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +167,22 @@ class Settings:
             raise Malformed(what="setting", text=self.keep_tag_revisions, reason=reason)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrashState:
+    """What the plan of ImageStreams must know of the trash."""
+
+    is_filled: bool = False
+    """Images that leave a stream go into the trash, so their content is still needed."""
+    repositories: frozenset[str] = frozenset()
+    """The ImageStreams that the registry made for the trash."""
+    digests: frozenset[str] = frozenset()
+    """What records hold that are not over."""
+    period: timedelta = TRASH_PERIOD_DEFAULT
+
+
+NO_TRASH = TrashState()
+
+
 class Decision(StrEnum):
     KEEP = "keep"
     DELETE = "delete"
@@ -174,6 +206,7 @@ class PruneReason(StrEnum):
     WITHIN_LIMIT = "WithinSizeLimit"
     REACHABLE = "Reachable"
     NOT_MANAGED = "NotManaged"
+    IN_TRASH = "InTrash"
     # and why something goes
     NOT_RETAINED = "NotRetained"
     OLD_REVISION = "OldRevision"
@@ -181,6 +214,7 @@ class PruneReason(StrEnum):
     OVER_LIMIT = "OverSizeLimit"
     UNREACHABLE = "Unreachable"
     SUBJECT_GONE = "SubjectGoes"
+    TRASH_PERIOD_OVER = "TrashPeriodOver"
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
@@ -203,7 +237,9 @@ class What(StrEnum):
     IMAGE = "image"
 
 
-class Deletion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Deletion(
+    msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """One line of a plan: an idempotent command with its precondition and its reason."""
 
     what: What

@@ -78,7 +78,12 @@ async def watching(
     *,
     retry: Backoff = RETRY,
 ) -> AsyncIterator[NewReferences]:
-    """Follows every kind of every cluster until the context ends."""
+    """Follows every kind of every cluster until the context ends.
+
+    Each watch is tried first: what is forbidden must be known before the first deletion.
+    """
+    for cluster, found in clusters:
+        await asyncio.gather(*(_check(cluster, *one) for one in found.watched))
     tasks = [
         asyncio.create_task(_follow(cluster, resource, version, reading, new, clock, retry))
         for cluster, found in clusters
@@ -90,6 +95,16 @@ async def watching(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _check(cluster: Cluster, resource: Untyped, version: str) -> None:
+    try:
+        await cluster.check_watch(resource, resource_version=version)
+    except kube.KubeError as error:
+        raise WatchLost(
+            f"{resource.plural} cannot be watched: {error}. Nothing is deleted, because a new"
+            " reference would not be seen"
+        ) from error
 
 
 async def _follow(

@@ -4,7 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lading.pruning.engine import content
-from lading.pruning.engine.types import Decision, Inventory, PrunePlan, References, Verdict
+from lading.pruning.engine.types import (
+    Decision,
+    Inventory,
+    PrunePlan,
+    PruneReason,
+    References,
+    Verdict,
+)
 
 CHAINS_MAX = 100
 
@@ -63,7 +70,6 @@ class _Asked:
 
     def __init__(self, inventory: Inventory, references: References, plan: PrunePlan) -> None:
         self._references = references
-        self._plan = plan
         self._above: dict[str, list[tuple[str, str]]] = {}
         self._tags: dict[str, list[tuple[str, Verdict]]] = {}
         for manifest in inventory.manifests.values():
@@ -73,6 +79,11 @@ class _Asked:
         for subject, attached in content.attachments(inventory):
             self._above.setdefault(attached, []).append(("subject", subject))
         self._collect_tags(inventory, plan.tag_verdicts)
+        self._kept: dict[str, list[Verdict]] = {}
+        """By digest: what keeps a manifest for reasons of its own (it is young, or imported)."""
+        for (_, one), verdict in plan.manifest_verdicts.items():
+            if verdict.decision is Decision.KEEP and verdict.reason is not PruneReason.REACHABLE:
+                self._kept.setdefault(one, []).append(verdict)
 
     def _collect_tags(
         self, inventory: Inventory, verdicts: Mapping[tuple[str, str], Verdict]
@@ -105,12 +116,5 @@ class _Asked:
         for place, verdict in self._tags.get(digest, ()):
             if verdict.decision is Decision.KEEP:
                 yield place, verdict.message
-        for (_place, one), verdict in self._image_verdicts(digest):
-            if one == digest and verdict.decision is Decision.KEEP:
-                yield (f"{verdict.reason}: {verdict.message}",)
-
-    def _image_verdicts(self, digest: str) -> Iterator[tuple[tuple[str, str], Verdict]]:
-        """An Image object stays for reasons of its own: it is young, or imported."""
-        verdict = self._plan.manifest_verdicts.get(("", digest))
-        if verdict is not None and verdict.reason != "Reachable":
-            yield ("", digest), verdict
+        for verdict in self._kept.get(digest, ()):
+            yield (f"{verdict.reason}: {verdict.message}",)

@@ -1,0 +1,178 @@
+"""A `Storage` on obstore, and the one place that translates the errors of obstore."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import obstore
+from obstore import exceptions
+from obstore.store import ObjectStore, from_url
+
+from lading.kernel.errors import Malformed
+from lading.ports import storage
+from lading.ports.storage import OnlyNew, OnlyVersion, StorageError, StoredObject
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ClientConfig, RetryConfig
+
+PAGE_OBJECTS = 1000  # the most that S3 lists or deletes in one request
+DELETIONS_MAX = 16  # of single objects at a time
+SCHEMES = ("file", "s3", "gs", "az")
+_PRECONDITION_FAILED = (exceptions.PreconditionError, exceptions.NotModifiedError)
+_DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
+_UNSUPPORTED = (exceptions.NotSupportedError, NotImplementedError)
+_ANSWER_DENIED = re.compile(r"status code: 40[13]|AccessDenied")
+_ANSWER_NOT_FOUND = re.compile(r"status code: 404|NoSuchBucket")
+_RETRIES: "RetryConfig" = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+
+
+def open_storage(url: str, *, environment: Mapping[str, str]) -> "ObjectStorage":
+    """Of `file:///var/lib/registry`, `s3://bucket/prefix`, `gs://...` or `az://...`.
+
+    Credentials and endpoints come from the environment, by the names that each provider uses.
+    """
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in SCHEMES:
+        raise _malformed(url, "expected file:///PATH, s3://BUCKET, gs://BUCKET or az://CONTAINER")
+    parts = urlsplit(url)
+    if scheme == "file" and (parts.netloc or parts.path in ("", "/")):
+        raise _malformed(url, "expected file:// and the absolute path of a folder")
+    if parts.query or parts.fragment or parts.username is not None:
+        raise _malformed(url, "it must not have a user, a query or a fragment")
+    try:
+        if scheme == "file":
+            return ObjectStorage(from_url(url), name=url)
+        options: ClientConfig = {"allow_http": _has_plain_endpoint(environment)}
+        store = from_url(url, client_options=options, retry_config=_RETRIES)
+    except exceptions.BaseError as error:
+        raise _malformed(url, _sentence(error)) from error
+    return ObjectStorage(store, name=url)
+
+
+def _has_plain_endpoint(environment: Mapping[str, str]) -> bool:
+    """Only an endpoint that says http:// is spoken to without TLS."""
+    names = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT")
+    return any(environment.get(name, "").startswith("http://") for name in names)
+
+
+def _malformed(url: str, reason: str) -> Malformed:
+    return Malformed(what="storage URL", text=url, reason=reason)
+
+
+class ObjectStorage:
+    """Implements the `Storage` port."""
+
+    def __init__(self, store: ObjectStore, *, name: str) -> None:
+        self._store = store
+        self._name = name
+
+    async def pages(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
+        with self._translated(prefix):
+            async for page in obstore.list(self._store, prefix, chunk_size=PAGE_OBJECTS):
+                yield [_stored(one) for one in page]
+
+    async def head(self, path: str) -> StoredObject | None:
+        try:
+            with self._translated(path):
+                return _stored(await obstore.head_async(self._store, path))
+        except storage.NotFound:
+            return None
+
+    async def read(self, path: str, *, bytes_max: int) -> bytes:
+        with self._translated(path):
+            found = await obstore.get_async(self._store, path)
+            if found.meta["size"] > bytes_max:
+                size = found.meta["size"]
+                raise storage.TooLarge(f"{self._name}: {path} has {size} bytes, over {bytes_max}")
+            return bytes(await found.bytes_async())
+
+    async def put(
+        self, path: str, content: bytes, *, condition: OnlyNew | OnlyVersion | None = None
+    ) -> None:
+        with self._translated(path):
+            match condition:
+                case None:
+                    await obstore.put_async(self._store, path, content)
+                case OnlyNew():
+                    await obstore.put_async(self._store, path, content, mode="create")
+                case OnlyVersion(version):
+                    await obstore.put_async(self._store, path, content, mode={"e_tag": version})
+
+    async def copy(self, source: str, target: str) -> None:
+        with self._translated(source):
+            await obstore.copy_async(self._store, source, target)
+
+    async def move(self, source: str, target: str) -> None:
+        with self._translated(source):
+            await obstore.rename_async(self._store, source, target)
+
+    async def delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
+        """In bulk, and where that fails one by one: the failure does not say which are left."""
+        failures: dict[str, StorageError] = {}
+        for begin in range(0, len(paths), PAGE_OBJECTS):
+            some = list(paths[begin : begin + PAGE_OBJECTS])
+            try:
+                with self._translated(some[0]):
+                    await obstore.delete_async(self._store, some)
+            except StorageError:
+                failures |= await self._delete_singly(some)
+        return failures
+
+    async def _delete_singly(self, paths: Sequence[str]) -> dict[str, StorageError]:
+        slots = asyncio.Semaphore(DELETIONS_MAX)
+
+        async def deleted(path: str) -> StorageError | None:
+            async with slots:
+                try:
+                    with self._translated(path):
+                        await obstore.delete_async(self._store, path)
+                except storage.NotFound:
+                    return None
+                except StorageError as error:
+                    return error
+            return None
+
+        results = await asyncio.gather(*map(deleted, paths))
+        return {
+            path: error for path, error in zip(paths, results, strict=True) if error is not None
+        }
+
+    @contextmanager
+    def _translated(self, path: str) -> Iterator[None]:
+        place = f"{self._name}: {path}" if path else self._name
+        try:
+            yield
+        except (FileNotFoundError, exceptions.NotFoundError) as error:
+            raise storage.NotFound(f"{place}: not found") from error
+        except exceptions.AlreadyExistsError as error:
+            raise storage.AlreadyExists(f"{place}: exists already") from error
+        except _PRECONDITION_FAILED as error:
+            raise storage.Changed(f"{place}: was changed meanwhile") from error
+        except _DENIED as error:
+            raise storage.Denied(f"{place}: {_sentence(error)}") from error
+        except _UNSUPPORTED as error:
+            raise storage.Unsupported(f"{place}: {_sentence(error)}") from error
+        except (exceptions.BaseError, OSError) as error:
+            kind = _kind(str(error))
+            raise kind(f"{place}: {_sentence(error)}") from error
+
+
+def _stored(found: "ObjectMeta") -> StoredObject:
+    return StoredObject(found["path"], found["size"], found["last_modified"], found["e_tag"] or "")
+
+
+def _kind(message: str) -> type[StorageError]:
+    """Lists and bulk deletions fail with a generic error that has the answer in its text."""
+    if _ANSWER_DENIED.search(message):
+        return storage.Denied
+    return storage.NotFound if _ANSWER_NOT_FOUND.search(message) else storage.Unavailable
+
+
+def _sentence(error: Exception) -> str:
+    """Without the debugging text that obstore adds after an empty line."""
+    return str(error).partition("\n\n")[0].strip()

@@ -1,0 +1,95 @@
+"""The storage of a registry as the pruner sees it: objects with times, whole lists, bulk deletion.
+
+A path is relative to the root that the registry has; folders are no objects.
+
+StorageError              the storage or the connection to it failed; names the storage
+├── NotFound              no such object, or no such bucket
+├── Denied                the credentials do not allow it
+├── AlreadyExists         an object that must be new is there
+├── Changed               an object is no longer the version that was read
+├── TooLarge              more than the caller accepts
+├── Unsupported           this kind of storage cannot do it
+└── Unavailable           no answer, or a failure of the storage itself
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+
+class StorageError(Exception):
+    pass
+
+
+class NotFound(StorageError):
+    pass
+
+
+class Denied(StorageError):
+    pass
+
+
+class AlreadyExists(StorageError):
+    pass
+
+
+class Changed(StorageError):
+    pass
+
+
+class TooLarge(StorageError):
+    pass
+
+
+class Unsupported(StorageError):
+    pass
+
+
+class Unavailable(StorageError):
+    pass
+
+
+class StoredObject(msgspec.Struct, frozen=True, gc=False):
+    path: str
+    size_bytes: int
+    modified_at: datetime
+    """By the clock of the storage."""
+    version: str = ""
+    """Of the content, for a conditional `put`; empty where the storage has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyNew:
+    """The condition of a `put` that creates an object and replaces none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyVersion:
+    """The condition of a `put` that replaces exactly this version."""
+
+    version: str
+
+
+class Storage(Protocol):
+    def pages(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
+        """Every object in the folder `prefix` and below; a list that breaks off is an error."""
+
+    async def head(self, path: str) -> StoredObject | None: ...
+
+    async def read(self, path: str, *, bytes_max: int) -> bytes: ...
+
+    async def put(
+        self, path: str, content: bytes, *, condition: OnlyNew | OnlyVersion | None = None
+    ) -> None: ...
+
+    async def copy(self, source: str, target: str) -> None:
+        """In the storage itself; a target that exists is replaced."""
+
+    async def move(self, source: str, target: str) -> None:
+        """Atomic on files; on object storage a copy and then a deletion."""
+
+    async def delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
+        """What could not be deleted, and why; what is not there counts as deleted."""

@@ -1,0 +1,109 @@
+"""Manifests with a push time of their own: what tags named before, and what none names. Pure.
+
+Only the storage of a registry shows them. What a kept tag named before stays by
+`--keep-tag-revisions`; any manifest stays while it is young. The rest is left to the graph.
+"""
+
+from collections.abc import Mapping
+
+from lading.pruning.engine import content, rules
+from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.rules import Candidate, Facts
+from lading.pruning.engine.types import (
+    Decision,
+    Inventory,
+    InventoryManifest,
+    Repository,
+    Revision,
+    Tag,
+    Verdict,
+)
+
+_NO_TAG = Tag("")
+_FOLLOWS = (False, "it goes with what it belongs to")
+
+
+def verdicts(
+    repository: Repository,
+    inventory: Inventory,
+    facts: Facts,
+    tag_policy: Policy,
+    tags: Mapping[tuple[str, str], Verdict],
+) -> dict[str, Verdict]:
+    """By digest; a manifest that nothing is found about is not in it."""
+    if not repository.manifest_times:
+        return {}
+    found: dict[str, Verdict] = {}
+    for tag in repository.tags:
+        verdict = tags.get((repository.name, tag.name))
+        if verdict is not None and verdict.decision is Decision.KEEP:
+            for digest, one in _previous(repository, tag, inventory, facts):
+                _add(found, digest, one)
+    for digest, verdict in _untagged(repository, inventory, facts, tag_policy):
+        _add(found, digest, verdict)
+    return found
+
+
+def _add(found: dict[str, Verdict], digest: str, verdict: Verdict) -> None:
+    """Of several verdicts about a digest, the first that keeps it stands."""
+    known = found.get(digest)
+    if known is None or known.decision is Decision.DELETE:
+        found[digest] = verdict
+
+
+def _previous(
+    repository: Repository, tag: Tag, inventory: Inventory, facts: Facts
+) -> list[tuple[str, Verdict]]:
+    return [
+        (
+            revision.digest,
+            rules.decide(
+                Candidate(
+                    repository=repository,
+                    tag=tag,
+                    position=position,
+                    revision=revision,
+                    manifest=inventory.manifests.get(revision.digest),
+                ),
+                facts,
+                rules.PREVIOUS_REVISION,
+            ),
+        )
+        for position, revision in enumerate(tag.revisions)
+        if position
+    ]
+
+
+def _untagged(
+    repository: Repository, inventory: Inventory, facts: Facts, tag_policy: Policy
+) -> list[tuple[str, Verdict]]:
+    own_policy = tag_policy.of(repository.name)
+    types = own_policy.artifact_types if own_policy else ()
+    known = [one for digest in repository.manifests if (one := inventory.manifests.get(digest))]
+    inside = {child for one in known for child in one.children}
+    inside |= {
+        revision.digest
+        for tag in repository.tags
+        if content.subject_of_tag(tag.name)
+        for revision in tag.revisions
+    }
+    found = []
+    for manifest in known:
+        time = repository.manifest_times.get(manifest.digest)
+        candidate = Candidate(
+            repository=repository,
+            tag=_NO_TAG,
+            position=0,
+            revision=Revision(manifest.digest, time),
+            manifest=manifest,
+            retained=_FOLLOWS if _belongs(manifest, inside, types) else None,
+        )
+        verdict = rules.first_found(candidate, facts, rules.UNTAGGED)
+        if verdict is not None:
+            found.append((manifest.digest, verdict))
+    return found
+
+
+def _belongs(manifest: InventoryManifest, inside: set[str], types: tuple[str, ...]) -> bool:
+    """Whether the rule for artifacts without a policy is not about it."""
+    return bool(manifest.subject) or manifest.digest in inside or manifest.artifact_type in types

@@ -1,0 +1,265 @@
+"""Reads the inventory of a registry from its storage, in the layout of the distribution project.
+
+The list of objects gives repositories, tags, all manifests, and when each was pushed. A tag costs
+one read, a manifest that is not known yet another one. A list that breaks off is an error; a
+link or a manifest that cannot be read keeps its repository.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+
+from lading.kernel import digests
+from lading.kernel.errors import Malformed
+from lading.kernel.manifests import CONFIG_BYTES_MAX
+from lading.ports import storage as storages
+from lading.ports.storage import Storage, StoredObject
+from lading.pruning.engine import documents
+from lading.pruning.engine.observe_registry import KnownManifests, Scope
+from lading.pruning.engine.types import (
+    Inventory,
+    InventoryManifest,
+    Repository,
+    Revision,
+    Source,
+    Tag,
+)
+
+ROOT = "docker/registry/v2"
+REPOSITORIES = f"{ROOT}/repositories"
+DATABASE_IN_USE = "docker/registry/lockfiles/database-in-use"
+"""With its database GitLab's registry keeps tags and manifests elsewhere."""
+LINK_BYTES_MAX = 256  # the longest digest has 135 characters
+MANIFEST_BYTES_MAX = 32 * 1024 * 1024  # registries accept 4 MiB
+READS_MAX = 32
+STORED_AS = "sha256:"  # a link with another digest names the sha256 of the data
+_LINK = re.compile(
+    r"(?P<name>.+?)/_manifests/"
+    r"(?:revisions|tags/(?P<tag>[^/]+)/(?:index|(?P<current>current)))"
+    r"(?:/(?P<algorithm>[^/]+)/(?P<hex>[^/]+))?/link"
+)
+
+
+class NoRegistry(Exception):
+    """The storage is not that of a registry, or not all of it."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """The links of one repository."""
+
+    name: str
+    revisions: dict[str, datetime] = field(default_factory=dict)
+    current: dict[str, datetime] = field(default_factory=dict)
+    index: dict[str, dict[str, datetime]] = field(default_factory=dict)
+    opaque: list[str] = field(default_factory=list)
+
+
+async def inventory(storage: Storage, scope: Scope, *, known: KnownManifests) -> Inventory:
+    if await storage.head(DATABASE_IN_USE) is not None:
+        raise NoRegistry(
+            "the registry keeps its tags in a database (database-in-use), not in this storage;"
+            " use GitLab's own garbage collection"
+        )
+    scope.progress.begin("listing the storage")
+    found = await _links(storage, scope)
+    reader = _Reader(storage, scope, known)
+    await reader.read_manifests(found.values())
+    repositories = {name: await reader.repository(one) for name, one in sorted(found.items())}
+    return Inventory(
+        source=Source.STORAGE,
+        registry=scope.registry,
+        repositories=repositories,
+        manifests=reader.manifests,
+        blob_sizes=known.sizes,
+    )
+
+
+def tag_link(repository: str, tag: str) -> str:
+    return f"{REPOSITORIES}/{repository}/_manifests/tags/{tag}/current/link"
+
+
+def revision_link(repository: str, digest: str) -> str:
+    algorithm, _, encoded = digest.partition(":")
+    return f"{REPOSITORIES}/{repository}/_manifests/revisions/{algorithm}/{encoded}/link"
+
+
+def data_path(digest: str) -> str:
+    algorithm, _, encoded = digest.partition(":")
+    return f"{ROOT}/blobs/{algorithm}/{encoded[:2]}/{encoded}/data"
+
+
+async def _links(storage: Storage, scope: Scope) -> dict[str, _Found]:
+    found: dict[str, _Found] = {}
+    prefixes = [f"{REPOSITORIES}/{name}" for name in scope.repositories] or [REPOSITORIES]
+    is_empty = True
+    for prefix in prefixes:
+        async for one in _objects(storage, prefix):
+            is_empty = False
+            match = _LINK.fullmatch(one.path, len(REPOSITORIES) + 1)
+            if match is None or scope.leave_out(match["name"]):
+                continue
+            if not scope.repositories or match["name"] in scope.repositories:
+                _add(found.setdefault(match["name"], _Found(match["name"])), match, one)
+    if is_empty:
+        raise NoRegistry(
+            f"the storage has nothing in {prefixes[0]}; give the folder or prefix that the"
+            " registry has as its root directory"
+        )
+    return found
+
+
+async def _objects(storage: Storage, prefix: str) -> AsyncIterator[StoredObject]:
+    async for page in storage.pages(prefix):
+        for one in page:
+            yield one
+
+
+def _add(repository: _Found, match: re.Match[str], link: StoredObject) -> None:
+    tag = match["tag"]
+    if match["current"]:
+        repository.current[tag] = link.modified_at
+        return
+    digest = f"{match['algorithm']}:{match['hex']}"
+    try:
+        digests.parse(digest)
+    except Malformed:
+        repository.opaque.append(digest)
+        return
+    if tag:
+        repository.index.setdefault(tag, {})[digest] = link.modified_at
+    else:
+        repository.revisions[digest] = link.modified_at
+
+
+class _Reader:
+    def __init__(self, storage: Storage, scope: Scope, known: KnownManifests) -> None:
+        self._storage = storage
+        self._scope = scope
+        self._known = known
+        self.manifests: dict[str, InventoryManifest] = {}
+        """Of this storage; a link without its data is not among them."""
+        self._opaque: set[str] = set()
+        self._data: dict[str, str] = {}
+        """The digest of the data, where it is another than that of the manifest."""
+
+    async def read_manifests(self, found: Iterable[_Found]) -> None:
+        wanted: dict[str, str] = {}
+        for one in found:
+            wanted |= dict.fromkeys(one.revisions, one.name)
+        aliases = {
+            revision_link(name, digest): digest
+            for digest, name in wanted.items()
+            if not digest.startswith(STORED_AS)
+        }
+
+        async def follow(link: str) -> None:
+            target = await self._link(link)
+            if target:
+                self._data[aliases[link]] = target
+
+        await _in_parallel(follow, aliases)
+        self._scope.progress.begin("reading manifests", len(wanted))
+        await _in_parallel(self._read_manifest, wanted)
+
+    async def repository(self, found: _Found) -> Repository:
+        tags: dict[str, Tag] = {}
+
+        async def read(name: str) -> None:
+            tag = await self._tag(found, name)
+            if tag is not None:
+                tags[name] = tag
+
+        await _in_parallel(read, found.current)
+        held = {one: time for one, time in found.revisions.items() if one in self.manifests}
+        opaque = {*found.opaque, *(self._opaque & held.keys())}
+        return Repository(
+            name=found.name,
+            tags=tuple(tags[name] for name in sorted(tags)),
+            manifests=tuple(sorted(held)),
+            manifest_times=held,
+            opaque_digests=tuple(sorted(opaque)),
+        )
+
+    async def _tag(self, found: _Found, name: str) -> Tag | None:
+        """A tag that is gone since the list was read is no tag."""
+        try:
+            text = await self._link(tag_link(found.name, name))
+        except storages.NotFound:
+            return None
+        if not text:
+            found.opaque.append(f"tag {name}")
+            return None
+        times = found.index.get(name, {})
+        newest = Revision(text, max(found.current[name], times.get(text, found.current[name])))
+        before = [
+            Revision(digest, time)
+            for digest, time in times.items()
+            if digest != text and digest in self.manifests and digest in found.revisions
+        ]
+        before.sort(key=lambda one: (one.pushed_at, one.digest), reverse=True)
+        return Tag.of(name, [newest, *before])
+
+    async def _link(self, path: str) -> str:
+        """The digest that a link names; empty for a text that is none."""
+        try:
+            content = await self._storage.read(path, bytes_max=LINK_BYTES_MAX)
+            return str(digests.parse(content.decode("ascii", "replace").strip()))
+        except (storages.TooLarge, Malformed):
+            return ""
+
+    async def _read_manifest(self, digest: str) -> None:
+        self._scope.progress.advance()
+        manifest = self._known.manifests.get(digest)
+        if manifest is None or (self._scope.with_created and manifest.created_at is None):
+            manifest = await self._manifest(digest)
+        if manifest is None:
+            return
+        self.manifests[digest] = manifest
+        if manifest.is_opaque:
+            self._opaque.add(digest)
+
+    async def _manifest(self, digest: str) -> InventoryManifest | None:
+        try:
+            path = data_path(self._data.get(digest, digest))
+            content = await self._storage.read(path, bytes_max=MANIFEST_BYTES_MAX)
+        except storages.NotFound:
+            return None
+        except storages.TooLarge:
+            return InventoryManifest(digest=digest, is_opaque=True)
+        if not digests.parse(digest).matches(content):
+            return InventoryManifest(digest=digest, is_opaque=True)
+        manifest, sizes = documents.read(digest, content)
+        if manifest.is_opaque:
+            return manifest
+        config = documents.config_of(content) if self._scope.with_created else ""
+        if config:
+            created = await self._created(config)
+            manifest = msgspec.structs.replace(manifest, created_at=created)
+        self._known.manifests[digest] = manifest
+        self._known.sizes.update(sizes)
+        return manifest
+
+    async def _created(self, config: str) -> datetime | None:
+        try:
+            content = await self._storage.read(data_path(config), bytes_max=CONFIG_BYTES_MAX)
+        except (storages.NotFound, storages.TooLarge):
+            return None
+        return documents.created(content)
+
+
+async def _in_parallel(work: Callable[[str], Awaitable[None]], items: Iterable[str]) -> None:
+    """A few workers share the items, because a task for each of a million costs a gigabyte."""
+    waiting = iter(items)
+
+    async def worker() -> None:
+        for item in waiting:
+            await work(item)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(READS_MAX):
+            group.create_task(worker())

@@ -1,0 +1,17 @@
+"""How far a run is. The run writes it, and who shows it reads it from time to time."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Progress:
+    phase: str = ""
+    done: int = 0
+    total: int = 0
+    """0 where it is not known."""
+
+    def begin(self, phase: str, total: int = 0) -> None:
+        self.phase, self.done, self.total = phase, 0, total
+
+    def advance(self, count: int = 1) -> None:
+        self.done += count

@@ -1,0 +1,28 @@
+"""Asks a storage for its time, with an object of our own, since only an object has a time there."""
+
+import secrets
+from datetime import datetime
+
+from lading.ports import storage as storages
+from lading.ports.storage import Storage
+
+FOLDER = "lading"
+"""Beside `docker/registry/v2`, so that no registry reads it."""
+
+
+async def server_time(storage: Storage) -> datetime:
+    path = f"{FOLDER}/clock-{secrets.token_hex(8)}"
+    try:
+        await storage.put(path, b"clock", condition=storages.OnlyNew())
+    except (storages.Denied, storages.Unsupported) as error:
+        raise storages.Denied(
+            f"the time of the storage cannot be read, because {FOLDER}/ cannot be written"
+            f" ({error}); allow the pruner to write and delete there"
+        ) from error
+    try:
+        found = await storage.head(path)
+    finally:
+        await storage.delete([path])
+    if found is None:
+        raise storages.Unavailable(f"{path} is gone right after it was written")
+    return found.modified_at

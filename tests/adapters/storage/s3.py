@@ -1,0 +1,144 @@
+"""A small S3 server in memory: what obstore asks of a bucket, in pages, with faults on demand."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from urllib.parse import unquote
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+PAGE_KEYS = 100
+
+
+@dataclass
+class Bucket:
+    name: str = "images"
+    objects: dict[str, tuple[bytes, datetime]] = field(default_factory=dict)
+    locked: set[str] = field(default_factory=set)
+    """Keys that DeleteObjects and DELETE refuse."""
+    forbidden_methods: set[str] = field(default_factory=set)
+    methods: list[str] = field(default_factory=list)
+    url: str = ""
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.methods.append(request.method)
+        bucket, _, key = request.path.lstrip("/").partition("/")
+        if bucket != self.name:
+            return _error(404, "NoSuchBucket")
+        if request.method in self.forbidden_methods:
+            return _error(403, "AccessDenied")
+        if not key:
+            return await self._of_bucket(request)
+        match request.method:
+            case "PUT":
+                return await self._put(request, key)
+            case "DELETE":
+                return self._delete(key)
+            case _:
+                return self._get(key)
+
+    async def _of_bucket(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "POST":
+            return self._delete_many(await request.text())
+        query = request.query
+        after = query.get("continuation-token", query.get("start-after", ""))
+        keys = [one for one in sorted(self.objects) if one.startswith(query.get("prefix", ""))]
+        keys = [one for one in keys if one > after]
+        page = keys[:PAGE_KEYS]
+        entries = "".join(
+            f"<Contents><Key>{escape(key)}</Key><Size>{len(content)}</Size>"
+            f"<LastModified>{time:%Y-%m-%dT%H:%M:%S.000Z}</LastModified>"
+            f"<ETag>{_tag(content)}</ETag></Contents>"
+            for key in page
+            for content, time in (self.objects[key],)
+        )
+        more = len(keys) > len(page)
+        token = f"<NextContinuationToken>{page[-1]}</NextContinuationToken>" if more else ""
+        return _xml(
+            f"<ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>{token}"
+            f"{entries}</ListBucketResult>"
+        )
+
+    def _delete_many(self, body: str) -> web.StreamResponse:
+        keys = [one.text or "" for one in ElementTree.fromstring(body).iter() if "Key" in one.tag]
+        parts = []
+        for key in keys:
+            if key in self.locked:
+                parts.append(f"<Error><Key>{escape(key)}</Key><Code>AccessDenied</Code>"
+                             "<Message>locked</Message></Error>")  # fmt: skip
+            else:
+                self.objects.pop(key, None)
+                parts.append(f"<Deleted><Key>{escape(key)}</Key></Deleted>")
+        return _xml(f"<DeleteResult>{''.join(parts)}</DeleteResult>")
+
+    def _delete(self, key: str) -> web.StreamResponse:
+        if key in self.locked:
+            return _error(403, "AccessDenied")
+        self.objects.pop(key, None)
+        return web.Response(status=204)
+
+    async def _put(self, request: web.Request, key: str) -> web.StreamResponse:
+        known = self.objects.get(key)
+        if request.headers.get("If-None-Match") == "*" and known is not None:
+            return _error(412, "PreconditionFailed")
+        wanted = request.headers.get("If-Match")
+        if wanted is not None and (known is None or _tag(known[0]) != wanted):
+            return _error(412, "PreconditionFailed")
+        source = unquote(request.headers.get("x-amz-copy-source", ""))
+        if source:
+            copied = self.objects.get(source.lstrip("/").partition("/")[2])
+            if copied is None:
+                return _error(404, "NoSuchKey")
+            self.objects[key] = copied[0], datetime.now(UTC)
+            return _xml(f"<CopyObjectResult><ETag>{_tag(copied[0])}</ETag></CopyObjectResult>")
+        content = await request.read()
+        self.objects[key] = content, datetime.now(UTC)
+        return web.Response(headers={"ETag": _tag(content)})
+
+    def _get(self, key: str) -> web.StreamResponse:
+        found = self.objects.get(key)
+        if found is None:
+            return _error(404, "NoSuchKey")
+        content, time = found
+        modified = time.strftime("%a, %d %b %Y %H:%M:%S GMT")
+        return web.Response(
+            body=content, headers={"ETag": _tag(content), "Last-Modified": modified}
+        )
+
+
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+
+
+def _xml(body: str) -> web.Response:
+    return web.Response(text=body, content_type="application/xml")
+
+
+def _error(status: int, code: str) -> web.Response:
+    text = f"<Error><Code>{code}</Code><Message>{code}</Message></Error>"
+    return web.Response(status=status, text=text, content_type="application/xml")
+
+
+def environment(bucket: Bucket) -> dict[str, str]:
+    """What tells a client of S3 about this server."""
+    return {
+        "AWS_ENDPOINT_URL": bucket.url,
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[Bucket]:
+    bucket = Bucket()
+    app = web.Application(client_max_size=1 << 26)
+    app.router.add_route("*", "/{path:.*}", bucket.answer)
+    async with TestServer(app) as server:
+        bucket.url = str(server.make_url("")).rstrip("/")
+        yield bucket

@@ -1,0 +1,90 @@
+"""The `Storage` port on files, in memory and on S3, and the addresses that it accepts."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from lading.adapters.storage import object_storage
+from lading.kernel.errors import Malformed
+from lading.ports import storage as storages
+from lading.ports.storage import Storage
+from tests.adapters.storage.s3 import Bucket
+from tests.conformance.storage.suite import StorageSuite
+
+
+class TestFiles(StorageSuite):
+    has_versions = False
+
+    @pytest.fixture
+    def storage(self, tmp_path: Path) -> Storage:
+        return object_storage.open_storage(f"file://{tmp_path}", environment={})
+
+
+@pytest.fixture
+def on_s3(bucket: Bucket) -> Storage:
+    url = f"s3://{bucket.name}/root"
+    return object_storage.open_storage(url, environment=os.environ)
+
+
+class TestS3(StorageSuite):
+    @pytest.fixture
+    def storage(self, on_s3: Storage) -> Storage:
+        return on_s3
+
+
+async def test_the_time_of_a_file_is_that_of_the_file_system(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    os.utime(tmp_path / "a", (1_000_000_000, 1_000_000_000))
+    storage = object_storage.open_storage(f"file://{tmp_path}", environment={})
+    found = await storage.head("a")
+    assert found is not None
+    assert found.modified_at == datetime.fromtimestamp(1_000_000_000, tz=UTC)
+
+
+async def test_a_partial_failure_of_a_bulk_deletion_names_what_is_left(
+    bucket: Bucket, on_s3: Storage
+) -> None:
+    for path in ("a", "b", "c"):
+        await on_s3.put(path, b"")
+    bucket.locked = {"root/b"}
+    failures = await on_s3.delete(["a", "b", "c"])
+    assert list(failures) == ["b"]
+    assert isinstance(failures["b"], storages.Denied)
+    assert set(bucket.objects) == {"root/b"}
+
+
+async def test_a_forbidden_list_is_an_error(bucket: Bucket, on_s3: Storage) -> None:
+    bucket.forbidden_methods = {"GET"}
+    with pytest.raises(storages.Denied, match="s3://images/root: a"):
+        [page async for page in on_s3.pages("a")]
+
+
+async def test_a_bucket_that_does_not_exist_is_an_error(bucket: Bucket) -> None:
+    storage = object_storage.open_storage("s3://other", environment=os.environ)
+    with pytest.raises(storages.NotFound, match="s3://other"):
+        [page async for page in storage.pages("a")]
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("/var/lib/registry", "expected file:///PATH"),
+        ("ftp://host/a", "expected file:///PATH"),
+        ("file://relative/path", "absolute path"),
+        ("file:///", "absolute path"),
+        ("file:///no/such/folder", "Unable to canonicalize"),
+        ("s3://user:secret@bucket", "must not have a user"),
+        ("s3://bucket?region=x", "must not have"),
+    ],
+)
+def test_bad_addresses(url: str, reason: str) -> None:
+    with pytest.raises(Malformed, match=reason):
+        object_storage.open_storage(url, environment={})
+
+
+def test_only_an_endpoint_that_says_http_is_spoken_to_without_tls() -> None:
+    assert object_storage._has_plain_endpoint({"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"})
+    assert not object_storage._has_plain_endpoint({"AWS_ENDPOINT_URL": "https://s3.example.com"})
+    assert not object_storage._has_plain_endpoint({})
