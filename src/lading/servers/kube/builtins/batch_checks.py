@@ -3,7 +3,9 @@
 import zoneinfo
 from collections.abc import Iterator
 
-from lading.servers.kube.builtins import amounts, cron_schedules, pod_checks
+from lading.kernel import cron
+from lading.kernel.errors import Malformed
+from lading.servers.kube.builtins import amounts, pod_checks
 from lading.servers.kube.schema import causes
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document
@@ -79,10 +81,18 @@ def _schedule(spec: Document) -> Iterator[Cause]:
     elif "TZ" in schedule:
         detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         yield causes.invalid("spec.schedule", schedule, detail)
-    elif detail := cron_schedules.problem(schedule):
+    elif detail := _schedule_problem(schedule):
         yield causes.invalid("spec.schedule", schedule, detail)
     if zone is not None and (detail := _zone_problem(zone)):
         yield causes.invalid("spec.timeZone", zone, detail)
+
+
+def _schedule_problem(schedule: str) -> str:
+    try:
+        cron.parse(schedule)
+    except Malformed as error:
+        return error.reason
+    return ""
 
 
 def _zone_problem(zone: str) -> str:

@@ -11,6 +11,7 @@ TOLERATION_SECONDS = 300
 """How long a pod stays on a node that is lost, as kube-apiserver has it."""
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PRIORITY = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+_SCHEDULED = "PodScheduled"
 _COMPUTE = ("cpu", "memory")
 
 
@@ -18,8 +19,27 @@ def admitted(pod: Document) -> Document:
     spec = pod["spec"]
     account = spec.get("serviceAccountName") or "default"
     accounts = {"serviceAccountName": account, "serviceAccount": account}
-    status = {**(pod.get("status") or {}), "qosClass": service_class(spec)}
+    status = {**_gated(pod), "qosClass": service_class(spec)}
     return tolerating({**pod, "spec": {**_PRIORITY, **spec, **accounts}, "status": status})
+
+
+def _gated(pod: Document) -> Document:
+    """The status of a new pod; it says so when a scheduling gate holds the pod back."""
+    status = pod.get("status") or {}
+    given = status.get("conditions") or []
+    if not pod["spec"].get("schedulingGates") or any(
+        each.get("type") == _SCHEDULED for each in given
+    ):
+        return status
+    condition = {
+        "type": _SCHEDULED,
+        "status": "False",
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+        "lastProbeTime": None,
+        "lastTransitionTime": pod["metadata"].get("creationTimestamp"),
+    }
+    return {**status, "conditions": [*given, condition]}
 
 
 def tolerating(pod: Document) -> Document:

@@ -1,6 +1,6 @@
 """What the spec of a pod must keep, in a pod and in the template of a workload."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lading.servers.kube.builtins import container_checks, metadata, volume_checks
 from lading.servers.kube.schema import causes, names
@@ -27,6 +27,7 @@ def problems(spec: Document, field: str) -> Iterator[Cause]:
     yield from metadata.labels(spec.get("nodeSelector"), f"{field}.nodeSelector")
     for index, each in enumerate(spec.get("tolerations") or ()):
         yield from toleration(each, f"{field}.tolerations[{index}]")
+    yield from _gates(spec.get("schedulingGates") or (), f"{field}.schedulingGates")
     account = spec.get("serviceAccountName")
     for sentence in names.dns_1123_subdomain(account) if account else ():
         yield causes.invalid(f"{field}.serviceAccountName", account, sentence)
@@ -51,6 +52,17 @@ def _containers(spec: Document, field: str, volumes: set[str]) -> Iterator[Cause
             seen |= {name} - {""}
             yield from container_checks.problems(container, place, volumes)
             yield from _ports_of_host(spec, container, place)
+
+
+def _gates(given: Iterable[Document], field: str) -> Iterator[Cause]:
+    seen: set[str] = set()
+    for index, gate in enumerate(given):
+        name = gate.get("name") or ""
+        for sentence in names.qualified_name(name):
+            yield causes.invalid(f"{field}[{index}]", name, sentence)
+        if name in seen:
+            yield causes.duplicate(f"{field}[{index}]", name)
+        seen.add(name)
 
 
 def _ports_of_host(spec: Document, container: Document, field: str) -> Iterator[Cause]:

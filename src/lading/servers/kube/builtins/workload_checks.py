@@ -13,7 +13,7 @@ from lading.servers.kube.schema import causes
 from lading.servers.kube.schema.causes import Cause
 from lading.servers.kube.schema.nodes import Document
 
-_CHANGEABLE_IN_POD = ("activeDeadlineSeconds", "tolerations")
+_CHANGEABLE_IN_POD = ("activeDeadlineSeconds", "schedulingGates", "tolerations")
 _CONTAINERS = ("containers", "initContainers")
 _POD_IS_FIXED = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
@@ -22,6 +22,7 @@ _POD_IS_FIXED = (
     "to 1 if it was previously negative)"
 )
 _TOLERATIONS_STAY = "existing toleration can not be modified except its tolerationSeconds"
+_GATES_FIRST = "cannot be set until all schedulingGates have been cleared"
 _NONE = (0, "0%")
 _COUNTS = ("minReadySeconds", "revisionHistoryLimit")
 _ROLLING = ("maxUnavailable", "maxSurge")
@@ -35,6 +36,8 @@ _NOT_A_PERCENTAGE = (
 def pod(document: Document, old: Document | None) -> Iterator[Cause]:
     spec = document.get("spec") or {}
     yield from pod_checks.problems(spec, "spec")
+    if old is None and spec.get("nodeName") and spec.get("schedulingGates"):
+        yield causes.forbidden("spec.nodeName", _GATES_FIRST)
     if old is not None:
         yield from _changes_of_pod(spec, old.get("spec") or {})
 
@@ -48,16 +51,27 @@ def _changes_of_pod(spec: Document, old: Document) -> Iterator[Cause]:
     kept = [_without_time(each) for each in spec.get("tolerations") or ()]
     if any(_without_time(each) not in kept for each in old.get("tolerations") or ()):
         yield causes.forbidden("spec.tolerations", _TOLERATIONS_STAY)
+    yield from _new_gates(spec, old)
     ignored = _changeable(old)
     if _fixed_part(spec, ignored) != _fixed_part(old, ignored):
         yield causes.forbidden("spec", _POD_IS_FIXED)
+
+
+def _new_gates(spec: Document, old: Document) -> Iterator[Cause]:
+    """A gate keeps a pod from being scheduled; it can be removed, and never comes later."""
+    known = [each.get("name") for each in old.get("schedulingGates") or ()]
+    for index, each in enumerate(spec.get("schedulingGates") or ()):
+        if each.get("name") not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{each.get('name')}'"
+            yield causes.forbidden(f"spec.schedulingGates[{index}].name", detail)
 
 
 def _changeable(old: Document) -> tuple[str, ...]:
     """The node is set once, through its binding; a negative grace period is corrected once."""
     is_negative = (old.get("terminationGracePeriodSeconds") or 0) < 0
     corrected = ("terminationGracePeriodSeconds",) if is_negative else ()
-    bound = () if old.get("nodeName") else ("nodeName",)
+    is_fixed = old.get("nodeName") or old.get("schedulingGates")
+    bound = () if is_fixed else ("nodeName",)
     return (*_CHANGEABLE_IN_POD, *corrected, *bound)
 
 
