@@ -11,8 +11,10 @@ from lading.cli import connection, running
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
+from lading.cli.prepull.settings import prepull_options
 from lading.cli.process import ServingProcess, process_options
 from lading.kernel.feature_gates import Gates
+from lading.prepull.types import PrePullSettings
 from lading.wiring import controller
 from lading.wiring.clock import system_clock
 
@@ -20,17 +22,22 @@ from lading.wiring.clock import system_clock
 @click.command(name="controller")
 @feature_gates_option()
 @settings_options
+@prepull_options
 @connection.target_options
 @process_options
 def command(
-    target: Target, process: ServingProcess, gates: Gates, settings: BootImageSettings
+    target: Target,
+    process: ServingProcess,
+    gates: Gates,
+    settings: BootImageSettings,
+    prepull: PrePullSettings,
 ) -> None:
     """Run the controllers. --namespace is that of the Lease; default: the pod's namespace."""
-    running.run(process.serve(lambda: _run(target, process, gates, settings)))
+    running.run(process.serve(lambda: _run(target, process, gates, (settings, prepull))))
 
 
 async def _run(
-    target: Target, process: ServingProcess, gates: Gates, settings: BootImageSettings
+    target: Target, process: ServingProcess, gates: Gates, settings: tuple[object, ...]
 ) -> None:
     clock, rng = system_clock(), random.SystemRandom()
     connection = target.found()
@@ -46,7 +53,7 @@ async def _run(
             gates=gates,
             namespace=target.default_namespace,
             instance=socket.gethostname(),
-            settings=(settings,),
+            settings=settings,
             elector=controller.elector(
                 kube=lease_kube,
                 clock=clock,

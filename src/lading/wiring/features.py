@@ -8,12 +8,14 @@ from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
 from lading.loop.feature import Feature
 from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
+from lading.prepull.feature import FEATURE as PRE_PULL
 from lading.runtime_images.feature import FEATURE as RUNTIME_IMAGES
 
 FEATURES: tuple[Feature, ...] = (
     PINNED_IMAGES,
     RUNTIME_IMAGES,
     BOOT_IMAGES,
+    PRE_PULL,
 )
 
 

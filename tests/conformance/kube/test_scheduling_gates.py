@@ -54,9 +54,7 @@ async def test_gates_are_removed_one_by_one(api: Api, namespace: str) -> None:
     assert free["metadata"]["generation"] == 3
 
 
-async def test_a_gate_that_is_not_there_fails_the_test_of_a_patch(
-    api: Api, namespace: str
-) -> None:
+async def test_a_gate_that_is_not_there_fails_the_test_of_a_patch(api: Api, namespace: str) -> None:
     await api.client.create(PODS, pod(FIRST), namespace=namespace)
     test = {"op": "test", "path": "/spec/schedulingGates/0/name", "value": SECOND}
     with pytest.raises(kube.Invalid):
