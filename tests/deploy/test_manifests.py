@@ -12,6 +12,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
+from lading.api.core import PODS
 from lading.api.events import EVENTS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.installation import policies
@@ -271,6 +272,50 @@ async def test_the_policies_concern_agents_only() -> None:
         await write_event(clients["another-pod"], event(reportingController="other"))
 
 
+async def make_holder_pod(
+    admin: KubeClient, name: str, node: str, label: str = "prepull-holder"
+) -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"lading.dev/component": label}},
+        "spec": {"nodeName": node, "containers": [{"name": "image-a", "image": "a"}]},
+    }
+    await admin.create(PODS, body, namespace=manifests.NAMESPACE)
+
+
+async def write_pod(client: KubeClient, name: str, **status: Any) -> None:
+    condition = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
+    patch = {"status": {"conditions": [condition], **status}}
+    await client.patch(
+        PODS,
+        name,
+        patch,
+        namespace=manifests.NAMESPACE,
+        patch_type=PatchType.STRATEGIC,
+        subresource="status",
+    )
+
+
+async def test_an_agent_writes_one_condition_of_the_holder_pods_of_its_node() -> None:
+    async with installed() as clients:
+        admin, agent = clients["admin"], clients["agent-of-a"]
+        await make_holder_pod(admin, "own", "node-a")
+        await make_holder_pod(admin, "of-b", "node-b")
+        await make_holder_pod(admin, "no-holder", "node-a", label="agent")
+        await write_pod(agent, "own")
+        for name in ("of-b", "no-holder"):
+            with pytest.raises(kube.KubeError, match="must write only pods that hold images there"):
+                await write_pod(agent, name)
+        with pytest.raises(kube.KubeError, match="must change only condition"):
+            await write_pod(agent, "own", phase="Failed")
+        ready = [{"type": "Ready", "status": "True"}]
+        with pytest.raises(kube.KubeError, match="must change only condition"):
+            await write_pod(agent, "own", conditions=ready)
+        found = await admin.get(PODS, "own", namespace=manifests.NAMESPACE)
+        assert [one.type for one in found.status.conditions] == ["lading.dev/ImagesPresent"]
+
+
 async def test_made_for_other_names_the_policies_bind_the_agent_to_its_node() -> None:
     async with installed() as clients:
         catalogue = await discovery.discover(clients["admin"])
@@ -327,6 +372,7 @@ def test_an_agent_writes_only_its_own_report_and_events() -> None:
     assert writes("agent") == {
         ("", "machineconfignodes", "patch", ""),
         ("", "machineconfignodes/status", "patch", ""),
+        (manifests.NAMESPACE, "pods/status", "patch", ""),
         ("default", "events", "create", ""),
         ("default", "events", "patch", ""),
     }

@@ -12,6 +12,10 @@ TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
+WINDOWS_LABEL: Any = {"kubernetes.io/os": "windows"}
+WINDOWS = node(**WINDOWS_LABEL)
+
+
 def required(*expressions: dict[str, Any]) -> dict[str, Any]:
     terms = {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
@@ -23,7 +27,7 @@ def required(*expressions: dict[str, Any]) -> dict[str, Any]:
         pytest.param(node(), {}, True, id="a plain node"),
         pytest.param(node(ready=False), {}, True, id="a node that is not Ready"),
         pytest.param(node(taints=[CORDON]), {}, True, id="a cordoned node"),
-        pytest.param(node(**{"kubernetes.io/os": "windows"}), {}, False, id="Windows"),
+        pytest.param(WINDOWS, {}, False, id="Windows"),
         pytest.param(node(taints=[TAINT]), {}, False, id="a taint"),
         pytest.param(
             node(taints=[{**TAINT, "effect": "PreferNoSchedule"}]), {}, True, id="a soft taint"

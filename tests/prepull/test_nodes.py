@@ -33,18 +33,18 @@ def record(
 
 def test_a_ready_container_holds_its_image() -> None:
     found = record(pod("a", running(A), ready=True))
-    assert (found.held, found.is_pulling) == ({NAME_A}, False)
+    assert (found.held, found.is_pulling) == (frozenset({NAME_A}), False)
 
 
 def test_the_ready_condition_of_the_node_does_not_change_what_is_held() -> None:
     found = record(pod("a", running(A), ready=True), of=node(ready=False))
-    assert (found.held, found.is_ready) == ({NAME_A}, False)
+    assert (found.held, found.is_ready) == (frozenset({NAME_A}), False)
 
 
 def test_the_old_pod_holds_the_old_image_while_the_new_one_pulls() -> None:
     old = pod("old", running(A), template="t0", ready=True)
     found = record(old, pod("new", waiting(B)), wanted=expected(B))
-    assert (found.held, found.is_pulling) == ({NAME_A}, True)
+    assert (found.held, found.is_pulling) == (frozenset({NAME_A}), True)
 
 
 def test_a_sidecar_that_a_webhook_added_changes_nothing() -> None:

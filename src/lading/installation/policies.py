@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from lading.prepull.types import HOLDER_LABEL, HOLDER_LABEL_VALUE, IMAGES_PRESENT
+
 ACCOUNT = "lading-agent"
 CONTROLLER = "lading-agent"
 """What an agent calls itself in its Events."""
@@ -19,12 +21,25 @@ _NODE_KEY = "authentication.kubernetes.io/node-name"
 _KEPT = ("?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences")
 """Of a MachineConfigNode: what its agent leaves as it is."""
 
+_KEPT_OF_PODS = (
+    *("metadata.?labels", "metadata.?annotations", "metadata.?finalizers"),
+    *("status.?phase", "status.?reason", "status.?message", "status.?startTime"),
+    *("status.?hostIP", "status.?hostIPs", "status.?podIP", "status.?podIPs"),
+    *("status.?nominatedNodeName", "status.?qosClass", "status.?resize"),
+    *("status.?initContainerStatuses", "status.?containerStatuses"),
+    "status.?ephemeralContainerStatuses",
+)
+
 Document = dict[str, Any]
 
 
 def agent_policies(*, namespace: str, account: str) -> list[Document]:
     """Each policy with its binding."""
-    made = [_own_node(namespace, account), _own_events(namespace, account)]
+    made = [
+        _own_node(namespace, account),
+        _own_events(namespace, account),
+        _own_holder_pods(namespace, account),
+    ]
     return [document for policy in made for document in (policy, _binding(policy))]
 
 
@@ -96,6 +111,40 @@ def _own_events(namespace: str, account: str) -> Document:
     }
     return _policy(
         "lading-agent-own-events", [rule], validations, namespace=namespace, account=account
+    )
+
+
+def _own_holder_pods(namespace: str, account: str) -> Document:
+    """Of a pod that holds images on its node an agent writes one condition, and nothing else."""
+    label = f'oldObject.metadata.?labels[?"{HOLDER_LABEL}"].orValue("")'
+    on_node = 'oldObject.spec.?nodeName.orValue("") == variables.node'
+    unchanged = [f"object.{one} == oldObject.{one}" for one in _KEPT_OF_PODS]
+    others = f'.?conditions.orValue([]).filter(one, one.type != "{IMAGES_PRESENT}")'
+    unchanged.append(f"object.status{others} == oldObject.status{others}")
+    validations = [
+        {
+            "expression": f'{on_node} && {label} == "{HOLDER_LABEL_VALUE}"',
+            "messageExpression": (
+                '"the agent of node " + variables.node + " must write only pods that hold images'
+                ' there, not " + request.name'
+            ),
+        },
+        {
+            "expression": " && ".join(unchanged),
+            "messageExpression": (
+                f'"the agent of node " + variables.node + " must change only condition'
+                f' {IMAGES_PRESENT} of a pod"'
+            ),
+        },
+    ]
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["*"],
+        "operations": ["UPDATE"],
+        "resources": ["pods", "pods/status"],
+    }
+    return _policy(
+        "lading-agent-own-pods", [rule], validations, namespace=namespace, account=account
     )
 
 

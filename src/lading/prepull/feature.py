@@ -9,7 +9,8 @@ from lading.api.core import NODES, PODS
 from lading.api.events import EVENTS
 from lading.api.longhorn import IMAGE, IMAGES, SETTING, SETTINGS
 from lading.api.rbac import NAMESPACE, Right
-from lading.loop.feature import Context, Feature, Kind, Part, Work
+from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
+from lading.pinned_images.node.types import PinSettings
 from lading.prepull.types import PRE_PULL, PrePullSettings
 
 _OWN = (NAMESPACE,)
@@ -60,6 +61,24 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
     yield Work(controllers=(fleet, *controllers.values()))
 
 
+@asynccontextmanager
+async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
+    from lading.prepull.node import controller as node
+
+    settings = context.setting(PinSettings) or PinSettings()
+    pods = node.pods_of(context.informers, context.namespace, context.node_name)
+    reconciler = node.PresenceReconciler(
+        pods=pods,
+        kube=context.kube,
+        cri=context.node.runtime.cri,
+        clock=context.clock,
+        resync_period=settings.resync_period,
+    )
+    controller = context.controller(name="prepull-node", reconcile=reconciler.reconcile, workers=1)
+    node.watch(controller, pods)
+    yield Work(controllers=(controller,))
+
+
 def _right(group: str, *resources: str, verbs: tuple[str, ...], why: str = "") -> Right:
     return Right(group=group, resources=resources, verbs=verbs, namespaces=_OWN, why=why)
 
@@ -96,6 +115,20 @@ FEATURE = Feature(
                     "events",
                     verbs=("list",),
                     why="Only events report that a quota refuses the pods of a DaemonSet.",
+                ),
+            ),
+        ),
+    ),
+    agent=(
+        Part(
+            open=_open_node,
+            reads=(Kind(resource=PODS, namespaces=_OWN),),
+            rights=(
+                _right(
+                    PODS.group,
+                    "pods/status",
+                    verbs=("patch",),
+                    why="Only one condition of holder pods on its own node: see agent-policy.yaml.",
                 ),
             ),
         ),

@@ -12,11 +12,14 @@ from typing import Any
 from lading.api.apps import DAEMON_SETS
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.longhorn import IMAGES, Image
-from lading.prepull.types import PrePullSettings, Toleration
+from lading.prepull.types import (
+    HOLDER_LABEL,
+    HOLDER_LABEL_VALUE,
+    PrePullSettings,
+    Toleration,
+)
 
 NAME = "lading-prepull"
-HOLDER_LABEL = "lading.dev/component"
-HOLDER_LABEL_VALUE = "prepull-holder"
 HOLDER_SELECTOR = f"{HOLDER_LABEL}={HOLDER_LABEL_VALUE}"
 SCHEDULING_GATE = "lading.dev/prepull-wave"
 TEMPLATE_ANNOTATION = "lading.dev/prepull-template"
