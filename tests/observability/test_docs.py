@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -15,6 +16,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 import lading
 from lading.pinned_images.cluster.fleet import Fleet
+from lading.prepull.types import RollOut
 from lading.wiring.features import FEATURES
 from tests.pinned_images.cluster.build import empty_caches
 
@@ -23,6 +25,8 @@ PAGE = REPOSITORY / "docs" / "metrics.md"
 REASONS = ("Reason", "Why", "State", "ConditionType", "PullErrorKind", "Guard")
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
 INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users read its sentences only
+NEEDED: dict[str, Any] = {"fleet": Fleet(empty_caches()), "images": (), "roll_out": RollOut}
+"""What the constructors of metrics want beside the registry."""
 Family = tuple[str, tuple[str, ...], str]
 
 
@@ -55,7 +59,7 @@ def served() -> set[Family]:
     for holder in holders:
         registry = CollectorRegistry()
         wanted = inspect.signature(holder).parameters
-        made = holder(registry, Fleet(empty_caches())) if "fleet" in wanted else holder(registry)
+        made = holder(registry, **{name: one for name, one in NEEDED.items() if name in wanted})
         values = vars(made).values()
         families |= {_described(one) for one in values if isinstance(one, MetricWrapperBase)}
         collected = made.collect() if hasattr(made, "collect") else ()

@@ -9,6 +9,7 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -37,6 +38,7 @@ from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, affinity_to
 
 WAIT_SECONDS_MAX = 60.0
 CLOCK = SystemClock()
+QUIET = timedelta(seconds=0.3)
 
 
 @dataclass
@@ -77,7 +79,7 @@ class PrePullCluster:
     async def make_image(self, name: str, url: str) -> None:
         await self.create(IMAGES, name, spec={"imageURL": url})
 
-    async def set(self, value: str) -> None:
+    async def write_setting(self, value: str) -> None:
         await self.kube.patch(SETTINGS, SETTING_NAME, {"value": value}, namespace=NAMESPACE)
 
     async def make_node(self, name: str, *, ready: bool = True, **labels: str) -> None:
@@ -289,7 +291,7 @@ async def running(
         settings=(
             PrePullSettings(
                 images=tuple(ListedImage(name=name, url=url) for name, url in listed),
-                **{"hold_image": HOLD_IMAGE, **settings},
+                **{"hold_image": HOLD_IMAGE, "quiet": QUIET, **settings},
             ),
         ),
         features=(FEATURE,),

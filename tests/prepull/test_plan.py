@@ -179,10 +179,10 @@ def test_images_that_come_together_are_held_together() -> None:
     seen = replace(settled(observed()), images=(image(), image("b", B)))
     fresh = replace(seen, changed_at=NOW - SECOND, changed_since=NOW - SECOND)
     found = plan.plan(fresh, SETTINGS, NOW)
-    assert (found.actions, found.recheck_at) == ((), NOW - SECOND + plan.QUIET)
-    long_ago = replace(fresh, changed_since=NOW - plan.QUIET_MAX)
+    assert (found.actions, found.recheck_at) == ((), NOW - SECOND + SETTINGS.quiet)
+    long_ago = replace(fresh, changed_since=NOW - SETTINGS.quiet_max)
     assert [type(one) for one in actions(long_ago)] == [ReplaceDaemonSet]
-    quiet = replace(fresh, changed_at=NOW - plan.QUIET, changed_since=NOW - plan.QUIET)
+    quiet = replace(fresh, changed_at=NOW - SETTINGS.quiet, changed_since=NOW - SETTINGS.quiet)
     assert [type(one) for one in actions(quiet)] == [ReplaceDaemonSet]
 
 

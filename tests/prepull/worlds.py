@@ -14,7 +14,7 @@ from lading.prepull.nodes import Expected
 NAMESPACE = "lading-system"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOLD_IMAGE = "registry.example.com/lading:1"
-A, B = "registry.example.com/a:1", "registry.example.com/b:1"
+A, B, C = (f"registry.example.com/{name}:1" for name in "abc")
 DAEMON_SET_UID = "uid-of-daemon-set"
 
 

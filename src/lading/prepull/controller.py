@@ -110,6 +110,7 @@ class DaemonSetReconciler:
         self._setting_refused_at: datetime | None = None
         self._refusal = ""
         self._hold_image = ""
+        self._is_observed = False
         self._answered: Mapping[str, Any] | None = None
         self._changed_since: datetime | None = None
         self._changed_at: datetime | None = None
@@ -125,8 +126,11 @@ class DaemonSetReconciler:
     async def observe(self, key: Key) -> Observed:
         await self._fleet.recount()
         await self._read_creation_failure()
+        hold_image = self._hold_image
         if not self._hold_image:
             self._hold_image = await observe.hold_image(self._kube, self._settings, self._namespace)
+        if not self._is_observed or self._hold_image != hold_image:
+            self._is_observed = True
             self._facts_changed()
         return self.observed()
 
@@ -167,8 +171,10 @@ class DaemonSetReconciler:
             raise
         self._applied(action, written)
 
-    def image_facts(self, image: Image) -> ObservedImage:
-        """What the status of an Image goes by, except for what was written before."""
+    def image_facts(self, image: Image) -> ObservedImage | None:
+        """What the status of an Image goes by; None before this process observed the rest."""
+        if not self._is_observed:
+            return None
         observed = self.observed_without_nodes()
         cargo = rules.cargo(observed.images, self._settings.images)
         enabled = plan.enablement(observed, self._settings)
@@ -281,7 +287,7 @@ class DaemonSetReconciler:
         if old is not None and new is not None and old.spec == new.spec:
             return
         now = self._clock.now()
-        if self._changed_at is None or now - self._changed_at > plan.QUIET_MAX:
+        if self._changed_at is None or now - self._changed_at > self._settings.quiet_max:
             self._changed_since = now
         self._changed_at = now
 
@@ -316,6 +322,8 @@ class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):
             return None
         generation, states = self._states.get(key, (0, frozenset()))
         facts = self._daemon_set.image_facts(image)
+        if facts is None:
+            return None
         is_same = generation == image.metadata.generation
         return replace(
             facts,

@@ -33,9 +33,6 @@ from lading.prepull.types import (
     Why,
 )
 
-QUIET = timedelta(seconds=3)
-"""Images that are applied together come within this time of each other."""
-QUIET_MAX = timedelta(seconds=15)
 REPULL = Backoff(seconds_min=15, seconds_max=600, jitter_fraction=0)
 
 
@@ -121,12 +118,14 @@ def _quiet_at(
 ) -> datetime | None:
     """When the DaemonSet may follow the Images; None is now. Only a change of images waits."""
     if tuple(_new_images(observed, settings)):
-        return now + QUIET  # they are made in this pass, and held with the next one
+        return now + settings.quiet  # they are made in this pass, and held with the next one
     if observed.changed_at is None or observed.changed_since is None:
         return None
     if observed.daemon_set is not None and containers(observed.daemon_set) == _names(cargo):
         return None
-    quiet_at = min(observed.changed_at + QUIET, observed.changed_since + QUIET_MAX)
+    quiet_at = min(
+        observed.changed_at + settings.quiet, observed.changed_since + settings.quiet_max
+    )
     return quiet_at if quiet_at > now else None
 
 

@@ -80,6 +80,13 @@ class PrePullSettings:
     resources: Mapping[str, Any] = field(default_factory=lambda: DEFAULT_RESOURCES)
     user_id: int | None = 65532
     pull_secrets: tuple[str, ...] = ()
+    quiet: timedelta = timedelta(seconds=3)
+    """Images that are applied together come within this time of each other."""
+
+    @property
+    def quiet_max(self) -> timedelta:
+        """The DaemonSet follows after this time, however many Images still come."""
+        return 5 * self.quiet
 
     @property
     def node_labels(self) -> dict[str, str]:

@@ -145,11 +145,11 @@ _OPTIONS = (
     click.option(
         "--prepull-wave",
         "wave",
-        metavar="N|N%",
+        metavar="COUNT",
         default=f"{_DEFAULTS.wave.percent}%",
         show_default=True,
         callback=_one(parse_wave),
-        help="How many worker nodes pull at once.",
+        help="How many worker nodes pull at once: a number or a percentage.",
     ),
     click.option(
         "--prepull-toleration",
@@ -194,7 +194,7 @@ _OPTIONS = (
     click.option(
         "--prepull-user-id",
         "user_id",
-        metavar="ID|none",
+        metavar="ID",
         default=str(_DEFAULTS.user_id),
         show_default=True,
         callback=_one(parse_user),
