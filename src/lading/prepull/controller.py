@@ -320,7 +320,7 @@ class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):
         if image is None or image.metadata.deletion_timestamp:
             self._states.pop(key, None)
             return None
-        generation, states = self._states.get(key, (0, frozenset()))
+        generation, states = self._states.setdefault(key, _reported(image))
         facts = self._daemon_set.image_facts(image)
         if facts is None:
             return None
@@ -357,6 +357,12 @@ class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):
         before, states = self._states.get(action.key, (0, frozenset()))
         is_same = before == generation and state is not ImageState.UNKNOWN
         self._states[action.key] = (generation, (states if is_same else frozenset()) | {state})
+
+
+def _reported(image: Image) -> tuple[int, frozenset[ImageState]]:
+    """The state that another process wrote before this one."""
+    states = frozenset(one for one in ImageState if one == image.status.state)
+    return image.status.observed_generation, states
 
 
 def watch(controllers: Mapping[str, Controller], caches: PrePullCaches, fleet: HolderFleet) -> None:

@@ -50,13 +50,13 @@ def plan(observed: ObservedImage, now: datetime) -> Plan:
     image, last = observed.image, observed.image.status
     faults = _faults(observed, now)
     verdict = _verdict(observed, faults)
-    status = _status(observed, verdict, faults, now)
     recheck_at = _patience_ends(observed, now)
+    due_at = _due_at(observed, verdict.state, now)
+    if due_at > now:  # whether anything changed is looked at then: the map is large
+        return Plan(recheck_at=earliest(due_at, recheck_at))
+    status = _status(observed, verdict, faults, now)
     if status == last:
         return Plan(recheck_at=recheck_at)
-    due_at = _due_at(observed, verdict.state, now)
-    if due_at > now:
-        return Plan(recheck_at=earliest(due_at, recheck_at))
     write = WriteImageStatus(
         key=image.key,
         resource_version=image.metadata.resource_version,
@@ -81,23 +81,27 @@ def _faults(observed: ObservedImage, now: datetime) -> dict[str, Fault]:
     """By node, sorted; those that count."""
     if not observed.container or not observed.enablement.is_on:
         return {}
-    found = (
-        (name, record.faults.get(observed.container)) for name, record in observed.nodes.items()
-    )
+    container = observed.container
+    found = {
+        name: record.faults[container]
+        for name, record in observed.nodes.items()
+        if container in record.faults
+    }
     return {
-        name: fault
-        for name, fault in sorted(found, key=lambda one: one[0])
-        if fault is not None and nodes.is_fault(fault, now, REGISTRY_PATIENCE)
+        name: found[name]
+        for name in sorted(found)
+        if nodes.is_fault(found[name], now, REGISTRY_PATIENCE)
     }
 
 
 def _patience_ends(observed: ObservedImage, now: datetime) -> datetime | None:
-    found = (record.faults.get(observed.container) for record in observed.nodes.values())
+    container = observed.container
+    found = [one.faults[container] for one in observed.nodes.values() if container in one.faults]
     return earliest(
         *(
             one.since + REGISTRY_PATIENCE
             for one in found
-            if one and one.since and not nodes.is_fault(one, now, REGISTRY_PATIENCE)
+            if one.since and not nodes.is_fault(one, now, REGISTRY_PATIENCE)
         )
     )
 
