@@ -278,11 +278,15 @@ async def playing(cluster: PrePullCluster, **settings: Any) -> AsyncIterator[Nod
 
 @contextlib.asynccontextmanager
 async def running(
-    cluster: PrePullCluster, *listed: tuple[str, str], gates: str = "", **settings: Any
+    cluster: PrePullCluster,
+    *listed: tuple[str, str],
+    gates: str = "",
+    client: KubeClient | None = None,
+    **settings: Any,
 ) -> AsyncIterator[None]:
-    """The controller of the feature, over the line."""
+    """The controller of the feature, over the line unless it has a client of its own."""
     manager = controller.controllers(
-        kube=KubeClient(cluster.line),
+        kube=client or KubeClient(cluster.line),
         clock=CLOCK,
         metrics=Metrics(CollectorRegistry()),
         rng=random.Random(1),
