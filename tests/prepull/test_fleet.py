@@ -26,6 +26,7 @@ from lading.ports import kube
 from lading.prepull import controller as prepull
 from lading.prepull import holder
 from lading.prepull.fleet import HolderFleet
+from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
 from lading.prepull.types import PrePullSettings
 from tests.prepull.worlds import (
@@ -103,6 +104,7 @@ class Fleet:
     kube: CountingKube
     caches: prepull.PrePullCaches
     clock: VirtualClock
+    lists: NodeImageLists
 
 
 @contextlib.asynccontextmanager
@@ -123,8 +125,13 @@ async def at_work() -> AsyncIterator[Fleet]:
     for number in range(NODE_COUNT):
         caches.nodes.put(node(f"node-{number:04}"))
         caches.pods.put(pod_of(number, ready=True, revision=1))
+    lists = NodeImageLists(kube=api, clock=clock, rng=rng, metrics=metrics)
     fleet = HolderFleet(
-        node_cache=caches.nodes, pod_cache=caches.pods, settings=SETTINGS_OF_TEST, clock=clock
+        node_cache=caches.nodes,
+        pod_cache=caches.pods,
+        image_lists=lists,
+        settings=SETTINGS_OF_TEST,
+        clock=clock,
     )
     recorder = EventRecorder(
         kube=api, clock=clock, rng=rng, metrics=metrics, controller="test", instance="test"
@@ -134,6 +141,7 @@ async def at_work() -> AsyncIterator[Fleet]:
         clock=clock,
         caches=caches,
         fleet=fleet,
+        image_lists=lists,
         settings=SETTINGS_OF_TEST,
         namespace=NAMESPACE,
         gate_is_on=True,
@@ -155,7 +163,7 @@ async def at_work() -> AsyncIterator[Fleet]:
     parts: tuple[Runnable, ...] = (fleet, *controllers.values())
     works = [asyncio.create_task(part.run()) for part in parts]
     try:
-        yield Fleet(api, caches, clock)
+        yield Fleet(api, caches, clock, lists)
     finally:
         for work in works:
             work.cancel()
@@ -197,3 +205,11 @@ async def test_at_rest_1000_nodes_cost_no_write() -> None:
             fleet.caches.nodes.put(msgspec.structs.replace(beat, metadata=newer))
         await fleet.clock.advance(600)
         assert (fleet.kube.statuses, fleet.kube.others) == ([], [])
+
+
+async def test_the_lists_of_kubelets_are_wanted_when_an_agent_is_missed_for_five_minutes() -> None:
+    async with at_work() as fleet:
+        await fleet.clock.advance(290)
+        assert not fleet.lists.is_wanted
+        await fleet.clock.advance(30)
+        assert fleet.lists.is_wanted

@@ -1,10 +1,14 @@
 """What one worker node holds and what goes wrong there."""
 
+from array import array
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+
 from lading.prepull import holder, nodes
 from lading.prepull.nodes import Expected
+from lading.prepull.presence import ImageList
 from lading.prepull.types import REGISTRY_PATIENCE, Fault, NodeRecord, PrePullSettings, Why
 from tests.prepull.worlds import NOW, A, B, expected, node, pod, running, waiting
 
@@ -18,6 +22,7 @@ def record(
     wanted: Expected | None = None,
     previous: NodeRecord | None = None,
     now: Any = NOW,
+    listed: ImageList | None = None,
 ) -> NodeRecord:
     found = nodes.record(
         of or node(),
@@ -26,6 +31,7 @@ def record(
         PrePullSettings(),
         previous=previous,
         now=now,
+        listed=listed,
     )
     assert found is not None
     return found
@@ -159,3 +165,36 @@ def test_a_lost_image_is_not_held_and_names_its_pod() -> None:
 def test_a_pod_that_ends_holds_nothing() -> None:
     ending = pod("a", running(A), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     assert record(ending).held == frozenset()
+
+
+def listing(*names: str) -> ImageList:
+    later = NOW + timedelta(hours=1)
+    return ImageList(array("q", sorted(map(hash, names))), True, later)
+
+
+def holder_pod(**more: Any) -> Any:
+    started = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    found = pod("a", {**running(A), "state": started}, ready=True, **more)
+    plain = msgspec.to_builtins(found)
+    plain["spec"]["containers"] = [{"name": NAME_A, "image": A}]
+    return msgspec.convert(plain, type(found))
+
+
+def test_without_an_agent_the_list_of_the_kubelet_counts() -> None:
+    found = record(holder_pod(), listed=listing("x:1"))
+    assert (found.held, found.lost is not None) == (frozenset(), True)
+    assert record(holder_pod(), listed=listing(A)).held == {NAME_A}
+
+
+def test_with_an_agent_the_list_of_the_kubelet_does_not_count() -> None:
+    seen = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
+    assert record(holder_pod(conditions=[seen]), listed=listing("x:1")).held == {NAME_A}
+
+
+def test_a_node_without_an_agent_is_noticed() -> None:
+    first = record(holder_pod())
+    assert first.without_agent_since == NOW
+    later = record(holder_pod(), previous=first, now=NOW + timedelta(minutes=1))
+    assert later.without_agent_since == NOW
+    seen = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
+    assert record(holder_pod(conditions=[seen]), previous=first).without_agent_since is None

@@ -19,6 +19,7 @@ from lading.api.apps import DAEMON_SETS, DaemonSet
 from lading.api.core import PODS, Pod
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image
 from lading.ports import kube
+from lading.ports.cri import ImageSpec
 from lading.ports.kube import Selection
 from lading.prepull import holder
 from lading.prepull.rules import listed_name
@@ -29,7 +30,15 @@ from tests.e2e import waiting
 from tests.e2e.cluster import ClusterUnderTest
 from tests.real import under_test
 from tests.real.bed import cluster as cluster_bed
-from tests.real.bed import images
+from tests.real.bed import disk, images
+
+MEBIBYTE = 1 << 20
+BALLAST_BYTES = 75 * MEBIBYTE
+KUBELET_SETTINGS = {
+    "evictionHard": {"imagefs.available": "200Mi"},
+    "evictionPressureTransitionPeriod": "1s",
+    "imageMinimumGCAge": "1s",
+}
 
 pytestmark = [
     pytest.mark.components("kube", "containerd"),
@@ -119,7 +128,11 @@ class World:
 
 @pytest.fixture(scope="module")
 def bed() -> Iterator[cluster_bed.Cluster]:
-    with cluster_bed.cluster() as running:
+    """On a small disk: at 200 MiB of free space the kubelet removes every image not in use."""
+    with (
+        disk.loop_filesystem(512 * MEBIBYTE) as root,
+        cluster_bed.cluster(root=root, kubelet_settings=KUBELET_SETTINGS) as running,
+    ):
         yield running
 
 
@@ -272,6 +285,29 @@ async def test_an_image_that_is_removed_from_the_node_is_pulled_again(world: Wor
     await world.until_states(**{named("lost", url): "deployed"})
     after = {one.metadata.uid for one in await world.pods() if not one.metadata.deletion_timestamp}
     assert before.metadata.uid not in after
+
+
+async def test_the_garbage_collection_of_the_kubelet_takes_no_image_that_is_held(
+    world: World,
+) -> None:
+    url = world.push("kept", "1")
+    await world.controller_with(kept=url)
+    await world.until_states(**{named("kept", url): "deployed"})
+    (node,) = world.cluster.nodes
+    ballast = {
+        await world.cluster.push(f"ballast/{number}", size_bytes=BALLAST_BYTES)
+        for number in range(2)
+    }
+    for one in ballast:
+        await node.cri.pull(ImageSpec(image=one))
+
+    async def is_collected() -> bool:
+        return not ballast <= await node.present()
+
+    await waiting.until(is_collected, "the kubelet removed an image that nothing uses")
+    assert url in world.present()
+    for one in ballast:
+        await node.cri.remove(ImageSpec(image=one))
 
 
 async def test_without_a_controller_the_daemon_set_goes_with_the_last_image(world: World) -> None:

@@ -42,6 +42,26 @@ class Node(Object, frozen=True, kw_only=True):
     status: NodeStatus = NodeStatus()
 
 
+class ListedImage(Model, frozen=True, kw_only=True):
+    names: tuple[str, ...] = ()
+
+
+class NodeHeartbeat(Model, frozen=True, kw_only=True):
+    type: str
+    last_heartbeat_time: str | None = None
+
+
+class ListedNodeStatus(Model, frozen=True, kw_only=True):
+    conditions: tuple[NodeHeartbeat, ...] = ()
+    images: tuple[ListedImage, ...] = ()
+
+
+class ListedNode(Object, frozen=True, kw_only=True):
+    """A Node with the images that its kubelet lists, which are too large to keep."""
+
+    status: ListedNodeStatus = ListedNodeStatus()
+
+
 class PodCondition(Model, frozen=True, kw_only=True):
     type: str
     status: Truth
@@ -120,6 +140,9 @@ class Secret(Object, frozen=True, kw_only=True):
 
 
 NODES = Resource(group="", version="v1", kind="Node", plural="nodes", namespaced=False, type=Node)
+LISTED_NODES = Resource(
+    group="", version="v1", kind="Node", plural="nodes", namespaced=False, type=ListedNode
+)
 PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True, type=Pod)
 NAMESPACES = Resource(
     group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False, type=Namespace

@@ -22,6 +22,7 @@ from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 from lading.prepull import apply, holder, observe, plan, report, rules
 from lading.prepull.fleet import HolderFleet
+from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
 from lading.prepull.nodes import Expected
 from lading.prepull.types import (
@@ -48,6 +49,8 @@ COUNT_DEBOUNCE_SECONDS = 1.0
 SETTING_RETRY = timedelta(minutes=10)
 DELETIONS_FORGOTTEN_AFTER = timedelta(hours=1)
 MISSING_PODS_INTERVAL = timedelta(seconds=30)
+AGENT_PATIENCE = timedelta(minutes=5)
+"""An agent compares a new pod at once, and its image may still be on the way to the node."""
 EVENT_ACTION = "HoldImages"
 
 
@@ -85,6 +88,7 @@ class DaemonSetReconciler:
         clock: Clock,
         caches: PrePullCaches,
         fleet: HolderFleet,
+        image_lists: NodeImageLists,
         settings: PrePullSettings,
         namespace: str,
         gate_is_on: bool,
@@ -98,6 +102,7 @@ class DaemonSetReconciler:
         self._caches = caches
         self._facts_changed = facts_changed
         self._fleet = fleet
+        self._image_lists = image_lists
         self._settings = settings
         self._namespace = namespace
         self._gate_is_on = gate_is_on

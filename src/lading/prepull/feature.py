@@ -20,12 +20,20 @@ _OWN = (NAMESPACE,)
 async def _open_controller(context: Context) -> AsyncIterator[Work]:
     from lading.prepull import controller as prepull
     from lading.prepull.fleet import HolderFleet
+    from lading.prepull.image_lists import NodeImageLists
     from lading.prepull.metrics import PrePullMetrics
 
     settings = context.setting(PrePullSettings) or PrePullSettings()
     caches = prepull.PrePullCaches.of(context.informers, context.namespace)
+    image_lists = NodeImageLists(
+        kube=context.kube, clock=context.clock, rng=context.rng, metrics=context.metrics
+    )
     fleet = HolderFleet(
-        node_cache=caches.nodes, pod_cache=caches.pods, settings=settings, clock=context.clock
+        node_cache=caches.nodes,
+        pod_cache=caches.pods,
+        image_lists=image_lists,
+        settings=settings,
+        clock=context.clock,
     )
     metrics = PrePullMetrics(
         context.metrics.registry, images=caches.images, roll_out=fleet.roll_out
@@ -35,6 +43,7 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
         clock=context.clock,
         caches=caches,
         fleet=fleet,
+        image_lists=image_lists,
         settings=settings,
         namespace=context.namespace,
         gate_is_on=context.gates[PRE_PULL],
@@ -58,7 +67,7 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
         ),
     }
     prepull.watch(controllers, caches, fleet)
-    yield Work(controllers=(fleet, *controllers.values()))
+    yield Work(controllers=(fleet, image_lists, *controllers.values()))
 
 
 @asynccontextmanager

@@ -7,12 +7,15 @@ event loop gets its turn; many changes of a node close together cost one look.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from lading.api.core import Node, Pod
+from lading.kernel import planning
 from lading.kernel.objects import Key
 from lading.loop.informer import Informer
 from lading.ports.clock import Clock
 from lading.prepull import nodes
+from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.nodes import Expected
 from lading.prepull.types import NodeRecord, PrePullSettings, RollOut
 
@@ -25,11 +28,13 @@ class HolderFleet:
         *,
         node_cache: Informer[Node],
         pod_cache: Informer[Pod],
+        image_lists: NodeImageLists,
         settings: PrePullSettings,
         clock: Clock,
     ) -> None:
         self._nodes = node_cache
         self._pods = pod_cache
+        self._image_lists = image_lists
         self._settings = settings
         self._clock = clock
         self._expected = Expected()
@@ -41,6 +46,7 @@ class HolderFleet:
         self._by_node = pod_cache.index(lambda pod: (nodes.node_of(pod),))
         node_cache.add_handler(self._node_changed)
         pod_cache.add_handler(self._pod_changed)
+        image_lists.listen(self._mark)
 
     @property
     def records(self) -> Mapping[str, NodeRecord]:
@@ -91,6 +97,12 @@ class HolderFleet:
             lost=tuple(one.lost for one in ready if one.lost is not None),
         )
 
+    def agents_missed_since(self) -> datetime | None:
+        """Since when a Ready node has a pod that no agent has compared; the first of them."""
+        return planning.earliest(
+            *(one.without_agent_since for one in self._records.values() if one.is_ready)
+        )
+
     def lacks_pods(self) -> bool:
         """Whether a Ready node has no pod."""
         return any(
@@ -126,6 +138,7 @@ class HolderFleet:
                 self._settings,
                 previous=before,
                 now=self._clock.now(),
+                listed=self._image_lists.get(name),
             )
         if found == before:
             return False

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from lading.api.core import Node, Pod
 from lading.kernel.conditions import Truth
-from lading.prepull import eligibility, faults, holder
+from lading.prepull import eligibility, faults, holder, presence
+from lading.prepull.presence import ImageList
 from lading.prepull.types import (
     IMAGES_PRESENT,
     Fault,
@@ -19,6 +20,8 @@ from lading.prepull.types import (
 
 POD_PATIENCE = timedelta(seconds=30)
 """A DaemonSet controller that is well makes a pod within seconds."""
+LIST_DELAY = timedelta(minutes=2)
+"""A kubelet lists its images from a cache of 30 seconds; twice that, and a clock that is wrong."""
 MISSING_PREFIX = "missing: "
 """Begins the message of condition ImagesPresent; the names of the containers follow."""
 
@@ -53,6 +56,7 @@ def record(
     *,
     previous: NodeRecord | None,
     now: datetime,
+    listed: ImageList | None = None,
 ) -> NodeRecord | None:
     """None where no pod of the DaemonSet may run."""
     if not eligibility.is_eligible(node, settings):
@@ -61,8 +65,8 @@ def record(
     alive = [one for one in own if not one.metadata.deletion_timestamp]
     current = _newest(one for one in alive if _template(one) == expected.template)
     is_gated = current is not None and _is_gated(current) and not _is_released(current, expected)
-    lost = next(filter(None, map(_lost, alive)), None)
-    held = frozenset(_held(alive))
+    lost = next(filter(None, (_lost(one, listed) for one in alive)), None)
+    held = frozenset(_held(alive, listed))
     without_pod_since = (previous and previous.without_pod_since) or now
     found = {} if is_gated else _faults(current, expected, held, previous, now)
     if not alive:
@@ -76,6 +80,7 @@ def record(
         gated=_gated(current, own, previous) if current and is_gated else None,
         lost=lost,
         without_pod_since=None if alive else without_pod_since,
+        without_agent_since=_without_agent_since(alive, previous, now),
         unready_template=_unready_template(alive, previous),
     )
 
@@ -94,25 +99,48 @@ def _newest(pods: Iterable[Pod]) -> Pod | None:
     )
 
 
-def _held(pods: Iterable[Pod]) -> Iterator[str]:
+def _held(pods: Iterable[Pod], listed: ImageList | None) -> Iterator[str]:
     for pod in pods:
-        missing = missing_containers(pod)
+        missing = missing_containers(pod, listed)
         for status in pod.status.container_statuses:
             if status.ready and status.name not in missing:
                 yield status.name
 
 
-def missing_containers(pod: Pod) -> frozenset[str]:
-    """What the agent of the node found missing."""
+def missing_containers(pod: Pod, listed: ImageList | None) -> frozenset[str]:
+    """What the agent of the node found missing; without one, what the kubelet's list proves."""
     for one in pod.status.conditions:
-        if one.type == IMAGES_PRESENT and one.status is Truth.FALSE:
-            names = one.message.removeprefix(MISSING_PREFIX).split(",")
-            return frozenset(name.strip() for name in names)
-    return frozenset()
+        if one.type == IMAGES_PRESENT:
+            if one.status is Truth.TRUE:
+                return frozenset()
+            found = one.message.removeprefix(MISSING_PREFIX).split(",")
+            return frozenset(name.strip() for name in found)
+    return frozenset(_unlisted(pod, listed)) if listed is not None else frozenset()
 
 
-def _lost(pod: Pod) -> LostImages | None:
-    missing = missing_containers(pod)
+def _unlisted(pod: Pod, listed: ImageList) -> Iterator[str]:
+    urls = {one.name: one.image for one in pod.spec.containers}
+    for status in pod.status.container_statuses:
+        running = status.state.running
+        if running is None or not running.started_at or status.name not in urls:
+            continue
+        since = datetime.fromisoformat(running.started_at) + LIST_DELAY
+        if listed.lacks(presence.names(urls[status.name], status), since=since):
+            yield status.name
+
+
+def _without_agent_since(
+    alive: Sequence[Pod], previous: NodeRecord | None, now: datetime
+) -> datetime | None:
+    ready = [one for one in alive if _is_pod_ready(one)]
+    compared = any(one.type == IMAGES_PRESENT for pod in ready for one in pod.status.conditions)
+    if not ready or compared:
+        return None
+    return (previous and previous.without_agent_since) or now
+
+
+def _lost(pod: Pod, listed: ImageList | None) -> LostImages | None:
+    missing = missing_containers(pod, listed)
     ready = sorted(one.name for one in pod.status.container_statuses if one.ready)
     containers = tuple(name for name in ready if name in missing)
     if not containers:

@@ -176,6 +176,8 @@ class NodeRecord:
     lost: LostImages | None = None
     without_pod_since: datetime | None = None
     """When it was first seen without a pod, if it has none."""
+    without_agent_since: datetime | None = None
+    """When it was first seen with a ready pod that no agent has compared."""
     unready_template: str = ""
     """The template of a pod that was seen there not ready, and alone."""
 

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lading.api.core import Pod
-from lading.kernel import references
 from lading.kernel.conditions import Truth
-from lading.kernel.errors import Malformed
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.ports.cri import Image
-from lading.prepull import holder
+from lading.prepull import holder, presence
 from lading.prepull.nodes import MISSING_PREFIX
 from lading.prepull.types import IMAGES_PRESENT
 
@@ -100,9 +98,4 @@ def _names(images: Iterable[Image]) -> Iterator[str]:
 def _is_there(url: str, image_id: str, known: frozenset[str]) -> bool:
     if image_id and (image_id in known or image_id.rpartition("@")[2] in known):
         return True
-    try:
-        reference = references.qualified(url)
-    except Malformed:
-        return url in known
-    name = reference.at(reference.digest) if reference.digest else reference
-    return str(name) in known
+    return presence.name_in_runtime(url) in known
