@@ -12,12 +12,15 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
+from lading.api.apps import DAEMON_SETS
 from lading.api.core import PODS
 from lading.api.events import EVENTS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.installation import policies
 from lading.ports import kube
 from lading.ports.kube import PatchType
+from lading.prepull import holder
+from lading.prepull.types import PrePullSettings
 from lading.servers.kube.authentication import ADMIN, User
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage import memory
@@ -37,6 +40,9 @@ IDENTITIES = {
     "agent-of-nowhere": User(name=AGENT),
     "in-another-namespace": User(
         name=ACCOUNT.format("images", "lading-agent"), extra={NODE_NAME: ("node-a",)}
+    ),
+    "controller": User(
+        name=ACCOUNT.format("lading-system", "lading-controller"), groups=("system:masters",)
     ),
     "with-a-prefix": User(
         name=ACCOUNT.format("lading-system", "my-lading-agent"), extra={NODE_NAME: ("node-a",)}
@@ -314,6 +320,61 @@ async def test_an_agent_writes_one_condition_of_the_holder_pods_of_its_node() ->
             await write_pod(agent, "own", conditions=ready)
         found = await admin.get(PODS, "own", namespace=manifests.NAMESPACE)
         assert [one.type for one in found.status.conditions] == ["lading.dev/ImagesPresent"]
+
+
+def holder_body(**changes: Any) -> Document:
+    body = holder.daemon_set(
+        ("registry.example.com/a:1",),
+        (),
+        PrePullSettings(),
+        namespace=manifests.NAMESPACE,
+        hold_image="lading",
+    )
+    body["spec"]["template"]["spec"] |= changes
+    return body
+
+
+async def test_the_controller_creates_only_the_daemon_set_that_holds_images() -> None:
+    async with installed() as clients:
+        controller = clients["controller"]
+        await controller.create(DAEMON_SETS, holder_body(), namespace=manifests.NAMESPACE)
+        other = holder_body()
+        other["metadata"]["name"] = "other"
+        with pytest.raises(kube.KubeError, match="writes only DaemonSet lading-prepull"):
+            await controller.create(DAEMON_SETS, other, namespace=manifests.NAMESPACE)
+        with pytest.raises(kube.KubeError, match="writes only DaemonSet lading-prepull"):
+            await controller.delete(DAEMON_SETS, "lading-agent", namespace=manifests.NAMESPACE)
+        refused: tuple[Document, ...] = (
+            {"hostPID": True},
+            {"volumes": [{"name": "hold", "hostPath": {"path": "/"}}]},
+            {"automountServiceAccountToken": True},
+            {"securityContext": {"runAsNonRoot": False}},
+        )
+        for change in refused:
+            patch = {"spec": {"template": {"spec": change}}}
+            with pytest.raises(kube.KubeError, match="must be without privileges"):
+                await controller.patch(
+                    DAEMON_SETS,
+                    holder.NAME,
+                    patch,
+                    namespace=manifests.NAMESPACE,
+                    patch_type=PatchType.MERGE,
+                )
+
+
+async def test_the_controller_deletes_only_pods_that_hold_images() -> None:
+    async with installed() as clients:
+        admin, controller = clients["admin"], clients["controller"]
+        await make_holder_pod(admin, "holder", "node-a")
+        await make_holder_pod(admin, "agent", "node-a", label="agent")
+        with pytest.raises(kube.KubeError, match="only pods that hold images"):
+            await controller.delete(PODS, "agent", namespace=manifests.NAMESPACE)
+        image = [{"op": "replace", "path": "/spec/containers/0/image", "value": "other"}]
+        with pytest.raises(kube.KubeError, match="must not change the containers"):
+            await controller.patch(
+                PODS, "holder", image, namespace=manifests.NAMESPACE, patch_type=PatchType.JSON
+            )
+        await controller.delete(PODS, "holder", namespace=manifests.NAMESPACE)
 
 
 async def test_made_for_other_names_the_policies_bind_the_agent_to_its_node() -> None:

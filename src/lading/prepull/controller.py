@@ -161,7 +161,21 @@ class DaemonSetReconciler:
         retry_at = self._setting_refused_at and self._setting_refused_at + SETTING_RETRY
         missing = self._fleet.lacks_pods() and plan.is_ours(observed.daemon_set)
         look_at = now + MISSING_PODS_INTERVAL if missing else None
-        return Plan(actions=found.actions, recheck_at=earliest(found.recheck_at, retry_at, look_at))
+        return Plan(
+            actions=found.actions,
+            recheck_at=earliest(found.recheck_at, retry_at, look_at, self._list_images(now)),
+        )
+
+    def _list_images(self, now: datetime) -> datetime | None:
+        """The lists of kubelets are wanted when an agent has been missed for a while."""
+        since = self._fleet.agents_missed_since()
+        if since is None or self._image_lists.is_wanted:
+            return None
+        due_at = since + AGENT_PATIENCE
+        if due_at > now:
+            return due_at
+        self._image_lists.want()
+        return None
 
     async def apply(self, action: Action) -> None:
         if isinstance(action, CreateSetting):

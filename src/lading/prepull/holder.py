@@ -15,11 +15,12 @@ from lading.api.longhorn import IMAGES, Image
 from lading.prepull.types import (
     HOLDER_LABEL,
     HOLDER_LABEL_VALUE,
+    HOLDER_NAME,
     PrePullSettings,
     Toleration,
 )
 
-NAME = "lading-prepull"
+NAME = HOLDER_NAME
 HOLDER_SELECTOR = f"{HOLDER_LABEL}={HOLDER_LABEL_VALUE}"
 SCHEDULING_GATE = "lading.dev/prepull-wave"
 TEMPLATE_ANNOTATION = "lading.dev/prepull-template"

@@ -18,6 +18,8 @@ PRE_PULL = Gate(
     off="the DaemonSet is deleted and the Images stay, as with the setting `false`",
 )
 FIELD_MANAGER = "lading-prepull"
+HOLDER_NAME = "lading-prepull"
+"""Of the DaemonSet."""
 HOLDER_LABEL = "lading.dev/component"
 HOLDER_LABEL_VALUE = "prepull-holder"
 LIST_LABEL = "lading.dev/prepull-list"
