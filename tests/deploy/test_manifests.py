@@ -12,11 +12,15 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
+from lading.api.apps import DAEMON_SETS
+from lading.api.core import PODS
 from lading.api.events import EVENTS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.installation import policies
 from lading.ports import kube
 from lading.ports.kube import PatchType
+from lading.prepull import holder
+from lading.prepull.types import PrePullSettings
 from lading.servers.kube.authentication import ADMIN, User
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage import memory
@@ -37,6 +41,9 @@ IDENTITIES = {
     "in-another-namespace": User(
         name=ACCOUNT.format("images", "lading-agent"), extra={NODE_NAME: ("node-a",)}
     ),
+    "controller": User(
+        name=ACCOUNT.format("lading-system", "lading-controller"), groups=("system:masters",)
+    ),
     "with-a-prefix": User(
         name=ACCOUNT.format("lading-system", "my-lading-agent"), extra={NODE_NAME: ("node-a",)}
     ),
@@ -45,6 +52,8 @@ IDENTITIES = {
     ),
 }
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": "1"}
+NOT_EMBEDDED = {"PriorityClass"}
+"""Kinds that only a real API server has; `make real` installs them there."""
 STALE = ("in-another-namespace", "with-a-prefix")
 
 
@@ -57,7 +66,8 @@ async def installed() -> AsyncIterator[dict[str, KubeClient]]:
         for documents in (manifests.definitions(), manifests.base()):
             catalogue = await discovery.discover(clients["admin"])
             for document in documents:
-                await apply(clients["admin"], catalogue, document)
+                if document["kind"] not in NOT_EMBEDDED:
+                    await apply(clients["admin"], catalogue, document)
         yield clients
     finally:
         await core.close()
@@ -268,6 +278,105 @@ async def test_the_policies_concern_agents_only() -> None:
         await write_event(clients["another-pod"], event(reportingController="other"))
 
 
+async def make_holder_pod(
+    admin: KubeClient, name: str, node: str, label: str = "prepull-holder"
+) -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"lading.dev/component": label}},
+        "spec": {"nodeName": node, "containers": [{"name": "image-a", "image": "a"}]},
+    }
+    await admin.create(PODS, body, namespace=manifests.NAMESPACE)
+
+
+async def write_pod(client: KubeClient, name: str, **status: Any) -> None:
+    condition = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
+    patch = {"status": {"conditions": [condition], **status}}
+    await client.patch(
+        PODS,
+        name,
+        patch,
+        namespace=manifests.NAMESPACE,
+        patch_type=PatchType.STRATEGIC,
+        subresource="status",
+    )
+
+
+async def test_an_agent_writes_one_condition_of_the_holder_pods_of_its_node() -> None:
+    async with installed() as clients:
+        admin, agent = clients["admin"], clients["agent-of-a"]
+        await make_holder_pod(admin, "own", "node-a")
+        await make_holder_pod(admin, "of-b", "node-b")
+        await make_holder_pod(admin, "no-holder", "node-a", label="agent")
+        await write_pod(agent, "own")
+        for name in ("of-b", "no-holder"):
+            with pytest.raises(kube.KubeError, match="must write only pods that hold images there"):
+                await write_pod(agent, name)
+        with pytest.raises(kube.KubeError, match="must change only condition"):
+            await write_pod(agent, "own", phase="Failed")
+        ready = [{"type": "Ready", "status": "True"}]
+        with pytest.raises(kube.KubeError, match="must change only condition"):
+            await write_pod(agent, "own", conditions=ready)
+        found = await admin.get(PODS, "own", namespace=manifests.NAMESPACE)
+        assert [one.type for one in found.status.conditions] == ["lading.dev/ImagesPresent"]
+
+
+def holder_body(**changes: Any) -> Document:
+    body = holder.daemon_set(
+        ("registry.example.com/a:1",),
+        (),
+        PrePullSettings(),
+        namespace=manifests.NAMESPACE,
+        hold_image="lading",
+    )
+    body["spec"]["template"]["spec"] |= changes
+    return body
+
+
+async def test_the_controller_creates_only_the_daemon_set_that_holds_images() -> None:
+    async with installed() as clients:
+        controller = clients["controller"]
+        await controller.create(DAEMON_SETS, holder_body(), namespace=manifests.NAMESPACE)
+        other = holder_body()
+        other["metadata"]["name"] = "other"
+        with pytest.raises(kube.KubeError, match="writes only DaemonSet lading-prepull"):
+            await controller.create(DAEMON_SETS, other, namespace=manifests.NAMESPACE)
+        with pytest.raises(kube.KubeError, match="writes only DaemonSet lading-prepull"):
+            await controller.delete(DAEMON_SETS, "lading-agent", namespace=manifests.NAMESPACE)
+        refused: tuple[Document, ...] = (
+            {"hostPID": True},
+            {"volumes": [{"name": "hold", "hostPath": {"path": "/"}}]},
+            {"automountServiceAccountToken": True},
+            {"securityContext": {"runAsNonRoot": False}},
+        )
+        for change in refused:
+            patch = {"spec": {"template": {"spec": change}}}
+            with pytest.raises(kube.KubeError, match="must be without privileges"):
+                await controller.patch(
+                    DAEMON_SETS,
+                    holder.NAME,
+                    patch,
+                    namespace=manifests.NAMESPACE,
+                    patch_type=PatchType.MERGE,
+                )
+
+
+async def test_the_controller_deletes_only_pods_that_hold_images() -> None:
+    async with installed() as clients:
+        admin, controller = clients["admin"], clients["controller"]
+        await make_holder_pod(admin, "holder", "node-a")
+        await make_holder_pod(admin, "agent", "node-a", label="agent")
+        with pytest.raises(kube.KubeError, match="only pods that hold images"):
+            await controller.delete(PODS, "agent", namespace=manifests.NAMESPACE)
+        image = [{"op": "replace", "path": "/spec/containers/0/image", "value": "other"}]
+        with pytest.raises(kube.KubeError, match="must not change the containers"):
+            await controller.patch(
+                PODS, "holder", image, namespace=manifests.NAMESPACE, patch_type=PatchType.JSON
+            )
+        await controller.delete(PODS, "holder", namespace=manifests.NAMESPACE)
+
+
 async def test_made_for_other_names_the_policies_bind_the_agent_to_its_node() -> None:
     async with installed() as clients:
         catalogue = await discovery.discover(clients["admin"])
@@ -324,18 +433,32 @@ def test_an_agent_writes_only_its_own_report_and_events() -> None:
     assert writes("agent") == {
         ("", "machineconfignodes", "patch", ""),
         ("", "machineconfignodes/status", "patch", ""),
+        (manifests.NAMESPACE, "pods/status", "patch", ""),
         ("default", "events", "create", ""),
         ("default", "events", "patch", ""),
     }
 
 
-def test_the_controller_writes_only_pools_nodes_statuses_its_lease_and_events() -> None:
+PRE_PULL_WRITES = {
+    (manifests.NAMESPACE, "images", "create", ""),
+    (manifests.NAMESPACE, "images", "delete", ""),
+    (manifests.NAMESPACE, "images/status", "patch", ""),
+    (manifests.NAMESPACE, "settings", "create", ""),
+    (manifests.NAMESPACE, "daemonsets", "create", ""),
+    (manifests.NAMESPACE, "daemonsets", "patch", ""),
+    (manifests.NAMESPACE, "daemonsets", "delete", ""),
+    (manifests.NAMESPACE, "pods", "patch", ""),
+    (manifests.NAMESPACE, "pods", "delete", ""),
+}
+
+
+def test_the_controller_writes_only_pools_nodes_statuses_held_images_its_lease_and_events() -> None:
     events = {
         (namespace, "events", verb, "")
         for namespace in ("default", manifests.NAMESPACE)
         for verb in ("create", "patch")
     }
-    assert writes("controller") == events | {
+    assert writes("controller") == events | PRE_PULL_WRITES | {
         ("", "machineconfigpools", "create", ""),
         ("", "machineconfigpools", "patch", ""),
         ("", "machineconfigpools/status", "patch", ""),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -16,6 +17,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 import lading
 from lading.pinned_images.cluster.fleet import Fleet
+from lading.prepull.types import RollOut
 from lading.wiring.features import FEATURES
 from tests.pinned_images.cluster.build import empty_caches
 
@@ -27,6 +29,8 @@ OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports
 PLAYS_THE_KUBELET = "standalone/node.py"
 """Kubernetes' own words, which its documentation explains."""
 INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users read its sentences only
+NEEDED: dict[str, Any] = {"fleet": Fleet(empty_caches()), "images": (), "roll_out": RollOut}
+"""What the constructors of metrics want beside the registry."""
 Family = tuple[str, tuple[str, ...], str]
 
 
@@ -59,7 +63,7 @@ def served() -> set[Family]:
     for holder in holders:
         registry = CollectorRegistry()
         wanted = inspect.signature(holder).parameters
-        made = holder(registry, Fleet(empty_caches())) if "fleet" in wanted else holder(registry)
+        made = holder(registry, **{name: one for name, one in NEEDED.items() if name in wanted})
         values = vars(made).values()
         families |= {_described(one) for one in values if isinstance(one, MetricWrapperBase)}
         collected = made.collect() if hasattr(made, "collect") else ()

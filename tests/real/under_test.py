@@ -22,6 +22,7 @@ from tests.real.installed import Installation
 
 ROUND = "--resync-period=1s"
 NO_KUBELET_PORT = 1
+IN_NAMESPACE = f"--namespace={NAMESPACE}"
 LONE_NODE = "lone-node"
 
 
@@ -113,7 +114,7 @@ def _controller(installation: Installation) -> Program:
         arguments=(
             "controller",
             f"--kubeconfig={installation.controller_kubeconfig}",
-            f"--namespace={NAMESPACE}",
+            IN_NAMESPACE,
         ),
         log=installation.folder / "controller.log",
     )
@@ -142,7 +143,7 @@ async def _node(
             pins=opened.pins,
             agent=Program(
                 name=f"agent of {name}",
-                arguments=("agent", *place, ROUND, connection, *options),
+                arguments=("agent", *place, ROUND, connection, IN_NAMESPACE, *options),
                 log=folder / "agent.log",
             ),
             cleanup=("agent", *place, "--cleanup"),

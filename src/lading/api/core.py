@@ -1,5 +1,9 @@
 """The built-in kinds of the core group, cut down to the fields that Lading reads."""
 
+from typing import Any
+
+import msgspec
+
 from lading.kernel.conditions import Truth
 from lading.kernel.objects import Model, Object, Resource
 
@@ -23,8 +27,101 @@ class NodeStatus(Model, frozen=True, kw_only=True):
     node_info: NodeSystemInfo = NodeSystemInfo()
 
 
+class Taint(Model, frozen=True, kw_only=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(Model, frozen=True, kw_only=True):
+    taints: tuple[Taint, ...] = ()
+
+
 class Node(Object, frozen=True, kw_only=True):
+    spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+
+class ListedImage(Model, frozen=True, kw_only=True):
+    names: tuple[str, ...] = ()
+
+
+class NodeHeartbeat(Model, frozen=True, kw_only=True):
+    type: str
+    last_heartbeat_time: str | None = None
+
+
+class ListedNodeStatus(Model, frozen=True, kw_only=True):
+    conditions: tuple[NodeHeartbeat, ...] = ()
+    images: tuple[ListedImage, ...] = ()
+
+
+class ListedNode(Object, frozen=True, kw_only=True):
+    """A Node with the images that its kubelet lists, which are too large to keep."""
+
+    status: ListedNodeStatus = ListedNodeStatus()
+
+
+class PodCondition(Model, frozen=True, kw_only=True):
+    type: str
+    status: Truth
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerStateDetail(Model, frozen=True, kw_only=True):
+    """Of `waiting` and of `terminated`."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class RunningContainer(Model, frozen=True, kw_only=True):
+    started_at: str | None = None
+
+
+class PodContainerState(Model, frozen=True, kw_only=True):
+    waiting: ContainerStateDetail | None = None
+    running: RunningContainer | None = None
+    terminated: ContainerStateDetail | None = None
+
+
+class ContainerStatus(Model, frozen=True, kw_only=True):
+    name: str
+    image: str = ""
+    image_id: str = msgspec.field(name="imageID", default="")
+    ready: bool = False
+    state: PodContainerState = PodContainerState()
+
+
+class PodStatus(Model, frozen=True, kw_only=True):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class PodContainer(Model, frozen=True, kw_only=True):
+    name: str
+    image: str = ""
+
+
+class SchedulingGate(Model, frozen=True, kw_only=True):
+    name: str
+
+
+class PodSpec(Model, frozen=True, kw_only=True):
+    node_name: str = ""
+    containers: tuple[PodContainer, ...] = ()
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    affinity: dict[str, Any] = {}
+
+
+class Pod(Object, frozen=True, kw_only=True):
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
 
 
 class Namespace(Object, frozen=True, kw_only=True):
@@ -43,6 +140,10 @@ class Secret(Object, frozen=True, kw_only=True):
 
 
 NODES = Resource(group="", version="v1", kind="Node", plural="nodes", namespaced=False, type=Node)
+LISTED_NODES = Resource(
+    group="", version="v1", kind="Node", plural="nodes", namespaced=False, type=ListedNode
+)
+PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True, type=Pod)
 NAMESPACES = Resource(
     group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False, type=Namespace
 )

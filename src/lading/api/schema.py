@@ -29,6 +29,7 @@ _KEYWORDS = {
     "max_items": "maxItems",
     "max_properties": "maxProperties",
     "list_type": "x-kubernetes-list-type",
+    "map_type": "x-kubernetes-map-type",
     "format": "format",
     "default": "default",
 }

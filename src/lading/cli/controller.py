@@ -12,8 +12,10 @@ from lading.cli import connection, running
 from lading.cli.bootimage.settings import aws_credentials_option, settings_options
 from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
+from lading.cli.prepull.settings import prepull_options
 from lading.cli.process import ServingProcess, process_options
 from lading.kernel.feature_gates import Gates
+from lading.prepull.types import PrePullSettings
 from lading.wiring import clouds, controller
 from lading.wiring.clock import system_clock
 
@@ -22,6 +24,7 @@ from lading.wiring.clock import system_clock
 @feature_gates_option()
 @settings_options
 @aws_credentials_option
+@prepull_options
 @connection.target_options
 @process_options
 def command(
@@ -30,16 +33,21 @@ def command(
     gates: Gates,
     settings: BootImageSettings,
     aws_credentials_file: Path | None,
+    prepull: PrePullSettings,
 ) -> None:
     """Run the controllers. --namespace is that of the Lease; default: the pod's namespace."""
-    running.run(process.serve(lambda: _run(target, process, gates, settings, aws_credentials_file)))
+    running.run(
+        process.serve(
+            lambda: _run(target, process, gates, (settings, prepull), aws_credentials_file)
+        )
+    )
 
 
 async def _run(
     target: Target,
     process: ServingProcess,
     gates: Gates,
-    settings: BootImageSettings,
+    settings: tuple[object, ...],
     aws_credentials_file: Path | None,
 ) -> None:
     clock, rng = system_clock(), random.SystemRandom()
@@ -57,7 +65,7 @@ async def _run(
             gates=gates,
             namespace=target.default_namespace,
             instance=socket.gethostname(),
-            settings=(settings, access),
+            settings=(*settings, access),
             elector=controller.elector(
                 kube=lease_kube,
                 clock=clock,

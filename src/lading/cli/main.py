@@ -17,6 +17,7 @@ _COMMANDS = {
     "delete": "Delete objects.",
     "pin": "Plan PinnedImageSets and watch the progress of the nodes.",
     "bootimage": "Show, plan and restore the boot images of machine sets.",
+    "prepull": "Show the images that every worker node holds.",
     "image": "Pull, list and remove images of a container runtime, by runtime class.",
     "prune": "Delete images from a registry that are no longer needed.",
     "validate": "Check objects in files without a cluster.",

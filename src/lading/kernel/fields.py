@@ -31,6 +31,7 @@ class Field:
     max_properties: int | None = None
     list_type: Literal["atomic", "set", "map"] | None = None
     list_map_keys: tuple[str, ...] = ()
+    map_type: Literal["atomic", "granular"] | None = None
     format: str | None = None
     default: Any = None
     rules: tuple[Rule, ...] = ()

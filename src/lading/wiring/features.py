@@ -9,12 +9,14 @@ from lading.kernel.feature_gates import Gate
 from lading.loop.feature import Feature
 from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
 from lading.pools.feature import FEATURE as POOLS
+from lading.prepull.feature import FEATURE as PRE_PULL
 from lading.runtime_images.feature import FEATURE as RUNTIME_IMAGES
 
 FEATURES: tuple[Feature, ...] = (
     PINNED_IMAGES,
     RUNTIME_IMAGES,
     BOOT_IMAGES,
+    PRE_PULL,
     POOLS,
 )
 

@@ -39,6 +39,11 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
         Path("deploy/base/agent-policy.yaml"): policies.as_yaml(
             policies.agent_policies(namespace=rbac.NAMESPACE, account=policies.ACCOUNT)
         ),
+        Path("deploy/base/controller-policy.yaml"): policies.as_yaml(
+            policies.controller_policies(
+                namespace=rbac.NAMESPACE, account=policies.CONTROLLER_ACCOUNT
+            )
+        ),
         _PAGE: generate_docs.with_tables(page, features),
     }
 

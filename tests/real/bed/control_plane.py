@@ -7,6 +7,10 @@ from tests.real.setup import binaries
 def start(place: sandbox.Sandbox, server: api_server.ApiServer) -> None:
     """They are ready when what they do is seen; nobody has to wait for them here."""
     start_controllers(place, server)
+    start_scheduler(place, server)
+
+
+def start_scheduler(place: sandbox.Sandbox, server: api_server.ApiServer) -> None:
     _start(place, "kube-scheduler", server)
 
 

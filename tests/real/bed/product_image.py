@@ -17,6 +17,8 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
 
+from lading.prepull import holder
+from tests.deploy import hold_program
 from tests.real.bed import images
 
 REPOSITORY = pathlib.Path(__file__).parents[3]
@@ -32,9 +34,15 @@ LIBRARY = re.compile(r"(/\S+) \(0x")
 
 def build() -> images.Image:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive, tempfile.TemporaryDirectory() as made:
+    with (
+        tarfile.open(fileobj=buffer, mode="w") as archive,
+        tempfile.TemporaryDirectory() as made,
+        tempfile.TemporaryDirectory() as hold,
+    ):
         _install_lading(pathlib.Path(made))
         archive.add(made, arcname=PLACE, filter=_readable)
+        program = hold_program.compiled(pathlib.Path(hold))
+        archive.add(program, arcname=holder.HOLD_PROGRAM, filter=_readable)
         packages = dict(_locked_packages())
         for path, source in packages.items():
             archive.add(source, arcname=PLACE / path, filter=_readable)

@@ -1,0 +1,133 @@
+"""Carries out the plans. Every write is ours to repeat, and guarded by uid or revision."""
+
+from typing import Any, assert_never
+
+from lading.api.apps import DAEMON_SETS
+from lading.api.core import PODS
+from lading.api.definitions import OWNER, OWNER_LABEL
+from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS
+from lading.kernel.objects import Key, Object, Resource
+from lading.ports import kube
+from lading.ports.kube import Kube, PatchType
+from lading.prepull import holder, report
+from lading.prepull.types import (
+    FIELD_MANAGER,
+    LIST_LABEL,
+    Action,
+    CreateDaemonSet,
+    CreateImage,
+    CreateSetting,
+    DeleteDaemonSet,
+    DeleteImage,
+    DeletePod,
+    RemoveGate,
+    ReplaceDaemonSet,
+    WriteImageStatus,
+)
+
+
+async def apply(action: Action | WriteImageStatus, api: Kube) -> Object | None:
+    """The object as it is now; None when it is deleted, or another process made it first."""
+    match action:
+        case CreateImage():
+            return await _create(api, IMAGES, _image(action), action.namespace)
+        case CreateSetting(namespace=namespace, value=value):
+            body = {**_body(SETTINGS, SETTING_NAME, namespace), "value": value}
+            return await _create(api, SETTINGS, body, namespace)
+        case CreateDaemonSet(body=body):
+            return await _create(api, DAEMON_SETS, dict(body), body["metadata"]["namespace"])
+        case ReplaceDaemonSet():
+            return await _replace(action, api)
+        case DeleteImage(key=key, uid=uid):
+            await _delete(api, IMAGES, key, uid)
+            return None
+        case DeleteDaemonSet(key=key, uid=uid):
+            await _delete(api, DAEMON_SETS, key, uid)
+            return None
+        case DeletePod(key=key, uid=uid):
+            await _delete(api, PODS, key, uid)
+            return None
+        case RemoveGate():
+            return await _remove_gate(action, api)
+        case WriteImageStatus(key=key, resource_version=revision, status=status):
+            body = _body(IMAGES, key.name, key.namespace)
+            body["metadata"]["resourceVersion"] = revision
+            body["status"] = report.with_zero_counts(status)
+            return await api.apply(
+                IMAGES, body, field_manager=FIELD_MANAGER, force=True, subresource="status"
+            )
+        case _:
+            assert_never(action)
+
+
+async def _create(
+    api: Kube, resource: Resource[Any], body: dict[str, Any], namespace: str
+) -> Object | None:
+    try:
+        created: Object = await api.create(resource, body, namespace=namespace)
+    except kube.AlreadyExists:
+        return None  # what is there stands; the cache shows it soon
+    return created
+
+
+async def _delete(api: Kube, resource: Resource[Any], key: Key, uid: str) -> None:
+    try:
+        await api.delete(resource, key.name, namespace=key.namespace, uid=uid)
+    except kube.NotFound:
+        return
+
+
+async def _replace(action: ReplaceDaemonSet, api: Kube) -> Object:
+    """The whole template, so that nothing that was added by hand stays in it."""
+    body, found = action.body, action.found.metadata
+    wanted = body["metadata"]
+    changed = {
+        "/metadata/resourceVersion": found.resource_version,
+        "/metadata/labels": {**found.labels, **wanted["labels"]},
+        "/metadata/annotations": {**found.annotations, **wanted["annotations"]},
+        "/metadata/ownerReferences": wanted["ownerReferences"],
+        "/spec/minReadySeconds": 0,
+        "/spec/revisionHistoryLimit": body["spec"]["revisionHistoryLimit"],
+        "/spec/updateStrategy": body["spec"]["updateStrategy"],
+        "/spec/template": body["spec"]["template"],
+    }
+    operations = [{"op": "add", "path": path, "value": value} for path, value in changed.items()]
+    return await api.patch(
+        DAEMON_SETS,
+        holder.NAME,
+        operations,
+        namespace=wanted["namespace"],
+        patch_type=PatchType.JSON,
+        field_manager=FIELD_MANAGER,
+    )
+
+
+async def _remove_gate(action: RemoveGate, api: Kube) -> Object:
+    """The uid and the name of the gate are checked by the API server."""
+    operations = [
+        {"op": "test", "path": "/metadata/uid", "value": action.uid},
+        {"op": "test", "path": "/spec/schedulingGates/0/name", "value": holder.SCHEDULING_GATE},
+        {"op": "remove", "path": "/spec/schedulingGates/0"},
+    ]
+    return await api.patch(
+        PODS,
+        action.key.name,
+        operations,
+        namespace=action.key.namespace,
+        patch_type=PatchType.JSON,
+        field_manager=FIELD_MANAGER,
+    )
+
+
+def _image(action: CreateImage) -> dict[str, Any]:
+    body = _body(IMAGES, action.name, action.namespace)
+    body["metadata"]["labels"] = {OWNER_LABEL: OWNER, LIST_LABEL: action.listed.name}
+    return {**body, "spec": {"imageURL": action.listed.url}}
+
+
+def _body(resource: Resource[Any], name: str, namespace: str) -> dict[str, Any]:
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": name, "namespace": namespace},
+    }

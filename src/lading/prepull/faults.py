@@ -1,0 +1,101 @@
+"""What keeps a container from being ready, by the words of the kubelet and the runtime. Pure.
+
+A reason that is none of these (a container that is being made, a pull that goes on) is no fault.
+"""
+
+import re
+
+from lading.api.core import ContainerStatus, Pod
+from lading.kernel import texts
+from lading.prepull import holder
+from lading.prepull.types import Fault, Why
+
+MESSAGE_BYTES_MAX = 300
+BACK_OFF = "ImagePullBackOff"
+_PULL_REASONS = {"ErrImagePull", BACK_OFF, "RegistryUnavailable", "ErrImageNeverPull"}
+_START_REASONS = {
+    "CreateContainerError",
+    "CreateContainerConfigError",
+    "RunContainerError",
+    "CrashLoopBackOff",
+    "StartError",
+    "Error",
+    "OOMKilled",
+    "ContainerCannotRun",
+}
+_CODE = r"(?<![\d:.])"
+"""Before a status code; a port is none."""
+_WORDS: tuple[tuple[Why, re.Pattern[str]], ...] = (
+    (Why.NO_SPACE, re.compile("no space left|disk quota exceeded")),
+    (
+        Why.NO_MATCHING_PLATFORM,
+        re.compile("no match for platform|no matching manifest|no image found in image index"),
+    ),
+    (
+        Why.UNAUTHORIZED,
+        re.compile(
+            rf"unauthorized|forbidden|denied|authorization failed|no basic auth|{_CODE}40[13]\b"
+        ),
+    ),
+    (Why.NOT_FOUND, re.compile(rf"not found|manifest unknown|name unknown|{_CODE}404\b")),
+)
+"""In this order: a registry says `not found` of what it does not let one see."""
+_HINTS = {
+    Why.UNAUTHORIZED: " Check the Secret of --prepull-pull-secret in the controller's namespace.",
+}
+
+
+def of_pull(message: str) -> Why:
+    """What cannot be blamed on the image or the node is the registry's."""
+    lower = message.lower()
+    return next(
+        (why for why, words in _WORDS if words.search(lower)),
+        Why.REGISTRY_UNAVAILABLE,
+    )
+
+
+def of_container(status: ContainerStatus) -> Fault | None:
+    detail = status.state.waiting or status.state.terminated
+    if status.ready or detail is None:
+        return None
+    if detail.reason in _PULL_REASONS:
+        why = of_pull(detail.message)
+        return Fault(why=why, message=_bounded(detail.message) + _HINTS.get(why, ""))
+    if detail.reason == "InvalidImageName":
+        return Fault(why=Why.INVALID_IMAGE, message=_bounded(detail.message))
+    if detail.reason in _START_REASONS:
+        message = f"{detail.reason}: {detail.message}".removesuffix(": ")
+        return Fault(why=Why.CANNOT_START, message=_bounded(message))
+    return None
+
+
+def names_no_cause(status: ContainerStatus) -> bool:
+    """Older kubelets report the cause only between two back-offs."""
+    waiting = status.state.waiting
+    return waiting is not None and waiting.reason == BACK_OFF and ": " not in waiting.message
+
+
+def of_pod(pod: Pod) -> Fault | None:
+    """What concerns every container of the pod."""
+    if pod.status.phase == "Failed":
+        why = Why.UNSCHEDULABLE if pod.status.reason.startswith("OutOf") else Why.CANNOT_START
+        message = f"{pod.status.reason}: {pod.status.message}"
+        return Fault(why=why, message=_bounded(message))
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.reason == "Unschedulable":
+            return Fault(why=Why.UNSCHEDULABLE, message=_bounded(condition.message))
+    for status in pod.status.init_container_statuses:
+        found = of_container(status) if status.name == holder.INIT_CONTAINER else None
+        if found is not None and not _is_done(status):
+            message = _bounded(f"init container {status.name}: {found.message}")
+            return Fault(why=found.why, message=message)
+    return None
+
+
+def _is_done(status: ContainerStatus) -> bool:
+    terminated = status.state.terminated
+    return terminated is not None and terminated.reason == "Completed"
+
+
+def _bounded(message: str) -> str:
+    return texts.bounded_text(message, bytes_max=MESSAGE_BYTES_MAX)

@@ -1,0 +1,95 @@
+"""Wires the comparison of a node's runtime with the holder pods there."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from lading.api.core import PODS, Pod
+from lading.kernel import conditions
+from lading.kernel.objects import Key
+from lading.kernel.planning import Plan
+from lading.loop import pipeline
+from lading.loop.controller import Controller
+from lading.loop.informer import Informer, Informers
+from lading.loop.read_your_writes import ReadYourWrites
+from lading.ports.clock import Clock
+from lading.ports.cri import Cri
+from lading.ports.kube import Kube, PatchType, Selection
+from lading.prepull import holder
+from lading.prepull.node import plan
+from lading.prepull.node.plan import ObservedNode, WritePresence
+from lading.prepull.types import FIELD_MANAGER, IMAGES_PRESENT
+
+KEY = Key("", "holder-pods")
+DEBOUNCE_SECONDS = 1.0  # containers of a pod become ready one after the other
+
+
+def pods_of(informers: Informers, namespace: str, node_name: str) -> Informer[Pod]:
+    return informers.of(
+        PODS,
+        Selection(
+            namespace=namespace,
+            label_selector=holder.HOLDER_SELECTOR,
+            field_selector=f"spec.nodeName={node_name}",
+        ),
+    )
+
+
+class PresenceReconciler:
+    """One pipeline over the holder pods of the node; without such pods the runtime has peace."""
+
+    def __init__(
+        self,
+        *,
+        pods: Informer[Pod],
+        kube: Kube,
+        cri: Cri,
+        clock: Clock,
+        resync_period: timedelta,
+    ) -> None:
+        self._pods = ReadYourWrites(pods, clock)
+        self._kube = kube
+        self._cri = cri
+        self._clock = clock
+        self._resync_period = resync_period
+
+    async def reconcile(self, key: Key) -> datetime | None:
+        return await pipeline.reconcile(self, key, self._clock)
+
+    async def observe(self, key: Key) -> ObservedNode:
+        pods = tuple(self._pods)
+        images = await self._cri.images() if pods else ()
+        return ObservedNode(pods=pods, images=images)
+
+    def plan(self, observed: ObservedNode, now: datetime) -> Plan:
+        if not observed.pods:
+            return Plan()
+        return plan.plan(observed, now, recheck_at=now + self._resync_period)
+
+    async def apply(self, action: WritePresence) -> None:
+        """The uid in the patch makes sure that it is still the same pod."""
+        condition = {
+            "type": IMAGES_PRESENT,
+            "status": action.status,
+            "reason": action.reason,
+            "message": action.message,
+            "lastTransitionTime": conditions.timestamp(action.now),
+        }
+        body = {"metadata": {"uid": action.uid}, "status": {"conditions": [condition]}}
+        with pipeline.precondition(type(action).__name__):
+            written = await self._kube.patch(
+                PODS,
+                action.key.name,
+                body,
+                namespace=action.key.namespace,
+                patch_type=PatchType.STRATEGIC,
+                subresource="status",
+                field_manager=FIELD_MANAGER,
+            )
+        self._pods.add(written)
+
+
+def watch(controller: Controller, pods: Informer[Pod]) -> None:
+    def key(old: Pod | None, new: Pod | None) -> Iterable[Key]:
+        return (KEY,)
+
+    controller.watch(pods, key, debounce_seconds=DEBOUNCE_SECONDS)

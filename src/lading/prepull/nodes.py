@@ -1,0 +1,243 @@
+"""What one worker node holds and what goes wrong there, from its Node and its pods. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lading.api.core import Node, Pod
+from lading.kernel.conditions import Truth
+from lading.prepull import eligibility, faults, holder, presence
+from lading.prepull.presence import ImageList
+from lading.prepull.types import (
+    IMAGES_PRESENT,
+    Fault,
+    GatedPod,
+    LostImages,
+    NodeRecord,
+    PrePullSettings,
+    Why,
+)
+
+POD_PATIENCE = timedelta(seconds=30)
+"""A DaemonSet controller that is well makes a pod within seconds."""
+LIST_DELAY = timedelta(minutes=2)
+"""A kubelet lists its images from a cache of 30 seconds; twice that, and a clock that is wrong."""
+MISSING_PREFIX = "missing: "
+"""Begins the message of condition ImagesPresent; the names of the containers follow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """The DaemonSet as it is."""
+
+    uid: str = ""
+    template: str = ""
+    containers: tuple[str, ...] = ()
+    creation_failure: Fault | None = None
+    """Why its pods cannot be created, when the API server says so."""
+    released: frozenset[str] = frozenset()
+    """Pods, by uid, that lost their gate although the cache may not show it yet."""
+
+
+def node_of(pod: Pod) -> str:
+    """Also before it is scheduled."""
+    return pod.spec.node_name or eligibility.node_of(pod.spec.affinity)
+
+
+def is_ready(node: Node) -> bool:
+    return any(one.type == "Ready" and one.status is Truth.TRUE for one in node.status.conditions)
+
+
+def record(
+    node: Node,
+    pods: Iterable[Pod],
+    expected: Expected,
+    settings: PrePullSettings,
+    *,
+    previous: NodeRecord | None,
+    now: datetime,
+    listed: ImageList | None = None,
+) -> NodeRecord | None:
+    """None where no pod of the DaemonSet may run."""
+    if not eligibility.is_eligible(node, settings):
+        return None
+    own = [one for one in pods if _belongs(one, expected)]
+    alive = [one for one in own if not one.metadata.deletion_timestamp]
+    current = _newest(one for one in alive if _template(one) == expected.template)
+    is_gated = current is not None and _is_gated(current) and not _is_released(current, expected)
+    lost = next(filter(None, (_lost(one, listed) for one in alive)), None)
+    held = frozenset(_held(alive, listed))
+    without_pod_since = (previous and previous.without_pod_since) or now
+    found = {} if is_gated else _faults(current, expected, held, previous, now)
+    if not alive:
+        found = _creation_faults(expected, without_pod_since, now)
+    node_is_ready = is_ready(node)
+    return NodeRecord(
+        is_ready=node_is_ready,
+        held=held,
+        faults=found,
+        is_pulling=node_is_ready and not is_gated and _is_pulling(current, expected, found),
+        gated=_gated(current, own, previous) if current and is_gated else None,
+        lost=lost,
+        without_pod_since=None if alive else without_pod_since,
+        without_agent_since=_without_agent_since(alive, previous, now),
+        unready_template=_unready_template(alive, previous),
+    )
+
+
+def _belongs(pod: Pod, expected: Expected) -> bool:
+    return any(one.uid == expected.uid for one in pod.metadata.owner_references)
+
+
+def _template(pod: Pod) -> str:
+    return pod.metadata.annotations.get(holder.TEMPLATE_ANNOTATION, "")
+
+
+def _newest(pods: Iterable[Pod]) -> Pod | None:
+    return max(
+        pods, key=lambda one: (one.metadata.creation_timestamp, one.metadata.name), default=None
+    )
+
+
+def _held(pods: Iterable[Pod], listed: ImageList | None) -> Iterator[str]:
+    for pod in pods:
+        missing = missing_containers(pod, listed)
+        for status in pod.status.container_statuses:
+            if status.ready and status.name not in missing:
+                yield status.name
+
+
+def missing_containers(pod: Pod, listed: ImageList | None) -> frozenset[str]:
+    """What the agent of the node found missing; without one, what the kubelet's list proves."""
+    for one in pod.status.conditions:
+        if one.type == IMAGES_PRESENT:
+            if one.status is Truth.TRUE:
+                return frozenset()
+            found = one.message.removeprefix(MISSING_PREFIX).split(",")
+            return frozenset(name.strip() for name in found)
+    return frozenset(_unlisted(pod, listed)) if listed is not None else frozenset()
+
+
+def _unlisted(pod: Pod, listed: ImageList) -> Iterator[str]:
+    urls = {one.name: one.image for one in pod.spec.containers}
+    for status in pod.status.container_statuses:
+        running = status.state.running
+        if running is None or not running.started_at or status.name not in urls:
+            continue
+        since = datetime.fromisoformat(running.started_at) + LIST_DELAY
+        if listed.lacks(presence.names(urls[status.name], status), since=since):
+            yield status.name
+
+
+def _without_agent_since(
+    alive: Sequence[Pod], previous: NodeRecord | None, now: datetime
+) -> datetime | None:
+    ready = [one for one in alive if _is_pod_ready(one)]
+    compared = any(one.type == IMAGES_PRESENT for pod in ready for one in pod.status.conditions)
+    if not ready or compared:
+        return None
+    return (previous and previous.without_agent_since) or now
+
+
+def _lost(pod: Pod, listed: ImageList | None) -> LostImages | None:
+    missing = missing_containers(pod, listed)
+    ready = sorted(one.name for one in pod.status.container_statuses if one.ready)
+    containers = tuple(name for name in ready if name in missing)
+    if not containers:
+        return None
+    return LostImages(
+        pod=pod.metadata.name, uid=pod.metadata.uid, node=node_of(pod), containers=containers
+    )
+
+
+def _faults(
+    current: Pod | None,
+    expected: Expected,
+    held: frozenset[str],
+    previous: NodeRecord | None,
+    now: datetime,
+) -> Mapping[str, Fault]:
+    if current is None:
+        return {}
+    of_pod = faults.of_pod(current)
+    before = previous.faults if previous else {}
+    found: dict[str, Fault] = {}
+    if of_pod is not None:
+        found = dict.fromkeys(expected.containers, of_pod)
+    for status in current.status.container_statuses:
+        fault = faults.of_container(status)
+        if fault is not None and faults.names_no_cause(status):
+            fault = before.get(status.name, fault)
+        if fault is not None:
+            found[status.name] = fault
+    return {
+        name: _since(fault, before.get(name), now)
+        for name, fault in found.items()
+        if name not in held
+    }
+
+
+def _since(fault: Fault, before: Fault | None, now: datetime) -> Fault:
+    since = before.since if before and before.why is fault.why else now
+    return Fault(why=fault.why, message=fault.message, since=since)
+
+
+def _creation_faults(
+    expected: Expected, without_pod_since: datetime, now: datetime
+) -> Mapping[str, Fault]:
+    failure = expected.creation_failure
+    if failure is None or now - without_pod_since < POD_PATIENCE:
+        return {}
+    return dict.fromkeys(expected.containers, failure)
+
+
+def _is_gated(pod: Pod) -> bool:
+    return any(one.name == holder.SCHEDULING_GATE for one in pod.spec.scheduling_gates)
+
+
+def _is_released(pod: Pod, expected: Expected) -> bool:
+    return pod.metadata.uid in expected.released
+
+
+def _is_pulling(current: Pod | None, expected: Expected, found: Mapping[str, Fault]) -> bool:
+    """While one of its containers is neither ready nor at fault."""
+    if current is None:
+        return False
+    ready = {one.name for one in current.status.container_statuses if one.ready}
+    return any(name not in ready and name not in found for name in expected.containers)
+
+
+def _gated(current: Pod, own: Sequence[Pod], previous: NodeRecord | None) -> GatedPod:
+    """A pod that was not ready is deleted before its successor runs, so that one cannot wait."""
+    others = [one for one in own if _template(one) != _template(current)]
+    unready = previous.unready_template if previous else ""
+    was_unready = unready not in ("", _template(current))
+    replaces = not any(map(_is_pod_ready, others)) if others else was_unready
+    return GatedPod(
+        name=current.metadata.name,
+        uid=current.metadata.uid,
+        node=node_of(current),
+        is_replacement=replaces,
+    )
+
+
+def _is_pod_ready(pod: Pod) -> bool:
+    return any(one.type == "Ready" and one.status is Truth.TRUE for one in pod.status.conditions)
+
+
+def _unready_template(alive: Sequence[Pod], previous: NodeRecord | None) -> str:
+    if not alive:
+        return previous.unready_template if previous else ""
+    if any(map(_is_pod_ready, alive)):
+        return ""
+    started = [one for one in alive if not _is_gated(one)]
+    if started:
+        return _template(started[-1])
+    return previous.unready_template if previous else ""
+
+
+def is_fault(fault: Fault, now: datetime, patience: timedelta) -> bool:
+    """A registry may be away for a while."""
+    if fault.why is not Why.REGISTRY_UNAVAILABLE or fault.since is None:
+        return True
+    return now - fault.since >= patience

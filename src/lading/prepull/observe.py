@@ -1,0 +1,39 @@
+"""Reads what no cache has: Lading's own image, and why pods cannot be created."""
+
+from lading.api.core import PODS
+from lading.api.events import EVENTS
+from lading.kernel import texts
+from lading.ports import kube
+from lading.ports.kube import Kube, Selection
+from lading.prepull import faults, holder
+from lading.prepull.types import Fault, PrePullSettings, Why
+
+OWN_CONTAINER = "controller"
+_FAILED_CREATE = f"regarding.kind=DaemonSet,regarding.name={holder.NAME},reason=FailedCreate"
+_EVENTS_MAX = 20
+
+
+async def hold_image(api: Kube, settings: PrePullSettings, namespace: str) -> str:
+    """The option, or the image of the controller's own pod; empty when neither is known."""
+    if settings.hold_image or not settings.pod_name:
+        return settings.hold_image
+    try:
+        pod = await api.get(PODS, settings.pod_name, namespace=namespace)
+    except (kube.NotFound, kube.Forbidden):
+        return ""
+    images = {one.name: one.image for one in pod.spec.containers}
+    return images.get(OWN_CONTAINER) or next(iter(images.values()), "")
+
+
+async def creation_failure(api: Kube, namespace: str) -> Fault | None:
+    """What the DaemonSet controller reports about pods that it could not create."""
+    selection = Selection(namespace=namespace, field_selector=_FAILED_CREATE)
+    try:
+        page = await api.page(EVENTS, selection, limit=_EVENTS_MAX)
+    except (kube.Forbidden, kube.Invalid):
+        return None
+    if not page.items:
+        return None
+    note = max(page.items, key=lambda one: int(one.metadata.resource_version or 0)).note
+    why = Why.QUOTA if "exceeded quota" in note else Why.CANNOT_START
+    return Fault(why=why, message=texts.bounded_text(note, bytes_max=faults.MESSAGE_BYTES_MAX))

@@ -1,0 +1,64 @@
+"""By which names a node lists an image, and what such a list proves. Pure.
+
+A kubelet lists the 50 largest images with at most five names each, so a name that is missing proves
+something only in a list that is shorter.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from lading.api.core import ContainerStatus, ListedNode
+from lading.kernel import references
+from lading.kernel.errors import Malformed
+
+IMAGES_MAX = 50  # the default of the kubelet's nodeStatusMaxImages
+NAMES_MAX = 5  # the kubelet's own limit
+
+
+@dataclass(frozen=True, slots=True)
+class ImageList:
+    """What one kubelet listed."""
+
+    numbers: "array[int]"
+    """One for each name, sorted."""
+    is_whole: bool
+    reported_at: datetime | None
+
+    def lacks(self, names: Iterable[str], *, since: datetime) -> bool:
+        """Whether it proves that the image was gone at some time after `since`."""
+        if not self.is_whole or self.reported_at is None or self.reported_at < since:
+            return False
+        return not any(self._has(name) for name in names)
+
+    def _has(self, name: str) -> bool:
+        number = hash(name)
+        place = bisect_left(self.numbers, number)
+        return place < len(self.numbers) and self.numbers[place] == number
+
+
+def of_node(node: ListedNode) -> ImageList:
+    listed = node.status.images
+    names = (name for one in listed for name in one.names)
+    beats = (one.last_heartbeat_time for one in node.status.conditions if one.type == "Ready")
+    beat = next(beats, "")
+    return ImageList(
+        numbers=array("q", sorted(map(hash, names))),
+        is_whole=len(listed) < IMAGES_MAX and all(len(one.names) < NAMES_MAX for one in listed),
+        reported_at=datetime.fromisoformat(beat) if beat else None,
+    )
+
+
+def names(url: str, status: ContainerStatus) -> tuple[str, ...]:
+    """The names under which the image of a container may be listed."""
+    return (name_in_runtime(url), *filter(None, (url, status.image, status.image_id)))
+
+
+def name_in_runtime(url: str) -> str:
+    try:
+        reference = references.qualified(url)
+    except Malformed:
+        return url
+    return str(reference.at(reference.digest) if reference.digest else reference)

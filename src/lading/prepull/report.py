@@ -1,0 +1,221 @@
+"""The status of one Image: its state, the map of nodes, faults and conditions. Pure.
+
+Readiness may flap on many nodes at once, so a status is written at most every 30 seconds, except
+when the Image reaches a state for the first time or pre-pulling is turned on or off.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from lading.api.longhorn import FAILURES_MAX, ImageFailure, ImageState, ImageStatus
+from lading.kernel import conditions, planning
+from lading.kernel.conditions import Condition, Truth
+from lading.kernel.planning import Plan, earliest
+from lading.prepull import nodes
+from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED
+from lading.prepull.types import (
+    REGISTRY_PATIENCE,
+    Enablement,
+    Fault,
+    ObservedImage,
+    RecordImageEvent,
+    Why,
+    WriteImageStatus,
+)
+
+WRITE_INTERVAL = timedelta(seconds=30)
+MAP_BYTES_MAX = 400 * 1024
+"""5,000 nodes with names of 70 characters; the API server takes no object above 1.5 MiB."""
+_ENTRY_BYTES = 10
+"""Of an entry beside the name: quotes, colon, true or false, comma."""
+_STATES = {
+    Why.INVALID_IMAGE: ImageState.ERROR,
+    Why.TOO_MANY_IMAGES: ImageState.ERROR,
+}
+"""What a problem with the Image itself makes of it; all others leave it deploying."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verdict:
+    state: ImageState
+    why: Why
+    message: str
+
+
+def plan(observed: ObservedImage, now: datetime) -> Plan:
+    image, last = observed.image, observed.image.status
+    faults = _faults(observed, now)
+    verdict = _verdict(observed, faults)
+    recheck_at = _patience_ends(observed, now)
+    due_at = _due_at(observed, verdict.state, now)
+    if due_at > now:  # whether anything changed is looked at then: the map is large
+        return Plan(recheck_at=earliest(due_at, recheck_at))
+    status = _status(observed, verdict, faults, now)
+    if status == last:
+        return Plan(recheck_at=recheck_at)
+    write = WriteImageStatus(
+        key=image.key,
+        resource_version=image.metadata.resource_version,
+        status=status,
+        because=f"{verdict.state}: {verdict.message}",
+    )
+    events = _events(observed, verdict)
+    return Plan(actions=(write, *events), recheck_at=recheck_at)
+
+
+def _due_at(observed: ObservedImage, state: ImageState, now: datetime) -> datetime:
+    last = observed.image.status
+    if not observed.writes or last.observed_generation != observed.image.metadata.generation:
+        return now
+    is_switched = ImageState.UNKNOWN in (state, last.state) and state != last.state
+    if is_switched or state not in observed.states_written:
+        return now
+    return planning.due(observed.writes[-1], WRITE_INTERVAL, now=now)
+
+
+def _faults(observed: ObservedImage, now: datetime) -> dict[str, Fault]:
+    """By node, sorted; those that count."""
+    if not observed.container or not observed.enablement.is_on:
+        return {}
+    container = observed.container
+    found = {
+        name: record.faults[container]
+        for name, record in observed.nodes.items()
+        if container in record.faults
+    }
+    return {
+        name: found[name]
+        for name in sorted(found)
+        if nodes.is_fault(found[name], now, REGISTRY_PATIENCE)
+    }
+
+
+def _patience_ends(observed: ObservedImage, now: datetime) -> datetime | None:
+    container = observed.container
+    found = [one.faults[container] for one in observed.nodes.values() if container in one.faults]
+    return earliest(
+        *(
+            one.since + REGISTRY_PATIENCE
+            for one in found
+            if one.since and not nodes.is_fault(one, now, REGISTRY_PATIENCE)
+        )
+    )
+
+
+def _verdict(observed: ObservedImage, faults: Mapping[str, Fault]) -> _Verdict:
+    if not observed.enablement.is_on:
+        return _Verdict(
+            state=ImageState.UNKNOWN, why=Why.DISABLED, message=observed.enablement.message
+        )
+    if observed.problem is not None:
+        state = _STATES.get(observed.problem.why, ImageState.DEPLOYING)
+        return _Verdict(state=state, why=observed.problem.why, message=observed.problem.message)
+    ready = {name: one for name, one in observed.nodes.items() if one.is_ready}
+    faulty = {name: fault for name, fault in faults.items() if name in ready}
+    if faulty:
+        return _error(faulty)
+    held = sum(observed.container in one.held for one in ready.values())
+    if not observed.nodes:
+        message = "No node matches the node selector and the tolerations of the DaemonSet."
+        return _Verdict(state=ImageState.DEPLOYING, why=Why.NO_ELIGIBLE_NODES, message=message)
+    counted = f"Held on {held} of {len(ready)} Ready worker nodes."
+    if ready and held == len(ready):
+        return _Verdict(state=ImageState.DEPLOYED, why=Why.DEPLOYED, message=counted)
+    return _Verdict(state=ImageState.DEPLOYING, why=Why.DEPLOYING, message=counted)
+
+
+def _error(faulty: Mapping[str, Fault]) -> _Verdict:
+    """The most frequent fault gives the reason, the first node of it the message."""
+    counts = Counter(one.why for one in faulty.values())
+    why = min(counts, key=lambda one: (-counts[one], one))
+    name, first = next((name, one) for name, one in faulty.items() if one.why is why)
+    others = len(faulty) - 1
+    more = f" {others} more nodes have a fault; see failures." if others else ""
+    return _Verdict(state=ImageState.ERROR, why=why, message=f"Node {name}: {first.message}{more}")
+
+
+def _status(
+    observed: ObservedImage, verdict: _Verdict, faults: Mapping[str, Fault], now: datetime
+) -> ImageStatus:
+    generation = observed.image.metadata.generation
+    is_held = observed.enablement.is_on and bool(observed.container)
+    shown = observed.nodes if is_held else {}
+    held = {name: observed.container in one.held for name, one in shown.items()}
+    return ImageStatus(
+        owner_id=observed.owner_id,
+        state=verdict.state,
+        node_deployment_map=_bounded_map(held),
+        observed_generation=generation,
+        node_count=len(held),
+        deployed_node_count=sum(held.values()),
+        failed_node_count=len(faults),
+        failures=tuple(_failures(faults)),
+        conditions=conditions.with_conditions(
+            observed.image.status.conditions,
+            (_deployed(verdict), _enabled(observed.enablement)),
+            generation=generation,
+            now=now,
+        ),
+    )
+
+
+def _bounded_map(held: Mapping[str, bool]) -> dict[str, bool]:
+    """Where names are so long that they do not fit, nodes without the image come first."""
+    size = sum(len(name) + _ENTRY_BYTES for name in held)
+    if size <= MAP_BYTES_MAX:
+        return {name: held[name] for name in sorted(held)}
+    shown: dict[str, bool] = {}
+    left = MAP_BYTES_MAX
+    for name in sorted(held, key=lambda one: (held[one], one)):
+        left -= len(name) + _ENTRY_BYTES
+        if left < 0:
+            break
+        shown[name] = held[name]
+    return shown
+
+
+def _failures(faults: Mapping[str, Fault]) -> Iterable[ImageFailure]:
+    for name, fault in list(faults.items())[:FAILURES_MAX]:
+        yield ImageFailure(node=name, reason=fault.why, message=fault.message)
+
+
+def _deployed(verdict: _Verdict) -> Condition:
+    truths = {ImageState.DEPLOYED: Truth.TRUE, ImageState.UNKNOWN: Truth.UNKNOWN}
+    return Condition(
+        type=DEPLOYED,
+        status=truths.get(verdict.state, Truth.FALSE),
+        reason=verdict.why,
+        message=verdict.message,
+    )
+
+
+def _enabled(enablement: Enablement) -> Condition:
+    return Condition(
+        type=PRE_PULL_ENABLED,
+        status=Truth.TRUE if enablement.is_on else Truth.FALSE,
+        reason=enablement.by,
+        message=enablement.message,
+    )
+
+
+def _events(observed: ObservedImage, verdict: _Verdict) -> Iterable[RecordImageEvent]:
+    """One for each change of state or of its reason."""
+    before = conditions.find(observed.image.status.conditions, DEPLOYED)
+    if before is not None and before.reason == verdict.why:
+        return
+    yield RecordImageEvent(
+        key=observed.image.key,
+        reason=verdict.why,
+        warning=verdict.state is ImageState.ERROR or observed.problem is not None,
+        because=verdict.message,
+    )
+
+
+def with_zero_counts(status: ImageStatus) -> dict[str, object]:
+    """A count of none is a fact too: without it a table shows a blank."""
+    zeros = {"nodeCount": 0, "deployedNodeCount": 0, "failedNodeCount": 0, "nodeDeploymentMap": {}}
+    return {**zeros, **msgspec.to_builtins(status)}

@@ -1,0 +1,142 @@
+"""Which Images are held, by which container, and whether images are pre-pulled at all. Pure."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from lading.api.longhorn import SETTING_NAME, Image, Setting
+from lading.kernel import conditions, references
+from lading.kernel.conditions import Truth
+from lading.kernel.errors import Malformed
+from lading.prepull import holder
+from lading.prepull.types import (
+    CONTAINERS_MAX,
+    LIST_LABEL,
+    EnabledBy,
+    Enablement,
+    ListedImage,
+    Problem,
+    Why,
+)
+
+PRE_PULL_ENABLED = "PrePullEnabled"
+DEPLOYED = "Deployed"
+_VALUES = {"true": True, "false": False}
+_HASH_CHARACTERS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cargo:
+    """The images to hold, oldest Image first, and what is wrong with the others."""
+
+    urls: tuple[str, ...] = ()
+    owners: tuple[Image, ...] = ()
+    problems: Mapping[str, Problem] = field(default_factory=dict)
+    """By the name of the Image."""
+
+
+def listed_name(listed: ListedImage) -> str:
+    digest = hashlib.sha256(listed.url.encode()).hexdigest()[:_HASH_CHARACTERS]
+    return f"{listed.name}-{digest}"
+
+
+def listed_by_name(listed: Iterable[ListedImage]) -> dict[str, ListedImage]:
+    return {listed_name(one): one for one in listed}
+
+
+def is_outdated(image: Image, listed: Iterable[ListedImage]) -> bool:
+    """Whether the list made the Image and has it no more."""
+    return LIST_LABEL in image.metadata.labels and image.metadata.name not in listed_by_name(listed)
+
+
+def cargo(images: Iterable[Image], listed: Iterable[ListedImage]) -> Cargo:
+    """Images that are being deleted, or that left the list, are no longer held."""
+    entries = tuple(listed)
+    urls: dict[str, None] = {}
+    owners: list[Image] = []
+    problems: dict[str, Problem] = {}
+    for image in sorted(images, key=_age):
+        if image.metadata.deletion_timestamp or is_outdated(image, entries):
+            continue
+        problem = _problem(image) or _too_many(image, urls)
+        if problem:
+            problems[image.metadata.name] = problem
+        else:
+            urls[image.spec.url] = None
+            owners.append(image)
+    return Cargo(urls=tuple(urls), owners=tuple(owners), problems=problems)
+
+
+def _age(image: Image) -> tuple[str, str]:
+    return image.metadata.creation_timestamp, image.metadata.name
+
+
+def _problem(image: Image) -> Problem | None:
+    spec = image.spec
+    if bool(spec.image_url) == bool(spec.instance_manager_image):
+        message = "spec: exactly one of imageURL and instanceManagerImage must be set"
+        return Problem(why=Why.INVALID_IMAGE, message=message)
+    name = "imageURL" if spec.image_url else "instanceManagerImage"
+    try:
+        references.parse(spec.url)
+    except Malformed as error:
+        return Problem(why=Why.INVALID_IMAGE, message=f"spec.{name}: {error}")
+    return None
+
+
+def _too_many(image: Image, urls: Mapping[str, None]) -> Problem | None:
+    if image.spec.url in urls or len(urls) < CONTAINERS_MAX:
+        return None
+    message = (
+        f"{CONTAINERS_MAX} older Images are held, and a pod has no more containers. Delete an "
+        "Image that is not needed."
+    )
+    return Problem(why=Why.TOO_MANY_IMAGES, message=message)
+
+
+def enablement(
+    setting: Setting | None,
+    images: Iterable[Image],
+    *,
+    gate_is_on: bool,
+    default: bool,
+    refusal: str,
+) -> Enablement:
+    """A value that is neither true nor false changes nothing: the last one stays in force."""
+    if not gate_is_on:
+        message = "The feature gate PrePull is off."
+        return Enablement(is_on=False, by=EnabledBy.FEATURE_GATE_OFF, message=message)
+    if setting is None:
+        return _without_setting(default, refusal)
+    if setting.value in _VALUES:
+        message = f"Setting {SETTING_NAME} is {setting.value!r}."
+        return Enablement(is_on=_VALUES[setting.value], by=EnabledBy.SETTING, message=message)
+    before = _before(images)
+    message = (
+        f"Setting {SETTING_NAME}: value must be 'true' or 'false', not {setting.value!r}. "
+        "Until it is, nothing changes."
+    )
+    is_on = default if before is None else before
+    return Enablement(is_on=is_on, by=EnabledBy.SETTING_INVALID, message=message)
+
+
+def _without_setting(default: bool, refusal: str) -> Enablement:
+    flag = f"--prepull-default={str(default).lower()} of the controller decides"
+    if refusal:
+        message = f"Setting {SETTING_NAME} cannot be created, so {flag}: {refusal}"
+        return Enablement(is_on=default, by=EnabledBy.SETTING_REFUSED, message=message)
+    message = f"Setting {SETTING_NAME} does not exist yet, so {flag}."
+    return Enablement(is_on=default, by=EnabledBy.SETTING_MISSING, message=message)
+
+
+def _before(images: Iterable[Image]) -> bool | None:
+    """What was in force, as the status of the Images reports it."""
+    for image in sorted(images, key=_age):
+        found = conditions.find(image.status.conditions, PRE_PULL_ENABLED)
+        if found is not None and found.reason != EnabledBy.FEATURE_GATE_OFF:
+            return found.status is Truth.TRUE
+    return None
+
+
+def container_of(image: Image) -> str:
+    return holder.container_name(image.spec.url)

@@ -1,0 +1,381 @@
+"""What plans about held images are made from, and their actions. Frozen data only."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from lading.api.apps import DaemonSet
+from lading.api.longhorn import Image, ImageState, ImageStatus, Setting
+from lading.kernel.feature_gates import Gate
+from lading.kernel.objects import Key
+from lading.kernel.pacing import Writes
+
+PRE_PULL = Gate(
+    name="PrePull",
+    default=True,
+    off="the DaemonSet is deleted and the Images stay, as with the setting `false`",
+)
+FIELD_MANAGER = "lading-prepull"
+HOLDER_NAME = "lading-prepull"
+"""Of the DaemonSet."""
+HOLDER_LABEL = "lading.dev/component"
+HOLDER_LABEL_VALUE = "prepull-holder"
+LIST_LABEL = "lading.dev/prepull-list"
+"""On Images that come from `--prepull-image`; the value is the name in the list."""
+IMAGES_PRESENT = "lading.dev/ImagesPresent"
+"""The condition that the agent of a node sets on the holder pods there."""
+CONTAINERS_MAX = 64
+DEFAULT_RESOURCES: Mapping[str, Mapping[str, str]] = {
+    "requests": {"cpu": "1m", "memory": "1Mi"},
+    "limits": {"cpu": "100m", "memory": "32Mi"},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedImage:
+    """An entry of `--prepull-image NAME=URL`."""
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """An empty key tolerates every taint; an empty value, every value; an empty effect, all."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """How many nodes may pull at once: a number, or a percentage of the worker nodes."""
+
+    percent: int = 10
+    count: int = 0
+    """Instead of the percentage, when it is not 0."""
+
+    def size(self, node_count: int) -> int:
+        return self.count or max(1, node_count * self.percent // 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrePullSettings:
+    """What an administrator decides by options of the controller."""
+
+    images: tuple[ListedImage, ...] = ()
+    default_value: bool = True
+    """What the Setting is created with, and what holds where it cannot be created."""
+    hold_image: str = ""
+    """Lading's own image; empty means that of the controller's pod."""
+    pod_name: str = ""
+    node_name: str = ""
+    """Where the controller's pod runs."""
+    wave: Wave = Wave()
+    tolerations: tuple[Toleration, ...] = ()
+    node_selector: tuple[tuple[str, str], ...] = ()
+    affinity: Mapping[str, Any] = field(default_factory=dict)
+    priority_class: str = "lading-prepull"
+    resources: Mapping[str, Any] = field(default_factory=lambda: DEFAULT_RESOURCES)
+    user_id: int | None = 65532
+    pull_secrets: tuple[str, ...] = ()
+    quiet: timedelta = timedelta(seconds=3)
+    """Images that are applied together come within this time of each other."""
+
+    @property
+    def quiet_max(self) -> timedelta:
+        """The DaemonSet follows after this time, however many Images still come."""
+        return 5 * self.quiet
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """What a node must carry; the program that holds an image is one for Linux."""
+        return {"kubernetes.io/os": "linux", **dict(self.node_selector)}
+
+
+class Why(StrEnum):
+    """Why an Image has its state; each is the reason of its condition Deployed."""
+
+    DEPLOYED = "Deployed"
+    DEPLOYING = "Deploying"
+    NO_ELIGIBLE_NODES = "NoEligibleNodes"
+    DISABLED = "PrePullDisabled"
+    FOREIGN_DAEMON_SET = "ForeignDaemonSet"
+    DAEMON_SET_REFUSED = "DaemonSetRefused"
+    HOLD_IMAGE_UNKNOWN = "HoldImageUnknown"
+    INVALID_IMAGE = "InvalidImage"
+    TOO_MANY_IMAGES = "TooManyImages"
+    NOT_FOUND = "ImageNotFound"
+    UNAUTHORIZED = "Unauthorized"
+    NO_SPACE = "NoSpace"
+    NO_MATCHING_PLATFORM = "NoMatchingPlatform"
+    CANNOT_START = "CannotStart"
+    UNSCHEDULABLE = "Unschedulable"
+    QUOTA = "QuotaExceeded"
+    REGISTRY_UNAVAILABLE = "RegistryUnavailable"
+
+
+class EnabledBy(StrEnum):
+    """What decides whether images are pre-pulled; the reason of condition PrePullEnabled."""
+
+    SETTING = "Setting"
+    FEATURE_GATE_OFF = "FeatureGateOff"
+    SETTING_MISSING = "SettingMissing"
+    SETTING_REFUSED = "SettingRefused"
+    SETTING_INVALID = "SettingInvalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enablement:
+    is_on: bool
+    by: EnabledBy
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why a container is not ready on a node."""
+
+    why: Why
+    message: str = ""
+    since: datetime | None = None
+    """When it was first seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedPod:
+    """A pod that waits for its turn."""
+
+    name: str
+    uid: str
+    node: str
+    is_replacement: bool = False
+    """Whether its predecessor was not ready and is gone or goes now: it need not wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostImages:
+    """A pod with a ready container whose image is no longer on its node."""
+
+    pod: str
+    uid: str
+    node: str
+    containers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRecord:
+    """One worker node: which containers are ready there, and what goes wrong."""
+
+    is_ready: bool
+    held: frozenset[str] = frozenset()
+    faults: Mapping[str, Fault] = field(default_factory=dict)
+    is_pulling: bool = False
+    gated: GatedPod | None = None
+    lost: LostImages | None = None
+    without_pod_since: datetime | None = None
+    """When it was first seen without a pod, if it has none."""
+    without_agent_since: datetime | None = None
+    """When it was first seen with a ready pod that no agent has compared."""
+    unready_template: str = ""
+    """The template of a pod that was seen there not ready, and alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollOut:
+    """How far the nodes are."""
+
+    node_count: int = 0
+    pulling_count: int = 0
+    gated: tuple[GatedPod, ...] = ()
+    """On Ready nodes, in the order in which they get their turn."""
+    lost: tuple[LostImages, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """When pods of a node were deleted so that their images are pulled again."""
+
+    count: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """Everything that one pass over the DaemonSet goes by."""
+
+    namespace: str
+    images: tuple[Image, ...] = ()
+    setting: Setting | None = None
+    setting_refusal: str = ""
+    """What the API server answered when the Setting was to be created."""
+    daemon_set: DaemonSet | None = None
+    answered_spec: Mapping[str, Any] | None = None
+    """The spec that the API server answered to the last write of this process."""
+    changed_since: datetime | None = None
+    """When Images first changed since the DaemonSet was last right."""
+    changed_at: datetime | None = None
+    """When Images last changed."""
+    hold_image: str = ""
+    gate_is_on: bool = True
+    roll_out: RollOut = RollOut()
+    deletions: Mapping[str, Deletion] = field(default_factory=dict)
+    """By node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why there is no container for an Image, or no DaemonSet."""
+
+    why: Why
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedImage:
+    """Everything that the status of one Image goes by."""
+
+    image: Image
+    enablement: Enablement
+    container: str = ""
+    problem: Problem | None = None
+    nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
+    owner_id: str = ""
+    writes: Writes = ()
+    states_written: frozenset[ImageState] = frozenset()
+    """The states that this process wrote for this generation and template."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateImage:
+    namespace: str
+    name: str
+    listed: ListedImage
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return ("image", self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteImage:
+    key: Key
+    uid: str
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return ("image", self.key.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSetting:
+    namespace: str
+    value: str
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "setting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateDaemonSet:
+    body: Mapping[str, Any]
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "daemon set"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceDaemonSet:
+    """Makes the DaemonSet what the body says; labels and annotations of others stay."""
+
+    body: Mapping[str, Any]
+    found: DaemonSet
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "daemon set"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteDaemonSet:
+    key: Key
+    uid: str
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "daemon set"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveGate:
+    key: Key
+    uid: str
+    node: str
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return ("pod", self.key.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod:
+    key: Key
+    uid: str
+    node: str
+    containers: tuple[str, ...]
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return ("pod", self.key.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteImageStatus:
+    key: Key
+    resource_version: str
+    status: ImageStatus
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordImageEvent:
+    key: Key
+    reason: str
+    warning: bool
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return self.key
+
+
+Action = (
+    CreateImage
+    | DeleteImage
+    | CreateSetting
+    | CreateDaemonSet
+    | ReplaceDaemonSet
+    | DeleteDaemonSet
+    | RemoveGate
+    | DeletePod
+)
+
+REGISTRY_PATIENCE = timedelta(minutes=5)
+"""A registry that is away for less is no fault."""

@@ -1,0 +1,77 @@
+"""The options of pre-pulling: what is accepted, and what is refused with a fix."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from lading.cli.prepull import settings
+from lading.prepull.types import ListedImage, Toleration, Wave
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "expected"),
+    [
+        (
+            settings.parse_image,
+            "a=r.example.com/a:1",
+            ListedImage(name="a", url="r.example.com/a:1"),
+        ),
+        (settings.parse_wave, "25%", Wave(percent=25)),
+        (settings.parse_wave, "3", Wave(count=3)),
+        (settings.parse_toleration, "*", Toleration()),
+        (
+            settings.parse_toleration,
+            "a/b=c:NoExecute",
+            Toleration(key="a/b", value="c", effect="NoExecute"),
+        ),
+        (settings.parse_toleration, "a", Toleration(key="a")),
+        (settings.parse_label, "disk=large", ("disk", "large")),
+        (settings.parse_user, "none", None),
+        (settings.parse_user, "1000", 1000),
+        (settings.parse_object, "", {}),
+    ],
+)
+def test_accepted(parse: Callable[[str], Any], text: str, expected: Any) -> None:
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "fix"),
+    [
+        (settings.parse_image, "r.example.com/a:1", "expected NAME=URL"),
+        (settings.parse_image, "Upper=r.example.com/a:1", "expected NAME=URL"),
+        (settings.parse_image, "a=UPPER CASE", "a: "),
+        (settings.parse_wave, "0", "1% to 100%"),
+        (settings.parse_wave, "200%", "1% to 100%"),
+        (settings.parse_toleration, "a:Never", "with effect NoSchedule"),
+        (settings.parse_toleration, "=x", "expected KEY"),
+        (settings.parse_label, "disk", "expected KEY=VALUE"),
+        (settings.parse_user, "0", "above 0"),
+        (settings.parse_user, "root", "above 0"),
+        (settings.parse_object, "[]", "expected a JSON object"),
+        (settings.parse_object, "{", "expected a JSON object"),
+        (settings.parse_resources, "{}", "expected requests and limits"),
+        (settings.parse_name, "No Name", "name of an object"),
+    ],
+)
+def test_refused_with_a_fix(parse: Callable[[str], Any], text: str, fix: str) -> None:
+    with pytest.raises(click.BadParameter, match=fix):
+        parse(text)
+
+
+def test_the_options_become_one_value() -> None:
+    @click.command()
+    @settings.prepull_options
+    def command(prepull: Any) -> None:
+        click.echo(f"{[one.name for one in prepull.images]} {prepull.default_value}")
+
+    ran = CliRunner().invoke(
+        command, ["--prepull-image=a=x:1", "--prepull-image=b=y:1", "--prepull-default=false"]
+    )
+    assert ran.output == "['a', 'b'] False\n"
+    twice = CliRunner().invoke(command, ["--prepull-image=a=x:1", "--prepull-image=a=y:1"])
+    assert twice.exit_code == 2
+    assert "a is there twice" in twice.output

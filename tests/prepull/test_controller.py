@@ -1,0 +1,368 @@
+"""The controller on an API server in memory, with nodes that are played."""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from lading.api.apps import DAEMON_SETS
+from lading.api.core import PODS
+from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS
+from lading.kernel import conditions
+from lading.ports import kube
+from lading.ports.kube import PatchType
+from lading.prepull import holder
+from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED, listed_name
+from lading.prepull.types import ListedImage, Wave
+from tests.prepull.clusters import CLOCK, PrePullCluster, opened, playing, running
+from tests.prepull.worlds import NAMESPACE, A, B, C
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[PrePullCluster]:
+    async with opened() as one:
+        yield one
+
+
+def name_of(name: str, url: str) -> str:
+    return listed_name(ListedImage(name=name, url=url))
+
+
+async def test_a_fresh_install_holds_the_listed_images(cluster: PrePullCluster) -> None:
+    for name in ("node-a", "node-b"):
+        await cluster.make_node(name)
+    async with playing(cluster), running(cluster, ("share-manager", A), ("instance-manager", B)):
+        await cluster.until_state("deploying", name_of("share-manager", A))
+        await cluster.until_state("deployed")
+    found = await cluster.images()
+    assert set(found) == {name_of("share-manager", A), name_of("instance-manager", B)}
+    for one in found.values():
+        assert one.status.node_deployment_map == {"node-a": True, "node-b": True}
+    made = await cluster.daemon_set()
+    assert made is not None
+    assert {one.uid for one in made.metadata.owner_references} == {
+        one.metadata.uid for one in found.values()
+    }
+    containers = made.spec["template"]["spec"]["containers"]
+    assert {one["name"] for one in containers} == {
+        holder.container_name(A),
+        holder.container_name(B),
+    }
+
+
+async def test_an_upgrade_leaves_no_gap_and_deletes_the_old_images_last(
+    cluster: PrePullCluster,
+) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster):
+        async with running(cluster, ("share-manager", A)):
+            await cluster.until_state("deployed")
+        async with running(cluster, ("share-manager", B)):
+
+            async def is_done() -> bool:
+                held = {
+                    status.name
+                    for pod in await cluster.pods()
+                    for status in pod.status.container_statuses
+                    if status.ready
+                }
+                assert held & {holder.container_name(A), holder.container_name(B)}
+                found = await cluster.images()
+                return set(found) == {name_of("share-manager", B)} and all(
+                    one.status.state == "deployed" for one in found.values()
+                )
+
+            await cluster.until(is_done, "the upgrade is done")
+
+
+async def test_false_stops_and_true_starts_again(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster), running(cluster, ("share-manager", A)):
+        await cluster.until_state("deployed")
+        await cluster.write_setting("false")
+        await cluster.until_state("unknown")
+        assert await cluster.daemon_set() is None
+        (kept,) = (await cluster.images()).values()
+        assert kept.status.node_deployment_map == {}
+        await cluster.write_setting("true")
+        await cluster.until_state("deployed")
+
+
+async def test_other_values_and_names_of_settings_are_refused(cluster: PrePullCluster) -> None:
+    with pytest.raises(kube.Invalid, match="value must be the text 'true' or 'false'"):
+        await cluster.create(SETTINGS, SETTING_NAME, value="yes")
+    with pytest.raises(kube.Invalid, match="the name must be start-pre-pull-manager-images"):
+        await cluster.create(SETTINGS, "another", value="true")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"imageURL": A, "instanceManagerImage": A},
+        {"imageURL": "UPPER CASE"},
+        {"imageURL": "registry.example.com/a:"},
+        {"instanceManagerImage": "registry.example.com/a@sha256:12"},
+    ],
+)
+async def test_a_bad_image_is_refused(cluster: PrePullCluster, spec: dict[str, str]) -> None:
+    with pytest.raises(kube.Invalid):
+        await cluster.create(IMAGES, "bad", spec=spec)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "busybox",
+        "library/busybox:1",
+        "localhost:5000/a",
+        "[::1]:5000/a/b:1",
+        f"{A}@sha256:{'0' * 64}",
+        "Registry.Example.Com:443/a_b/c__d:1",
+    ],
+)
+async def test_any_reference_that_a_kubelet_takes_is_accepted(
+    cluster: PrePullCluster, url: str
+) -> None:
+    await cluster.make_image("good", url)
+
+
+async def test_where_the_setting_is_refused_the_option_decides_and_the_status_says_so(
+    cluster: PrePullCluster,
+) -> None:
+    await cluster.make_node("node-a")
+    cluster.line.refused = "/settings"
+    async with playing(cluster), running(cluster, ("share-manager", A)):
+        await cluster.until_state("deployed")
+
+        async def is_reported() -> bool:
+            (one,) = (await cluster.images()).values()
+            found = conditions.find(one.status.conditions, PRE_PULL_ENABLED)
+            return found is not None and found.reason == "SettingRefused"
+
+        await cluster.until(is_reported, "the status says that the option decides")
+
+
+async def test_an_image_that_does_not_exist_leaves_the_others_alone(
+    cluster: PrePullCluster,
+) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster) as nodes, running(cluster):
+        await cluster.make_image("old", A)
+        await cluster.until_state("deployed", "old")
+        nodes.absent[B] = ("ErrImagePull", f"{B}: not found")
+        await cluster.make_image("absent", B)
+        await cluster.make_image("added", C)
+        await cluster.until_state("error", "absent")
+        await cluster.until_state("deployed", "old", "added")
+        found = (await cluster.image("absent")).status
+        assert [(one.node, one.reason) for one in found.failures] == [("node-a", "ImageNotFound")]
+        assert len(await cluster.pods()) == 2
+
+
+async def test_twenty_images_at_once_cost_at_most_two_roll_outs(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster), running(cluster, quiet=timedelta(seconds=1)):
+        for number in range(20):
+            await cluster.make_image(f"image-{number}", f"registry.example.com/{number}:1")
+        await cluster.until_state("deployed", *(f"image-{number}" for number in range(20)))
+    made = await cluster.daemon_set()
+    assert made is not None
+    assert made.metadata.generation <= 2
+    assert len(made.spec["template"]["spec"]["containers"]) == 20
+
+
+async def test_a_wave_of_two_never_lets_a_third_node_pull_and_the_dead_delay_no_one(
+    cluster: PrePullCluster,
+) -> None:
+    names = [f"node-{number:02}" for number in range(20)]
+    dead = set(names[:3])
+    for name in names:
+        await cluster.make_node(name, ready=name not in dead)
+    async with playing(cluster, dead=dead, pull_turns=2) as nodes, running(cluster):
+        await cluster.make_image("a", A)
+        await cluster.until_state("deployed", "a")
+        assert nodes.pulling_max == 2
+    found = (await cluster.image("a")).status
+    assert {name for name, held in found.node_deployment_map.items() if not held} == dead
+
+
+async def test_a_node_whose_old_pod_is_not_ready_does_not_wait_for_its_turn(
+    cluster: PrePullCluster,
+) -> None:
+    """Kubernetes deletes such a pod at once; its successor is the only one that can hold."""
+    for name in ("node-a", "node-b"):
+        await cluster.make_node(name)
+    async with playing(cluster) as nodes, running(cluster, wave=Wave(count=1)):
+        nodes.absent[A] = ("ErrImagePull", f"{A}: not found")
+        await cluster.make_image("a", A)
+        await cluster.until_state("error", "a")
+        nodes.pull_turns = 1_000_000  # so that no node of the next roll-out ends its turn
+        await cluster.make_image("b", B)
+
+        async def both_run() -> bool:
+            pods = await cluster.pods()
+            return len(pods) == 2 and not any(one.spec.scheduling_gates for one in pods)
+
+        await cluster.until(both_run, "both nodes pull, although the wave is 1")
+
+
+async def test_a_hand_edit_and_a_deletion_are_repaired(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster), running(cluster, ("share-manager", A)):
+        await cluster.until_state("deployed")
+        edit = {"spec": {"template": {"spec": {"nodeSelector": {"edited": "by-hand"}}}}}
+        await cluster.kube.patch(DAEMON_SETS, holder.NAME, edit, namespace=NAMESPACE)
+
+        async def is_repaired() -> bool:
+            found = await cluster.daemon_set()
+            return found is not None and "edited" not in json.dumps(found.spec)
+
+        await cluster.until(is_repaired, "the edit is undone")
+        made = await cluster.daemon_set()
+        assert made is not None
+        await cluster.kube.delete(DAEMON_SETS, holder.NAME, namespace=NAMESPACE)
+
+        async def is_made_again() -> bool:
+            found = await cluster.daemon_set()
+            return found is not None and found.metadata.uid != made.metadata.uid
+
+        await cluster.until(is_made_again, "the DaemonSet is made again")
+        await cluster.until_state("deployed")
+
+
+async def test_a_foreign_daemon_set_is_left_alone_and_reported(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    labels = {"app": "foreign"}
+    spec = {
+        "selector": {"matchLabels": labels},
+        "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "x"}]},
+        },
+    }
+    before = await cluster.create(DAEMON_SETS, holder.NAME, spec=spec)
+    async with running(cluster, ("share-manager", A)):
+
+        async def is_reported() -> bool:
+            found = (await cluster.images()).values()
+            reasons = [conditions.find(one.status.conditions, DEPLOYED) for one in found]
+            return [one.reason for one in reasons if one] == ["ForeignDaemonSet"]
+
+        await cluster.until(is_reported, "the Image names the foreign DaemonSet")
+    after = await cluster.daemon_set()
+    assert after is not None
+    assert after.metadata.resource_version == before.metadata.resource_version
+
+
+async def test_at_rest_nothing_is_written(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster), running(cluster, ("share-manager", A)):
+        await cluster.until_state("deployed")
+        written = len(cluster.line.written)
+        await CLOCK.sleep(3.0)
+        assert cluster.line.written[written:] == []
+
+
+async def test_upgrading_lading_alone_is_one_roll_out(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster):
+        async with running(cluster, ("share-manager", A)):
+            await cluster.until_state("deployed")
+        before = await cluster.daemon_set()
+        assert before is not None
+        old = before.metadata.annotations[holder.TEMPLATE_ANNOTATION]
+        async with running(cluster, ("share-manager", A), hold_image="lading:2"):
+
+            async def is_rolled_out() -> bool:
+                pod, *others = await cluster.pods()
+                if others:
+                    return False
+                template = pod.metadata.annotations[holder.TEMPLATE_ANNOTATION]
+                found = await cluster.daemon_set()
+                return (
+                    found is not None
+                    and template == found.metadata.annotations[holder.TEMPLATE_ANNOTATION]
+                    and template != old
+                )
+
+            await cluster.until(is_rolled_out, "the new pod runs")
+        after = await cluster.daemon_set()
+    assert after is not None
+    assert after.metadata.generation == before.metadata.generation + 1
+    policies = [one["imagePullPolicy"] for one in after.spec["template"]["spec"]["containers"]]
+    assert policies == ["IfNotPresent"]
+
+
+async def test_a_lost_image_is_reported_and_its_pod_deleted(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster), running(cluster, ("share-manager", A)):
+        await cluster.until_state("deployed")
+        (pod,) = await cluster.pods()
+        condition = {
+            "type": "lading.dev/ImagesPresent",
+            "status": "False",
+            "reason": "ImagesMissing",
+            "message": f"missing: {holder.container_name(A)}",
+        }
+        await cluster.kube.patch(
+            PODS,
+            pod.metadata.name,
+            {"status": {"conditions": [condition]}},
+            namespace=NAMESPACE,
+            patch_type=PatchType.STRATEGIC,
+            subresource="status",
+        )
+
+        async def is_replaced() -> bool:
+            found = {one.metadata.uid for one in await cluster.pods()}
+            return bool(found) and pod.metadata.uid not in found
+
+        await cluster.until(is_replaced, "another pod holds the image")
+        await cluster.until_state("deployed")
+
+
+@pytest.mark.parametrize("writes", range(7))
+async def test_cut_off_after_any_write_it_ends_the_same(
+    cluster: PrePullCluster, writes: int
+) -> None:
+    """An upgrade of the list is begun by a controller that dies, and ended by the next."""
+    await cluster.make_node("node-a")
+    async with playing(cluster):
+        async with running(cluster, ("share-manager", A), ("other", C)):
+            await cluster.until_state("deployed")
+        cluster.line.writes_left = writes
+        async with running(cluster, ("share-manager", B), ("other", C)):
+
+            async def is_dead_or_done() -> bool:
+                done = set(await cluster.images()) == {
+                    name_of("share-manager", B),
+                    name_of("other", C),
+                }
+                return cluster.line.writes_left == 0 or done
+
+            await cluster.until(is_dead_or_done, "the first controller is cut off")
+        cluster.line.writes_left = None
+        async with running(cluster, ("share-manager", B), ("other", C)):
+
+            async def is_done() -> bool:
+                found = await cluster.images()
+                return set(found) == {name_of("share-manager", B), name_of("other", C)} and all(
+                    one.status.state == "deployed" for one in found.values()
+                )
+
+            await cluster.until(is_done, "the next controller ends it")
+    made = await cluster.daemon_set()
+    assert made is not None
+    assert {one["image"] for one in made.spec["template"]["spec"]["containers"]} == {B, C}
+
+
+async def test_the_gate_off_acts_as_the_setting_false(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster):
+        async with running(cluster, ("share-manager", A)):
+            await cluster.until_state("deployed")
+        async with running(cluster, ("share-manager", A), gates="PrePull=false"):
+            await cluster.until_state("unknown")
+            assert await cluster.daemon_set() is None

@@ -1,0 +1,82 @@
+"""What the words of kubelets and runtimes mean."""
+
+import msgspec
+import pytest
+
+from lading.api.core import ContainerStatus
+from lading.prepull import faults
+from lading.prepull.types import Why
+from tests.prepull.worlds import A, pod, waiting
+
+CONTAINERD = 'failed to pull and unpack image "r.example.com/a:1": '
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (f"{CONTAINERD}failed to resolve reference: r.example.com/a:1: not found", Why.NOT_FOUND),
+        ("reading manifest 1 in r.example.com/a: manifest unknown", Why.NOT_FOUND),
+        (f"{CONTAINERD}unexpected status code 401 Unauthorized", Why.UNAUTHORIZED),
+        (f"{CONTAINERD}pull access denied, repository does not exist", Why.UNAUTHORIZED),
+        (f"{CONTAINERD}write /var/x: no space left on device", Why.NO_SPACE),
+        (f"{CONTAINERD}no match for platform in manifest: not found", Why.NO_MATCHING_PLATFORM),
+        (
+            f"{CONTAINERD}dial tcp 10.0.0.1:40404: connect: connection refused",
+            Why.REGISTRY_UNAVAILABLE,
+        ),
+        (f"{CONTAINERD}dial tcp 10.0.0.1:403: i/o timeout", Why.REGISTRY_UNAVAILABLE),
+        (f"{CONTAINERD}unexpected status: 503 Service Unavailable", Why.REGISTRY_UNAVAILABLE),
+    ],
+)
+def test_a_pull_that_failed(message: str, why: Why) -> None:
+    status = msgspec.convert(waiting(A, "ErrImagePull", message), ContainerStatus)
+    found = faults.of_container(status)
+    assert found is not None
+    assert found.why is why
+
+
+@pytest.mark.parametrize(
+    "reason", ["CreateContainerError", "CrashLoopBackOff", "RunContainerError"]
+)
+def test_a_container_that_cannot_start(reason: str) -> None:
+    found = faults.of_container(msgspec.convert(waiting(A, reason, "x"), ContainerStatus))
+    assert found is not None
+    assert (found.why, found.message) == (Why.CANNOT_START, f"{reason}: x")
+
+
+@pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing"])
+def test_work_that_goes_on_is_no_fault(reason: str) -> None:
+    assert faults.of_container(msgspec.convert(waiting(A, reason), ContainerStatus)) is None
+
+
+def test_a_pod_that_cannot_be_scheduled() -> None:
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes are available: Insufficient cpu",
+    }
+    found = faults.of_pod(pod(conditions=[condition]))
+    assert found is not None
+    assert found.why is Why.UNSCHEDULABLE
+
+
+def test_a_pod_that_waits_for_its_gate_is_no_fault() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+    assert faults.of_pod(pod(conditions=[condition])) is None
+
+
+def test_an_init_container_without_its_image_is_a_fault_of_the_pod() -> None:
+    init = {**waiting(A, "ImagePullBackOff", "not found"), "name": "copy-hold"}
+    found = faults.of_pod(pod(status={"initContainerStatuses": [init]}))
+    assert found is not None
+    assert (found.why, "copy-hold" in found.message) == (Why.NOT_FOUND, True)
+
+
+def test_a_secret_in_a_message_is_not_shown() -> None:
+    message = f"{CONTAINERD}https://user:secret@r.example.com/v2/: not found"
+    found = faults.of_container(
+        msgspec.convert(waiting(A, "ErrImagePull", message), ContainerStatus)
+    )
+    assert found is not None
+    assert "secret" not in found.message

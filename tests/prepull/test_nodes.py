@@ -1,0 +1,200 @@
+"""What one worker node holds and what goes wrong there."""
+
+from array import array
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from lading.prepull import holder, nodes
+from lading.prepull.nodes import Expected
+from lading.prepull.presence import ImageList
+from lading.prepull.types import REGISTRY_PATIENCE, Fault, NodeRecord, PrePullSettings, Why
+from tests.prepull.worlds import NOW, A, B, expected, node, pod, running, waiting
+
+NAME_A, NAME_B = holder.container_name(A), holder.container_name(B)
+AWAY = "dial tcp: connection refused"
+
+
+def record(
+    *pods: Any,
+    of: Any = None,
+    wanted: Expected | None = None,
+    previous: NodeRecord | None = None,
+    now: Any = NOW,
+    listed: ImageList | None = None,
+) -> NodeRecord:
+    found = nodes.record(
+        of or node(),
+        pods,
+        wanted or expected(A),
+        PrePullSettings(),
+        previous=previous,
+        now=now,
+        listed=listed,
+    )
+    assert found is not None
+    return found
+
+
+def test_a_ready_container_holds_its_image() -> None:
+    found = record(pod("a", running(A), ready=True))
+    assert (found.held, found.is_pulling) == (frozenset({NAME_A}), False)
+
+
+def test_the_ready_condition_of_the_node_does_not_change_what_is_held() -> None:
+    found = record(pod("a", running(A), ready=True), of=node(ready=False))
+    assert (found.held, found.is_ready) == (frozenset({NAME_A}), False)
+
+
+def test_the_old_pod_holds_the_old_image_while_the_new_one_pulls() -> None:
+    old = pod("old", running(A), template="t0", ready=True)
+    found = record(old, pod("new", waiting(B)), wanted=expected(B))
+    assert (found.held, found.is_pulling) == (frozenset({NAME_A}), True)
+
+
+def test_a_sidecar_that_a_webhook_added_changes_nothing() -> None:
+    sidecar = {"name": "sidecar", "ready": False, "state": {"waiting": {"reason": "ErrImagePull"}}}
+    found = record(pod("a", running(A), sidecar))
+    assert found.held == {NAME_A}
+    assert NAME_A not in found.faults
+    assert not found.is_pulling
+
+
+def test_a_pod_of_another_owner_counts_nothing() -> None:
+    other = pod("a", running(A), metadata={"ownerReferences": []})
+    assert record(other).held == frozenset()
+
+
+def test_a_node_pulls_while_a_container_is_neither_ready_nor_at_fault() -> None:
+    failed = waiting(A, "ErrImagePull", "not found")
+    wanted = expected(A, B)
+    assert record(pod("a", failed, waiting(B)), wanted=wanted).is_pulling
+    assert not record(pod("a", failed, running(B)), wanted=wanted).is_pulling
+    assert record(pod("a"), wanted=wanted).is_pulling
+
+
+def test_a_node_that_is_not_ready_gives_its_place_back() -> None:
+    assert not record(pod("a", waiting(A)), of=node(ready=False)).is_pulling
+
+
+def test_a_gated_pod_waits_and_has_no_fault() -> None:
+    found = record(pod("a", gated=True))
+    assert found.gated is not None
+    assert (found.gated.node, found.gated.is_replacement) == ("node-a", False)
+    assert (found.faults, found.is_pulling) == ({}, False)
+
+
+def test_a_gate_that_was_removed_counts_before_the_cache_shows_it() -> None:
+    wanted = expected(A, released=frozenset({"uid-of-a"}))
+    found = record(pod("a", gated=True), wanted=wanted)
+    assert (found.gated, found.is_pulling) == (None, True)
+
+
+def test_a_pod_with_a_ready_predecessor_waits_for_its_turn() -> None:
+    old = pod("old", running(A), template="t0", ready=True)
+    found = record(old, pod("new", gated=True))
+    assert found.gated is not None
+    assert not found.gated.is_replacement
+
+
+def test_a_pod_with_a_predecessor_that_is_not_ready_replaces_it_at_once() -> None:
+    old = pod("old", waiting(A), template="t0")
+    found = record(old, pod("new", gated=True))
+    assert found.gated is not None
+    assert found.gated.is_replacement
+
+
+def test_a_predecessor_that_is_gone_already_is_remembered() -> None:
+    before = record(pod("old", waiting(A), template="t0"), wanted=expected(A, template="t0"))
+    between = record(previous=before)
+    found = record(pod("new", gated=True), previous=between)
+    assert found.gated is not None
+    assert found.gated.is_replacement
+
+
+def test_a_pod_that_was_deleted_for_a_lost_image_waits_for_its_turn() -> None:
+    before = record(pod("old", waiting(A)))
+    found = record(pod("new", gated=True), previous=before)
+    assert found.gated is not None
+    assert not found.gated.is_replacement
+
+
+def test_older_kubelets_name_the_cause_only_between_two_back_offs() -> None:
+    before = record(pod("a", waiting(A, "ErrImagePull", "x: not found")))
+    found = record(
+        pod("a", waiting(A, "ImagePullBackOff", 'Back-off pulling image "x"')), previous=before
+    )
+    assert found.faults[NAME_A].why is Why.NOT_FOUND
+
+
+def test_a_registry_that_is_away_is_a_fault_after_five_minutes() -> None:
+    before = record(pod("a", waiting(A, "ErrImagePull", AWAY)))
+    later = NOW + timedelta(minutes=4)
+    found = record(
+        pod("a", waiting(A, "ImagePullBackOff", f"x: {AWAY}")), previous=before, now=later
+    )
+    fault = found.faults[NAME_A]
+    assert fault.since == NOW
+    assert not nodes.is_fault(fault, later, REGISTRY_PATIENCE)
+    assert nodes.is_fault(fault, NOW + timedelta(minutes=5), REGISTRY_PATIENCE)
+
+
+def test_a_quota_is_a_fault_of_nodes_that_lack_a_pod_for_half_a_minute() -> None:
+    quota = Fault(why=Why.QUOTA, message="exceeded quota")
+    wanted = expected(A, creation_failure=quota)
+    before = record(wanted=wanted)
+    assert before.faults == {}
+    found = record(wanted=wanted, previous=before, now=NOW + nodes.POD_PATIENCE)
+    assert found.faults == {NAME_A: quota}
+
+
+def test_a_lost_image_is_not_held_and_names_its_pod() -> None:
+    condition = {
+        "type": "lading.dev/ImagesPresent",
+        "status": "False",
+        "reason": "ImagesMissing",
+        "message": f"missing: {NAME_A}",
+    }
+    found = record(pod("a", running(A), running(B), ready=True, conditions=[condition]))
+    assert found.held == {NAME_B}
+    assert found.lost is not None
+    assert (found.lost.pod, found.lost.containers) == ("a", (NAME_A,))
+
+
+def test_a_pod_that_ends_holds_nothing() -> None:
+    ending = pod("a", running(A), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    assert record(ending).held == frozenset()
+
+
+def listing(*names: str) -> ImageList:
+    later = NOW + timedelta(hours=1)
+    return ImageList(array("q", sorted(map(hash, names))), True, later)
+
+
+def holder_pod(**more: Any) -> Any:
+    started = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    found = pod("a", {**running(A), "state": started}, ready=True, **more)
+    plain = msgspec.to_builtins(found)
+    plain["spec"]["containers"] = [{"name": NAME_A, "image": A}]
+    return msgspec.convert(plain, type(found))
+
+
+def test_without_an_agent_the_list_of_the_kubelet_counts() -> None:
+    found = record(holder_pod(), listed=listing("x:1"))
+    assert (found.held, found.lost is not None) == (frozenset(), True)
+    assert record(holder_pod(), listed=listing(A)).held == {NAME_A}
+
+
+def test_with_an_agent_the_list_of_the_kubelet_does_not_count() -> None:
+    seen = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
+    assert record(holder_pod(conditions=[seen]), listed=listing("x:1")).held == {NAME_A}
+
+
+def test_a_node_without_an_agent_is_noticed() -> None:
+    first = record(holder_pod())
+    assert first.without_agent_since == NOW
+    later = record(holder_pod(), previous=first, now=NOW + timedelta(minutes=1))
+    assert later.without_agent_since == NOW
+    seen = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
+    assert record(holder_pod(conditions=[seen]), previous=first).without_agent_since is None

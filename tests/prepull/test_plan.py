@@ -1,0 +1,275 @@
+"""What becomes of the Setting, the list, the DaemonSet and its pods."""
+
+import copy
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from lading.prepull import holder, plan, rules
+from lading.prepull.types import (
+    LIST_LABEL,
+    CreateDaemonSet,
+    CreateImage,
+    CreateSetting,
+    DeleteDaemonSet,
+    DeleteImage,
+    DeletePod,
+    Deletion,
+    GatedPod,
+    ListedImage,
+    LostImages,
+    Observed,
+    PrePullSettings,
+    RemoveGate,
+    ReplaceDaemonSet,
+    RollOut,
+    Wave,
+)
+from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, NOW, A, B, daemon_set, image, setting
+
+SETTINGS = PrePullSettings()
+LISTED = ListedImage(name="share-manager", url=A)
+SECOND = timedelta(seconds=1)
+
+
+def observed(**more: Any) -> Observed:
+    usual = Observed(
+        namespace=NAMESPACE, images=(image(),), setting=setting(), hold_image=HOLD_IMAGE
+    )
+    return replace(usual, **more)
+
+
+def settled(seen: Observed, settings: PrePullSettings = SETTINGS) -> Observed:
+    """With the DaemonSet that the plan wants, written by this process."""
+    (action,) = plan.plan(seen, settings, NOW).actions
+    assert isinstance(action, CreateDaemonSet)
+    found = daemon_set(action.body)
+    return replace(seen, daemon_set=found, answered_spec=found.spec)
+
+
+def actions(seen: Observed, settings: PrePullSettings = SETTINGS) -> list[Any]:
+    return list(plan.plan(seen, settings, NOW).actions)
+
+
+def listed_image(listed: ListedImage, **more: Any) -> Any:
+    labels = {LIST_LABEL: listed.name}
+    return image(rules.listed_name(listed), listed.url, metadata={"labels": labels}, **more)
+
+
+def test_a_missing_setting_is_created_with_the_default() -> None:
+    for default in (True, False):
+        found = actions(observed(setting=None), PrePullSettings(default_value=default))
+        created = [one for one in found if isinstance(one, CreateSetting)]
+        assert [one.value for one in created] == [str(default).lower()]
+
+
+def test_the_list_becomes_images_named_by_the_hash_of_the_url() -> None:
+    found = plan.plan(observed(images=()), PrePullSettings(images=(LISTED,)), NOW)
+    (created,) = found.actions
+    assert isinstance(created, CreateImage)
+    assert created.name.startswith("share-manager-")
+    other = rules.listed_name(replace(LISTED, url=B))
+    assert created.name != other
+    assert found.recheck_at is not None
+
+
+def test_a_settled_cluster_costs_nothing() -> None:
+    found = plan.plan(settled(observed()), SETTINGS, NOW)
+    assert found.actions == ()
+    assert found.recheck_at is None
+
+
+def test_old_images_of_the_list_are_deleted_after_the_daemon_set_has_changed() -> None:
+    old, new = LISTED, replace(LISTED, url=B)
+    before = settled(observed(images=(listed_image(old),)), PrePullSettings(images=(old,)))
+    settings = PrePullSettings(images=(new,))
+    (created,) = actions(before, settings)
+    assert isinstance(created, CreateImage)
+    both = replace(before, images=(listed_image(old), listed_image(new)))
+    (replaced,) = actions(both, settings)
+    assert isinstance(replaced, ReplaceDaemonSet)
+    assert [one["image"] for one in replaced.body["spec"]["template"]["spec"]["containers"]] == [B]
+    found = daemon_set(replaced.body)
+    (deleted,) = actions(replace(both, daemon_set=found, answered_spec=found.spec), settings)
+    assert isinstance(deleted, DeleteImage)
+    assert deleted.key.name == rules.listed_name(old)
+
+
+def test_images_made_by_hand_are_never_deleted_by_the_list() -> None:
+    assert actions(settled(observed(images=(image("by-hand"),)))) == []
+
+
+def test_false_deletes_the_daemon_set_and_keeps_the_images() -> None:
+    seen = replace(settled(observed()), setting=setting("false"))
+    (found,) = actions(seen)
+    assert isinstance(found, DeleteDaemonSet)
+
+
+def test_the_gate_acts_as_the_setting_false() -> None:
+    (found,) = actions(replace(settled(observed()), gate_is_on=False))
+    assert isinstance(found, DeleteDaemonSet)
+
+
+def test_an_invalid_value_changes_nothing_also_after_a_restart() -> None:
+    was_on = {"conditions": [{"type": "PrePullEnabled", "status": "True", "reason": "Setting"}]}
+    was_off = {"conditions": [{"type": "PrePullEnabled", "status": "False", "reason": "Setting"}]}
+    on = observed(images=(image(status=was_on),), setting=setting("yes"))
+    assert [type(one) for one in actions(on)] == [CreateDaemonSet]
+    off = observed(images=(image(status=was_off),), setting=setting("yes"))
+    assert actions(off) == []
+
+
+def test_a_refused_setting_leaves_the_decision_to_the_option() -> None:
+    seen = observed(setting=None, setting_refusal="not known")
+    assert [type(one) for one in actions(seen)] == [CreateDaemonSet]
+    assert actions(seen, PrePullSettings(default_value=False)) == []
+
+
+def test_a_foreign_daemon_set_is_left_alone() -> None:
+    seen = settled(observed())
+    assert seen.daemon_set is not None
+    foreign = daemon_set({"metadata": {"name": holder.NAME}, "spec": {}})
+    assert actions(replace(seen, daemon_set=foreign)) == []
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda spec: spec["template"]["spec"].pop("nodeSelector"), id="removed"),
+        pytest.param(lambda spec: spec["template"]["spec"].update(hostPID=True), id="added"),
+        pytest.param(lambda spec: spec.update(updateStrategy={"type": "OnDelete"}), id="strategy"),
+    ],
+)
+def test_a_hand_edit_is_repaired(edit: Any) -> None:
+    seen = settled(observed())
+    assert seen.daemon_set is not None
+    spec = copy.deepcopy(seen.daemon_set.spec)
+    edit(spec)
+    edited = daemon_set({"metadata": {}}, spec=spec, **_metadata(seen))
+    (found,) = actions(replace(seen, daemon_set=edited))
+    assert isinstance(found, ReplaceDaemonSet)
+    assert found.because == "it was changed by hand"
+
+
+def _metadata(seen: Observed) -> dict[str, Any]:
+    assert seen.daemon_set is not None
+    shown: dict[str, Any] = msgspec.to_builtins(seen.daemon_set.metadata)
+    return shown
+
+
+def test_what_a_webhook_adds_is_no_reason_to_write() -> None:
+    seen = settled(observed())
+    assert seen.daemon_set is not None
+    sidecar = {"name": "sidecar", "image": "x"}
+    spec = {**seen.daemon_set.spec, "template": {"spec": {"containers": [sidecar]}}}
+    shown = daemon_set({"metadata": {}}, spec=spec, **_metadata(seen))
+    added = replace(seen, daemon_set=shown, answered_spec=spec)
+    assert actions(added) == []
+
+
+def test_a_restarted_controller_writes_the_daemon_set_once() -> None:
+    seen = replace(settled(observed()), answered_spec=None)
+    assert [type(one) for one in actions(seen)] == [ReplaceDaemonSet]
+
+
+def test_images_that_come_together_are_held_together() -> None:
+    seen = replace(settled(observed()), images=(image(), image("b", B)))
+    fresh = replace(seen, changed_at=NOW - SECOND, changed_since=NOW - SECOND)
+    found = plan.plan(fresh, SETTINGS, NOW)
+    assert (found.actions, found.recheck_at) == ((), NOW - SECOND + SETTINGS.quiet)
+    long_ago = replace(fresh, changed_since=NOW - SETTINGS.quiet_max)
+    assert [type(one) for one in actions(long_ago)] == [ReplaceDaemonSet]
+    quiet = replace(fresh, changed_at=NOW - SETTINGS.quiet, changed_since=NOW - SETTINGS.quiet)
+    assert [type(one) for one in actions(quiet)] == [ReplaceDaemonSet]
+
+
+def test_an_edit_of_the_setting_does_not_wait() -> None:
+    seen = replace(settled(observed()), images=(image(), image("b", B)), setting=setting("false"))
+    fresh = replace(seen, changed_at=NOW, changed_since=NOW)
+    assert [type(one) for one in actions(fresh)] == [DeleteDaemonSet]
+
+
+def test_without_images_there_is_no_daemon_set() -> None:
+    assert actions(observed(images=())) == []
+    assert [type(one) for one in actions(replace(settled(observed()), images=()))] == [
+        DeleteDaemonSet
+    ]
+
+
+def test_more_than_64_images_do_not_fit_and_the_oldest_are_held() -> None:
+    images = [
+        image(f"i{n:02}", f"r.example.com/i{n}:1", created=f"2026-01-01T00:{n % 60:02}:0{n // 60}Z")
+        for n in range(66)
+    ]
+    cargo = rules.cargo(images, ())
+    assert len(cargo.urls) == 64
+    assert set(cargo.problems) == {"i58", "i59"}
+
+
+def test_a_bad_url_is_reported_and_the_others_are_held() -> None:
+    cargo = rules.cargo([image("bad", "UPPER CASE"), image("good")], ())
+    assert cargo.urls == (A,)
+    assert "spec.imageURL" in cargo.problems["bad"].message
+
+
+def test_two_images_of_one_url_share_a_container_and_both_own_the_daemon_set() -> None:
+    cargo = rules.cargo([image("a"), image("same")], ())
+    assert (cargo.urls, len(cargo.owners)) == ((A,), 2)
+
+
+def gated(count: int, **more: Any) -> tuple[GatedPod, ...]:
+    return tuple(
+        GatedPod(name=f"pod-{n}", uid=f"uid-{n}", node=f"node-{n:02}", **more) for n in range(count)
+    )
+
+
+@pytest.mark.parametrize(
+    ("wave", "nodes", "pulling", "started"),
+    [
+        (Wave(), 20, 0, 2),
+        (Wave(), 20, 1, 1),
+        (Wave(), 20, 2, 0),
+        (Wave(), 20, 5, 0),
+        (Wave(), 3, 0, 1),
+        (Wave(count=7), 20, 0, 7),
+        (Wave(percent=50), 20, 0, 10),
+    ],
+)
+def test_a_wave_starts_no_more_nodes_than_may_pull(
+    wave: Wave, nodes: int, pulling: int, started: int
+) -> None:
+    roll_out = RollOut(node_count=nodes, pulling_count=pulling, gated=gated(20))
+    seen = replace(settled(observed()), roll_out=roll_out)
+    found = actions(seen, PrePullSettings(wave=wave))
+    assert [one.node for one in found if isinstance(one, RemoveGate)] == [
+        f"node-{n:02}" for n in range(started)
+    ]
+
+
+def test_a_pod_that_replaces_one_that_was_not_ready_goes_at_once() -> None:
+    roll_out = RollOut(
+        node_count=20, pulling_count=2, gated=(*gated(1, is_replacement=True), *gated(3)[1:])
+    )
+    found = actions(replace(settled(observed()), roll_out=roll_out))
+    assert [one.node for one in found if isinstance(one, RemoveGate)] == ["node-00"]
+
+
+def test_a_pod_with_a_lost_image_is_deleted_with_back_off() -> None:
+    lost = LostImages(pod="pod-a", uid="uid", node="node-a", containers=("image-a",))
+    seen = replace(settled(observed()), roll_out=RollOut(node_count=1, lost=(lost,)))
+    (found,) = actions(seen)
+    assert isinstance(found, DeletePod)
+    waits = replace(seen, deletions={"node-a": Deletion(count=2, last_at=NOW)})
+    later = plan.plan(waits, SETTINGS, NOW)
+    assert (later.actions, later.recheck_at) == ((), NOW + timedelta(seconds=30))
+
+
+def test_without_lading_s_own_image_there_is_no_daemon_set_and_the_reason_says_so() -> None:
+    seen = observed(hold_image="")
+    assert actions(seen) == []
+    problem = plan.daemon_set_problem(None, "", "", NAMESPACE)
+    assert problem is not None
+    assert "--prepull-hold-image" in problem.message

@@ -1,0 +1,224 @@
+"""Roll-outs of held images over 20 nodes: real API server, DaemonSet controller and scheduler.
+
+The kubelets are played: they run what is bound to their node, as far as it shows in pods. The
+controller has the rights of `deploy/` and no others.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect, requests
+from lading.adapters.kube.client import KubeClient
+from lading.api.core import NODES, PODS, Pod
+from lading.ports import kube
+from lading.ports.http import Request
+from lading.prepull import nodes
+from lading.prepull.rules import listed_name
+from lading.prepull.types import ListedImage
+from tests.deploy.manifests import DEPLOY, NAMESPACE
+from tests.prepull import clusters
+from tests.prepull.clusters import Line, PrePullCluster
+from tests.prepull.worlds import A, B
+from tests.real.bed import api_server, control_plane, sandbox
+from tests.real.bed.api_server import ApiServer
+
+NODE_COUNT, DEAD_COUNT, WAVE = 20, 3, 2
+CONTROLLERS = "daemonset-controller,garbage-collector-controller,serviceaccount-controller"
+NAMES = [f"node-{number:02}" for number in range(NODE_COUNT)]
+DEAD = set(NAMES[:DEAD_COUNT])
+RESOURCES = {"cpu": "4", "memory": "8Gi", "pods": "110", "ephemeral-storage": "10Gi"}
+
+pytestmark = [pytest.mark.components("kube"), pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with sandbox.sandbox() as place:
+        running = api_server.start(place)
+        control_plane.start_scheduler(place, running)
+        control_plane.start_controllers(place, running, only=CONTROLLERS)
+        running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
+        for name in ("namespace", "rbac", "priority-class"):
+            running.kubectl("apply", "--server-side", "-f", str(DEPLOY / "base" / f"{name}.yaml"))
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def cluster(server: ApiServer) -> AsyncIterator[PrePullCluster]:
+    connection = connect.find({}, file=server.kubeconfig_path)
+    async with connect.connect(connection, SystemClock()) as admin:
+        yield PrePullCluster(kube=admin, line=Line(no_line))
+
+
+async def no_line(request: object) -> Any:
+    raise AssertionError("the controller has a client of its own")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def controller(server: ApiServer, tmp_path: Path) -> AsyncIterator[KubeClient]:
+    token = server.kubectl("create", "token", "lading-controller", f"--namespace={NAMESPACE}")
+    file = server.write_kubeconfig(tmp_path / "controller", token.strip())
+    async with connect.connect(connect.find({}, file=file), SystemClock()) as client:
+        yield client
+
+
+async def make_nodes(cluster: PrePullCluster) -> None:
+    for name in NAMES:
+        labels = {"kubernetes.io/os": "linux", "kubernetes.io/hostname": name}
+        await cluster.create(NODES, name, metadata={"labels": labels})
+        ready = {"type": "Ready", "status": str(name not in DEAD)}
+        status = {"conditions": [ready], "allocatable": RESOURCES, "capacity": RESOURCES}
+        await cluster.kube.patch(NODES, name, {"status": status}, subresource="status")
+        # The API server taints a new node, and nobody here takes the taint away.
+        await cluster.kube.patch(NODES, name, {"spec": {"taints": None}})
+
+
+@dataclass
+class Kubelets:
+    """Run what is bound to their node, and confirm what is deleted."""
+
+    cluster: PrePullCluster
+    broken: set[str] = field(default_factory=set)
+    """Nodes where nothing becomes ready."""
+    pulling_max: int = 0
+    watched: set[str] = field(default_factory=set)
+    """Nodes that must hold something all the time."""
+    gaps: list[str] = field(default_factory=list)
+    _turns: dict[str, int] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        while True:
+            with contextlib.suppress(kube.Conflict, kube.NotFound):
+                await self._turn()
+            await asyncio.sleep(0.1)
+
+    async def _turn(self) -> None:
+        pods = await self.cluster.pods()
+        holding = {pod.spec.node_name for pod in pods if is_ready(pod)}
+        self.gaps += sorted(self.watched - holding)
+        pulling = [pod for pod in pods if pod.spec.node_name and not is_ready(pod)]
+        well = [pod for pod in pulling if pod.spec.node_name not in self.broken]
+        self.pulling_max = max(self.pulling_max, len(well))
+        for pod in pods:
+            if pod.metadata.deletion_timestamp:
+                await self._end(pod)
+        for pod in well:
+            turns = self._turns[pod.metadata.uid] = self._turns.get(pod.metadata.uid, 0) + 1
+            if turns > 2 and not pod.metadata.deletion_timestamp:
+                await self._start(pod)
+
+    async def _start(self, pod: Pod) -> None:
+        statuses = [
+            {
+                "name": one.name,
+                "image": one.image,
+                "imageID": "",
+                "restartCount": 0,
+                "ready": True,
+                "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+            }
+            for one in pod.spec.containers
+        ]
+        conditions = [{"type": "Ready", "status": "True"}]
+        status = {"phase": "Running", "conditions": conditions, "containerStatuses": statuses}
+        await self.cluster.kube.patch(
+            PODS, pod.metadata.name, {"status": status}, namespace=NAMESPACE, subresource="status"
+        )
+
+    async def _end(self, pod: Pod) -> None:
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+        request = Request(
+            method="DELETE",
+            path=requests.object_path(PODS, pod.metadata.name, namespace=NAMESPACE),
+            headers=requests.JSON_HEADERS,
+            body=json.dumps(options).encode(),
+        )
+        await self.cluster.kube.send(request)
+
+
+def is_ready(pod: Pod) -> bool:
+    return any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions)
+
+
+@contextlib.asynccontextmanager
+async def playing(kubelets: Kubelets) -> AsyncIterator[None]:
+    task = asyncio.create_task(kubelets.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        (ended,) = await asyncio.gather(task, return_exceptions=True)
+        assert isinstance(ended, asyncio.CancelledError), f"the kubelets ended: {ended!r}"
+
+
+async def test_waves_an_upgrade_without_a_gap_and_dead_nodes(
+    cluster: PrePullCluster, controller: KubeClient
+) -> None:
+    await make_nodes(cluster)
+    kubelets = Kubelets(cluster)
+    alive = set(NAMES) - DEAD
+    async with playing(kubelets):
+        async with clusters.running(cluster, ("share-manager", A), client=controller):
+            await cluster.until_state("deployed")
+            (found,) = (await cluster.images()).values()
+            held = {name for name, is_so in found.status.node_deployment_map.items() if is_so}
+            assert held == alive
+            assert 0 < kubelets.pulling_max <= WAVE, (
+                "no more pull at once, at the first install too"
+            )
+            waiting = {nodes.node_of(pod) for pod in await cluster.pods() if not is_ready(pod)}
+            assert waiting <= DEAD
+        kubelets.watched = alive
+        kubelets.pulling_max = 0
+        async with clusters.running(cluster, ("share-manager", B), client=controller):
+            await cluster.until_state("deployed", new_name())
+
+            async def is_done() -> bool:
+                return set(await cluster.images()) == {new_name()}
+
+            await cluster.until(is_done, "the old Image is deleted")
+        assert kubelets.pulling_max <= WAVE
+        assert kubelets.gaps == [], "no Ready node lacks both the old and the new image"
+
+
+def new_name() -> str:
+    return listed_name(ListedImage(name="share-manager", url=B))
+
+
+async def test_a_node_with_an_old_pod_that_is_not_ready_goes_at_once(
+    cluster: PrePullCluster, controller: KubeClient
+) -> None:
+    """Kubernetes deletes that pod at once; its successor does not wait for its turn."""
+    broken = "node-19"
+    kubelets = Kubelets(cluster)
+    async with playing(kubelets):
+        (pod,) = (one for one in await cluster.pods() if one.spec.node_name == broken)
+        not_ready = {"conditions": [{"type": "Ready", "status": "False"}]}
+        await cluster.kube.patch(
+            PODS,
+            pod.metadata.name,
+            {"status": not_ready},
+            namespace=NAMESPACE,
+            subresource="status",
+        )
+        kubelets.broken = {broken, "node-03", "node-04"}  # the first two of the wave end never
+        async with clusters.running(cluster, ("share-manager", A), client=controller):
+
+            async def is_started() -> bool:
+                return any(
+                    one.spec.node_name == broken and one.metadata.uid != pod.metadata.uid
+                    for one in await cluster.pods()
+                )
+
+            await cluster.until(is_started, f"{broken} pulls, although two others do")
+            bound = {one.spec.node_name for one in await cluster.pods() if not is_ready(one)}
+            assert bound - {""} - DEAD <= {broken, "node-03", "node-04"}
