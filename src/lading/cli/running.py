@@ -12,15 +12,10 @@ import click
 import structlog
 
 from lading.cli import options
+from lading.cli.exit_codes import CommandTimedOut
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
 from lading.observability import logs
-
-TIMED_OUT = 124  # as timeout(1)
-
-
-class TimedOut(click.ClickException):
-    exit_code = TIMED_OUT
 
 
 def timeout_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,4 +54,4 @@ async def _within(timeout: timedelta, work: Coroutine[Any, Any, None]) -> None:
         if not limit.expired():
             raise
         shown = durations.format_duration(timeout)
-        raise TimedOut(f"not done after {shown}; run it again to go on waiting") from None
+        raise CommandTimedOut(f"not done after {shown}; run it again to go on waiting") from None

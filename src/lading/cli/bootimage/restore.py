@@ -14,6 +14,7 @@ from lading.boot_images.types import PAUSE_ANNOTATION, PAUSED, CloneTemplate, Pa
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
 from lading.cli.connection import Target
+from lading.cli.exit_codes import RefusedByGuard
 from lading.ports.kube import Kube
 
 
@@ -66,7 +67,7 @@ async def _actions(
     field = str(present.path[-1])
     if field not in detail.boot_image:
         kept = ", ".join(detail.boot_image) or "nothing"
-        raise machine_set.GuardRefused(f"the history holds {kept}, but the machine set has {field}")
+        raise RefusedByGuard(f"the history holds {kept}, but the machine set has {field}")
     image = BootImage(reference=detail.boot_image_ref, value=detail.boot_image[field])
     return patches.patch(
         one,
