@@ -230,6 +230,17 @@ def test_no_test_is_excused_that_is_gone() -> None:
     assert set(unit_tests()) >= WHOLE_SYSTEM_TESTS
 
 
+def test_no_public_class_name_stands_for_two_things() -> None:
+    """Each port has errors of its own, and the servers have the words of their protocols."""
+    found: dict[str, list[str]] = {}
+    for path in modules():
+        if own_package(path) not in ("servers", "ports"):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found.setdefault(node.name, []).append(module_id(path))
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
 @pytest.mark.parametrize("path", modules(), ids=module_id)
 def test_files_and_functions_stay_small_and_say_what_they_are(path: pathlib.Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -15,8 +15,9 @@ from lading.api.core import CONFIG_MAPS
 from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINES
 from lading.boot_images.clones import UNUSED_ANNOTATION
 from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, BootImageSettings
-from lading.cli.bootimage import approve, history, machine_set, plan, restore, resume, status
+from lading.cli.bootimage import approve, history, plan, restore, resume, status
 from lading.cli.connection import Target
+from lading.cli.exit_codes import RefusedByGuard
 from lading.cli.output import Format
 from tests.boot_images import cluster_api
 from tests.boot_images.clusters import GOLDEN_NAMESPACE, BootCluster, opened, running
@@ -133,7 +134,7 @@ async def test_approve_proves_a_release_where_nothing_else_can(cluster: BootClus
     await cluster.make_node()
     await cluster.make_set()
     await cluster.enrol()
-    with pytest.raises(machine_set.GuardRefused, match=r"of release 4.21.3, not 4.20.0"):
+    with pytest.raises(RefusedByGuard, match=r"of release 4.21.3, not 4.20.0"):
         await approve._approve(target(cluster), BootImageSettings(), "4.20.0")
     await approve._approve(target(cluster), BootImageSettings(), "4.21.3")
     async with running(cluster):
@@ -144,7 +145,7 @@ async def test_approve_proves_a_release_where_nothing_else_can(cluster: BootClus
 
 async def test_approve_is_refused_beside_a_cluster_version(cluster: BootCluster) -> None:
     await cluster.usual()
-    with pytest.raises(machine_set.GuardRefused) as caught:
+    with pytest.raises(RefusedByGuard) as caught:
         await approve._approve(target(cluster), BootImageSettings(), "4.21.3")
     assert caught.value.exit_code == 3
 

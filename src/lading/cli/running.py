@@ -12,17 +12,13 @@ import click
 import structlog
 
 from lading.cli import options
+from lading.cli.exit_codes import CommandTimedOut
 from lading.kernel import durations
 from lading.kernel.errors import Malformed
 from lading.observability import logs
 
-TIMED_OUT = 124  # as timeout(1)
 _SHOWN_BY_COMMANDS = "lading.pinned_images"
 """An image that is not resolved or pulled is a row or a sentence of the command."""
-
-
-class TimedOut(click.ClickException):
-    exit_code = TIMED_OUT
 
 
 def timeout_option(default: str | None = None) -> Callable[[Callable[..., Any]], Any]:
@@ -62,4 +58,4 @@ async def _within(timeout: timedelta, work: Coroutine[Any, Any, None]) -> None:
         if not limit.expired():
             raise
         shown = durations.format_duration(timeout)
-        raise TimedOut(f"not done after {shown}; run it again to go on waiting") from None
+        raise CommandTimedOut(f"not done after {shown}; run it again to go on waiting") from None

@@ -10,6 +10,7 @@ from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
 from lading.cli.bootimage.settings import settings_options
 from lading.cli.connection import Target
+from lading.cli.exit_codes import RefusedByGuard
 
 
 @click.command(name="approve")
@@ -25,7 +26,7 @@ async def _approve(target: Target, settings: BootImageSettings, release: str) ->
     async with target.open() as client:
         version = await observe.get_or_none(client, CLUSTER_VERSIONS, "version")
         if version is not None:
-            raise machine_set.GuardRefused(
+            raise RefusedByGuard(
                 "this cluster has a ClusterVersion, which alone decides when an update is complete"
             )
         found = await preview.golden(client, settings)
@@ -35,7 +36,7 @@ async def _approve(target: Target, settings: BootImageSettings, release: str) ->
             )
         golden = stream.golden(found.data)
         if golden.release_version != release:
-            raise machine_set.GuardRefused(
+            raise RefusedByGuard(
                 f"the golden ConfigMap is of release {golden.release_version}, not {release}"
             )
         stamp = proof.stamped(golden, by="lading bootimage approve")

@@ -17,12 +17,6 @@ KINDS = ("machineset", "machinesets")
 FIELD_MANAGER = "lading-bootimage"
 
 
-class GuardRefused(click.ClickException):
-    """A guard refused what was asked for."""
-
-    exit_code = 3
-
-
 def meant(word: str, histories: Iterable[MachineSetBootImageHistory]) -> MachineSetBootImageHistory:
     """`NAME`, `machineset/NAME`, or with the API group where both APIs have that name."""
     kind, slash, name = word.rpartition("/")

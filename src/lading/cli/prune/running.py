@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable
 
 import click
 
-from lading.cli import output, running
+from lading.cli import running
+from lading.cli.exit_codes import RefusedByGuard
+from lading.kernel import texts
 from lading.ports.registry import RegistryError, Unavailable, Untrusted
 from lading.pruning.engine.apply import CanaryFailed
 from lading.pruning.engine.guards import GuardRefused
 from lading.wiring import prune as wiring
 from lading.wiring.prune import Opened, Options
-
-EXIT_GUARD = 3
 
 
 def _hint(error: RegistryError) -> str:
@@ -37,5 +37,4 @@ def run(options: Options, work: Callable[[Opened], Awaitable[None]]) -> None:
             raise click.ClickException(f"{error}; {hint}") from error
         raise
     except (GuardRefused, CanaryFailed) as error:
-        output.sentence(f"Error: {error}", err=True)
-        raise click.exceptions.Exit(EXIT_GUARD) from error
+        raise RefusedByGuard(texts.bounded_text(str(error), keep_lines=True)) from error
