@@ -12,6 +12,7 @@ from lading.boot_images.verdicts import Skipped
 from lading.cli import connection, running
 from lading.cli.bootimage import machine_set
 from lading.cli.connection import Target
+from lading.cli.exit_codes import RefusedByGuard
 
 
 @click.command(name="restore")
@@ -35,7 +36,7 @@ async def _restore(target: Target, name: str, index: int, yes: bool) -> None:
         try:
             actions = await restore.actions(client, served, one, detail)
         except (restore.NotRestorable, Skipped) as error:
-            raise machine_set.GuardRefused(str(error)) from error
+            raise RefusedByGuard(str(error)) from error
         for action in actions:
             click.echo(f"{_verb(action)}: {action.because}")
         click.echo(f"stub: {detail.stub_secret_ref or '(none)'}; updates are paused")
