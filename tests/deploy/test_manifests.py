@@ -1,5 +1,6 @@
 """The manifests on the embedded API server: accepted to the letter, and no right too many."""
 
+import collections
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -402,6 +403,16 @@ def test_the_policies_are_those_of_the_names_that_are_installed() -> None:
     file = DEPLOY / "base" / "agent-policy.yaml"
     assert file.read_text(encoding="utf-8") == policies.as_yaml(made)
     assert policies.CONTROLLER == wiring_agent.COMPONENT
+
+
+def test_a_policy_that_cannot_be_evaluated_refuses() -> None:
+    made = policies.agent_policies(namespace="images", account="lading-agent")
+    by_kind: dict[str, list[Document]] = collections.defaultdict(list)
+    for one in made:
+        by_kind[one["kind"]].append(one["spec"])
+    assert [one["failurePolicy"] for one in by_kind["ValidatingAdmissionPolicy"]] == ["Fail"] * 2
+    bindings = by_kind["ValidatingAdmissionPolicyBinding"]
+    assert [one["validationActions"] for one in bindings] == [["Deny"]] * 2
 
 
 def roles() -> list[Document]:
