@@ -5,7 +5,7 @@ what became of each pull; it is lost with the process, and the images themselves
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
@@ -64,9 +64,6 @@ class Pulls:
     def records(self, uid: str) -> dict[str, PullRecord]:
         """Of one pod, by image."""
         return {image: one for (owner, image), one in self._records.items() if owner == uid}
-
-    def uids(self) -> Iterator[str]:
-        return (uid for uid, _ in self._records)
 
     def request(self, pod: Pod, image: str) -> None:
         """Does nothing while a pull for the pod is under way."""
