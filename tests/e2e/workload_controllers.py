@@ -31,11 +31,11 @@ class WorkloadsUnderTest:
     async def register_nodes(self) -> None:
         capacity = {"cpu": "4", "memory": "4Gi", "pods": "110"}
         for name in NODE_NAMES:
-            taints = [{"key": "example.com/tainted", "effect": "NoSchedule"}]
-            spec = {"spec": {"taints": taints}} if name == TAINTED else {}
             labels = {"kubernetes.io/hostname": name}
-            body = {"metadata": {"name": name, "labels": labels}, **spec}
-            await self.kube.create(NODES, body)
+            await self.kube.create(NODES, {"metadata": {"name": name, "labels": labels}})
+            taints = [{"key": "example.com/tainted", "effect": "NoSchedule"}]
+            only = taints if name == TAINTED else None
+            await self.kube.patch(NODES, name, {"spec": {"taints": only}})
             ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
             times = {"lastHeartbeatTime": NOW, "lastTransitionTime": NOW}
             status = {"capacity": capacity, "conditions": [{**ready, **times}]}

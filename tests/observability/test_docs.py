@@ -26,7 +26,7 @@ PAGE = REPOSITORY / "docs" / "metrics.md"
 REASONS = ("Reason", "Why", "State", "ConditionType", "PullErrorKind", "Guard")
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
 OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports.")
-PLAYS_THE_KUBELET = "standalone/node.py"
+PLAYS_KUBERNETES = ("standalone/node.py", "standalone/workloads")
 """Kubernetes' own words, which its documentation explains."""
 INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users read its sentences only
 NEEDED: dict[str, Any] = {"fleet": Fleet(empty_caches()), "images": (), "roll_out": RollOut}
@@ -126,7 +126,8 @@ def source_files() -> list[Path]:
     return sorted(
         path
         for path in root.rglob("*.py")
-        if path.parts[len(root.parts)] not in others and path != root / PLAYS_THE_KUBELET
+        if path.parts[len(root.parts)] not in others
+        and not any(path.is_relative_to(root / one) for one in PLAYS_KUBERNETES)
     )
 
 

@@ -4,9 +4,9 @@ from tests.real.bed import api_server, sandbox
 from tests.real.setup import binaries
 
 
-def start(place: sandbox.Sandbox, server: api_server.ApiServer) -> None:
+def start(place: sandbox.Sandbox, server: api_server.ApiServer, *, controllers: str = "*") -> None:
     """They are ready when what they do is seen; nobody has to wait for them here."""
-    start_controllers(place, server)
+    start_controllers(place, server, only=controllers)
     start_scheduler(place, server)
 
 

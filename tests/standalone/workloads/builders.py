@@ -8,7 +8,7 @@ import msgspec
 
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
-from lading.kernel.objects import ObjectMeta, OwnerReference
+from lading.kernel.objects import ObjectMeta
 from lading.kernel.planning import Plan
 from lading.ports import cri
 from lading.standalone.workloads.kinds import (
@@ -31,7 +31,6 @@ from lading.standalone.workloads.kinds import (
     Pod,
     PodSpec,
     PodStatus,
-    Running,
     Taint,
     Terminated,
 )
@@ -57,10 +56,6 @@ def node(name: str, *, ready: bool = True, taints: Iterable[Taint] = (), **label
         spec=NodeSpec(taints=tuple(taints)),
         status=NodeStatus(conditions=(condition,)),
     )
-
-
-def owner(kind: str, name: str, uid: str) -> OwnerReference:
-    return OwnerReference(api_version="v1", kind=kind, name=name, uid=uid, controller=True)
 
 
 def pod(
@@ -161,11 +156,6 @@ def command(*args: str, image: str = "lading", **fields: Any) -> Container:
 
 def image(image_id: str = "sha256:1") -> cri.Image:
     return cri.Image(id=image_id, size_bytes=1, repo_digests=(f"r.example/i@{image_id}",))
-
-
-def running(name: str = "c", **fields: Any) -> ContainerStatus:
-    state = ContainerState(running=Running(started_at=at(-10)))
-    return ContainerStatus(name=name, ready=True, started=True, state=state, **fields)
 
 
 def terminated(

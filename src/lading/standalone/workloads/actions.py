@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lading.kernel.objects import Key, Object, Resource
+from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import Document
 
 
@@ -77,7 +78,7 @@ class Record:
 
     resource: Resource[Any]
     about: Object = field(repr=False)
-    reason: str
+    reason: KubernetesEvent
     because: str
     """The note of the event."""
     warning: bool = False

@@ -6,7 +6,6 @@ import msgspec
 
 from lading.kernel.conditions import Truth
 from lading.kernel.objects import Model, Object, Resource
-from lading.kernel.selectors import LabelSelector
 
 Document = dict[str, Any]
 
@@ -84,7 +83,6 @@ class PodSpec(Model, frozen=True, kw_only=True):
     image_pull_secrets: tuple[LocalReference, ...] = ()
     restart_policy: str = "Always"
     termination_grace_period_seconds: int = 30
-    active_deadline_seconds: int | None = None
 
 
 class Waiting(Model, frozen=True, kw_only=True):
@@ -125,8 +123,6 @@ class ContainerStatus(Model, frozen=True, kw_only=True, omit_defaults=False):
 
 class PodStatus(Model, frozen=True, kw_only=True):
     phase: str = "Pending"
-    reason: str = ""
-    message: str = ""
     start_time: str | None = None
     conditions: tuple[Condition, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
@@ -153,7 +149,6 @@ class UpdateStrategy(Model, frozen=True, kw_only=True):
 
 
 class DaemonSetSpec(Model, frozen=True, kw_only=True):
-    selector: LabelSelector = LabelSelector()
     template: Document = {}
     update_strategy: UpdateStrategy = UpdateStrategy()
     min_ready_seconds: int = 0

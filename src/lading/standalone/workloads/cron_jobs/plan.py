@@ -16,6 +16,7 @@ from lading.kernel.errors import Malformed
 from lading.kernel.planning import Action, Plan
 from lading.standalone.workloads import kinds
 from lading.standalone.workloads.actions import Create, Delete, Record, WriteStatus
+from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import (
     CRON_JOBS,
     JOBS,
@@ -75,12 +76,16 @@ def _start(cron_job: CronJob, jobs: tuple[Job, ...], now: datetime) -> _Start:
         zone = _zone(cron_job)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         note = f"invalid timeZone: {cron_job.spec.time_zone!r}: unknown time zone"
-        return _Start(actions=(_record(cron_job, "UnknownTimeZone", note, warning=True),))
+        return _Start(
+            actions=(_record(cron_job, KubernetesEvent.UNKNOWN_TIME_ZONE, note, warning=True),)
+        )
     try:
         schedule = cron.parse(cron_job.spec.schedule)
     except Malformed as error:
         note = f"unparseable schedule: {cron_job.spec.schedule!r} : {error.reason}"
-        return _Start(actions=(_record(cron_job, "UnparseableSchedule", note, warning=True),))
+        return _Start(
+            actions=(_record(cron_job, KubernetesEvent.UNPARSEABLE_SCHEDULE, note, warning=True),)
+        )
     next_at = schedule.next(now, zone)
     due, missed = most_recent(cron_job, schedule, zone, now)
     if due is None:
@@ -130,7 +135,9 @@ def _start_for(
     deadline = cron_job.spec.starting_deadline_seconds
     if deadline is not None and due + timedelta(seconds=deadline) < now:
         note = f"Missed scheduled time to start a job: {conditions.timestamp(due)}"
-        return _Start(actions=(_record(cron_job, "MissSchedule", note, warning=True),))
+        return _Start(
+            actions=(_record(cron_job, KubernetesEvent.MISS_SCHEDULE, note, warning=True),)
+        )
     name = job_name(cron_job, due)
     if any(job.metadata.name == name for job in jobs):
         return _Start(due=due)
@@ -139,7 +146,7 @@ def _start_for(
         note = (
             "Not starting job because prior execution is running and concurrency policy is Forbid"
         )
-        return _Start(actions=(_record(cron_job, "JobAlreadyActive", note),))
+        return _Start(actions=(_record(cron_job, KubernetesEvent.JOB_ALREADY_ACTIVE, note),))
     replaced = active if cron_job.spec.concurrency_policy == "Replace" else []
     body = _job(cron_job, name, due, zone)
     return _Start(
@@ -151,7 +158,7 @@ def _start_for(
                 because=f"due at {conditions.timestamp(due)}",
                 order=_START,
             ),
-            _record(cron_job, "SuccessfulCreate", f"Created job {name}"),
+            _record(cron_job, KubernetesEvent.SUCCESSFUL_CREATE, f"Created job {name}"),
         ),
         due=due,
         replaced=frozenset(job.metadata.uid for job in replaced),
@@ -212,11 +219,11 @@ def _noticed(cron_job: CronJob, jobs: Iterable[Job]) -> list[Action]:
         job = by_uid.get(one.uid)
         if job is None:
             note = f"Active job went missing: {one.name}"
-            actions.append(_record(cron_job, "MissingJob", note))
+            actions.append(_record(cron_job, KubernetesEvent.MISSING_JOB, note))
         elif job.is_finished:
             kind = "Complete" if job.has("Complete") else "Failed"
             note = f"Saw completed job: {one.name}, condition: {kind}"
-            actions.append(_record(cron_job, "SawCompletedJob", note))
+            actions.append(_record(cron_job, KubernetesEvent.SAW_COMPLETED_JOB, note))
     return actions
 
 
@@ -267,8 +274,10 @@ def _too_many(cron_job: CronJob) -> tuple[Action, ...]:
         "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check"
         " clock skew"
     )
-    return (_record(cron_job, "TooManyMissedTimes", note, warning=True),)
+    return (_record(cron_job, KubernetesEvent.TOO_MANY_MISSED_TIMES, note, warning=True),)
 
 
-def _record(cron_job: CronJob, reason: str, note: str, *, warning: bool = False) -> Record:
+def _record(
+    cron_job: CronJob, reason: KubernetesEvent, note: str, *, warning: bool = False
+) -> Record:
     return Record(resource=CRON_JOBS, about=cron_job, reason=reason, because=note, warning=warning)

@@ -17,6 +17,7 @@ from lading.standalone.workloads import placement, pod_readiness
 from lading.standalone.workloads.actions import Create, Delete, Record, WriteStatus
 from lading.standalone.workloads.daemon_sets import template
 from lading.standalone.workloads.daemon_sets.types import Observed
+from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import (
     DAEMON_SETS,
     PODS,
@@ -226,15 +227,19 @@ def _actions(daemon_set: DaemonSet, changes: _Changes, observed: Observed) -> li
         body = template.pod_for(daemon_set, node, taken=taken)
         name = body["metadata"]["name"]
         actions.append(Create(resource=PODS, body=body, because=f"{node} has no current pod"))
-        actions.append(_record(daemon_set, "SuccessfulCreate", f"Created pod: {name}"))
+        actions.append(
+            _record(daemon_set, KubernetesEvent.SUCCESSFUL_CREATE, f"Created pod: {name}")
+        )
     for pod, why in changes.delete:
         key = Key(pod.metadata.namespace, pod.metadata.name)
         actions.append(Delete(resource=PODS, key=key, uid=pod.metadata.uid, because=why))
-        actions.append(_record(daemon_set, "SuccessfulDelete", f"Deleted pod: {key.name}"))
+        actions.append(
+            _record(daemon_set, KubernetesEvent.SUCCESSFUL_DELETE, f"Deleted pod: {key.name}")
+        )
     return actions
 
 
-def _record(daemon_set: DaemonSet, reason: str, note: str) -> Record:
+def _record(daemon_set: DaemonSet, reason: KubernetesEvent, note: str) -> Record:
     return Record(resource=DAEMON_SETS, about=daemon_set, reason=reason, because=note)
 
 

@@ -18,6 +18,7 @@ from lading.standalone.workloads.actions import (
     Record,
     RemoveFinalizer,
 )
+from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.jobs import counting, failures
 from lading.standalone.workloads.jobs import status as job_status
 from lading.standalone.workloads.jobs.counting import Count
@@ -147,7 +148,9 @@ def _stopped(pods: tuple[Pod, ...], job: Job, verdict: Verdict | None) -> list[A
     actions: list[Action] = []
     for pod in pods:
         actions.append(Delete(resource=PODS, key=pod.key, uid=pod.metadata.uid, because=because))
-        actions.append(_record(job, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}"))
+        actions.append(
+            _record(job, KubernetesEvent.SUCCESSFUL_DELETE, f"Deleted pod: {pod.metadata.name}")
+        )
     return actions
 
 
@@ -157,7 +160,7 @@ def _started(job: Job, pods: tuple[Pod, ...]) -> list[Action]:
     name = body["metadata"]["name"]
     return [
         Create(resource=PODS, body=body, because="the Job has too few active pods"),
-        _record(job, "SuccessfulCreate", f"Created pod: {name}"),
+        _record(job, KubernetesEvent.SUCCESSFUL_CREATE, f"Created pod: {name}"),
     ]
 
 
@@ -195,15 +198,15 @@ def _ending(job: Job, status: JobStatus) -> list[Action]:
         if one.type not in known and one.status is Truth.TRUE:
             match one.type:
                 case "Complete":
-                    return [_record(job, "Completed", "Job completed")]
+                    return [_record(job, KubernetesEvent.COMPLETED, "Job completed")]
                 case "Failed":
-                    return [_record(job, one.reason, one.message, warning=True)]
+                    return [_record(job, KubernetesEvent(one.reason), one.message, warning=True)]
                 case "Suspended":
-                    return [_record(job, "Suspended", "Job suspended")]
+                    return [_record(job, KubernetesEvent.SUSPENDED, "Job suspended")]
     return []
 
 
-def _record(job: Job, reason: str, note: str, *, warning: bool = False) -> Record:
+def _record(job: Job, reason: KubernetesEvent, note: str, *, warning: bool = False) -> Record:
     return Record(resource=JOBS, about=job, reason=reason, because=note, warning=warning)
 
 

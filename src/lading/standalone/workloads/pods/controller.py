@@ -15,6 +15,7 @@ from lading.loop.feature import Runnable
 from lading.ports import cri, kube
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.kube import PatchType
+from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import PODS, Pod
 from lading.standalone.workloads.pods import plan
 from lading.standalone.workloads.pods.node_images import NodeImagesReconciler
@@ -158,7 +159,7 @@ class PodReconciler(WorkloadReconciler[Observed]):
             if not self.processes.records(uid):
                 self._keys.pop(uid, None)
 
-    def _report(self, pod: Pod, reason: str, note: str, is_warning: bool) -> None:
+    def _report(self, pod: Pod, reason: KubernetesEvent, note: str, is_warning: bool) -> None:
         self._context.recorder.record(
             event_series.reference(PODS, pod),
             reason=reason,

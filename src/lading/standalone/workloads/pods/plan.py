@@ -15,6 +15,7 @@ from lading.kernel.conditions import Truth
 from lading.kernel.planning import Action, Plan, earliest
 from lading.ports import cri
 from lading.standalone.workloads.actions import Record
+from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import (
     PODS,
     Condition,
@@ -37,8 +38,8 @@ from lading.standalone.workloads.pods.types import (
 )
 
 _IMAGE_FAULTS = {
-    "InvalidImageName": "InspectFailed",
-    "ErrImageNeverPull": "ErrImageNeverPull",
+    "InvalidImageName": KubernetesEvent.INSPECT_FAILED,
+    "ErrImageNeverPull": KubernetesEvent.ERR_IMAGE_NEVER_PULL,
 }
 """What keeps a container from a pull, and the reason of the event about it."""
 RECHECK = timedelta(seconds=10)
@@ -265,24 +266,24 @@ def _events(pod: Pod, status: PodStatus) -> list[Action]:
         was = old.state.waiting.reason if old and old.state.waiting else ""
         reason = new.state.waiting.reason if new.state.waiting else ""
         if new.container_id and (old is None or old.container_id != new.container_id):
-            actions.append(_record(pod, "Created", f"Container created: {new.name}"))
-            actions.append(_record(pod, "Started", f"Container started: {new.name}"))
+            actions.append(_record(pod, KubernetesEvent.CREATED, f"Container created: {new.name}"))
+            actions.append(_record(pod, KubernetesEvent.STARTED, f"Container started: {new.name}"))
         if reason == "ImagePullBackOff" and was != reason:
             note = f'Back-off pulling image "{new.image}"'
-            actions.append(_record(pod, "BackOff", note))
-            actions.append(_record(pod, "Failed", f"Error: {reason}", warning=True))
+            actions.append(_record(pod, KubernetesEvent.BACK_OFF, note))
+            actions.append(_record(pod, KubernetesEvent.FAILED, f"Error: {reason}", warning=True))
         if reason in _IMAGE_FAULTS and was != reason:
             assert new.state.waiting is not None
             note = new.state.waiting.message
             actions.append(_record(pod, _IMAGE_FAULTS[reason], note, warning=True))
-            actions.append(_record(pod, "Failed", f"Error: {reason}", warning=True))
+            actions.append(_record(pod, KubernetesEvent.FAILED, f"Error: {reason}", warning=True))
         if reason == "CrashLoopBackOff" and was != reason:
             note = f"Back-off restarting failed container {new.name} in pod {pod.metadata.name}"
-            actions.append(_record(pod, "BackOff", note, warning=True))
+            actions.append(_record(pod, KubernetesEvent.BACK_OFF, note, warning=True))
     return actions
 
 
-def _record(pod: Pod, reason: str, note: str, *, warning: bool = False) -> Record:
+def _record(pod: Pod, reason: KubernetesEvent, note: str, *, warning: bool = False) -> Record:
     return Record(resource=PODS, about=pod, reason=reason, because=note, warning=warning)
 
 

@@ -8,7 +8,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -51,10 +51,6 @@ class Processes:
     def records(self, uid: str) -> dict[str, ProcessRecord]:
         """Of one pod, by container."""
         return {name: one.record for (owner, name), one in self._processes.items() if owner == uid}
-
-    def uids(self, key: Key) -> Iterator[str]:
-        """Of pods of this name that have processes here."""
-        return (uid for (uid, _), one in self._processes.items() if one.key == key)
 
     def start(self, action: StartProcess) -> None:
         """Does nothing when this very container was started already."""

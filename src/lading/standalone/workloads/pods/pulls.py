@@ -5,7 +5,7 @@ what became of each pull; it is lost with the process, and the images themselves
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Protocol
@@ -17,6 +17,7 @@ from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.registry import Credential
+from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import Pod
 from lading.standalone.workloads.pods.types import PullPhase, PullRecord
 
@@ -39,7 +40,7 @@ class PodCredentials(Protocol):
         """Those of its pull secrets for the image, then those of the node."""
 
 
-Report = Callable[[Pod, str, str, bool], None]
+Report = Callable[[Pod, KubernetesEvent, str, bool], None]
 """Records an event about a pod: reason, note, whether it is a warning."""
 
 
@@ -65,9 +66,6 @@ class Pulls:
         """Of one pod, by image."""
         return {image: one for (owner, image), one in self._records.items() if owner == uid}
 
-    def uids(self) -> Iterator[str]:
-        return (uid for uid, _ in self._records)
-
     def request(self, pod: Pod, image: str) -> None:
         """Does nothing while a pull for the pod is under way."""
         key = (pod.metadata.uid, image)
@@ -88,7 +86,7 @@ class Pulls:
 
     async def _attempt(self, pod: Pod, image: str) -> None:
         begun_at = self._clock.monotonic()
-        self._report(pod, "Pulling", f'Pulling image "{image}"', False)
+        self._report(pod, KubernetesEvent.PULLING, f'Pulling image "{image}"', False)
         try:
             size_bytes = await self._pull(pod, image)
         except cri.CriError as error:
@@ -96,7 +94,7 @@ class Pulls:
         else:
             took = f"{self._clock.monotonic() - begun_at:.3g}s"
             note = f'Successfully pulled image "{image}" in {took}. Image size: {size_bytes} bytes.'
-            self._report(pod, "Pulled", note, False)
+            self._report(pod, KubernetesEvent.PULLED, note, False)
             record = PullRecord(phase=PullPhase.DONE, ended_at=self._clock.now())
             self._note(pod, image, record)
         self._changed(pod.key)
@@ -131,8 +129,10 @@ class Pulls:
             retry_at=now + timedelta(seconds=delay),
         )
         self._note(pod, image, record)
-        self._report(pod, "Failed", f'Failed to pull image "{image}": {message}', True)
-        self._report(pod, "Failed", f"Error: {REASON}", True)
+        self._report(
+            pod, KubernetesEvent.FAILED, f'Failed to pull image "{image}": {message}', True
+        )
+        self._report(pod, KubernetesEvent.FAILED, f"Error: {REASON}", True)
 
     def _note(self, pod: Pod, image: str, record: PullRecord) -> None:
         """Unless the pod went while it pulled."""

@@ -14,6 +14,7 @@ from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.standalone.workloads import placement
 from lading.standalone.workloads.actions import Delete, Record
+from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import PODS, Condition, Document, Node, Pod
 
 
@@ -62,7 +63,7 @@ def plan(observed: Observed, now: datetime) -> Plan:
         because=f"{node.metadata.name} fits",
     )
     note = f"Successfully assigned {pod.key} to {node.metadata.name}"
-    event = Record(resource=PODS, about=pod, reason="Scheduled", because=note)
+    event = Record(resource=PODS, about=pod, reason=KubernetesEvent.SCHEDULED, because=note)
     return Plan(actions=(bind, event))
 
 
@@ -124,7 +125,13 @@ def _unschedulable(
     }
     return (
         WriteCondition(key=pod.key, condition=condition, because=message),
-        Record(resource=PODS, about=pod, reason="FailedScheduling", because=message, warning=True),
+        Record(
+            resource=PODS,
+            about=pod,
+            reason=KubernetesEvent.FAILED_SCHEDULING,
+            because=message,
+            warning=True,
+        ),
     )
 
 

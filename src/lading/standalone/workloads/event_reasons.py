@@ -1,0 +1,30 @@
+"""The reasons of the events that Kubernetes writes about workloads, in its own words."""
+
+from enum import StrEnum
+
+
+class KubernetesEvent(StrEnum):
+    BACK_OFF = "BackOff"
+    BACKOFF_LIMIT_EXCEEDED = "BackoffLimitExceeded"
+    COMPLETED = "Completed"
+    CREATED = "Created"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
+    ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull"
+    FAILED = "Failed"
+    FAILED_SCHEDULING = "FailedScheduling"
+    INSPECT_FAILED = "InspectFailed"
+    JOB_ALREADY_ACTIVE = "JobAlreadyActive"
+    MISS_SCHEDULE = "MissSchedule"
+    MISSING_JOB = "MissingJob"
+    POD_FAILURE_POLICY = "PodFailurePolicy"
+    PULLED = "Pulled"
+    PULLING = "Pulling"
+    SAW_COMPLETED_JOB = "SawCompletedJob"
+    SCHEDULED = "Scheduled"
+    STARTED = "Started"
+    SUCCESSFUL_CREATE = "SuccessfulCreate"
+    SUCCESSFUL_DELETE = "SuccessfulDelete"
+    SUSPENDED = "Suspended"
+    TOO_MANY_MISSED_TIMES = "TooManyMissedTimes"
+    UNKNOWN_TIME_ZONE = "UnknownTimeZone"
+    UNPARSEABLE_SCHEDULE = "UnparseableSchedule"
