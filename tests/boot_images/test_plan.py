@@ -741,6 +741,17 @@ def test_a_copy_that_the_platform_would_not_take_is_not_made() -> None:
     assert verdicts(world) == {"worker-a": (FAIL, Why.STUB_TOO_LARGE)}
 
 
+def test_a_stub_of_1_mib_fails_its_own_set_and_no_other() -> None:
+    big = json.dumps(spec_3()).encode()
+    big += b" " * (1_048_576 - len(big))
+    other = machine_set("worker-b", value=gcp_spec(userDataSecret={"name": "other"}))
+    world = observed(machine_set(), other, secrets=by_key(secret(big), secret(name="other")))
+    assert verdicts(world) == {
+        "worker-a": (FAIL, Why.STUB_TOO_LARGE),
+        "worker-b": (MachineSetState.UPDATING, Why.UPDATING),
+    }
+
+
 def test_two_sets_that_fail_differently_are_both_named() -> None:
     other = machine_set("worker-b", value=gcp_spec(userDataSecret={"name": "other"}))
     world = observed(
