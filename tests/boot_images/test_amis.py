@@ -141,6 +141,16 @@ def test_a_product_is_never_replaced_by_an_image_that_is_not_of_it(with_facts: b
     assert patches(after) == []
 
 
+def test_a_current_image_of_a_product_is_not_taken_for_one_of_the_stream() -> None:
+    new = product_image(NEW, "9.8.20260301-0")
+    facts = {NEW: AmiFacts(ami=new, product_images=(new,))}
+    one = machine_set(value=aws_spec(NEW))
+    world = observed(one, amis=facts, golden=streams_with_release())
+    actions = plan.plan(world, BootImageSettings(), NOW, namespace=NAMESPACE).actions
+    (save,) = (each for each in actions if isinstance(each, SaveHistory))
+    assert [each.set_by for each in save.spec.details] == [SetBy.OTHER]
+
+
 def streams_with_release() -> Any:
     value = streams.stream()
     value["architectures"]["x86_64"]["artifacts"]["aws"] = {"release": "9.8.20260428-0"}

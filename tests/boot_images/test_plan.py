@@ -741,6 +741,17 @@ def test_a_copy_that_the_platform_would_not_take_is_not_made() -> None:
     assert verdicts(world) == {"worker-a": (FAIL, Why.STUB_TOO_LARGE)}
 
 
+def test_a_stub_of_1_mib_fails_its_own_set_and_no_other() -> None:
+    big = json.dumps(spec_3()).encode()
+    big += b" " * (1_048_576 - len(big))
+    other = machine_set("worker-b", value=gcp_spec(userDataSecret={"name": "other"}))
+    world = observed(machine_set(), other, secrets=by_key(secret(big), secret(name="other")))
+    assert verdicts(world) == {
+        "worker-a": (FAIL, Why.STUB_TOO_LARGE),
+        "worker-b": (MachineSetState.UPDATING, Why.UPDATING),
+    }
+
+
 def test_two_sets_that_fail_differently_are_both_named() -> None:
     other = machine_set("worker-b", value=gcp_spec(userDataSecret={"name": "other"}))
     world = observed(
@@ -996,12 +1007,28 @@ def test_a_history_outlives_its_set_by_30_days() -> None:
     marked = replace(gone, histories=(msgspec.structs.replace(found, spec=mark.spec),))
     assert planned(marked).actions == ()
     later = NOW + timedelta(days=30)
+    assert planned(marked).recheck_at == later
+    before = later - timedelta(seconds=1)
+    assert plan.plan(marked, BootImageSettings(), before, namespace=NAMESPACE).actions == ()
     (delete,) = plan.plan(marked, BootImageSettings(), later, namespace=NAMESPACE).actions
     assert isinstance(delete, DeleteHistory)
+    of_the_other_api = plan.plan(
+        replace(marked, api=Api.CLUSTER), BootImageSettings(), later, namespace=NAMESPACE
+    )
+    assert of_the_other_api.actions == ()
+    assert of_the_other_api.recheck_at is None
     back = replace(marked, machine_sets=(machine_set(),))
     assert any(
         isinstance(one, SaveHistory) and not one.spec.removed_time for one in planned(back).actions
     )
+
+
+@pytest.mark.parametrize("edited", ["long ago", "2020-01-01T00:00:00", "2020"])
+def test_a_time_of_removal_that_cannot_be_read_keeps_the_history(edited: str) -> None:
+    (found,) = saved(observed(machine_set()))
+    spec = msgspec.structs.replace(found.spec, removed_time=edited)
+    world = observed(histories=(msgspec.structs.replace(found, spec=spec),))
+    assert planned(world).actions == ()
 
 
 def test_names_of_histories_are_unique_and_not_too_long() -> None:

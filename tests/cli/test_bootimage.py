@@ -43,8 +43,8 @@ async def cluster() -> AsyncIterator[BootCluster]:
         yield one
 
 
-def target(cluster: BootCluster) -> Target:
-    return InMemory(kubeconfig=None, context="", namespace="", client=cluster.kube)
+def target(cluster: BootCluster, namespace: str = "") -> Target:
+    return InMemory(kubeconfig=None, context="", namespace=namespace, client=cluster.kube)
 
 
 async def updated(cluster: BootCluster) -> None:
@@ -214,3 +214,24 @@ async def test_status_counts_the_machines_of_cluster_api_of_this_cluster_alone(
     await status._status(target(cluster), BootImageSettings(), Format.JSON)
     found = json.loads(capsys.readouterr().out)
     assert found["machinesByBootImage"] == {GCP_IMAGE: 1, GCP_IMAGE_OLD: 2}
+
+
+async def test_a_name_in_both_apis_needs_its_kind_or_namespace(
+    cluster: BootCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster_api.usual(cluster)
+    await cluster.make_stub()
+    await cluster.make_set()
+    async with running(cluster):
+        await cluster.until_state("Current")
+        await cluster_api.until_state(cluster, "Current")
+    with pytest.raises(click.UsageError, match=r"machineset.cluster.x-k8s.io/worker-a --namespace"):
+        await history._history(target(cluster), "worker-a", Format.TABLE)
+    capsys.readouterr()
+    word = "machineset.cluster.x-k8s.io/worker-a"
+    await history._history(target(cluster), word, Format.JSON)
+    of_cluster_api = capsys.readouterr().out
+    await history._history(target(cluster, CLUSTER_NAMESPACE), "worker-a", Format.JSON)
+    assert capsys.readouterr().out == of_cluster_api
+    await history._history(target(cluster, MACHINE_NAMESPACE), "worker-a", Format.JSON)
+    assert capsys.readouterr().out != of_cluster_api

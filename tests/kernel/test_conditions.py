@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 
@@ -47,3 +49,17 @@ def test_several_conditions_are_about_one_generation() -> None:
     new = (degraded(Truth.TRUE), other)
     found = conditions.with_conditions((), new, generation=7, now=NOON)
     assert [(one.type, one.observed_generation) for one in found] == [("Degraded", 7), ("Ready", 7)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-16T00:00:00Z", datetime(2026, 11, 16, tzinfo=UTC)),
+        ("2026-11-16T01:00:00+01:00", datetime(2026, 11, 16, tzinfo=UTC)),
+        ("2026-11-16T00:00:00", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_an_instant_has_a_time_zone(text: str, expected: datetime | None) -> None:
+    assert conditions.instant(text) == expected

@@ -25,6 +25,7 @@ from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images.ignition import translate
 from lading.boot_images.ignition.findings import Unreadable
 from lading.boot_images.machine_specs import PROVIDER_SPEC, operation
+from lading.boot_images.rules import ARCHITECTURE_ANNOTATION
 from lading.boot_images.types import PAUSE_ANNOTATION, PAUSED
 from lading.ports import kube
 from lading.ports.kube import PatchType, Selection
@@ -160,6 +161,64 @@ async def test_machine_sets_of_both_apis_are_updated_with_the_rights_of_deploy(
     spec = {"managedBootImageConfig": {"mode": "MatchSelector", "matchSelector": {}}}
     with pytest.raises(kube.Invalid, match="must not be empty"):
         await admin.patch(MACHINE_CONFIGURATIONS, "default", {"spec": spec})
+    await sets_that_cannot_be_updated_are_named_and_recover(cluster, controller)
+
+
+async def sets_that_cannot_be_updated_are_named_and_recover(
+    cluster: BootCluster, controller: KubeClient
+) -> None:
+    """The e2e list of OpenShift's operator."""
+    admin = cluster.kube
+    await make_broken_sets(cluster)
+    partial = {"mode": "MatchSelector", "matchSelector": {"matchLabels": {"e2e": "yes"}}}
+    await admin.patch(
+        MACHINE_CONFIGURATIONS, "default", {"spec": {"managedBootImageConfig": partial}}
+    )
+    settings = {"secrets_interval": timedelta(seconds=1)}
+    async with clusters.running(cluster, client=controller, settings=settings):
+        await cluster.until_state("Current", "several-labels")
+        await cluster.until_state("NotEnrolled", "not-selected")
+        await cluster.until_state("Skipped", "owned", "OwnedByAnother")
+        await cluster.until_state("Skipped", "wrong-architecture", "ArchitectureUnknown")
+        await cluster.until_state("Failed", "no-stub", "StubMissing")
+        await cluster.until_state("Failed", "not-json", "StubUnreadable")
+        await cluster.until_state("Failed", "version-1", "StubUnreadable")
+        for name in (*BROKEN, "not-selected"):
+            assert await cluster.image(name) == GCP_IMAGE_OLD
+        await cluster.make_stub(name="no-stub")
+        await cluster.until_state("Current", "no-stub")
+        await cluster.until_state("Failed", "not-json", "StubUnreadable")
+        annotations = {"metadata": {"annotations": {ARCHITECTURE_ANNOTATION: None}}}
+        await admin.patch(
+            MACHINE_SETS, "wrong-architecture", annotations, namespace=MACHINE_NAMESPACE
+        )
+        await cluster.until_state("Current", "wrong-architecture")
+        disabled = {"mode": "Disabled", "matchSelector": None}
+        await admin.patch(
+            MACHINE_CONFIGURATIONS, "default", {"spec": {"managedBootImageConfig": disabled}}
+        )
+        await cluster.until_state("NotEnrolled", "not-json")
+    assert await cluster.image("several-labels") == GCP_IMAGE
+
+
+BROKEN = ("owned", "wrong-architecture", "no-stub", "not-json", "version-1")
+
+
+async def make_broken_sets(cluster: BootCluster) -> None:
+    selected = {"e2e": "yes"}
+    several = {ARCHITECTURE_ANNOTATION: "a=b, kubernetes.io/arch=amd64,c=d"}
+    wrong = {ARCHITECTURE_ANNOTATION: "kubernetes.io/arch=nonsense"}
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": "u"}
+    stubs: dict[str, Any] = {"not-json": b"not JSON", "version-1": {"ignitionVersion": 1}}
+    for name, stub in stubs.items():
+        await cluster.make_stub(stub, name=name)
+    await cluster.make_set("several-labels", labels=selected, annotations=several)
+    await cluster.make_set("not-selected")
+    await cluster.make_set("owned", labels=selected, ownerReferences=[owner])
+    await cluster.make_set("wrong-architecture", labels=selected, annotations=wrong)
+    for name in ("no-stub", *stubs):
+        value = gcp_spec(userDataSecret={"name": name})
+        await cluster.make_set(name, value, labels=selected)
 
 
 async def patch_platform(cluster: BootCluster, status: dict[str, Any]) -> None:

@@ -62,6 +62,7 @@ def plan(
             now + settings.secrets_interval if decisions else None,
             *(one.retry_at for one in decisions),
             removals.recheck_at,
+            *_ends_of_histories(observed, settings.history_retention, now),
         ),
     )
 
@@ -183,14 +184,25 @@ def _forget(
                     key=one.key, spec=spec, lane=("history", one.key), because="its set is gone"
                 )
             )
-        elif _has_passed(since, retention, now):
+        elif (ends_at := _ends_at(one, retention)) is not None and ends_at <= now:
             because = f"its machine set has been gone since {since}"
             actions.append(DeleteHistory(key=one.key, uid=one.metadata.uid, because=because))
     return tuple(actions)
 
 
-def _has_passed(since: str, span: timedelta, now: datetime) -> bool:
-    try:
-        return datetime.fromisoformat(since) + span <= now
-    except ValueError:
-        return False
+def _ends_of_histories(
+    observed: ObservedMachineSets, retention: timedelta, now: datetime
+) -> tuple[datetime, ...]:
+    """Those to come: one that has come is removed in this pass."""
+    ends = (
+        _ends_at(one, retention)
+        for one in observed.histories
+        if one.spec.machine_set_api_group == observed.api
+    )
+    return tuple(one for one in ends if one is not None and one > now)
+
+
+def _ends_at(one: MachineSetBootImageHistory, retention: timedelta) -> datetime | None:
+    """When the history of a machine set that is gone is removed; None where it is kept."""
+    since = conditions.instant(one.spec.removed_time)
+    return None if since is None else since + retention

@@ -67,11 +67,12 @@ class Stubs:
         data = _decoded(source, spec.user_data_key, source_key)
         stub = self._prepare(data, source_key, spec.user_data_key)
         warnings = tuple(f"Secret {source_key}: {one}" for one in (*stub.losses, *stub.notes))
+        final = data if stub.data is None else stub.data
+        _check_size(spec, observed.api, final)
         is_copied = spec.secret == copy_key.name and copy_key != source_key
         if stub.data is None and not is_copied:
             return Choice(secret=spec.secret, warnings=warnings)
-        final = data if stub.data is None else stub.data
-        _check_size(spec, observed.api, final, copy_key)
+        _check_name(copy_key)
         encoded = base64.b64encode(final).decode()
         write = _write(
             observed.secrets.get(copy_key),
@@ -118,14 +119,17 @@ def _decoded(secret: Secret, key: str, name: Key) -> bytes:
         raise Failed(Why.STUB_UNREADABLE, f"Secret {name} has no readable key {key}") from None
 
 
-def _check_size(spec: MachineSpec, api: Api, data: bytes, key: Key) -> None:
-    """Cluster API's providers compress or store the data elsewhere."""
+def _check_size(spec: MachineSpec, api: Api, data: bytes) -> None:
+    """No machine boots with more. Cluster API's providers compress it or store it elsewhere."""
     limit = spec.platform.user_data_bytes_max if api is Api.MACHINE else None
     if limit is not None and len(data) > limit:
         raise Failed(
             Why.STUB_TOO_LARGE,
-            f"the translated stub has {len(data)} bytes; {spec.platform.name} accepts {limit}",
+            f"the stub has {len(data)} bytes; {spec.platform.name} accepts {limit}",
         )
+
+
+def _check_name(key: Key) -> None:
     if len(key.name) > SECRET_NAME_CHARACTERS_MAX:
         raise Failed(Why.STUB_UNREADABLE, f"the name {key.name[:60]}... is too long for a Secret")
 

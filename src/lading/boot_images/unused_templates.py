@@ -83,7 +83,7 @@ def _removal(
             return Removals(recheck_at=again_at)
         because = "a machine set, a deployment or a machine needs it again"
         return Removals(actions=(MarkTemplate(template=version, unused_since="", because=because),))
-    since = _instant(marked)
+    since = conditions.instant(marked or "")
     if since is None or since > now:
         because = "no machine set, deployment or machine needs it"
         mark = MarkTemplate(
@@ -114,12 +114,3 @@ def _version(template: MachineTemplate) -> TemplateVersion:
         uid=template.metadata.uid,
         resource_version=template.metadata.resource_version,
     )
-
-
-def _instant(text: str | None) -> datetime | None:
-    """None where nothing, or nothing that can be read, was kept."""
-    try:
-        found = datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-    return found if found is not None and found.tzinfo is not None else None

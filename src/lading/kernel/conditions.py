@@ -47,6 +47,15 @@ def timestamp(now: datetime) -> str:
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def instant(text: str) -> datetime | None:
+    """What a timestamp says; None where it is none, or names no time zone."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
 def micro_timestamp(now: datetime) -> str:
     """An instant as Kubernetes writes `metav1.MicroTime`."""
     return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

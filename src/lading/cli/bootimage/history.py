@@ -21,7 +21,7 @@ def command(target: Target, name: str, form: Format) -> None:
 
 async def _history(target: Target, name: str, form: Format) -> None:
     async with target.open() as client:
-        found = machine_set.meant(name, await preview.histories(client))
+        found = machine_set.meant(name, await preview.histories(client), namespace=target.namespace)
     details = found.spec.details
     if form is not Format.TABLE:
         click.echo(output.document(msgspec.to_builtins(details), form), nl=False)

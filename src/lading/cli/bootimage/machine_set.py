@@ -17,8 +17,13 @@ KINDS = ("machineset", "machinesets")
 FIELD_MANAGER = "lading-bootimage"
 
 
-def meant(word: str, histories: Iterable[MachineSetBootImageHistory]) -> MachineSetBootImageHistory:
-    """`NAME`, `machineset/NAME`, or with the API group where both APIs have that name."""
+def meant(
+    word: str, histories: Iterable[MachineSetBootImageHistory], *, namespace: str = ""
+) -> MachineSetBootImageHistory:
+    """`NAME`, `machineset/NAME`, or with the API group where both APIs have that name.
+
+    `namespace` is that of the machine set; empty where the name alone is enough.
+    """
     kind, slash, name = word.rpartition("/")
     plain, _, group = kind.partition(".")
     if slash and plain.lower() not in KINDS:
@@ -26,14 +31,20 @@ def meant(word: str, histories: Iterable[MachineSetBootImageHistory]) -> Machine
     found = [
         one
         for one in histories
-        if one.spec.machine_set_name == name and one.spec.machine_set_api_group.startswith(group)
+        if one.spec.machine_set_name == name
+        and one.spec.machine_set_api_group.startswith(group)
+        and namespace in ("", one.spec.machine_set_namespace)
     ]
     if not found:
         raise click.ClickException(
             f"no history of machine set {name!r}; `lading bootimage status` lists all"
         )
     if len(found) > 1:
-        places = " or ".join(f"machineset.{one.spec.machine_set_api_group}/{name}" for one in found)
+        places = " or ".join(
+            f"machineset.{one.spec.machine_set_api_group}/{name} "
+            f"--namespace={one.spec.machine_set_namespace}"
+            for one in found
+        )
         raise click.UsageError(f"{name!r} is not unique; write {places}")
     return found[0]
 

@@ -30,7 +30,9 @@ def command(target: Target, name: str, index: int, yes: bool) -> None:
 
 async def _restore(target: Target, name: str, index: int, yes: bool) -> None:
     async with target.open() as client:
-        history = machine_set.meant(name, await preview.histories(client))
+        history = machine_set.meant(
+            name, await preview.histories(client), namespace=target.namespace
+        )
         detail = _detail(history, index)
         served, one = await machine_set.read(client, history)
         try:

@@ -21,7 +21,9 @@ def command(target: Target, name: str) -> None:
 
 async def _resume(target: Target, name: str) -> None:
     async with target.open() as client:
-        history = machine_set.meant(name, await preview.histories(client))
+        history = machine_set.meant(
+            name, await preview.histories(client), namespace=target.namespace
+        )
         last = history.spec.details[-1].index if history.spec.details else -1
         await client.patch(
             MACHINE_SET_BOOT_IMAGE_HISTORIES,
