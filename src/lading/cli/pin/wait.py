@@ -1,5 +1,6 @@
 """`lading pin wait`: until sets are ready, for scripts; the exit code says how it ended."""
 
+import contextlib
 from datetime import timedelta
 
 import click
@@ -47,7 +48,7 @@ async def _wait(target: Target, names: tuple[str, ...], timeout: timedelta, cloc
     line = StatusLine()
     end = clock.monotonic() + timeout.total_seconds()
     async with target.open() as client:
-        names = names or tuple(sorted(await _sets(client)))
+        names = names or await _all_names(client)
         if not names:
             raise click.ClickException("there is no PinnedImageSet to wait for")
         try:
@@ -65,7 +66,7 @@ async def _wait(target: Target, names: tuple[str, ...], timeout: timedelta, cloc
 async def _is_over(client: KubeClient, names: tuple[str, ...], line: StatusLine) -> bool:
     """An API server that does not answer for a while ends nothing."""
     try:
-        found = readiness.readiness(await _sets(client), names)
+        found = readiness.readiness(await _sets(client, names), names)
     except kube.Unavailable as error:
         line.show(str(error))
         return False
@@ -84,5 +85,15 @@ def _require_none_failed(found: Readiness, line: StatusLine) -> None:
     raise click.ClickException("a set has failed; `lading pin status` shows its nodes")
 
 
-async def _sets(client: KubeClient) -> dict[str, PinnedImageSet]:
-    return {one.metadata.name: one async for one in client.each(PINNED_IMAGE_SETS)}
+async def _all_names(client: KubeClient) -> tuple[str, ...]:
+    found = [one async for one in client.each(PINNED_IMAGE_SETS.metadata_only())]
+    return tuple(sorted(one.metadata.name for one in found))
+
+
+async def _sets(client: KubeClient, names: tuple[str, ...]) -> dict[str, PinnedImageSet]:
+    """One by one: others may be large, and this is done every second."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(kube.NotFound):
+            found[name] = await client.get(PINNED_IMAGE_SETS, name)
+    return found
