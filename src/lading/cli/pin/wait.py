@@ -7,12 +7,11 @@ import click
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.cli import connection, options, output, running
+from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.pin import readiness
-from lading.cli.pin.readiness import Readiness
 from lading.cli.status_line import StatusLine
-from lading.kernel import durations
+from lading.kernel import durations, texts
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.wiring.clock import system_clock
@@ -52,10 +51,12 @@ async def _wait(target: Target, names: tuple[str, ...], timeout: timedelta, cloc
         if not names:
             raise click.ClickException("there is no PinnedImageSet to wait for")
         try:
-            while not await _is_over(client, names, line):
+            while pending := await _pending(client, names):
+                line.show(pending)
                 left_seconds = end - clock.monotonic()
                 if left_seconds <= 0:
-                    raise TimedOut(f"timed out after {durations.format_duration(timeout)}")
+                    spent = durations.format_duration(timeout)
+                    raise TimedOut(f"timed out after {spent}; {pending}")
                 await clock.sleep(min(LOOK_SECONDS, left_seconds))
         finally:
             line.clear()
@@ -63,26 +64,16 @@ async def _wait(target: Target, names: tuple[str, ...], timeout: timedelta, cloc
         click.echo(f"pinnedimageset/{name} is ready")
 
 
-async def _is_over(client: KubeClient, names: tuple[str, ...], line: StatusLine) -> bool:
-    """An API server that does not answer for a while ends nothing."""
+async def _pending(client: KubeClient, names: tuple[str, ...]) -> str:
+    """What is waited for; an API server that does not answer for a while ends nothing."""
     try:
         found = readiness.readiness(await _sets(client, names), names)
     except kube.Unavailable as error:
-        line.show(str(error))
-        return False
-    _require_none_failed(found, line)
-    if found.pending:
-        line.show("; ".join(found.pending))
-    return not found.pending
-
-
-def _require_none_failed(found: Readiness, line: StatusLine) -> None:
-    if not found.failed:
-        return
-    line.clear()
-    for problem in found.failed:
-        output.sentence(problem, err=True)
-    raise click.ClickException("a set has failed; `lading pin status` shows its nodes")
+        return str(error)
+    if found.failed:
+        problems = "\n".join(map(texts.bounded_text, found.failed))
+        raise click.ClickException(f"{problems}\n`lading pin status` shows the nodes")
+    return texts.bounded_text("; ".join(found.pending))
 
 
 async def _all_names(client: KubeClient) -> tuple[str, ...]:
