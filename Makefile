@@ -7,9 +7,10 @@ RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 ONLY ?=
 SEED ?=
+IMAGE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test fuzz check format real real-setup real-up bench lock generate audit dist clean
+.PHONY: help setup demo up test fuzz check format real real-setup real-up bench lock generate audit deploy dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -86,11 +87,11 @@ lock: setup ## resolve the dependencies again (needs uv)
 audit: setup ## look up known vulnerabilities of the locked packages (needs a network)
 	@$(BIN)/python -m release.audit
 
-dist: setup ## wheel, source archive, SBOM and checksums into dist/
-	@rm -rf dist
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build --directory dist
-	@$(BIN)/python -m release.sbom > dist/lading.cdx.json
-	@cd dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
+deploy: setup ## name the image of a release in deploy/, by its digest (IMAGE=NAME@sha256:...)
+	@$(BIN)/python -m release.manifests deploy "$(IMAGE)"
+
+dist: setup ## wheel, source archive, manifests, SBOM and checksums into dist/ (IMAGE=NAME@sha256:...)
+	@$(BIN)/python -m release.dist "$(IMAGE)"
 
 clean: ## remove what setup and the tests made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage .hypothesis dist

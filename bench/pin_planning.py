@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.types import Desired
-from tests.pinned_images.node import test_plan_scale as world
+from tests.pinned_images.node import large_worlds as world
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import Node
 

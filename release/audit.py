@@ -1,12 +1,13 @@
 """Asks the OSV database for known vulnerabilities of every package in the locks.
 
-`python -m release.audit` ends with 1 when there are any. Where the database cannot be reached it
-says so and ends with 1 as well: nothing is known then.
+`python -m release.audit` ends with 1 when there are any, and with 2 when the database cannot be
+asked: nothing is known then.
 """
 
 import json
 import pathlib
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 
@@ -19,8 +20,12 @@ ANSWER_BYTES_MAX = 16 * 1024 * 1024
 LOCKS = sorted((pathlib.Path(__file__).parents[1] / "requirements").glob("*.txt"))
 
 
-class Unreachable(Exception):
-    """The database gave no answer that can be read."""
+FOUND, UNKNOWN = 1, 2
+"""Exit codes."""
+
+
+class Unknown(Exception):
+    """The database cannot be reached, or its answer cannot be read."""
 
 
 def vulnerabilities(packages: Sequence[Package], database: str) -> Mapping[str, Sequence[str]]:
@@ -33,12 +38,24 @@ def vulnerabilities(packages: Sequence[Package], database: str) -> Mapping[str, 
     )
     try:
         with urllib.request.urlopen(request, timeout=ANSWER_SECONDS_MAX) as response:  # noqa: S310
-            answer = json.loads(response.read(ANSWER_BYTES_MAX))
-        found = [[one["id"] for one in result.get("vulns", ())] for result in answer["results"]]
+            body = response.read(ANSWER_BYTES_MAX)
+    except urllib.error.HTTPError as error:
+        raise Unknown(f"{database} answered {error.code} {error.reason}") from error
+    except OSError as error:
+        raise Unknown(f"{database} cannot be reached: {_reason(error)}") from error
+    try:
+        results = json.loads(body)["results"]
+        found = [[str(one["id"]) for one in result.get("vulns", ())] for result in results]
         pairs = list(zip(packages, found, strict=True))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Unreachable(f"{database}: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Unknown(f"the answer of {database} cannot be read: {error!r}") from error
     return {package.url: ids for package, ids in pairs if ids}
+
+
+def _reason(error: OSError) -> str:
+    """`Connection refused`, `Name or service not known`, `timed out`."""
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    return (isinstance(cause, OSError) and cause.strerror) or str(cause)
 
 
 def main(database: str = DATABASE) -> int:
@@ -46,13 +63,17 @@ def main(database: str = DATABASE) -> int:
     packages = sorted({one.url: one for one in locked}.values(), key=lambda one: one.url)
     try:
         found = vulnerabilities(packages, database)
-    except Unreachable as error:
-        print(f"Known vulnerabilities cannot be looked up: {error}. Try again with a network.")
-        return 1
+    except Unknown as error:
+        print(
+            f"Known vulnerabilities of {len(packages)} packages cannot be looked up: {error}."
+            " Run `make audit` where this address can be reached.",
+            file=sys.stderr,
+        )
+        return UNKNOWN
     for url, identifiers in found.items():
         print(f"{url}: {', '.join(f'https://osv.dev/{one}' for one in identifiers)}")
     print(f"{len(packages)} packages, {len(found)} with known vulnerabilities")
-    return 1 if found else 0
+    return FOUND if found else 0
 
 
 if __name__ == "__main__":

@@ -41,5 +41,5 @@ def dependencies(found: tuple[Package, ...], project: str) -> Mapping[str, tuple
     """The names that each package needs, the project itself included."""
     names = (project, *(one.name for one in found))
     return {
-        name: tuple(sorted(one.name for one in found if name in one.needed_by)) for name in names
+        name: tuple(sorted({one.name for one in found if name in one.needed_by})) for name in names
     }

@@ -1,10 +1,8 @@
 """The software bill of materials of a release: CycloneDX JSON, made of the lock.
 
-`python -m release.sbom` prints it for the packages that run with Lading. The same lock gives the
-same document, byte for byte.
+It has the packages that run with Lading. The same lock gives the same document, byte for byte.
 """
 
-import json
 import pathlib
 import tomllib
 from typing import Any
@@ -13,11 +11,15 @@ from release import lock
 from release.lock import Package
 
 ROOT = pathlib.Path(__file__).parents[1]
-LOCK = ROOT / "requirements" / "runtime.txt"
+LOCK = ROOT / "requirements" / "prune.txt"
+"""All packages of the image, those of the pruner too."""
 
 
 def document(project: Package, found: tuple[Package, ...]) -> dict[str, Any]:
-    url_by_name = {one.name: one.url for one in (project, *found)}
+    # A package may be there in two versions, for two versions of Python.
+    urls_by_name: dict[str, list[str]] = {}
+    for one in (project, *found):
+        urls_by_name.setdefault(one.name, []).append(one.url)
     needed = lock.dependencies(found, project.name)
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -27,8 +29,9 @@ def document(project: Package, found: tuple[Package, ...]) -> dict[str, Any]:
         "metadata": {"component": {**_component(project), "type": "application"}},
         "components": [_component(one) for one in found],
         "dependencies": [
-            {"ref": url_by_name[name], "dependsOn": [url_by_name[one] for one in names]}
+            {"ref": ref, "dependsOn": [url for one in names for url in urls_by_name[one]]}
             for name, names in needed.items()
+            for ref in urls_by_name[name]
         ],
     }
 
@@ -46,12 +49,3 @@ def _component(package: Package) -> dict[str, str]:
 def project() -> Package:
     described = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return Package(name=described["name"], version=described["version"], needed_by=())
-
-
-def main() -> None:
-    found = lock.packages(LOCK.read_text(encoding="utf-8"))
-    print(json.dumps(document(project(), found), indent=2))
-
-
-if __name__ == "__main__":
-    main()

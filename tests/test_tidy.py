@@ -205,6 +205,27 @@ def test_a_test_module_is_named_after_the_module_it_tests(name: str) -> None:
     assert named & there, f"no module of {path.parent} has a name that {path.name} starts with"
 
 
+@pytest.mark.parametrize(
+    "path",
+    [*TESTS.rglob("*.py"), *(TESTS.parent / "bench").rglob("*.py")],
+    ids=lambda path: str(path.relative_to(TESTS.parent)),
+)
+def test_builders_are_not_imported_from_test_modules(path: pathlib.Path) -> None:
+    ours = (name.split(".") for name in imported(path) if name.startswith(("tests.", "bench.")))
+    for name in ours:
+        assert not any(step.startswith("test_") for step in name), (
+            f"{'.'.join(name)} belongs into a file of builders"
+        )
+
+
+@pytest.mark.parametrize("name", unit_tests())
+def test_random_worlds_are_drawn_by_hypothesis(name: str) -> None:
+    """`make fuzz` draws anew only what hypothesis draws; a fixed list of seeds stays the same."""
+    for node in ast.walk(ast.parse((TESTS / name).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize"):
+            assert "seed" not in ast.unparse(node.args[0]), f"{name}:{node.lineno} lists seeds"
+
+
 def test_no_test_is_excused_that_is_gone() -> None:
     assert set(unit_tests()) >= WHOLE_SYSTEM_TESTS
 

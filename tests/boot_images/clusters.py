@@ -29,8 +29,10 @@ from lading.boot_images.types import BootImageSettings
 from lading.installation import apply as installation
 from lading.kernel.objects import Key, Resource
 from lading.loop.informer import Informers
+from lading.loop.manager import Manager
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
+from lading.pools.feature import FEATURE as POOLS
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
@@ -192,7 +194,7 @@ async def opened(*, with_kinds: bool = True) -> AsyncIterator[BootCluster]:
     core = Core(MemoryStorage(), CLOCK, tokens={"token": ADMIN})
     direct = Authorized(core, "token")
     admin = KubeClient(direct)
-    await installation.install(admin, CLOCK, definitions_of((FEATURE,)))
+    await installation.install(admin, CLOCK, definitions_of((FEATURE, POOLS)))
     if with_kinds:
         await install_kinds(admin)
     for name in (MACHINE_NAMESPACE, CLUSTER_NAMESPACE, GOLDEN_NAMESPACE, NAMESPACE):
@@ -202,9 +204,11 @@ async def opened(*, with_kinds: bool = True) -> AsyncIterator[BootCluster]:
     await core.close()
 
 
-async def install_kinds(admin: KubeClient) -> None:
+async def install_kinds(admin: KubeClient, *names: str) -> None:
+    """All kinds of others, or those of these names."""
     for manifest in loose.manifests():
-        await admin.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
+        if not names or manifest["metadata"]["name"] in names:
+            await admin.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
 
 
 @contextlib.asynccontextmanager
@@ -213,7 +217,7 @@ async def running(
     gates: str = "ManagedBootImages=true",
     settings: Mapping[str, Any] | None = None,
     client: KubeClient | None = None,
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Manager]:
     """The controller of the feature, over the line unless it has a client of its own."""
     manager = controller.controllers(
         kube=client or KubeClient(cluster.line),
@@ -223,11 +227,11 @@ async def running(
         gates=parse_gates(gates),
         namespace=NAMESPACE,
         settings=(BootImageSettings(**(settings or {})),),
-        features=(FEATURE,),
+        features=(FEATURE, POOLS),
     )
     work = asyncio.create_task(manager.run())
     try:
-        yield
+        yield manager
     finally:
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)

@@ -32,9 +32,9 @@ from tests.boot_images.clusters import (
     reconciler_with_caches_of_now,
     running,
 )
+from tests.boot_images.histories import history
 from tests.boot_images.ignition.stubs import MARKER, spec_2
 from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
-from tests.boot_images.test_report import history
 from tests.boot_images.worlds import (
     CLUSTER_NAMESPACE,
     INFRA,
@@ -200,9 +200,40 @@ async def test_two_failures_are_both_named_and_clear_separately(cluster: BootClu
 
 
 async def pool_is(cluster: BootCluster, truth: Truth) -> bool:
+    """By the condition of boot images, and by `Degraded`, which every feature contributes to."""
     pool = await cluster.kube.get(MACHINE_CONFIG_POOLS, "worker")
-    found = conditions.find(pool.status.conditions, DEGRADED)
-    return found is not None and found.status is truth
+    found = {one.type: one.status for one in pool.status.conditions}
+    return found == {DEGRADED: truth, "Degraded": truth}
+
+
+async def test_opting_out_takes_back_what_the_pool_shows(cluster: BootCluster) -> None:
+    await cluster.usual()
+    await cluster.create(MACHINE_CONFIG_POOLS, "worker", spec={})
+    async with running(cluster):
+        await cluster.until(lambda: pool_is(cluster, Truth.FALSE), "the worker pool is well")
+        patch = {"spec": {"managedBootImageConfig": {"mode": "Disabled"}}}
+        await cluster.kube.patch(MACHINE_CONFIGURATIONS, "default", patch)
+
+        async def is_cleared() -> bool:
+            pool = await cluster.kube.get(MACHINE_CONFIG_POOLS, "worker")
+            return pool.status.conditions == ()
+
+        await cluster.until(is_cleared, "the pool shows nothing of boot images")
+
+
+async def test_the_pool_of_another_operator_is_not_written(cluster: BootCluster) -> None:
+    await cluster.usual(stub=MARKER.encode())
+    rendered = {"configuration": {"name": "rendered-worker-1"}}
+    await cluster.create(MACHINE_CONFIG_POOLS, "worker", spec=rendered)
+    async with running(cluster):
+        await cluster.until(lambda: says(cluster, "worker-a: ", DEGRADED), "it is reported")
+        await cluster.until(lambda: is_recorded(cluster, "StubUnreadable"), "it is an event")
+    assert [path for _, path in cluster.line.writes() if "machineconfigpools" in path] == []
+
+
+async def is_recorded(cluster: BootCluster, reason: str) -> bool:
+    page = await cluster.kube.page(EVENTS, Selection(namespace=MACHINE_NAMESPACE))
+    return any(one.reason == reason for one in page.items)
 
 
 async def test_a_refused_patch_degrades_at_once_and_recovers(cluster: BootCluster) -> None:
@@ -251,6 +282,22 @@ async def test_kinds_that_come_later_are_picked_up() -> None:
         await install_kinds(cluster.kube)
         await cluster.usual()
         await cluster.until_state("Current")
+
+
+async def test_with_cluster_api_alone_no_kind_is_listed_as_missing() -> None:
+    async with opened(with_kinds=False) as cluster, running(cluster) as manager:
+
+        async def both_are_listed() -> bool:
+            (found,) = manager.waiting() or ("",)
+            return "machine.openshift.io" in found and "cluster.x-k8s.io" in found
+
+        await cluster.until(both_are_listed, "neither API has machine sets")
+        await install_kinds(cluster.kube, "machinesets.cluster.x-k8s.io")
+
+        async def none_is_listed() -> bool:
+            return manager.waiting() == ()
+
+        await cluster.until(none_is_listed, "that of Cluster API is enough")
 
 
 async def test_switched_off_nothing_is_written(cluster: BootCluster) -> None:

@@ -6,26 +6,12 @@ import msgspec
 import pytest
 
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
-from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.operator import MachineConfiguration, MachineConfigurationStatus
 from lading.boot_images import report
-from lading.boot_images.types import ReportPool
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
+from tests.boot_images.histories import history
 from tests.boot_images.worlds import NOW, configuration
-
-
-def history(
-    name: str, state: str, reason: str = "Because", removed_time: str = ""
-) -> MachineSetBootImageHistory:
-    return msgspec.convert(
-        {
-            "metadata": {"name": name},
-            "spec": {"machineSetName": name, "removedTime": removed_time},
-            "status": {"state": state, "reason": reason, "message": f"{name} is {state}"},
-        },
-        MachineSetBootImageHistory,
-    )
 
 
 def status(
@@ -132,44 +118,36 @@ def test_the_time_of_a_condition_moves_only_with_its_status() -> None:
     assert Truth.TRUE in {one["status"] for one in after["conditions"]}
 
 
-def pool(**parts: Any) -> MachineConfigPool:
-    body = {"metadata": {"name": "worker", "generation": 2}, "spec": {}, **parts}
-    return msgspec.convert(body, MachineConfigPool)
-
-
-def pool_conditions(
-    one: MachineConfigPool, *histories: MachineSetBootImageHistory, mode: str = "Enabled"
-) -> list[tuple[str, str]] | None:
+def pool_condition(
+    *histories: MachineSetBootImageHistory,
+    pool: str = "worker",
+    mode: str = "Enabled",
+    is_on: bool = True,
+) -> tuple[str, str, bool] | None:
+    """Status and message, and whether the pool is Degraded by it; None when there is none."""
     of = (configuration(managedBootImageConfig={"mode": mode}),)
-    found = report.plan_pool(one, of, histories, NOW, is_on=True).actions
-    if not found:
+    found = report.pool_facts(pool, of, histories, is_on=is_on)
+    if found is None:
         return None
-    (action,) = found
-    assert isinstance(action, ReportPool)
-    return [(each.status, each.message) for each in action.conditions]
-
-
-FAILING = {
-    "type": report.DEGRADED,
-    "status": "True",
-    "reason": "Because",
-    "message": "a: a is Failed",
-    "lastTransitionTime": "2026-11-16T00:00:00Z",
-    "observedGeneration": 2,
-}
+    (one,) = found.conditions
+    assert one.type == "BootImageUpdateDegraded"
+    assert found.degraded in (None, one)
+    return one.status, one.message, found.degraded is not None
 
 
 def test_a_failing_set_degrades_the_worker_pool_and_clears() -> None:
     failed = history("a", "Failed")
-    assert pool_conditions(pool(), failed) == [("True", "a: a is Failed")]
-    degraded = pool(status={"conditions": [FAILING, {**FAILING, "type": "Other"}]})
-    assert pool_conditions(degraded, failed) is None
-    assert pool_conditions(degraded, history("a", "Current")) == [("False", "No errors")]
-    assert pool_conditions(degraded, failed, mode="Disabled") == []
-    assert pool_conditions(pool(), failed, mode="Disabled") is None
+    assert pool_condition(failed) == ("True", "a: a is Failed", True)
+    assert pool_condition(history("a", "Current")) == ("False", "No errors", False)
 
 
-def test_the_pool_of_another_operator_is_not_written() -> None:
-    assert (
-        pool_conditions(pool(spec={"configuration": {"name": "x"}}), history("a", "Failed")) is None
-    )
+def test_other_pools_an_opt_out_and_a_gate_that_is_off_contribute_nothing() -> None:
+    failed = history("a", "Failed")
+    assert pool_condition(failed, pool="master") is None
+    assert pool_condition(failed, mode="Disabled") is None
+    assert pool_condition(failed, is_on=False) is None
+
+
+def test_where_another_operator_manages_boot_images_nothing_is_contributed() -> None:
+    theirs = with_status({"managedBootImagesStatus": {"machineManagers": [{}]}, "conditions": []})
+    assert report.pool_facts("worker", (theirs,), (history("a", "Failed"),), is_on=True) is None

@@ -49,6 +49,27 @@ spec:
     assert "-:7: spec.pinnedImages[0].name: Invalid value" in output
 
 
+def test_every_unknown_field_is_named_with_its_line() -> None:
+    text = """\
+apiVersion: machineconfiguration.openshift.io/v1
+kind: PinnedImageSet
+metadata:
+  name: s
+spec:
+  extra: "unknown field \\"trap\\""
+  pinnedImages:
+  - name: quay.io/app@sha256:%s
+    size: 3
+""" % ("a" * 64)
+    code, output = said("-f", "-", text=text)
+    assert code == 1
+    assert output.splitlines()[:2] == [
+        "-:6: spec.extra: unknown field",
+        "-:9: spec.pinnedImages[0].size: unknown field",
+    ]
+    assert "2 problems in 1 object" in output
+
+
 def test_kinds_of_a_definition_in_the_same_files_are_known() -> None:
     text = """\
 apiVersion: example.com/v1

@@ -31,3 +31,13 @@ def test_the_lock_of_the_build_has_hashes() -> None:
     assert "hatchling==" in text
     for block in re.split(r"\n(?=\S)", text.strip()):
         assert "--hash=sha256:" in block
+
+
+def test_the_image_has_the_packages_of_the_pruner() -> None:
+    assert any(line.endswith("-r /tmp/prune.txt && rm /tmp/prune.txt") for line in LINES)
+    runtime, prune = (
+        set(re.findall(r"^\S+==\S+", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
+        for name in ("runtime.txt", "prune.txt")
+    )
+    assert {one.partition("==")[0] for one in prune - runtime} == {"numpy"}
+    assert runtime <= prune

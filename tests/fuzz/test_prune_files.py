@@ -10,7 +10,7 @@ from lading.kernel.errors import Malformed
 from lading.pruning.engine import plan_file, policy, references_file
 from tests.fuzz import harness, inputs
 from tests.pruning import builders
-from tests.pruning.test_registry_plan import GO, SIGNED
+from tests.pruning.registry_worlds import GO, SIGNED
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 LINES = tuple(plan_file.lines(builders.plan(SIGNED, policy=GO)))

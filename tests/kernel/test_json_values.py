@@ -33,3 +33,11 @@ def test_depth_has_a_limit(levels: int, too_deep: bool) -> None:
     assert json_values.is_too_deep(value) is too_deep
     while value:
         value = value[0]  # taken apart from the outside: freeing a deep value recurses
+
+
+@pytest.mark.parametrize("value", ["0", "[]", "{}"])
+def test_values_are_counted_without_decoding_them(value: str) -> None:
+    half = json_values.VALUES_MAX // 2 - 1
+    assert not json_values.are_too_many(f"[{','.join([value] * half)}]".encode())
+    many = f"[{','.join([value] * (2 * half + 3))}]"
+    assert json_values.are_too_many(many.encode())

@@ -57,3 +57,8 @@ def test_only_so_many_writes_are_remembered() -> None:
         writes = pacing.with_write(writes, NOW + timedelta(seconds=second))
     assert len(writes) == pacing.WRITES_KEPT
     assert writes[-1] == NOW + timedelta(seconds=99)
+
+
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 30), (5, 60), (50, 600), (5000, 600)])
+def test_the_larger_the_fleet_the_more_rarely_progress_is_written(nodes: int, seconds: int) -> None:
+    assert pacing.of_fleet(nodes).progress_interval == timedelta(seconds=seconds)

@@ -259,6 +259,19 @@ async def test_metrics_count_objects_relists_and_events(
     assert sample("lading_informer_events_total", labels | {"type": "MODIFIED"}) == 1
 
 
+async def test_a_resource_that_is_cached_twice_is_counted_as_one(
+    informers: Informers, kube: KubeClient, metrics: Metrics
+) -> None:
+    await build.create(kube, "a")
+    whole, metadata = informers.of(CONFIG_MAPS), informers.of(CONFIG_MAPS.metadata_only())
+    async with tasks.started(informers.run()):
+        await informers.wait_synced()
+        found = metrics.registry.get_sample_value(
+            "lading_informer_objects", {"resource": "configmaps"}
+        )
+        assert found == len(whole) + len(metadata) == 2
+
+
 def test_two_reflectors_do_not_move_in_step() -> None:
     first, second = (
         [reflector.RETRY.delay_seconds(failures=n, jitter=rng.random()) for n in range(1, 9)]

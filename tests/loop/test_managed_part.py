@@ -96,11 +96,10 @@ class Parts:
             check=self.cluster.find,
             clock=self.clock,
             rng=self.rng,
-            report=self._report,
         )
 
     def manager(self, *parts: ManagedPart) -> Manager:
-        return Manager(informers=self.informers, parts=parts)
+        return Manager(informers=self.informers, parts=parts, report=self._report)
 
     async def _report(self, name: str, missing: tuple[str, ...]) -> None:
         self.reported.append((name, missing))
@@ -147,7 +146,41 @@ async def test_a_part_that_waits_keeps_no_other_from_working(
         assert (waiting.is_running, working.is_running, simple.is_running) == (False, True, True)
         assert manager.unsynced() == (), "the process must be ready"
         assert manager.waiting() == ("others: nodes",)
-        assert parts.reported == [("others", ("nodes",))], "one report per part that waits"
+        assert parts.reported == [("others", ("nodes",))], "one report per feature that waits"
+
+
+async def test_the_kinds_of_one_alternative_are_enough(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    first, second = Worker(), Worker()
+    one = parts.part("both", MAPS, worker=first)
+    other = parts.part("both", OTHERS, worker=second)
+    one.set_alternatives((other,))
+    other.set_alternatives((one,))
+    cluster.served = {OTHERS}
+    manager = parts.manager(one, other)
+    async with tasks.started(manager.run()):
+        await clock.advance(HOUR)
+        assert (first.is_running, second.is_running) == (False, True)
+        assert manager.waiting() == ()
+        assert parts.reported == []
+        cluster.served = {MAPS, OTHERS}
+        await clock.advance(RECHECK_SECONDS_MAX)
+        assert first.is_running
+
+
+async def test_while_no_alternative_is_served_each_is_listed(
+    parts: Parts, cluster: Cluster, clock: VirtualClock
+) -> None:
+    one = parts.part("both", MAPS, worker=Worker())
+    other = parts.part("both", OTHERS, worker=Worker())
+    one.set_alternatives((other,))
+    other.set_alternatives((one,))
+    manager = parts.manager(one, other)
+    async with tasks.started(manager.run()):
+        await clock.advance(HOUR)
+        assert manager.waiting() == ("both: configmaps; nodes",)
+        assert parts.reported == [("both", ("configmaps", "nodes"))], "one report per feature"
 
 
 async def test_a_part_starts_without_a_restart_when_its_last_kind_comes(

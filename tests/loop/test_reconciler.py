@@ -3,6 +3,7 @@
 import random
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 import pytest
@@ -27,6 +28,11 @@ class Count:
     key: Key
     because: str = "it is one more"
     lane: str = "data"
+
+
+class Happening(StrEnum):
+    COUNTED = "Counted"
+    LOST = "Lost"
 
 
 class Counter(ObjectReconciler[ConfigMap, ConfigMap | None]):
@@ -55,7 +61,7 @@ class Counter(ObjectReconciler[ConfigMap, ConfigMap | None]):
         written = await self._kube.patch(CONFIG_MAPS, key.name, patch, namespace=key.namespace)
         self._objects.add(written)
         self.status_written(key)
-        self.record(key, reason="Counted", action="Count", note="one more", warning=False)
+        self.record(key, reason=Happening.COUNTED, action="Count", note="one more", warning=False)
 
 
 @pytest.fixture
@@ -110,7 +116,7 @@ async def test_an_event_is_about_the_object_and_nothing_is_said_about_one_that_i
     reconciler = Counter(kube, informer, clock, recorder)
     key = await put(kube, informer, "images")
     reconciler.record(
-        Key("images", "gone"), reason="Lost", action="Count", note="gone", warning=True
+        Key("images", "gone"), reason=Happening.LOST, action="Count", note="gone", warning=True
     )
     async with tasks.started(recorder.run()):
         await reconciler.reconcile(key)

@@ -1,8 +1,11 @@
 """Events as a person finds them in the API, however often and however fast they were recorded."""
 
 import random
+from enum import StrEnum
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from lading.adapters.clock import VirtualClock, settle
 from lading.adapters.kube.client import KubeClient
@@ -18,6 +21,11 @@ POOL = ObjectReference(
     name="worker",
     uid="1",
 )
+
+
+class Happening(StrEnum):
+    PINNED = "Pinned"
+    PULL_FAILED = "PullFailed"
 
 
 @pytest.fixture
@@ -38,7 +46,7 @@ def record(
     subject: EventRecorder, note: str = "pinned 3 of 3 images", name: str = "worker"
 ) -> None:
     regarding = ObjectReference(kind=POOL.kind, name=name, uid=name, api_version=POOL.api_version)
-    subject.record(regarding, reason="Pinned", action="Pin", note=note)
+    subject.record(regarding, reason=Happening.PINNED, action="Pin", note=note)
 
 
 async def events(kube: KubeClient) -> list[Event]:
@@ -56,7 +64,7 @@ async def test_an_event_says_what_happened_to_which_object(
         subject.record(
             POOL,
             severity=event_series.Severity.WARNING,
-            reason="PullFailed",
+            reason=Happening.PULL_FAILED,
             action="Pull",
             note="quay.io/a: no such image",
         )
@@ -162,3 +170,25 @@ async def test_a_long_note_is_cut_within_the_limit(
     [event] = await events(kube)
     assert len(event.note.encode()) <= event_series.NOTE_BYTES_MAX
     assert event.note.endswith("and the cause")
+
+
+async def test_an_unexpected_error_costs_its_event_and_not_the_process(
+    subject: EventRecorder, kube: KubeClient, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = event_series.event_body
+
+    def broken(record: event_series.EventRecord, *arguments: Any, **options: Any) -> Any:
+        if record.note == "a bug":
+            raise ValueError("a bug of ours")
+        return body(record, *arguments, **options)
+
+    monkeypatch.setattr(event_series, "event_body", broken)
+    async with tasks.started(subject.run()):
+        with capture_logs() as logs:
+            record(subject, "a bug")
+            await settle()
+        record(subject, "and then it worked")
+        await settle()
+    assert [event.note for event in await events(kube)] == ["and then it worked"]
+    assert dropped(metrics) == 1
+    assert [one["error"] for one in logs] == ["ValueError: a bug of ours"]

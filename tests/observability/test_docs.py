@@ -1,5 +1,6 @@
 """The pages of docs/ list every metric and every reason, and no metric that is gone."""
 
+import ast
 import enum
 import importlib
 import inspect
@@ -22,6 +23,9 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "metrics.md"
 REASONS = ("Reason", "Why", "State", "ConditionType", "PullErrorKind", "Guard")
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
+OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports.")
+PLAYS_THE_KUBELET = "standalone/node.py"
+"""Kubernetes' own words, which its documentation explains."""
 INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users read its sentences only
 Family = tuple[str, tuple[str, ...], str]
 
@@ -93,10 +97,10 @@ def test_no_module_registers_a_metric_that_the_page_cannot_know_of() -> None:
 def reasons() -> list[type[enum.StrEnum]]:
     return [
         one
-        for package in feature_packages()
-        for one in classes(modules(package))
+        for one in classes(modules(lading))
         if issubclass(one, enum.StrEnum)
         and one.__name__.endswith(REASONS)
+        and not one.__module__.startswith(OF_OTHERS)
         and f"{one.__module__}.{one.__name__}" not in INTERNAL
     ]
 
@@ -105,9 +109,80 @@ def reasons() -> list[type[enum.StrEnum]]:
 def test_every_reason_is_documented(found: type[enum.StrEnum]) -> None:
     """In a page of docs/ or in the README of the feature, as code."""
     package = found.__module__.split(".")[1]
-    pages = (*(REPOSITORY / "docs").glob("*.md"), REPOSITORY / "src/lading" / package / "README.md")
+    own = (REPOSITORY / "src/lading" / package).glob("README.md")
+    pages = (*(REPOSITORY / "docs").glob("*.md"), *own)
     words = {word for page in pages for word in re.findall(r"`([\w-]+)`", page.read_text())}
     assert {one.value for one in found} - words == set()
+
+
+def source_files() -> list[Path]:
+    """Everything that may write a condition or an event of ours."""
+    root = REPOSITORY / "src" / "lading"
+    others = {one.split(".")[1] for one in OF_OTHERS}
+    return sorted(
+        path
+        for path in root.rglob("*.py")
+        if path.parts[len(root.parts)] not in others and path != root / PLAYS_THE_KUBELET
+    )
+
+
+def literals(path: Path) -> set[str]:
+    """Reasons, and types of conditions, that are written as text: no page can know of them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = {
+        target.id: one.value
+        for one in tree.body
+        if isinstance(one, ast.Assign)
+        for target in one.targets
+        if isinstance(target, ast.Name)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        for place in places(node):
+            for inner in ast.walk(place):
+                value = constants.get(inner.id) if isinstance(inner, ast.Name) else inner
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    found |= {value.value} if WORD.fullmatch(value.value) else set()
+    return found
+
+
+def places(node: ast.AST) -> list[ast.expr]:
+    """Where a reason or the type of a condition stands."""
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func).rpartition(".")[2].lower()
+        named = [one.value for one in node.keywords if one.arg == "reason"]
+        if called in ("condition", "_condition", "_event", "record") or called.endswith("event"):
+            return [*node.args, *(one.value for one in node.keywords if one.arg != "action")]
+        return named
+    if isinstance(node, ast.Assign) and "reason" in (ast.unparse(one) for one in node.targets):
+        return [node.value]
+    return []
+
+
+WORD = re.compile("[A-Z][a-z]+[A-Za-z]*")
+
+
+@pytest.mark.parametrize("path", source_files(), ids=lambda path: "/".join(path.parts[-3:]))
+def test_no_reason_and_no_condition_is_a_literal(path: Path) -> None:
+    """They are members of an enumeration, where the test above finds them."""
+    assert literals(path) == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Condition(type=T, status=S, reason="Broken", message=m)',
+        'reason = a if b else "Broken"',
+        'TYPE = "Broken"\n_condition(TYPE, True, R.X, "a sentence")',
+        'self._event(one, "Broken", "a sentence", Severity.NORMAL)',
+        'RecordNodeEvent(set_name=n, reason="Broken", because=b)',
+        'recorder.record(one, reason="Broken", action="Do", note="a sentence")',
+    ],
+)
+def test_a_literal_is_found(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(text)
+    assert literals(path) == {"Broken"}
 
 
 @pytest.mark.parametrize("package", feature_packages(), ids=lambda one: str(one.__name__))

@@ -3,9 +3,10 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import hpack
 import pytest
 import structlog
 
@@ -71,6 +72,24 @@ def test_a_trace_is_part_of_the_line_and_redacted(stream: io.StringIO) -> None:
     [line] = lines(stream)
     assert "ValueError" in line["exception"]
     assert "hunter2" not in stream.getvalue()
+
+
+def test_headers_of_grpc_calls_are_not_written_at_the_level_debug(stream: io.StringIO) -> None:
+    logs.configure(LogFormat.JSON, "debug", stream=stream)
+    logging.getLogger("aiohttp.client").debug("other libraries are")
+    headers = [("authorization", "hunter2"), ("x-registry-auth", "hunter2")]
+    encoder, decoder = hpack.Encoder(), hpack.Decoder()
+    assert hpack_names(decoder.decode(encoder.encode(headers))) == [
+        "authorization",
+        "x-registry-auth",
+    ]
+    encoder.header_table_size = 0  # which evicts them
+    encoder.encode(headers)
+    assert [line["event"] for line in lines(stream)] == ["other libraries are"]
+
+
+def hpack_names(headers: Iterable[Sequence[str | bytes]]) -> list[str | bytes]:
+    return [header[0] for header in headers]
 
 
 def test_the_console_form_is_for_people(stream: io.StringIO) -> None:

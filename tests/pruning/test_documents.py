@@ -50,7 +50,7 @@ def test_annotations_of_a_known_manifest_are_no_edges() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"not json", b"[1]", b'"x"', b"[" * 100_000])
-def test_what_is_no_object_is_opaque(content: bytes) -> None:
+def test_what_cannot_be_read_is_opaque(content: bytes) -> None:
     assert read(content).is_opaque
 
 

@@ -4,6 +4,8 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lading.pruning.engine import content, graph
 from lading.pruning.engine.types import Inventory, InventoryManifest
@@ -17,7 +19,7 @@ def reached_slowly(edges: list[tuple[int, int]], roots: set[int]) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(20))
+@given(seed=st.integers(0, 2**32 - 1))
 def test_marking_agrees_with_a_slow_walk_on_random_graphs_with_cycles(seed: int) -> None:
     draw = random.Random(seed)
     count = draw.randrange(1, 40)

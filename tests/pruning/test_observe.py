@@ -2,24 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import pytest
 
-from lading.adapters.clock import SystemClock
+from lading.adapters.clock import SystemClock, VirtualClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.kernel.digests import Digest
-from lading.kernel.objects import Resource
 from lading.kernel.references import Reference
 from lading.ports import kube
 from lading.ports import registry as registries
-from lading.ports.cluster import Untyped
 from lading.ports.http import Request, Response
-from lading.ports.kube import EventType, Page, WatchEvent
+from lading.ports.kube import EventType, WatchEvent
 from lading.ports.registry import Manifest
 from lading.pruning.engine import observe, observe_registry, references_file, watch
 from lading.pruning.engine.custom_paths import READY_MADE
@@ -28,69 +23,11 @@ from lading.pruning.engine.observe_registry import KnownManifests, Scope
 from lading.pruning.engine.types import Deletion, Settings, What
 from lading.pruning.engine.watch import NewReferences, WatchLost
 from tests.pruning.builders import NAMES, NOW, REGISTRY, pod
+from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 from tests.pruning.memory_registry import MemoryRegistry
 from tests.pruning.worlds import World
 
 READING = Reading(settings=Settings(), custom=READY_MADE)
-
-
-def kind(plural: str, name: str, group: str = "") -> Untyped:
-    return Resource(group=group, version="v1", kind=name, plural=plural, namespaced=True, type=dict)
-
-
-PODS = kind("pods", "Pod")
-
-
-@dataclass
-class FakeCluster:
-    """A cluster that lists as a test wants."""
-
-    served: tuple[Untyped, ...] = (PODS,)
-    pages: dict[str, list[list[dict[str, Any]]]] = field(default_factory=dict)
-    errors: dict[str, list[Exception]] = field(default_factory=dict)
-    events: list[WatchEvent[dict[str, Any]] | Exception] = field(default_factory=list)
-    time: datetime | None = NOW
-    limits: list[int] = field(default_factory=list)
-
-    async def identity(self) -> str:
-        return "uid"
-
-    async def server_time(self) -> datetime | None:
-        return self.time
-
-    async def kinds(self) -> tuple[Untyped, ...]:
-        return self.served
-
-    async def page(
-        self, resource: Untyped, *, limit: int, continue_token: str = ""
-    ) -> Page[dict[str, Any]]:
-        self.limits.append(limit)
-        number = int(continue_token or 0)
-        pages = self.pages.get(resource.plural, [[]])
-        left = self.errors.get(resource.plural, [])
-        if left and number == len(pages) - 1:
-            raise left.pop(0)
-        following = str(number + 1) if number + 1 < len(pages) else ""
-        return Page(items=tuple(pages[number]), resource_version="7", continue_token=following)
-
-    async def watch(
-        self, resource: Untyped, *, resource_version: str, timeout_seconds: int
-    ) -> AsyncIterator[WatchEvent[dict[str, Any]]]:
-        while self.events:
-            event = self.events.pop(0)
-            if isinstance(event, Exception):
-                raise event
-            yield event
-        raise kube.Gone("too old")
-
-    async def get(self, resource: Untyped, name: str, *, namespace: str = "") -> dict[str, Any]:
-        raise NotImplementedError
-
-    async def replace_status(self, resource: Untyped, body: Any) -> None:
-        raise NotImplementedError
-
-    async def delete(self, resource: Untyped, name: str) -> None:
-        raise NotImplementedError
 
 
 async def read(cluster: FakeCluster) -> ClusterReferences:
@@ -202,10 +139,11 @@ async def test_a_watch_that_expired_is_lost() -> None:
     cluster = FakeCluster(events=[changed(f"{REGISTRY}/a:1"), kube.Unavailable("503")])
     found = ClusterReferences(cluster="c", taken_at=NOW, mentions=(), watched=((PODS, "7"),))
     new = NewReferences(NAMES)
-    async with watch.watching([(cluster, found)], READING, new, SystemClock()):
-        await asyncio.sleep(0.05)
+    clock = VirtualClock()
+    async with watch.watching([(cluster, found)], READING, new, clock):
+        await clock.advance(0)
         assert new.user_of([Deletion(what=What.TAG, repository="a", tag="1")]) == "Pod foo/pod"
-        await asyncio.sleep(watch.RETRY_SECONDS + 0.3)
+        await clock.advance(watch.RETRY.seconds_min)
         with pytest.raises(WatchLost, match="the watch of pods failed"):
             new.user_of([LINE])
 

@@ -7,7 +7,7 @@ import pytest
 from lading.pruning.engine import observe_streams
 from lading.pruning.engine.observe_streams import NoImageStreams
 from tests.pruning.builders import ago, digest, stamp
-from tests.pruning.test_observe import PODS, FakeCluster, kind
+from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 
 STREAMS = kind("imagestreams", "ImageStream", "image.openshift.io")
 IMAGES = kind("images", "Image", "image.openshift.io")

@@ -7,7 +7,7 @@ from lading.pruning.engine import plan as planning
 from lading.pruning.engine import plan_file
 from tests.pruning import builders
 from tests.pruning.builders import gone
-from tests.pruning.test_registry_plan import GO, SIGNED, versions
+from tests.pruning.registry_worlds import GO, SIGNED, versions
 
 PLAN = builders.plan(SIGNED, policy=GO)
 

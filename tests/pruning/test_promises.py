@@ -1,7 +1,7 @@
 """The promises on random worlds, with calls that fail and a process that ends at any call.
 
 Nothing reachable from a used or unknown reference goes, and an image is whole in its place or whole
-in the trash. A world is drawn from its seed alone, so a failure can be replayed.
+in the trash. A world is drawn from its seed alone; `make fuzz` draws other seeds.
 """
 
 import contextlib
@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lading.kernel import manifests
 from lading.kernel.digests import Digest
@@ -27,9 +28,10 @@ from lading.pruning.engine.types import Inventory, Mention, PrunePlan, Reference
 from lading.pruning.engine.watch import NewReferences
 from tests.pruning.builders import NAMES, NOW, REGISTRY
 from tests.pruning.memory_registry import Crash, MemoryRegistry
-from tests.pruning.test_registry_plan import GO
+from tests.pruning.registry_worlds import GO
 
-SEEDS = range(60)
+SEEDS = st.integers(0, 2**32 - 1)
+WORLDS = settings().max_examples * 6 // 10
 TRASH = TrashSettings(registry=REGISTRY)
 
 
@@ -122,8 +124,8 @@ class RandomWorld:
         return names.gather(self.mentions, NAMES)
 
     def plan(self, inventory: Inventory) -> PrunePlan:
-        settings = Settings(keep_younger_than=timedelta(0))
-        return planning.plan(inventory, self.references(), settings, NOW, policy=GO)
+        all_ages = Settings(keep_younger_than=timedelta(0))
+        return planning.plan(inventory, self.references(), all_ages, NOW, policy=GO)
 
     async def apply(self, inventory: Inventory, plan: PrunePlan) -> None:
         kept = [
@@ -177,7 +179,8 @@ async def prepared(seed: int) -> tuple[RandomWorld, Inventory, PrunePlan]:
     return world, inventory, world.plan(inventory)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@settings(max_examples=WORLDS)
+@given(seed=SEEDS)
 async def test_what_is_used_stays_and_all_is_whole_somewhere(seed: int) -> None:
     world, inventory, plan = await prepared(seed)
     await world.apply(inventory, plan)
@@ -196,7 +199,8 @@ async def test_what_is_used_stays_and_all_is_whole_somewhere(seed: int) -> None:
         assert used <= left
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@settings(max_examples=WORLDS)
+@given(seed=SEEDS)
 async def test_after_a_crash_at_any_call_and_another_run_nothing_is_lost(seed: int) -> None:
     world, inventory, plan = await prepared(seed)
     draw = random.Random(seed)
@@ -217,7 +221,8 @@ async def test_after_a_crash_at_any_call_and_another_run_nothing_is_lost(seed: i
         await world.check_whole_somewhere()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@settings(max_examples=WORLDS)
+@given(seed=SEEDS)
 async def test_when_every_fifth_call_fails_nothing_is_lost(seed: int) -> None:
     world, inventory, plan = await prepared(seed)
 
@@ -236,7 +241,8 @@ async def test_when_every_fifth_call_fails_nothing_is_lost(seed: int) -> None:
     await world.check_whole_somewhere()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@settings(max_examples=WORLDS)
+@given(seed=SEEDS)
 async def test_everything_in_the_trash_can_be_restored(seed: int) -> None:
     world, inventory, plan = await prepared(seed)
     await world.apply(inventory, plan)

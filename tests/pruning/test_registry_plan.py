@@ -13,22 +13,7 @@ from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.types import AgeFrom, Inventory, PruneReason, Settings
 from tests.pruning import builders
 from tests.pruning.builders import REGISTRY, YOUNG, digest, gone, image, pod, registry_world, tag
-
-GO = policy.parse({"policies": [{"repositories": ["**"], "keepTags": []}]})
-"""A policy by which every tag goes that nothing else keeps."""
-
-
-def keep(**entry: Any) -> Policy:
-    return policy.parse({"policies": [{"repositories": ["**"], "keepTags": [entry]}]})
-
-
-def sha_tag(subject: str, suffix: str = "") -> str:
-    return digest(subject).replace(":", "-") + suffix
-
-
-def versions(*tags: str, minutes: float | None = builders.OLD) -> Inventory:
-    images = [image(name) for name in tags]
-    return registry_world(images, team__app=[tag(name, name, minutes=minutes) for name in tags])
+from tests.pruning.registry_worlds import APP, CHAIN, GO, SIGNED, keep, sha_tag, versions
 
 
 def aged(**minutes: float | None) -> Inventory:
@@ -49,31 +34,11 @@ class Case:
     gone: set[str] = field(default_factory=set)
 
 
-APP = f"{REGISTRY}/team/app"
 V1_GONE = {"tag team/app:v1 v1", "manifest team/app v1"}
-CHAIN = registry_world(
-    [
-        image("outer", children="inner"),
-        image("inner", children="arm"),
-        image("arm", "l", config="c"),
-        image("sig", "s", subject="arm"),
-    ],
-    team__app=[tag("v1", "outer")],
-)
 CHAIN_GONE = {
     "tag team/app:v1 outer",
     *(f"manifest team/app {one}" for one in ("outer", "inner", "arm", "sig")),
 }
-SIGNED = registry_world(
-    [image("v1"), image("sig"), image("att"), image("sbom"), image("sig2")],
-    team__app=[
-        tag("v1", "v1"),
-        tag(sha_tag("v1", ".sig"), "sig"),
-        tag(sha_tag("v1", ".att"), "att"),
-        tag(sha_tag("sig", ".sig"), "sig2"),
-    ],
-    signatures=[tag(sha_tag("v1", ".sbom"), "sbom")],
-)
 
 CASES = (
     Case(name="without a policy no tag goes", world=versions("v1"), policy=policy.NO_POLICY),

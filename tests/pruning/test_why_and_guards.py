@@ -7,7 +7,7 @@ from lading.pruning.engine.guards import Guard, Limits
 from lading.pruning.engine.types import Decision, References
 from tests.pruning import builders
 from tests.pruning.builders import REGISTRY, digest, image, pod, registry_world, tag
-from tests.pruning.test_registry_plan import APP, CHAIN, GO, keep, versions
+from tests.pruning.registry_worlds import APP, CHAIN, GO, keep, versions
 
 
 def asked(text: str, *objects: dict[str, object]) -> why.Answer:

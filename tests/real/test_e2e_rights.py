@@ -294,12 +294,18 @@ async def test_in_another_namespace_agents_are_refused_until_the_policies_are_ma
         )
         made = policies.agent_policies(namespace=OTHER_NAMESPACE, account="lading-agent")
         (tmp_path / "overlay" / "agent-policy.yaml").write_text(policies.as_yaml(made))
-        overlay.apply({"namespace": OTHER_NAMESPACE, "patches": [{"path": "agent-policy.yaml"}]})
+        moved = {"namespace": OTHER_NAMESPACE, "patches": [{"path": "agent-policy.yaml"}]}
+        overlay.apply({**moved, "transformers": [overlay.relative(DEPLOY / "fixed-namespaces")]})
 
         async def is_accepted() -> bool:
             return not await refusal(write_status(agent, OWN))
 
         await waiting.until(is_accepted, "the agent writes the status of its own node")
+        await write_event(agent, "own")
+        for account in ("lading-controller", "lading-agent"):
+            user = f"system:serviceaccount:{OTHER_NAMESPACE}:{account}"
+            question = ("auth", "can-i", "create", "events.events.k8s.io", f"--as={user}")
+            assert server.kubectl(*question, "--namespace=default") == "yes\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,12 +318,14 @@ class Overlay:
     def apply(self, kustomization: dict[str, Any]) -> None:
         folder = self.folder / "overlay"
         folder.mkdir(exist_ok=True)
-        relative = os.path.relpath(DEPLOY, folder.resolve())
-        content = {"resources": [relative], **kustomization}
+        content = {"resources": [self.relative(DEPLOY)], **kustomization}
         (folder / "kustomization.yaml").write_text(yaml.safe_dump(content))
         self.server.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
         self.server.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=90s")
         self.server.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(folder))
+
+    def relative(self, path: Path) -> str:
+        return os.path.relpath(path, (self.folder / "overlay").resolve())
 
     def agent_kubeconfig(self) -> Path:
         bound = ("--bound-object-kind=Node", f"--bound-object-name={OWN}")

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,14 +53,14 @@ def test_the_bill_of_materials_has_every_package_of_the_lock_and_why_it_is_there
 
 
 @contextmanager
-def database(answer: Any) -> Iterator[str]:
+def database(answer: Any, *, status: int = 200) -> Iterator[str]:
     """Answers every query with this; a function makes the answer of the query."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             body = json.dumps(answer(asked) if callable(answer) else answer).encode()
-            self.send_response(200)
+            self.send_response(status)
             self.end_headers()
             self.wfile.write(body)
 
@@ -77,9 +78,17 @@ def database(answer: Any) -> Iterator[str]:
 
 
 def one_vulnerable(asked: Any) -> Any:
+    """In the form of OSV's querybatch: one result for each query, empty where nothing is known."""
+    known = {
+        "vulns": [
+            {"id": "GHSA-1", "modified": "2026-02-12T03:51:09.123456Z"},
+            {"id": "PYSEC-2026-1", "modified": "2026-02-12T03:51:09Z"},
+        ],
+        "next_page_token": "x",
+    }
     return {
         "results": [
-            {"vulns": [{"id": "GHSA-1"}]} if "pkg:pypi/aiohttp@" in one["package"]["purl"] else {}
+            known if one["package"]["purl"].startswith("pkg:pypi/aiohttp@") else {}
             for one in asked["queries"]
         ]
     }
@@ -90,7 +99,7 @@ def test_the_audit_names_a_vulnerable_package_and_fails(capsys: pytest.CaptureFi
         assert audit.main(url) == 1
     printed = capsys.readouterr().out
     assert "pkg:pypi/aiohttp@" in printed
-    assert "https://osv.dev/GHSA-1" in printed
+    assert "https://osv.dev/GHSA-1, https://osv.dev/PYSEC-2026-1" in printed
     assert "1 with known vulnerabilities" in printed
 
 
@@ -100,16 +109,31 @@ def test_the_audit_passes_where_nothing_is_known(capsys: pytest.CaptureFixture[s
     assert " 0 with known vulnerabilities" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("answer", [{}, [], {"results": []}, {"results": [1]}, "text"])
+@pytest.mark.parametrize(
+    "answer", [{}, [], {"results": []}, {"results": [1]}, "text", lambda _: {"results": [{}]}]
+)
 def test_an_answer_that_cannot_be_read_is_no_pass(
     answer: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with database(answer) as url:
-        assert audit.main(url) == 1
-    assert capsys.readouterr().out.startswith("Known vulnerabilities cannot be looked up: ")
+        assert audit.main(url) == 2
+        assert (
+            f"cannot be looked up: the answer of {url} cannot be read: " in capsys.readouterr().err
+        )
+
+
+def test_a_database_that_fails_is_named_with_its_status(capsys: pytest.CaptureFixture[str]) -> None:
+    with database({}, status=503) as url:
+        assert audit.main(url) == 2
+        message = f"cannot be looked up: {url} answered 503 Service Unavailable. Run `make audit`"
+        assert message in capsys.readouterr().err
 
 
 def test_without_a_database_it_says_so_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert audit.main("http://127.0.0.1:1") == 1
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("Known vulnerabilities cannot be looked up: ")
+    assert audit.main("http://127.0.0.1:1") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(
+        r"Known vulnerabilities of \d+ packages cannot be looked up: http://127\.0\.0\.1:1 cannot"
+        r" be reached: Connection refused\. Run `make audit` where this address can be reached\.",
+        line,
+    )

@@ -1,7 +1,7 @@
 """Servers with secrets of known text: a registry with a token server, its storage, and a proxy.
 
-Blobs are fetched from signed URLs on the storage, which refuses those of one repository with an
-error page that repeats the URL, as real ones do.
+Blobs are fetched from signed URLs on the storage. Each server refuses some of what it is asked,
+with an answer that repeats the secret which it received, as real ones do.
 """
 
 import asyncio
@@ -23,8 +23,11 @@ PASSWORD = "canary-pull-secret-4711"
 BEARER = "canary-bearer-token-4711"
 SIGNATURE = "canary-signed-url-4711"
 PROXY_PASSWORD = "canary-proxy-password-4711"
-REFUSED = "refused"
-"""The repository that the storage refuses."""
+SECRETS = (PASSWORD, BEARER, SIGNATURE, PROXY_PASSWORD)
+STORAGE_REFUSES = "storage-refuses"
+REGISTRY_REFUSES = "registry-refuses"
+TOKENS_REFUSED = "tokens-refused"
+"""Repositories, by the server that refuses them."""
 
 
 def every_form(secret: str) -> list[str]:
@@ -37,9 +40,9 @@ def _basic(user: str, secret: str) -> str:
     return base64.b64encode(f"{user}:{secret}".encode()).decode()
 
 
-FORMS = [
-    form for secret in (PASSWORD, BEARER, SIGNATURE, PROXY_PASSWORD) for form in every_form(secret)
-]
+def leaks(text: str) -> set[str]:
+    """The secrets that can be read in a text, in any form."""
+    return {secret for secret in SECRETS if any(form in text for form in every_form(secret))}
 
 
 @dataclass
@@ -65,8 +68,11 @@ class CanaryTokens:
     def check(self, request: web.Request, scope: str) -> None:
         if request.path == "/token":
             return
-        if request.headers.get("Authorization") == f"Bearer {BEARER}":
+        header = request.headers.get("Authorization")
+        if header == f"Bearer {BEARER}":
             self.seen.bearers += 1
+            if REGISTRY_REFUSES in request.path:
+                raise Fault(Code.DENIED, f"not allowed with Authorization: {header}")
             return
         challenge = f'Bearer realm="http://{request.host}/token",service="canary",scope="{scope}"'
         headers = {"WWW-Authenticate": challenge}
@@ -76,6 +82,9 @@ class CanaryTokens:
         if not self.passwords.accepts(request.headers.get("Authorization", "")):
             return web.Response(status=401)
         self.seen.passwords += 1
+        if TOKENS_REFUSED in request.query_string:
+            header = request.headers["Authorization"]
+            return web.Response(status=403, text=f"not allowed with Authorization: {header}")
         return web.json_response({"token": BEARER, "access_token": BEARER, "expires_in": 300})
 
 
@@ -89,7 +98,7 @@ async def registry(folder: Path, seen: Seen) -> AsyncIterator[str]:
         async def redirect(
             request: web.Request, handler: registry_app.Handler
         ) -> web.StreamResponse:
-            if request.method == "GET" and "digest" in request.match_info:
+            if request.method == "GET" and "/blobs/sha256:" in request.path:
                 path = f"{request.match_info['name']}/{request.match_info['digest']}"
                 query = f"X-Amz-Signature={SIGNATURE}&verify=1700000000-{SIGNATURE}"
                 location = f"http://{storage_host}/{path}?{query}"
@@ -110,8 +119,8 @@ def _storage(core: RegistryCore, seen: Seen) -> web.Application:
             return web.Response(status=403)
         seen.signatures += 1
         name, digest = request.match_info["name"], request.match_info["digest"]
-        if REFUSED in name:
-            return web.Response(status=403, text=f"<Error>expired: {request.url}</Error>")
+        if STORAGE_REFUSES in name:
+            return web.Response(status=403, text=f"expired: ?{request.query_string}")
         algorithm, _, encoded = digest.partition(":")
         shard = core.layout.base / "blobs" / algorithm / encoded[:2] / encoded / "data"
         return web.FileResponse(shard)
@@ -134,16 +143,18 @@ async def _serving(app: web.Application) -> AsyncIterator[str]:
 
 @contextlib.asynccontextmanager
 async def proxy(seen: Seen) -> AsyncIterator[str]:
-    """Gives the URL, with a password, of a proxy that refuses everything."""
+    """Gives the URL, with a password, of a proxy that refuses everything and names itself."""
+    url = ""
     expected = f"Proxy-Authorization: Basic {_basic('proxy-user', PROXY_PASSWORD)}"
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")
             seen.proxy_passwords += expected.encode() in head
-            writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
+            writer.write(f"HTTP/1.1 502 {url} failed\r\nContent-Length: 0\r\n\r\n".encode())
         writer.close()
 
     async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        yield f"http://proxy-user:{PROXY_PASSWORD}@127.0.0.1:{port}"
+        url = f"http://proxy-user:{PROXY_PASSWORD}@127.0.0.1:{port}"
+        yield url

@@ -1,8 +1,9 @@
 """Secrets of known text go through a whole cluster, and no one can read them anywhere.
 
 Credentials of every kind are used by two nodes, the controllers and the commands, at the log level
-debug, for pulls that succeed and pulls that fail. Then logs, objects, Events, metrics, printed
-output, arguments of processes and files that others may read are searched for them.
+debug, for pulls that succeed and pulls that fail with an answer that repeats the secret. Then
+logs, objects, Events, metrics, printed output, plan files, arguments of processes and files that
+others may read are searched. Without redaction the same run shows each secret.
 """
 
 import asyncio
@@ -12,10 +13,12 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import prometheus_client
 import pytest
@@ -26,8 +29,10 @@ from lading.adapters.registry import client as registry_client
 from lading.api.core import SECRETS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.kernel import references
+from lading.kernel import references, texts
+from lading.kernel.backoff import Backoff
 from lading.observability import logs
+from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import PinSettings
 from lading.ports.registry import Credential
 from lading.standalone import cluster, sample_images, sample_sets
@@ -36,22 +41,57 @@ from lading.standalone.node import NodeDescription
 from tests.command import lading
 from tests.e2e import waiting
 from tests.security import planted
-from tests.security.planted import Seen
+from tests.security.planted import Seen, leaks
 
-NODES = ("node-1", "node-2")
+NODE_STATUSES = "machineconfignodes.machineconfiguration.openshift.io"
 HELPER = """#!{python}
 import json, pathlib, sys
-pathlib.Path({log!r}).open("a").write(" ".join(sys.argv) + "\\n")
+arguments = pathlib.Path("/proc/self/cmdline").read_text().replace("\\0", " ")
+pathlib.Path({log!r}).open("a").write(arguments + "\\n")
 sys.stdin.read()
 print(json.dumps({{"ServerURL": "x", "Username": {user!r}, "Secret": {secret!r}}}))
 """
+POLICY = {"policies": [{"repositories": ["**"], "keepTags": [{"patterns": ["keep"]}]}]}
+_arguments: list[str] = []
+"""Of all processes that this one started since the module was loaded."""
+
+
+def _note_arguments(event: str, details: tuple[Any, ...]) -> None:
+    if event == "subprocess.Popen":
+        _arguments.append(" ".join(map(os.fsdecode, details[1])))
+
+
+sys.addaudithook(_note_arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A whole cluster with planted secrets, in a folder of its own."""
+
+    folder: Path
+    debug_logs: io.StringIO
+    metrics: list[CollectorRegistry]
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
 
 
 @pytest.fixture
-def debug_logs() -> Iterator[io.StringIO]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Its metrics are those of the controllers and of every node, once the cluster is open."""
+    made: list[CollectorRegistry] = []
+
+    def registry() -> CollectorRegistry:
+        made.append(CollectorRegistry())
+        return made[-1]
+
+    monkeypatch.setattr(cluster, "CollectorRegistry", registry)
+    # A proxy that refuses is reported after several attempts.
+    monkeypatch.setattr(rules, "RETRY", Backoff(seconds_min=1, seconds_max=1))
     stream = io.StringIO()
     logs.configure(logs.LogFormat.JSON, "debug", stream=stream)
-    yield stream
+    yield Run(folder=tmp_path, debug_logs=stream, metrics=made)
     logs.configure(logs.LogFormat.CONSOLE, "warning")
 
 
@@ -84,11 +124,24 @@ async def push(host: str, name: str) -> str:
         return str(await sample_images.push(client.with_credential(credential), tagged, made))
 
 
+async def push_images(host: str) -> dict[str, str]:
+    """By the name of the set that wants them; only the first can be pulled. One is not wanted."""
+    await push(host, "unused/app")
+    nothing = f"app@sha256:{'0' * 64}"
+    return {
+        "private": await push(host, "private/app"),
+        "storage-refuses": await push(host, f"{planted.STORAGE_REFUSES}/app"),
+        "registry-refuses": f"{host}/{planted.REGISTRY_REFUSES}/{nothing}",
+        "tokens-refused": f"{host}/{planted.TOKENS_REFUSED}/{nothing}",
+        "proxied": f"registry.example/{nothing}",
+    }
+
+
 @asynccontextmanager
-async def running(data: Path) -> AsyncIterator[StandaloneCluster]:
+async def running(data: Path, nodes: int) -> AsyncIterator[StandaloneCluster]:
     options = ClusterOptions(
         data=data,
-        nodes=tuple(NodeDescription(name=name) for name in NODES),
+        nodes=tuple(NodeDescription(name=f"node-{number}") for number in range(nodes)),
         settings=PinSettings(
             resync_period=timedelta(seconds=1), status_interval_min=timedelta(milliseconds=200)
         ),
@@ -102,21 +155,32 @@ async def running(data: Path) -> AsyncIterator[StandaloneCluster]:
             await asyncio.gather(work, return_exceptions=True)
 
 
-async def has_settled(made: StandaloneCluster, seen: Seen) -> bool:
+async def has_settled(made: StandaloneCluster, images: Mapping[str, str], seen: Seen) -> bool:
     """Every secret was used; the nodes pinned what can be pulled and reported what cannot."""
     nodes = [one async for one in made.kube.each(MACHINE_CONFIG_NODES)]
     entries = [{entry.name: entry for entry in one.status.pinned_image_sets} for one in nodes]
     return (
         seen.everything()
-        and len(entries) == len(NODES)
+        and len(entries) == len(made.nodes)
         and all(
-            one.keys() >= {"private", "refused", "proxied"}
+            one.keys() == images.keys()
             and one["private"].current_generation == 1
-            and one["refused"].last_failed_generation_errors
-            and one["proxied"].last_failed_generation_errors
+            and all(one[name].last_failed_generation_errors for name in images.keys() - {"private"})
             for one in entries
         )
     )
+
+
+async def create(made: StandaloneCluster, host: str, sets: list[dict[str, Any]]) -> None:
+    auths = {"auths": {host: {"username": planted.USER, "password": planted.PASSWORD}}}
+    secret = {
+        "metadata": {"name": "canary", "namespace": "default"},
+        "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": json.dumps(auths)},
+    }
+    await made.kube.create(SECRETS, secret, namespace="default")
+    for one in sets:
+        await made.kube.create(PINNED_IMAGE_SETS, one)
 
 
 def stored_objects(data: Path) -> dict[str, str]:
@@ -129,21 +193,16 @@ def stored_objects(data: Path) -> dict[str, str]:
     return found
 
 
-@pytest.fixture
-def metrics(monkeypatch: pytest.MonkeyPatch) -> list[CollectorRegistry]:
-    """Those of the controllers and of every node, once the cluster is open."""
-    made: list[CollectorRegistry] = []
-
-    def registry() -> CollectorRegistry:
-        made.append(CollectorRegistry())
-        return made[-1]
-
-    monkeypatch.setattr(cluster, "CollectorRegistry", registry)
-    return made
-
-
-async def printed(made: StandaloneCluster, sets: Path) -> str:
+async def printed(made: StandaloneCluster, run: Run, sets: Path, host: str) -> str:
+    """What the commands print; they leave a plan, references and state in the folder."""
+    policy = run.folder / "policy.yaml"
+    policy.write_text(json.dumps(POLICY))
     where = ("--kubeconfig", str(made.api.kubeconfig))
+    pruning = (
+        *("--registry-url", f"http://{host}", "--state-dir", str(run.folder)),
+        *("--policy", str(policy), "--keep-younger-than", "0s", "--max-delete-percent", "100"),
+        *("--age-from", "created", "--ignore-guard", "no-references"),
+    )
     commands = [
         ("pin", "plan", "-f", str(sets), "--pull-secret", "default/canary"),
         ("pin", "plan", "-f", str(sets), "-o", "json"),
@@ -151,63 +210,72 @@ async def printed(made: StandaloneCluster, sets: Path) -> str:
         ("pin", "status", "-o", "yaml"),
         ("get", "machineconfignodes", "-o", "yaml"),
         ("get", "events"),
+        ("prune", "references", "-o", str(run.folder / "references.json")),
+        ("prune", "plan", "-o", str(run.folder / "plan.jsonl"), *pruning),
+        ("prune", "images", "--confirm", *pruning),
     ]
     output = [await lading(*words, *where) for words in commands]
     return "\n".join(one.output + one.errors for one in output)
 
 
-def readable_by_others(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o077:
-            yield path
+def open_files(run: Run) -> dict[str, str]:
+    """All that others may read, but for the store of the planted registry."""
+    found = (path for path in run.folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {
+        str(path.relative_to(run.folder)): path.read_bytes().decode(errors="replace")
+        for path in found
+        if path.stat().st_mode & 0o077 and run.folder / "registry" not in path.parents
+    }
 
 
-def leaks(text: str) -> list[str]:
-    return [form for form in planted.FORMS if form in text]
-
-
-async def test_no_secret_can_be_read_anywhere(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    debug_logs: io.StringIO,
-    metrics: list[CollectorRegistry],
-) -> None:
-    seen, data = Seen(), tmp_path / "data"
-    async with planted.proxy(seen) as proxy_url, planted.registry(tmp_path / "r", seen) as host:
+async def texts_of(
+    run: Run, monkeypatch: pytest.MonkeyPatch, *, nodes: int, with_commands: bool
+) -> dict[str, str]:
+    """Everything that a whole run leaves to read, by place."""
+    seen = Seen()
+    async with (
+        planted.proxy(seen) as proxy_url,
+        planted.registry(run.folder / "registry", seen) as host,
+    ):
         for variable in ("HTTPS_PROXY", "HTTP_PROXY"):
             monkeypatch.setenv(variable, proxy_url)
-        arguments = write_credentials(tmp_path / "home", monkeypatch, host)
-        images = {
-            "private": await push(host, "private/app"),
-            "refused": await push(host, f"{planted.REFUSED}/app"),
-            "proxied": f"registry.example/app@sha256:{'0' * 64}",
-        }
+        arguments = write_credentials(run.folder / "home", monkeypatch, host)
+        images = await push_images(host)
         sets = [sample_sets.set_of(name, [image]) for name, image in images.items()]
-        file = tmp_path / "sets.yaml"
+        file = run.folder / "sets.yaml"
         file.write_text("\n---\n".join(json.dumps(one) for one in sets))
-        async with running(data) as made:
-            auths = {"auths": {host: {"username": planted.USER, "password": planted.PASSWORD}}}
-            secret = {
-                "metadata": {"name": "canary", "namespace": "default"},
-                "type": "kubernetes.io/dockerconfigjson",
-                "stringData": {".dockerconfigjson": json.dumps(auths)},
-            }
-            await made.kube.create(SECRETS, secret, namespace="default")
-            for one in sets:
-                await made.kube.create(PINNED_IMAGE_SETS, one)
-            await waiting.until(lambda: has_settled(made, seen), "every node reported all sets")
-            output = await printed(made, file)
-            assert len(metrics) == 1 + len(NODES)
-            shown = [prometheus_client.generate_latest(one).decode() for one in metrics]
-    assert "lading_pinned_images_pulls_total" in "".join(shown)
-    assert leaks("".join(shown)) == []
-    assert leaks(output) == []
-    stored = stored_objects(data)
-    assert {"events", "machineconfignodes.machineconfiguration.openshift.io"} <= stored.keys()
-    assert {name: leaks(text) for name, text in stored.items() if leaks(text)} == {}
-    assert leaks(debug_logs.getvalue()) == []
-    assert debug_logs.getvalue().count("\n") > 20
-    assert "get" in arguments.read_text()
-    assert leaks(arguments.read_text()) == []
-    for path in readable_by_others(data):
-        assert leaks(path.read_bytes().decode(errors="replace")) == [], path
+        async with running(run.data, nodes) as made:
+            await create(made, host, sets)
+            await waiting.until(lambda: has_settled(made, images, seen), "all sets are reported")
+            output = await printed(made, run, file, host) if with_commands else ""
+            shown = "".join(prometheus_client.generate_latest(one).decode() for one in run.metrics)
+    return {
+        "metrics": shown,
+        "printed": output,
+        "logs": run.debug_logs.getvalue(),
+        "arguments": arguments.read_text() + "\n".join(_arguments),
+        **stored_objects(run.data),
+        **open_files(run),
+    }
+
+
+async def test_no_secret_can_be_read_anywhere(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = await texts_of(run, monkeypatch, nodes=2, with_commands=True)
+    assert {place: leaks(text) for place, text in found.items() if leaks(text)} == {}
+    assert len(run.metrics) == 3
+    assert "lading_pinned_images_pulls_total" in found["metrics"]
+    assert {"events", NODE_STATUSES, "plan.jsonl", "references.json"} <= found.keys()
+    assert "unused/app" in found["plan.jsonl"]
+    assert found["logs"].count("\n") > 20
+    assert found["arguments"].count("docker-credential-canary") >= 2
+
+
+async def test_without_redaction_each_secret_is_found(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So the run above gives every secret to those who would show it."""
+    monkeypatch.setattr(texts, "redacted", lambda text: text)
+    found = await texts_of(run, monkeypatch, nodes=1, with_commands=False)
+    assert leaks(found["logs"]) == set(planted.SECRETS)
+    assert leaks(found[NODE_STATUSES]) == set(planted.SECRETS)
+    assert leaks(found["events"])

@@ -13,19 +13,7 @@ from grpclib.const import Status
 from lading.kernel.errors import Malformed
 from lading.wire import calls, cri_pb2, handlers
 from lading.wire.calls import CallFailed, Channel
-
-RUNTIME = cri_pb2.DESCRIPTOR.services_by_name["RuntimeService"]
-
-
-async def version(channel: Channel, *, timeout_seconds: float | None = None) -> str:
-    answer = await channel.call(
-        RUNTIME,
-        "Version",
-        cri_pb2.VersionRequest(),
-        cri_pb2.VersionResponse,
-        timeout_seconds=timeout_seconds,
-    )
-    return answer.runtime_name
+from tests.wire.calling import RUNTIME, version
 
 
 @dataclass

@@ -18,7 +18,7 @@ from h2.settings import SettingCodes
 
 from lading.wire import calls, cri_pb2
 from lading.wire.calls import CallFailed, Channel
-from tests.wire.test_calls import version
+from tests.wire.calling import version
 
 Answer: TypeAlias = Callable[[H2Connection, int], None]
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from lading.api.events import EVENTS, Event
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET
+from lading.boot_images.feature import FEATURE as BOOT_IMAGES
 from lading.installation import apply as installation
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Object
@@ -29,6 +31,7 @@ from lading.loop.feature import Context, Feature, Kind, Part, Work
 from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
+from lading.pools.feature import FEATURE as POOLS
 from lading.ports import kube
 from lading.ports.http import Request, Response
 from lading.servers.kube.authentication import ADMIN
@@ -46,6 +49,10 @@ CLOCK = SystemClock()
 CHANCE = random.Random(1)
 NODE = "node-1"
 REASON = "WaitingForKinds"
+
+
+class Happening(StrEnum):
+    SEEN = "Seen"
 
 
 class Widget(Object, frozen=True, kw_only=True):
@@ -75,7 +82,9 @@ async def open_widgets(context: Context) -> AsyncIterator[Work]:
         found = widgets.get(key)
         if found is not None:
             reference = event_series.reference(WIDGETS, found)
-            context.recorder.record(reference, reason="Seen", action="Watch", note="a widget")
+            context.recorder.record(
+                reference, reason=Happening.SEEN, action="Watch", note="a widget"
+            )
 
     one = context.controller(name="widgets", reconcile=reconcile)
     one.watch(widgets, lambda old, new: (new.key,) if new else ())
@@ -100,14 +109,14 @@ async def api() -> AsyncIterator[KubeClient]:
     await core.close()
 
 
-def controllers(api: KubeClient, *features: Feature) -> Manager:
+def controllers(api: KubeClient, *features: Feature, gates: str = "") -> Manager:
     metrics = Metrics(CollectorRegistry())
     return controller.controllers(
         kube=api,
         clock=CLOCK,
         metrics=metrics,
         rng=CHANCE,
-        gates={**parse_gates(""), GATE: True},
+        gates={**parse_gates(gates), GATE: True},
         namespace="default",
         elector=controller.elector(
             kube=api,
@@ -146,6 +155,30 @@ async def test_with_the_kinds_of_one_feature_that_feature_runs(api: KubeClient) 
         await waiting.until(lambda: exists(api, MACHINE_CONFIG_NODES), "the node is described")
         assert manager.unsynced() == ()
         assert manager.waiting() == ("widgets: widgets.example.com v1",)
+
+
+async def has_degraded(api: KubeClient) -> bool:
+    """Whether the worker pool has the one condition that every feature contributes to."""
+    pools = (await api.page(MACHINE_CONFIG_POOLS)).items
+    types = {one.type for pool in pools for one in pool.status.conditions}
+    return types == {"Degraded", "PinnedImageSetsDegraded"}
+
+
+async def test_the_status_of_pools_is_written_whatever_gates_and_kinds_there_are(
+    api: KubeClient,
+) -> None:
+    """Boot images wait for their kinds, and the gate of pinned images is off."""
+    await installation.install(api, CLOCK, PINNED_IMAGES.owns)
+    body = {
+        "apiVersion": MACHINE_CONFIG_POOLS.api_version,
+        "kind": MACHINE_CONFIG_POOLS.kind,
+        "metadata": {"name": "worker"},
+        "spec": {},
+    }
+    await api.create(MACHINE_CONFIG_POOLS, body)
+    manager = controllers(api, BOOT_IMAGES, PINNED_IMAGES, POOLS, gates="PinnedImages=false")
+    async with tasks.started(manager.run()):
+        await waiting.until(lambda: has_degraded(api), "the status is written")
 
 
 async def test_the_other_feature_starts_when_its_kinds_come(api: KubeClient) -> None:

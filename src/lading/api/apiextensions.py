@@ -19,7 +19,8 @@ class DefinitionCondition(Model, frozen=True, kw_only=True):
 
 
 class DefinitionStatus(Model, frozen=True, kw_only=True):
-    conditions: tuple[DefinitionCondition, ...] = ()
+    conditions: tuple[DefinitionCondition, ...] | None = None
+    """kube-apiserver sends null until it has looked at a new definition."""
 
 
 class CustomResourceDefinition(Object, frozen=True, kw_only=True):
@@ -29,7 +30,8 @@ class CustomResourceDefinition(Object, frozen=True, kw_only=True):
     @property
     def is_established(self) -> bool:
         return any(
-            one.type == "Established" and one.status is Truth.TRUE for one in self.status.conditions
+            one.type == "Established" and one.status is Truth.TRUE
+            for one in self.status.conditions or ()
         )
 
 

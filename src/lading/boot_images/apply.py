@@ -9,7 +9,6 @@ from lading.api.core import CONFIG_MAPS, SECRETS
 from lading.api.definitions import OWNER, OWNER_LABEL
 from lading.api.machine import MACHINE_SETS, MachineSet
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
-from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images import stubs
 from lading.boot_images.types import (
@@ -21,7 +20,6 @@ from lading.boot_images.types import (
     PatchMachineSet,
     ReportConfiguration,
     ReportMachineSet,
-    ReportPool,
     SaveHistory,
     StampGolden,
     WriteStub,
@@ -82,10 +80,6 @@ async def apply(
         case ReportConfiguration(name=name, status=status):
             body = {**_body(MACHINE_CONFIGURATIONS, name), "status": dict(status)}
             return await _applied(api, MACHINE_CONFIGURATIONS, body, "status")
-        case ReportPool(name=name, conditions=found):
-            body = _body(MACHINE_CONFIG_POOLS, name)
-            body["status"] = {"conditions": msgspec.to_builtins(found)}
-            return await _applied(api, MACHINE_CONFIG_POOLS, body, "status")
         case _:
             assert_never(action)
 

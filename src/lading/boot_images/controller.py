@@ -6,6 +6,7 @@ All machine sets of one API are planned together, because they share stubs and t
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from itertools import chain
 from typing import Any
 
@@ -21,6 +22,7 @@ from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
 from lading.boot_images import apply, observe, plan, rules, stream
 from lading.boot_images.platforms.types import Api
+from lading.boot_images.reasons import BootImageEventReason
 from lading.boot_images.types import (
     OS_RELEASE_LABEL,
     Action,
@@ -32,7 +34,7 @@ from lading.boot_images.types import (
     SaveHistory,
     WriteStub,
 )
-from lading.boot_images.verdicts import MachineSetState
+from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.objects import Key, Object, Resource
 from lading.kernel.planning import Plan
 from lading.loop import event_series, pipeline
@@ -47,7 +49,6 @@ from lading.ports.kube import Kube, Selection
 
 KEY = Key("", "machine-sets")
 DEBOUNCE_SECONDS = 0.3  # an upgrade changes many objects close together
-RETRY_AFTER = timedelta(seconds=5)
 
 log = structlog.get_logger(__name__)
 
@@ -135,7 +136,7 @@ class MachineSetsReconciler:
             others = group.split(WriteFailed)[1]
             if others is not None:
                 raise others from None
-            return self._clock.now() + RETRY_AFTER
+            return self._clock.now() + timedelta(seconds=self._settings.retry.seconds_min)
 
     async def observe(self, key: Key) -> ObservedMachineSets:
         machine_sets = tuple(chain.from_iterable(self._machine_sets.values()))
@@ -217,17 +218,17 @@ class MachineSetsReconciler:
                 self._failures.pop(action.lane, None)
             case PatchMachineSet(lane=lane, because=because) if written is not None:
                 self._failures.pop(lane, None)
-                self._event(written, "BootImageUpdated", because, Severity.NORMAL)
+                self._event(written, BootImageEventReason.UPDATED, because, Severity.NORMAL)
             case ReportMachineSet(lane=("set", _, Key() as key), status=status) if (
                 status.state == MachineSetState.FAILED
             ):
                 found = self._machine_sets[key.namespace].get(key)
                 if found is not None:
-                    self._event(found, status.reason, status.message, Severity.WARNING)
+                    self._event(found, Why(status.reason), status.message, Severity.WARNING)
             case _:
                 pass
 
-    def _event(self, regarding: Object, reason: str, note: str, severity: Severity) -> None:
+    def _event(self, regarding: Object, reason: StrEnum, note: str, severity: Severity) -> None:
         self._recorder.record(
             event_series.reference(self._resource, regarding),
             reason=reason,

@@ -24,10 +24,9 @@ from lading.boot_images.types import (
 )
 from lading.boot_images.verdicts import Failed, MachineSetState, Manual, Skipped, Why
 from lading.kernel import planning
+from lading.kernel.backoff import Backoff
 
 ATTEMPTS_BEFORE_DEGRADED = 3  # an outage of the API server passes; a refusal does not
-RETRY_AFTER = timedelta(seconds=5)
-RETRY_AFTER_MAX = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +222,7 @@ def _update(
         _check_neighbours(seen, machine, present, target, choice.secret, past)
     lane = "set", observed.api, machine_set.key
     failure = observed.failures.get(choice.write.lane if choice.write else lane)
-    retry_at = _retry_at(failure, now)
+    retry_at = _retry_at(failure, one_pass.settings.retry, now)
     message = f"{present.image.reference} becomes {target.reference}" + (
         f"; {notes}" if notes else ""
     )
@@ -282,8 +281,9 @@ def _check_neighbours(
         )
 
 
-def _retry_at(failure: FailedWrite | None, now: datetime) -> datetime | None:
+def _retry_at(failure: FailedWrite | None, retry: Backoff, now: datetime) -> datetime | None:
     if failure is None:
         return None
-    delay = RETRY_AFTER_MAX if failure.refused else RETRY_AFTER * 2 ** min(failure.attempts, 10)
-    return planning.due(failure.failed_at, min(delay, RETRY_AFTER_MAX), now=now)
+    grown = retry.delay_seconds(failures=failure.attempts, jitter=0.0)
+    delay = timedelta(seconds=retry.seconds_max if failure.refused else grown)
+    return planning.due(failure.failed_at, delay, now=now)

@@ -16,10 +16,6 @@ from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     MACHINE_SET_BOOT_IMAGE_HISTORY,
 )
-from lading.api.machineconfiguration.machine_config_pool import (
-    MACHINE_CONFIG_POOL,
-    MACHINE_CONFIG_POOLS,
-)
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
 from lading.api.rbac import NAMESPACE, Right
 from lading.boot_images.platforms.types import Api
@@ -90,8 +86,8 @@ async def _open_report(context: Context) -> AsyncIterator[Work]:
     controller = context.controller(
         name="boot-images-report", reconcile=reconciler.reconcile, workers=1
     )
-    reporting.watch(controller, caches)
-    yield Work(controllers=(controller,))
+    reporting.watch(controller, caches, context.pools.changed)
+    yield Work(controllers=(controller,), pool_facts=reconciler)
 
 
 def _opens(api: Api) -> Callable[[Context], AbstractAsyncContextManager[Work]]:
@@ -154,10 +150,11 @@ FEATURE = Feature(
     name="boot-images",
     gate=MANAGED_BOOT_IMAGES,
     summary="Keeps machine sets at the boot image of the release, with a stub that it can read.",
-    owns=(MACHINE_CONFIGURATION, MACHINE_SET_BOOT_IMAGE_HISTORY, MACHINE_CONFIG_POOL),
+    owns=(MACHINE_CONFIGURATION, MACHINE_SET_BOOT_IMAGE_HISTORY),
     controller=(
         Part(
             open=_opens(Api.MACHINE),
+            one_of="machine sets",
             reads=(_KINDS[Api.MACHINE], *_COMMON),
             overlay=OVERLAY,
             rights=(
@@ -182,6 +179,7 @@ FEATURE = Feature(
         ),
         Part(
             open=_opens(Api.CLUSTER),
+            one_of="machine sets",
             reads=(_KINDS[Api.CLUSTER], *_COMMON),
             overlay=OVERLAY,
             rights=(
@@ -205,16 +203,12 @@ FEATURE = Feature(
         ),
         Part(
             open=_open_report,
-            reads=(_CONFIGURATIONS, _HISTORIES, Kind(resource=MACHINE_CONFIG_POOLS)),
+            reads=(_CONFIGURATIONS, _HISTORIES),
+            contributes_to_pools=True,
             rights=(
                 Right(
                     group=operator.GROUP,
                     resources=("machineconfigurations/status",),
-                    verbs=("patch",),
-                ),
-                Right(
-                    group=group.NAME,
-                    resources=("machineconfigpools/status",),
                     verbs=("patch",),
                 ),
             ),

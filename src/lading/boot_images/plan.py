@@ -31,8 +31,6 @@ from lading.kernel import conditions, planning
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 
-HISTORY_KEPT_FOR = timedelta(days=30)
-UPDATE_CHECK = timedelta(minutes=1)  # while OpenShift updates the cluster, which takes an hour
 AFTER_A_STUB = timedelta(seconds=1)  # Secrets are not watched: the next pass reads what was written
 MESSAGE_CHARACTERS_MAX = 4096
 
@@ -54,23 +52,27 @@ def plan(
                 for one in decisions
                 for action in _actions(one, observed.api, histories, namespace, now)
             ),
-            *_forget(observed, decisions, namespace, now),
+            *_forget(observed, decisions, settings.history_retention, now),
         ),
         recheck_at=planning.earliest(
             now + AFTER_A_STUB if stub_writes else None,
             now + settings.secrets_interval if decisions else None,
-            _update_check_at(observed, decisions, now),
+            _update_check_at(observed, decisions, settings, now),
             *(one.retry_at for one in decisions),
         ),
     )
 
 
 def _update_check_at(
-    observed: ObservedMachineSets, decisions: tuple[MachineSetDecision, ...], now: datetime
+    observed: ObservedMachineSets,
+    decisions: tuple[MachineSetDecision, ...],
+    settings: BootImageSettings,
+    now: datetime,
 ) -> datetime | None:
     """ClusterVersion is read, not watched, because most clusters have no such kind."""
     is_waiting = any(one.verdict.state is MachineSetState.WAITING for one in decisions)
-    return now + UPDATE_CHECK if is_waiting and observed.cluster_version is not None else None
+    has_version = observed.cluster_version is not None
+    return now + settings.cluster_version_interval if is_waiting and has_version else None
 
 
 def decide_all(one_pass: Pass) -> tuple[MachineSetDecision, ...]:
@@ -173,10 +175,10 @@ def _status(verdict: MachineSetVerdict) -> MachineSetBootImageHistoryStatus:
 def _forget(
     observed: ObservedMachineSets,
     decisions: tuple[MachineSetDecision, ...],
-    namespace: str,
+    retention: timedelta,
     now: datetime,
 ) -> tuple[Action, ...]:
-    """A history outlives its machine set by 30 days."""
+    """A history outlives its machine set by the retention."""
     alive = {one.verdict.machine_set.key for one in decisions}
     actions: list[Action] = []
     for one in observed.histories:
@@ -190,7 +192,7 @@ def _forget(
                     key=one.key, spec=spec, lane=("history", one.key), because="its set is gone"
                 )
             )
-        elif _has_passed(since, HISTORY_KEPT_FOR, now):
+        elif _has_passed(since, retention, now):
             because = f"its machine set has been gone since {since}"
             actions.append(DeleteHistory(key=one.key, uid=one.metadata.uid, because=because))
     return tuple(actions)

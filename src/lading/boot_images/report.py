@@ -7,20 +7,21 @@ from typing import Any
 import msgspec
 
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
-from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.operator import BootImageUpdates, MachineConfiguration, Mode
 from lading.boot_images import rules
+from lading.boot_images.reasons import BootImageConditionType
 from lading.boot_images.rules import Enrolment
-from lading.boot_images.types import MANAGED_BOOT_IMAGES, ReportConfiguration, ReportPool
+from lading.boot_images.types import MANAGED_BOOT_IMAGES, ReportConfiguration
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan
+from lading.ports.pools import PoolFacts
 
-PROGRESSING = "BootImageUpdateProgressing"
-DEGRADED = "BootImageUpdateDegraded"
+WORKER_POOL = "worker"
+PROGRESSING = BootImageConditionType.PROGRESSING
+DEGRADED = BootImageConditionType.DEGRADED
 NAMED_MAX = 10  # failing machine sets that a message names; the rest is counted
-AS_EXPECTED = "AsExpected"
 
 
 def plan(
@@ -43,31 +44,20 @@ def plan(
     return Plan(actions=(ReportConfiguration(name=name, status=wanted, because=because),))
 
 
-def plan_pool(
-    pool: MachineConfigPool | None,
+def pool_facts(
+    pool: str,
     configurations: tuple[MachineConfiguration, ...],
     histories: Iterable[MachineSetBootImageHistory],
-    now: datetime,
     *,
     is_on: bool,
-) -> Plan:
-    """The condition of the worker pool; the pools of another operator are not written."""
-    if pool is None or pool.spec.configuration:
-        return Plan()
-    present = tuple(one for one in pool.status.conditions if one.type == DEGRADED)
+) -> PoolFacts | None:
+    """What boot images contribute to the status of a pool: machine sets make workers."""
     enrolment = rules.enrolment(configurations)
     is_enrolling = is_on and enrolment.mode is not Mode.DISABLED
-    wanted: tuple[Condition, ...] = ()
-    if is_enrolling and not enrolment.is_reporting_only:
-        found = msgspec.structs.replace(
-            degraded(histories), observed_generation=pool.metadata.generation
-        )
-        wanted = conditions.with_condition(present, found, now=now)
-    if wanted == present:
-        return Plan()
-    because = "machine sets fail, or do so no longer"
-    action = ReportPool(name=pool.metadata.name, conditions=wanted, because=because)
-    return Plan(actions=(action,))
+    if pool != WORKER_POOL or not is_enrolling or enrolment.is_reporting_only:
+        return None
+    found = degraded(histories)
+    return PoolFacts(conditions=(found,), degraded=found if found.status is Truth.TRUE else None)
 
 
 def _status(
@@ -126,7 +116,9 @@ def progressing(histories: Iterable[MachineSetBootImageHistory], enrolment: Enro
     skipped = enrolled.count(MachineSetState.SKIPPED) + enrolled.count(MachineSetState.MANUAL)
     message = f"{current} of {len(enrolled)} machine sets updated, {skipped} skipped"
     is_working = MachineSetState.UPDATING in enrolled or MachineSetState.WAITING in enrolled
-    return _condition(PROGRESSING, is_working, "Updating" if is_working else AS_EXPECTED, message)
+    return _condition(
+        PROGRESSING, is_working, Why.UPDATING if is_working else Why.AS_EXPECTED, message
+    )
 
 
 def degraded(histories: Iterable[MachineSetBootImageHistory]) -> Condition:
@@ -135,12 +127,12 @@ def degraded(histories: Iterable[MachineSetBootImageHistory]) -> Condition:
         key=lambda one: (one.spec.machine_set_namespace, one.spec.machine_set_name),
     )
     if not failed:
-        return _condition(DEGRADED, False, AS_EXPECTED, "No errors")
+        return _condition(DEGRADED, False, Why.AS_EXPECTED, "No errors")
     named = [f"{one.spec.machine_set_name}: {one.status.message}" for one in failed[:NAMED_MAX]]
     more = len(failed) - len(named)
     rest = (f"and {more} more",) if more else ()
     reasons = {one.status.reason for one in failed}
-    reason = reasons.pop() if len(reasons) == 1 else "MachineSetsFailed"
+    reason = reasons.pop() if len(reasons) == 1 else Why.MACHINE_SETS_FAILED
     return _condition(DEGRADED, True, reason, "; ".join((*named, *rest)))
 
 

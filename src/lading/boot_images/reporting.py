@@ -1,16 +1,12 @@
-"""Wires what is reported on MachineConfigurations and the worker pool, from the histories."""
+"""Wires what is reported about all machine sets: on MachineConfigurations, and about pools."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     MachineSetBootImageHistory,
-)
-from lading.api.machineconfiguration.machine_config_pool import (
-    MACHINE_CONFIG_POOLS,
-    MachineConfigPool,
 )
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
 from lading.boot_images import apply, report
@@ -23,17 +19,15 @@ from lading.loop.controller import Controller
 from lading.loop.informer import Informer, Informers
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
+from lading.ports.pools import PoolFacts
 
 DEBOUNCE_SECONDS = 0.3  # many machine sets are reported close together
-WORKER_POOL = Key("pool", "worker")
-"""No namespace is called so by us: it tells the pool apart from a MachineConfiguration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCaches:
     configurations: Informer[MachineConfiguration]
     histories: Informer[MachineSetBootImageHistory]
-    pools: Informer[MachineConfigPool]
 
     @classmethod
     def of(cls, informers: Informers, namespace: str) -> "ReportCaches":
@@ -42,12 +36,11 @@ class ReportCaches:
             histories=informers.of(
                 MACHINE_SET_BOOT_IMAGE_HISTORIES, Selection(namespace=namespace)
             ),
-            pools=informers.of(MACHINE_CONFIG_POOLS),
         )
 
 
 class ReportReconciler:
-    """Each key is a MachineConfiguration, or the worker pool."""
+    """Each key is a MachineConfiguration. It contributes to the status of pools."""
 
     def __init__(
         self,
@@ -72,28 +65,34 @@ class ReportReconciler:
         return key
 
     def plan(self, observed: Key, now: datetime) -> Plan:
-        configurations = tuple(self._caches.configurations)
-        if observed == WORKER_POOL:
-            pool = self._caches.pools.get(Key("", observed.name))
-            histories = self._caches.histories
-            return report.plan_pool(pool, configurations, histories, now, is_on=self._is_on)
         return report.plan(
-            observed.name, configurations, self._caches.histories, now, is_on=self._is_on
+            observed.name,
+            tuple(self._caches.configurations),
+            self._caches.histories,
+            now,
+            is_on=self._is_on,
         )
+
+    async def recount(self) -> None:
+        """Facts are read from the caches themselves."""
+
+    def pool_facts(self, pool: str) -> PoolFacts | None:
+        configurations = tuple(self._caches.configurations)
+        return report.pool_facts(pool, configurations, self._caches.histories, is_on=self._is_on)
 
     async def apply(self, action: Action) -> None:
         with pipeline.precondition(type(action).__name__):
             await apply.apply(action, self._kube)
 
 
-def watch(controller: Controller, caches: ReportCaches) -> None:
-    def everything(old: object, new: object) -> Iterable[Key]:
-        return (*caches.configurations.known_keys(), WORKER_POOL)
+def watch(
+    controller: Controller, caches: ReportCaches, pools_changed: Callable[[Iterable[str]], None]
+) -> None:
+    """`pools_changed` is called with the pools that the reconciler has other facts about."""
 
-    def worker_pool(old: MachineConfigPool | None, new: MachineConfigPool | None) -> Iterable[Key]:
-        one = new or old
-        return (WORKER_POOL,) if one and one.metadata.name == WORKER_POOL.name else ()
+    def everything(old: object, new: object) -> Iterable[Key]:
+        pools_changed((report.WORKER_POOL,))
+        return tuple(caches.configurations.known_keys())
 
     controller.watch(caches.configurations, everything)
     controller.watch(caches.histories, everything, debounce_seconds=DEBOUNCE_SECONDS)
-    controller.watch(caches.pools, worker_pool)

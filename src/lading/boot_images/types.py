@@ -17,7 +17,7 @@ from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import Api, BootImage
 from lading.boot_images.verdicts import MachineSetState, Why
-from lading.kernel.conditions import Condition
+from lading.kernel.backoff import Backoff
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 
@@ -31,6 +31,7 @@ PAUSE_ANNOTATION = "lading.dev/boot-image-updates"
 PAUSED = "paused"
 PROOF_ANNOTATION = "lading.dev/boot-images-proven"
 OS_RELEASE_LABEL = "lading.dev/os-release"
+_RETRY = Backoff(seconds_min=5, seconds_max=300)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,12 @@ class BootImageSettings:
     """Boot images that may be replaced although nothing proves them; `*` at the end matches all."""
     secrets_interval: timedelta = timedelta(minutes=10)
     """How often Secrets are read again: they are not watched, so that none is kept in memory."""
+    retry: Backoff = _RETRY
+    """After a write that failed; one that was refused is retried after the longest delay."""
+    cluster_version_interval: timedelta = timedelta(minutes=1)
+    """How often a ClusterVersion is read during an update of OpenShift, which takes an hour."""
+    history_retention: timedelta = timedelta(days=30)
+    """How long a history outlives its machine set."""
 
     def namespaces(self, api: Api) -> tuple[str, ...]:
         return self.machine_namespaces if api is Api.MACHINE else self.cluster_api_namespaces
@@ -199,16 +206,6 @@ class ReportConfiguration:
     lane: Hashable = "configuration"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPool:
-    """Our condition of a pool; `Degraded` itself has one writer, which derives it."""
-
-    name: str
-    conditions: tuple[Condition, ...]
-    because: str
-    lane: Hashable = "pool"
-
-
 Action = (
     StampGolden
     | WriteStub
@@ -218,5 +215,4 @@ Action = (
     | ReportMachineSet
     | DeleteHistory
     | ReportConfiguration
-    | ReportPool
 )

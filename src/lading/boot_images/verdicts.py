@@ -55,6 +55,8 @@ class Why(StrEnum):
     STUB_NAME_TAKEN = "StubNameTaken"
     FORBIDDEN = "Forbidden"
     PATCH_FAILED = "PatchFailed"
+    MACHINE_SETS_FAILED = "MachineSetsFailed"
+    """Of all machine sets together: several fail, with different reasons."""
 
 
 class Skipped(Exception):

@@ -1,5 +1,6 @@
 """`lading apply`: objects from files, by server-side apply; or onto one host without a cluster."""
 
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -26,6 +27,7 @@ FIELD_MANAGER = "lading"
 @feature_gates_option()
 @setting_options.expansion_factor_option
 @setting_options.parallel_pulls_option
+@running.timeout_option()
 @click.option("--force-conflicts", is_flag=True, help="Take fields over from other managers.")
 @connection.target_options
 def command(
@@ -35,6 +37,7 @@ def command(
     gates: Gates,
     expansion_factor: float,
     max_parallel_image_pulls: int,
+    timeout: timedelta | None,
     force_conflicts: bool,
 ) -> None:
     """Create or update the objects in files. All files are read before anything is written."""
@@ -42,9 +45,10 @@ def command(
         settings = PinSettings(
             parallel_pulls_max=max_parallel_image_pulls, expansion_factor=expansion_factor
         )
-        running.run(on_host.synchronize(files, runtime_endpoint, gates=gates, settings=settings))
-        return
-    running.run(_apply(target, documents.read(files), force_conflicts))
+        work = on_host.synchronize(files, runtime_endpoint, gates=gates, settings=settings)
+    else:
+        work = _apply(target, documents.read(files), force_conflicts)
+    running.run(work, timeout=timeout)
 
 
 async def _apply(target: Target, sources: list[ManifestSource], force: bool) -> None:

@@ -30,7 +30,6 @@ from lading.wiring.features import DEFINITIONS
 _DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
 _TOKEN = "in-memory"  # the server is in this process and has no socket
 _PATH_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
-_STRICT_PROBLEM = re.compile(r'((?:unknown|duplicate) field) "([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +132,7 @@ def _text_at(content: Any, *path: str) -> str:
 
 
 def _explained(source: ManifestSource, error: kube.KubeError) -> Iterator[ValidationProblem]:
-    strict = _STRICT_PROBLEM.findall(error.message)
-    named = [(cause.field, cause.message) for cause in error.causes] or [
-        (field, problem) for problem, field in strict
-    ]
+    named = [(cause.field, cause.message) for cause in error.causes]
     for field, message in named or [("", error.message)]:
         yield ValidationProblem(
             file=source.file, line=source.line(steps(field)), field=field, message=message

@@ -6,19 +6,27 @@ from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.definitions import Definition
 from lading.installation import check
 from lading.installation.plan import ApplyDefinition, InstallationPlan, plan
+from lading.kernel.backoff import Backoff
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 
 FIELD_MANAGER = "lading-installation"
 ESTABLISHED_SECONDS_MAX = 30.0
-POLL_SECONDS = 0.2
+POLL = Backoff(seconds_min=0.1, seconds_max=2)
 
 
 class NotEstablished(Exception):
     """The API server took a definition but does not serve it."""
 
 
-async def install(api: Kube, clock: Clock, definitions: Sequence[Definition]) -> InstallationPlan:
+async def install(
+    api: Kube,
+    clock: Clock,
+    definitions: Sequence[Definition],
+    *,
+    established_seconds_max: float = ESTABLISHED_SECONDS_MAX,
+    poll: Backoff = POLL,
+) -> InstallationPlan:
     """Installs the kinds; the plan names those that belong to others."""
     found = plan(definitions, await check.installed(api, definitions))
     for action in found.actions:
@@ -30,16 +38,20 @@ async def install(api: Kube, clock: Clock, definitions: Sequence[Definition]) ->
             force=True,
         )
     for definition in definitions:
-        await _wait_until_served(api, clock, definition.name)
+        await _wait_until_served(api, clock, definition.name, established_seconds_max, poll)
     return found
 
 
-async def _wait_until_served(api: Kube, clock: Clock, name: str) -> None:
-    deadline = clock.monotonic() + ESTABLISHED_SECONDS_MAX
+async def _wait_until_served(
+    api: Kube, clock: Clock, name: str, seconds_max: float, poll: Backoff
+) -> None:
+    deadline = clock.monotonic() + seconds_max
+    polls = 0
     while not (await api.get(CUSTOM_RESOURCE_DEFINITIONS, name)).is_established:
         if clock.monotonic() > deadline:
             raise NotEstablished(
-                f"{name} was not established within {ESTABLISHED_SECONDS_MAX:.0f} s; "
+                f"{name} was not established within {seconds_max:.0f} s; "
                 f"`kubectl describe crd {name}` says why"
             )
-        await clock.sleep(POLL_SECONDS)
+        polls += 1
+        await clock.sleep(poll.delay_seconds(failures=polls, jitter=0.0))

@@ -4,7 +4,7 @@
 may quote a stranger, so it is bounded.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
@@ -76,6 +76,12 @@ def with_conditions(
         about = msgspec.structs.replace(condition, observed_generation=generation)
         found = with_condition(found, about, now=now)
     return found
+
+
+def changed(before: Iterable[Condition], after: Iterable[Condition]) -> Iterator[Condition]:
+    """Those that became true, and those that were true until now."""
+    was_true = {one.type for one in before if one.status is Truth.TRUE}
+    return (one for one in after if (one.status is Truth.TRUE) is not (one.type in was_true))
 
 
 def find(conditions: Iterable[Condition], type_: str) -> Condition | None:

@@ -1,5 +1,7 @@
 """The one error of the kernel: text that does not have the form it must have."""
 
+from lading.kernel import texts
+
 SHOWN_CHARACTERS_MAX = 120
 UNREADABLE = (ValueError, RecursionError)
 """What decoding the JSON of a stranger raises: bad JSON or UTF-8, another form, deep nesting."""
@@ -16,8 +18,11 @@ class Malformed(ValueError):
 
 
 def shown(text: object) -> str:
-    """Returns the text quoted and shortened, so that hostile input cannot flood a log."""
-    whole = repr(text)
+    """Returns the text quoted and shortened, so that hostile input cannot flood a log.
+
+    Redacted first: cut in two, a secret does not look like one.
+    """
+    whole = texts.redacted(repr(text))
     if len(whole) <= SHOWN_CHARACTERS_MAX:
         return whole
     return f"{whole[:SHOWN_CHARACTERS_MAX]}… ({len(whole)} characters)"

@@ -10,17 +10,18 @@ from typing import Any
 
 import msgspec
 
-from lading.kernel import digests
+from lading.kernel import digests, json_values
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.platforms.types import Platform
 
 MANIFEST_BYTES_MAX = 4 * 1024 * 1024  # the limit that the OCI distribution specification names
-CONFIG_BYTES_MAX = 8 * 1024 * 1024
-ENTRIES_MAX = 4096
+CONFIG_BYTES_MAX = 4 * 1024 * 1024
+ENTRIES_MAX = 512  # overlayfs takes 500 layers, and there are some 50 platforms
 PLATFORM_WORDS_MAX = 64
 PLATFORM_CHARACTERS_MAX = 512
 """Of all its words; real ones have some twenty, and each is shown to people."""
+FEATURES_BYTES_MAX = 8 * PLATFORM_CHARACTERS_MAX  # written as JSON, with escapes
 BLOB_BYTES_MAX = 2**63 - 1  # sizes are int64 in every implementation
 
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -77,8 +78,9 @@ class Index:
 class ImageConfig:
     platform: Platform
     user: str
-    diff_ids: tuple[Digest, ...]
-    labels: Mapping[str, str]
+
+
+_NO_FEATURES = msgspec.Raw(b"[]")
 
 
 class _Platform(msgspec.Struct):
@@ -86,7 +88,8 @@ class _Platform(msgspec.Struct):
     architecture: str = ""
     variant: str = ""
     os_version: str = msgspec.field(name="os.version", default="")
-    os_features: list[str] = msgspec.field(name="os.features", default_factory=list)
+    os_features: msgspec.Raw = msgspec.field(name="os.features", default=_NO_FEATURES)
+    """Read once it is known to be short."""
 
 
 class _Descriptor(msgspec.Struct, rename="camel"):
@@ -126,27 +129,22 @@ class _Document(msgspec.Struct, rename="camel"):
 
 class _Execution(msgspec.Struct):
     user: str = msgspec.field(name="User", default="")
-    labels: dict[str, str] | None = msgspec.field(name="Labels", default=None)
-
-
-class _RootFilesystem(msgspec.Struct):
-    diff_ids: list[str] | None = None
 
 
 class _Config(_Platform):
     config: _Execution | None = None
-    rootfs: _RootFilesystem | None = None
 
 
 _outline_decoder = msgspec.json.Decoder(_Outline)
 _document_decoder = msgspec.json.Decoder(_Document)
 _config_decoder = msgspec.json.Decoder(_Config)
+_words_decoder = msgspec.json.Decoder(list[str])
 
 
 def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
     """Reads a manifest; the document must agree with the `media_type` of the server."""
-    kind = media_type_of(content, media_type)
-    document: _Document = _decode(_document_decoder, content, "manifest", MANIFEST_BYTES_MAX)
+    document: _Document = _decode_manifest(_document_decoder, content)
+    kind = _checked_type(document, content, media_type)
     if kind in INDEX_TYPES:
         return _index(document, kind)
     return _image_manifest(document, kind, content)
@@ -154,27 +152,29 @@ def parse(content: bytes, media_type: str = "") -> ImageManifest | Index:
 
 def media_type_of(content: bytes, media_type: str = "") -> str:
     """The type of a manifest that has the right form; its entries are not read one by one."""
-    outline: _Outline = _decode(_outline_decoder, content, "manifest", MANIFEST_BYTES_MAX)
-    if outline.schema_version != 2:
+    outline: _Outline = _decode_manifest(_outline_decoder, content)
+    return _checked_type(outline, content, media_type)
+
+
+def _decode_manifest(decoder: msgspec.json.Decoder[Any], content: bytes) -> Any:
+    if json_values.are_too_many(content):
+        raise _malformed(content, f"more than {json_values.VALUES_MAX} values")
+    return _decode(decoder, content, "manifest", MANIFEST_BYTES_MAX)
+
+
+def _checked_type(document: _Outline | _Document, content: bytes, media_type: str) -> str:
+    if document.schema_version != 2:
         raise _malformed(content, "schemaVersion must be 2 (Docker schema 1 is not supported)")
-    entries = len(outline.manifests or ()) + len(outline.layers or ())
+    entries = len(document.manifests or ()) + len(document.layers or ())
     if entries > ENTRIES_MAX:
         raise _malformed(content, f"{entries} entries are more than the {ENTRIES_MAX} allowed")
-    return _media_type(outline, content, media_type)
+    return _media_type(document, content, media_type)
 
 
 def parse_config(content: bytes) -> ImageConfig:
     document: _Config = _decode(_config_decoder, content, "image configuration", CONFIG_BYTES_MAX)
     execution = document.config or _Execution()
-    diff_ids = (document.rootfs and document.rootfs.diff_ids) or []
-    if len(diff_ids) > ENTRIES_MAX:
-        raise _malformed(content, f"more than {ENTRIES_MAX} entries in 'rootfs.diff_ids'")
-    return ImageConfig(
-        platform=_platform(document),
-        user=execution.user,
-        diff_ids=tuple(digests.parse(text) for text in diff_ids),
-        labels=execution.labels or {},
-    )
+    return ImageConfig(platform=_platform(document), user=execution.user)
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], content: bytes, what: str, bytes_max: int) -> Any:
@@ -212,7 +212,7 @@ def _image_manifest(document: _Document, kind: str, content: bytes) -> ImageMani
     )
 
 
-def _media_type(document: _Outline, content: bytes, declared: str) -> str:
+def _media_type(document: _Outline | _Document, content: bytes, declared: str) -> str:
     """The one type that header, document and shape agree on.
 
     A document with both shapes could be read as two different images by two readers.
@@ -247,17 +247,31 @@ def _descriptor(raw: _Descriptor) -> Descriptor:
 
 
 def _platform(raw: _Platform) -> Platform:
-    words = (raw.os, raw.architecture, raw.variant, raw.os_version, *raw.os_features)
+    features = _features(raw)
+    words = (raw.os, raw.architecture, raw.variant, raw.os_version, *features)
     if len(words) > PLATFORM_WORDS_MAX or sum(map(len, words)) > PLATFORM_CHARACTERS_MAX:
-        reason = f"more than {PLATFORM_WORDS_MAX} words or {PLATFORM_CHARACTERS_MAX} characters"
-        raise Malformed(what="platform", text=raw.os, reason=reason)
+        raise _too_long(raw)
     return Platform(
         os=raw.os,
         architecture=raw.architecture,
         variant=raw.variant,
         os_version=raw.os_version,
-        os_features=tuple(raw.os_features),
+        os_features=features,
     )
+
+
+def _features(raw: _Platform) -> tuple[str, ...]:
+    if len(memoryview(raw.os_features)) > FEATURES_BYTES_MAX:
+        raise _too_long(raw)
+    try:
+        return tuple(_words_decoder.decode(raw.os_features))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Malformed(what="platform", text=raw.os, reason=f"os.features: {error}") from error
+
+
+def _too_long(raw: _Platform) -> Malformed:
+    reason = f"more than {PLATFORM_WORDS_MAX} words or {PLATFORM_CHARACTERS_MAX} characters"
+    return Malformed(what="platform", text=raw.os, reason=reason)
 
 
 def _malformed(content: bytes, reason: str) -> Malformed:

@@ -52,16 +52,16 @@ class ManagedFields(Model, frozen=True, kw_only=True):
     subresource: str = ""
     fields_v1: dict[str, Any] = msgspec.field(name="fieldsV1", default_factory=dict)
 
-    def is_applied_by(self, manager: str) -> bool:
-        return (self.manager, self.operation, self.subresource) == (manager, "Apply", "")
+    def is_applied_by(self, manager: str, *, subresource: str = "") -> bool:
+        return (self.manager, self.operation, self.subresource) == (manager, "Apply", subresource)
 
-    def names(self, path: Iterable[str]) -> Iterable[str]:
-        """The `name` keys of the entries that are owned of the list at `path`."""
+    def names(self, path: Iterable[str], *, key: str = "name") -> Iterable[str]:
+        """The keys of the entries that are owned of the list at `path`."""
         fields: Any = self.fields_v1
         for step in path:
             fields = fields.get(f"f:{step}", {})
         keys = (field.removeprefix("k:") for field in fields if field.startswith("k:"))
-        return (msgspec.json.decode(key)["name"] for key in keys)
+        return (msgspec.json.decode(one)[key] for one in keys)
 
 
 class OwnedMeta(ObjectMeta, frozen=True, kw_only=True):
@@ -76,6 +76,15 @@ class OwnedMeta(ObjectMeta, frozen=True, kw_only=True):
     def names_of_others(self, manager: str, *path: str) -> frozenset[str]:
         """Those that stay in the list although the manager applies them no more."""
         return self._names(path, lambda entry: not entry.is_applied_by(manager))
+
+    def applied_condition_types(self, manager: str) -> frozenset[str]:
+        """The types of the conditions that the manager applied to the status."""
+        return frozenset(
+            type_
+            for entry in self.managed_fields
+            if entry.is_applied_by(manager, subresource="status")
+            for type_ in entry.names(("status", "conditions"), key="type")
+        )
 
     def _names(
         self, path: tuple[str, ...], is_meant: Callable[[ManagedFields], bool]

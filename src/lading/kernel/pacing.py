@@ -13,6 +13,13 @@ from lading.kernel import planning
 Writes = tuple[datetime, ...]
 """When a status was written, oldest first: the last `WRITES_KEPT` times."""
 WRITES_KEPT = 30
+# Every agent watches pools and sets, so each write is sent to the whole fleet: progress is
+# reported the more rarely the more nodes there are (docs/adr/0005).
+PROGRESS_INTERVAL_MIN = timedelta(seconds=30)
+PROGRESS_INTERVAL_PER_NODE = timedelta(seconds=12)
+PROGRESS_INTERVAL_MAX = timedelta(minutes=10)
+STATE_INTERVAL = timedelta(minutes=5)
+STATE_BURST = 6  # a rollout has a start and an end; a node may fail and recover in between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +44,16 @@ class Pacing:
             planning.due(writes[-self.burst], self.state_interval, now=now),
             planning.due(writes[-1], self.state_interval / self.burst, now=now),
         )
+
+
+def of_fleet(nodes: int) -> Pacing:
+    """For the status of an object that so many agents watch."""
+    grown = max(PROGRESS_INTERVAL_MIN, PROGRESS_INTERVAL_PER_NODE * nodes)
+    return Pacing(
+        progress_interval=min(grown, PROGRESS_INTERVAL_MAX),
+        state_interval=STATE_INTERVAL,
+        burst=STATE_BURST,
+    )
 
 
 def with_write(writes: Writes, now: datetime) -> Writes:

@@ -35,11 +35,12 @@ _WEB_TOKEN = re.compile(r"(?<![\w-])eyJ[\w-]{8,}+\.[\w-]++(?:\.[\w-]*+)?")
 
 def bounded_text(text: str, *, bytes_max: int = TEXT_BYTES_MAX, keep_lines: bool = False) -> str:
     """The text without secrets and control characters; of a long one, the beginning and the end."""
-    return _shortened(_printable(redacted(_beginning(text)), keep_lines=keep_lines), bytes_max)
+    return _shortened(_printable(redacted(text), keep_lines=keep_lines), bytes_max)
 
 
 def redacted(text: str) -> str:
-    """The text without what looks like a secret."""
+    """The beginning of the text, as much as anyone shows, without what looks like a secret."""
+    text = _beginning(text)
     lower = text.lower()  # most texts hold none of these words, and looking for them is quick
     if "://" in text:
         text = _URL.sub(_redacted_url, text)

@@ -19,12 +19,14 @@ from lading.kernel.objects import Resource
 from lading.loop.controller import WORKERS, Controller, Reconcile
 from lading.loop.election import Elector
 from lading.loop.informer import Informers
+from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.ports.clock import Clock
 from lading.ports.cri import ImageSpec
 from lading.ports.kube import Kube
 from lading.ports.node import NodeParts
+from lading.ports.pools import PoolContributor
 
 S = TypeVar("S")
 
@@ -69,6 +71,8 @@ class Work:
     """Run always."""
     pages: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
     """Path -> what is shown there as JSON, beside /metrics."""
+    pool_facts: PoolContributor | None = None
+    """What it knows about pools; only of a part that contributes to their status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,8 @@ class Context:
     elector: Elector | None = None
     served: Mapping[Kind, Resource[Any]] = field(default_factory=dict)
     """The resource in the version that is served, for each kind that the part reads."""
+    pools: PoolContributions = field(default_factory=PoolContributions)
+    """What all parts know about pools, for the one writer of their status."""
 
     def setting(self, type_: type[S]) -> S | None:
         return next((one for one in self.settings if isinstance(one, type_)), None)
@@ -133,6 +139,10 @@ class Part(Generic[C]):
     """Whatever it may do besides."""
     overlay: str = ""
     """The optional overlay that grants what it reads; without one it is always granted."""
+    one_of: str = ""
+    """Parts of a feature with the same word here are alternatives: the kinds of one are enough."""
+    contributes_to_pools: bool = False
+    """Whether its work has facts about pools: the status of pools waits for them."""
 
     def all_rights(self) -> Iterator[Right]:
         for kind in self.reads:
@@ -149,7 +159,8 @@ class Part(Generic[C]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     name: str
-    gate: Gate
+    gate: Gate | None
+    """None for what is always on."""
     summary: str
     """What it does, in one sentence."""
     owns: tuple[Definition, ...] = ()
@@ -158,6 +169,9 @@ class Feature:
     agent: tuple[Part[AgentContext], ...] = ()
     prune: tuple[Right, ...] = ()
     """Rights of the prune job, which runs to its end and has no controllers."""
+
+    def is_on(self, gates: Gates) -> bool:
+        return self.gate is None or gates[self.gate]
 
     def rights(self, process: Process) -> tuple[Right, ...]:
         match process:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from lading.kernel.objects import Key, Object, Resource
 from lading.loop.reflector import Reflector
 from lading.loop.store import CacheIndex, Store
-from lading.observability.metrics import Metrics
+from lading.observability.metrics import Metrics, resource_label
 from lading.ports.clock import Clock
 from lading.ports.kube import EVERYTHING, Kube, Selection
 
@@ -95,7 +95,7 @@ class Informers:
         if informer is None:
             informer = self._informers[resource, selection] = Informer(resource, selection)
             self._new.put_nowait(informer)
-            self._metrics.watch_informer(resource, lambda: self._count(resource))
+            self._metrics.watch_informer(resource, lambda: self._count(resource_label(resource)))
         self._asked_for[informer] = None
         return informer
 
@@ -125,5 +125,7 @@ class Informers:
             sink=informer,
         )
 
-    def _count(self, resource: Resource[Any]) -> int:
-        return sum(len(one) for one in self._informers.values() if one.resource == resource)
+    def _count(self, label: str) -> int:
+        """Of all caches of the resource: by selection, by version, whole or metadata only."""
+        named = (one for one in self._informers.values() if resource_label(one.resource) == label)
+        return sum(map(len, named))

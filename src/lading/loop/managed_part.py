@@ -1,7 +1,7 @@
 """One part of a feature in a running process: it waits for its kinds, is opened, and works.
 
-What is missing is logged once per change and reported once, by the process that leads. A part of
-a feature that is off does not wait: without its kinds there is nothing to undo.
+What is missing is logged once per change. A part of a feature that is off does not wait: without
+its kinds there is nothing to undo.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Resource
 from lading.loop.feature import Kind, Work
 from lading.loop.informer import Informers
+from lading.loop.pool_contributions import PoolContribution
 from lading.ports import kube
 from lading.ports.clock import Clock
 
@@ -35,12 +36,6 @@ class FoundKinds:
 
 
 Check = Callable[[Iterable[Kind]], Awaitable[FoundKinds]]
-Report = Callable[[str, tuple[str, ...]], Awaitable[None]]
-"""Reports a feature that waits, by its name and what is missing."""
-
-
-async def _report_nothing(name: str, missing: tuple[str, ...]) -> None:
-    pass
 
 
 class ManagedPart:
@@ -55,11 +50,14 @@ class ManagedPart:
         check: Check,
         clock: Clock,
         rng: random.Random,
-        report: Report = _report_nothing,
+        contribution: PoolContribution | None = None,
     ) -> None:
         self.name = name
         self.missing: tuple[str, ...] = ()
-        """What it waits for."""
+        """The kinds of it that are not served."""
+        self._alternatives: tuple[ManagedPart, ...] = ()
+        self.checked = asyncio.Event()
+        """Set when it is known which kinds are served."""
         self._is_on = is_on
         self._kinds = kinds
         self._informers = informers
@@ -67,11 +65,24 @@ class ManagedPart:
         self._check = check
         self._clock = clock
         self._rng = rng
-        self._report = report
+        self._contribution = contribution
         self._work: Work | None = None
         self._settled = asyncio.Event()
         """Set when it is known to wait, or its caches are complete."""
         self._synced = asyncio.Event()
+
+    def set_alternatives(self, others: Iterable["ManagedPart"]) -> None:
+        """Parts of the same feature that do the same with other kinds: one of them is enough."""
+        self._alternatives = tuple(others)
+
+    def waits_for(self) -> tuple[str, ...]:
+        """The missing kinds that keep the feature from working; none where an alternative works."""
+        has_alternative = any(one.has_kinds for one in self._alternatives)
+        return () if has_alternative else self.missing
+
+    @property
+    def has_kinds(self) -> bool:
+        return self.checked.is_set() and not self.missing
 
     def unsynced(self) -> tuple[str, ...]:
         """What keeps the process from being ready."""
@@ -90,15 +101,13 @@ class ManagedPart:
             for one in work.support:
                 group.create_task(one.run())
             await self._informers.wait_synced()
+            self._contribute(work)
             self._synced.set()
             self._settled.set()
             await asyncio.Event().wait()
 
     async def control(self) -> None:
         """The controllers, from when the caches are complete until cancelled."""
-        await self._settled.wait()
-        if self.missing:
-            await self._report(self.name, self.missing)
         await self._synced.wait()
         assert self._work is not None
         async with asyncio.TaskGroup() as group:
@@ -117,6 +126,7 @@ class ManagedPart:
             else:
                 served.update(found.served)
                 self._note(found.missing)
+                self.checked.set()
                 if found.missing and not self._is_on:
                     return None
             if len(served) < len(self._kinds):
@@ -128,11 +138,19 @@ class ManagedPart:
     def _note(self, missing: tuple[str, ...]) -> None:
         if missing and not self._is_on:
             log.info("feature is off and not started", feature=self.name, missing=missing)
+            self._contribute(None)
             self._settled.set()
         elif missing != self.missing:
             if missing:
-                log.warning("feature waits for kinds", feature=self.name, missing=missing)
+                level = log.info if self._alternatives else log.warning
+                level("feature waits for kinds", feature=self.name, missing=missing)
+                self._contribute(None)
             else:
                 log.info("feature has its kinds", feature=self.name)
             self.missing = missing
             self._settled.set()
+
+    def _contribute(self, work: Work | None) -> None:
+        """Facts about pools, from now on; none while it waits for kinds."""
+        if self._contribution is not None:
+            self._contribution.settle(work.pool_facts if work else None)

@@ -7,14 +7,22 @@ released, then the rest stops. Nothing that was started outlives `run`.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from lading.loop.election import Elector
 from lading.loop.feature import Runnable
 from lading.loop.informer import Informers
 from lading.loop.managed_part import ManagedPart
+
+Report = Callable[[str, tuple[str, ...]], Awaitable[None]]
+"""Reports a feature that waits, by its name and what is missing."""
+
+
+async def _report_nothing(name: str, missing: tuple[str, ...]) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +31,8 @@ class Manager:
     parts: tuple[ManagedPart, ...]
     support: tuple[Runnable, ...] = ()
     elector: Elector | None = None
+    report: Report = _report_nothing
+    """Called once for each feature that waits, by the process that leads."""
 
     def unsynced(self) -> tuple[str, ...]:
         """What keeps the process from being ready: caches that are not complete yet."""
@@ -30,8 +40,8 @@ class Manager:
 
     def waiting(self) -> tuple[str, ...]:
         """The features that wait for kinds, each with what is missing."""
-        waiting = (part for part in self.parts if part.missing)
-        return tuple(f"{part.name}: {'; '.join(part.missing)}" for part in waiting)
+        found = ((name, self._missing(name)) for name in self._features())
+        return tuple(f"{name}: {'; '.join(missing)}" for name, missing in found if missing)
 
     def pages(self) -> dict[str, Callable[[], Any]]:
         """Path -> what is shown there as JSON, of the parts that are open."""
@@ -48,3 +58,20 @@ class Manager:
         async with asyncio.TaskGroup() as group:
             for part in self.parts:
                 group.create_task(part.control())
+            for name in self._features():
+                group.create_task(self._report_waiting(name))
+
+    async def _report_waiting(self, name: str) -> None:
+        """When it is known of all its parts which kinds they have."""
+        for part in self.parts:
+            if part.name == name:
+                await part.checked.wait()
+        if missing := self._missing(name):
+            await self.report(name, missing)
+
+    def _features(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(part.name for part in self.parts))
+
+    def _missing(self, name: str) -> tuple[str, ...]:
+        own = (part.waits_for() for part in self.parts if part.name == name)
+        return tuple(dict.fromkeys(chain.from_iterable(own)))

@@ -6,6 +6,7 @@ about it. What to observe, plan and apply is for the feature to say.
 
 from abc import ABC, abstractmethod
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from lading.kernel import pacing
@@ -51,7 +52,7 @@ class ObjectReconciler(ABC, Generic[T, Observed]):
     def status_written(self, key: Key) -> None:
         self._status_writes[key] = pacing.with_write(self.status_writes(key), self._clock.now())
 
-    def record(self, key: Key, *, reason: str, action: str, note: str, warning: bool) -> None:
+    def record(self, key: Key, *, reason: StrEnum, action: str, note: str, warning: bool) -> None:
         """An event about the object; nothing when it is gone."""
         one = self._objects.get(key)
         if one is None:

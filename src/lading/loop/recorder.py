@@ -8,6 +8,7 @@ Nothing that looks like a secret gets in.
 import asyncio
 import random
 from datetime import timedelta
+from enum import StrEnum
 
 import structlog
 
@@ -53,16 +54,16 @@ class EventRecorder:
         self,
         regarding: ObjectReference,
         *,
-        reason: str,
+        reason: StrEnum,
         action: str,
         note: str,
         severity: Severity = Severity.NORMAL,
     ) -> None:
-        """Notes that it happened; `reason` and `action` are UpperCamelCase words."""
+        """Notes that it happened; reasons are documented, `action` is an UpperCamelCase word."""
         record = EventRecord(
             regarding=regarding,
             severity=severity,
-            reason=reason,
+            reason=reason.value,
             action=action,
             note=texts.bounded_text(note, bytes_max=event_series.NOTE_BYTES_MAX),
         )
@@ -107,12 +108,14 @@ class EventRecorder:
                 self._drop(record, "the API server stays unavailable")
         except kube.KubeError as error:
             self._drop(record, str(error))
+        except Exception as error:  # noqa: BLE001 - an event is not worth the process
+            self._drop(record, f"{type(error).__name__}: {error}", trace=error)
 
-    def _drop(self, record: EventRecord, why: str) -> None:
+    def _drop(self, record: EventRecord, why: str, *, trace: Exception | None = None) -> None:
         self._queue.forget(record)
         self._series.pop(record, None)
         self._dropped.inc()
-        log.warning("event was not written", reason=record.reason, error=why)
+        log.warning("event was not written", reason=record.reason, error=why, exc_info=trace)
 
     async def _write(self, record: EventRecord, series: Series) -> None:
         if not series.is_written:

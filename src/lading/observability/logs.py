@@ -16,6 +16,8 @@ import structlog
 
 from lading.observability import redaction
 
+_LOGGERS_OF_HEADERS = ("hpack",)
+"""They write each header of a gRPC call at the level debug, with its value."""
 _NOT_FOR_PERSONS = ("event", "level", "logger", "timestamp")
 
 
@@ -71,6 +73,8 @@ def _configure(level: str, target: TextIO, renderer: structlog.typing.Processor)
         )
     )
     logging.basicConfig(handlers=[handler], level=number, force=True)
+    for name in _LOGGERS_OF_HEADERS:
+        logging.getLogger(name).setLevel(max(number, logging.INFO))
     return handler
 
 

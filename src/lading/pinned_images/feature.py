@@ -48,9 +48,9 @@ async def _open_cluster(context: Context) -> AsyncIterator[Work]:
     caches = ClusterCaches.of(context.informers)
     fleet = Fleet(caches)
     FleetMetrics(context.metrics.registry, fleet)
-    reconciles = cluster.reconciles(
-        caches,
-        fleet,
+    tools = cluster.FleetTools(
+        caches=caches,
+        fleet=fleet,
         kube=context.kube,
         clock=context.clock,
         recorder=context.recorder,
@@ -58,10 +58,10 @@ async def _open_cluster(context: Context) -> AsyncIterator[Work]:
     )
     controllers = {
         name: context.controller(name=name, reconcile=reconcile)
-        for name, reconcile in reconciles.items()
+        for name, reconcile in cluster.reconciles(tools).items()
     }
-    cluster.watch(controllers, caches, fleet)
-    yield Work(controllers=(fleet, *controllers.values()))
+    cluster.watch(controllers, caches, fleet, pools_counted=context.pools.changed)
+    yield Work(controllers=(fleet, *controllers.values()), pool_facts=fleet)
 
 
 @asynccontextmanager
@@ -110,6 +110,7 @@ FEATURE = Feature(
         Part(
             open=_open_cluster,
             reads=(_NODES, _SETS, _POOLS, _MACHINE_CONFIG_NODES),
+            contributes_to_pools=True,
             rights=(
                 Right(
                     group=group.NAME,
@@ -117,11 +118,7 @@ FEATURE = Feature(
                     verbs=("create", "patch"),
                     why="Server-side apply creates what is not there, so it needs both verbs.",
                 ),
-                Right(
-                    group=group.NAME,
-                    resources=("pinnedimagesets/status", "machineconfigpools/status"),
-                    verbs=("patch",),
-                ),
+                Right(group=group.NAME, resources=("pinnedimagesets/status",), verbs=("patch",)),
             ),
         ),
     ),

@@ -10,7 +10,7 @@ class ConditionType(StrEnum):
     READY = "Ready"
     """Of a set: every node of its pools has pinned all of it."""
     DEGRADED = "Degraded"
-    """Of a set: a node reports an error. Of a pool: a node is out of space."""
+    """Of a set: a node reports an error. Of a pool: what pinned images contribute, no space."""
     SETS_DEGRADED = "PinnedImageSetsDegraded"
     """Of a node: a set has a problem. Of a pool: a node reports one."""
     SETS_PROGRESSING = "PinnedImageSetsProgressing"
@@ -53,7 +53,7 @@ class Reason(StrEnum):
 
 
 class EventReason(StrEnum):
-    """Of events that the controller records."""
+    """Of events that the controller and agents record."""
 
     READY = "Ready"
     """Every node of the set has pinned all of it."""
@@ -63,3 +63,7 @@ class EventReason(StrEnum):
     """A condition that reports errors became false again."""
     NO_POOL = "NoPool"
     """No pool selects the node, so it gets no set."""
+    PINNED = "Pinned"
+    """The node has pinned a new generation of a set."""
+    UNPINNED = "Unpinned"
+    """The node no longer has a set."""

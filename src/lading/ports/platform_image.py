@@ -4,6 +4,7 @@ The walk goes from what a reference names, through indexes, to the manifest of o
 index does not declare the platform, the image's own configuration decides. Fetches no layers.
 """
 
+import asyncio
 from dataclasses import dataclass, replace
 
 from lading.kernel import manifests, platforms
@@ -15,7 +16,7 @@ from lading.kernel.references import Reference
 from lading.ports.registry import MalformedAnswer, Manifest, NoMatchingPlatform, Registry, TooLarge
 
 INDEX_DEPTH_MAX = 3
-LAYERS_MAX = 512  # overlayfs takes 500
+LAYERS_MAX = 500  # what overlayfs takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,8 @@ async def find(
     walked = [await registry.manifest(reference)]
     is_proof_needed = for_guest
     while len(walked) <= INDEX_DEPTH_MAX:
+        # A large document takes time; between the steps it is the turn of others.
+        await asyncio.sleep(0)
         document = manifests.parse(walked[-1].content, walked[-1].media_type)
         if not keep_content:
             walked[-1] = replace(walked[-1], content=b"")
@@ -74,6 +77,7 @@ async def find(
             if is_proof_needed:
                 await _require_platform(registry, reference, document, platform)
             return PlatformImage(walked=tuple(walked), image=document)
+        await asyncio.sleep(0)
         choice = platforms.select(document.manifests, platform)
         if isinstance(choice, platforms.NoMatch):
             raise NoMatchingPlatform(f"{reference}: {choice}")

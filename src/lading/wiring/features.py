@@ -8,12 +8,14 @@ from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gate
 from lading.loop.feature import Feature
 from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
+from lading.pools.feature import FEATURE as POOLS
 from lading.runtime_images.feature import FEATURE as RUNTIME_IMAGES
 
 FEATURES: tuple[Feature, ...] = (
     PINNED_IMAGES,
     RUNTIME_IMAGES,
     BOOT_IMAGES,
+    POOLS,
 )
 
 
@@ -22,7 +24,7 @@ def definitions_of(features: Iterable[Feature]) -> tuple[Definition, ...]:
     return tuple({one.name: one for feature in features for one in feature.owns}.values())
 
 
-GATES: tuple[Gate, ...] = tuple(feature.gate for feature in FEATURES)
+GATES: tuple[Gate, ...] = tuple(one.gate for one in FEATURES if one.gate is not None)
 DEFINITIONS: tuple[Definition, ...] = definitions_of(FEATURES)
 """Every kind that Lading owns and may install on a plain Kubernetes."""
 

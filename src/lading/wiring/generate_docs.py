@@ -32,8 +32,11 @@ def _head(*columns: str) -> Iterator[tuple[str, ...]]:
 def _gates(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
     yield from _head("gate", "default", "feature", "while the gate is off")
     for one in features:
-        default = "on" if one.gate.default else "off"
-        yield f"`{one.gate.name}`", default, f"{one.name}: {one.summary}", one.gate.off
+        what = f"{one.name}: {one.summary}"
+        if one.gate is None:
+            yield "none", "always on", what, ""
+            continue
+        yield f"`{one.gate.name}`", "on" if one.gate.default else "off", what, one.gate.off
 
 
 def _kinds(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:

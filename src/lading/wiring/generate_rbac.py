@@ -48,6 +48,46 @@ resources:
 """
 
 
+_FIXED = Path("deploy/fixed-namespaces")
+_FIXED_KUSTOMIZATION = """\
+# For a kustomization with `namespace:`, which moves every Role. `transformers:` with this folder
+# puts those back that are meant for the namespaces of others.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+  - transformers.yaml
+"""
+_PUT_BACK = """\
+apiVersion: builtin
+kind: PatchTransformer
+metadata:
+  name: {role}
+patch: '[{{"op": "replace", "path": "/metadata/namespace", "value": "{namespace}"}}]'
+target:
+  group: rbac.authorization.k8s.io
+  kind: (Role|RoleBinding)
+  name: {role}
+"""
+_SUBJECTS = """\
+apiVersion: builtin
+kind: ReplacementTransformer
+metadata:
+  name: {account}
+replacements:
+  - source:
+      kind: ServiceAccount
+      name: {account}
+      fieldPath: metadata.namespace
+    targets:
+{targets}"""
+_SUBJECT = """\
+      - select:
+          kind: RoleBinding
+          name: {role}
+        fieldPaths: [subjects.0.namespace]
+"""
+
+
 def files(features: tuple[Feature, ...]) -> dict[Path, str]:
     """The content of each file, by its path in the repository."""
     rights = {process: rights_of(process, features) for process in Process}
@@ -57,7 +97,35 @@ def files(features: tuple[Feature, ...]) -> dict[Path, str]:
         folder = Path("deploy/optional", overlay)
         made[folder / "rbac.yaml"] = _file(_overlay(overlay, rights))
         made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
+    made[_FIXED / "kustomization.yaml"] = HEADER + _FIXED_KUSTOMIZATION
+    made[_FIXED / "transformers.yaml"] = _file(_transformers(rights))
     return made
+
+
+def _transformers(rights: dict[Process, tuple[Right, ...]]) -> Iterator[str]:
+    """What a kustomization's `namespace:` moved goes back, and its subjects follow the account."""
+    for process, granted in rights.items():
+        account = f"lading-{process}"
+        found = {
+            (right.overlay, namespace)
+            for right in granted
+            for namespace in right.namespaces
+            if namespace != NAMESPACE
+        }
+        roles = {
+            _role_name(f"{account}-{overlay}" if overlay else account, namespace): namespace
+            for overlay, namespace in sorted(found)
+        }
+        for role, namespace in roles.items():
+            yield _PUT_BACK.format(role=role, namespace=namespace)
+        if roles:
+            targets = "".join(_SUBJECT.format(role=role) for role in roles)
+            yield _SUBJECTS.format(account=account, targets=targets)
+
+
+def _role_name(name: str, namespace: str) -> str:
+    """No two Roles have one name: `namespace:` in a kustomization moves all into one namespace."""
+    return name if namespace in ("", NAMESPACE) else f"{name}-{namespace}"
 
 
 def _file(documents: Iterable[str]) -> str:
@@ -80,16 +148,13 @@ def _overlay(overlay: str, rights: dict[Process, tuple[Right, ...]]) -> Iterator
 
 
 def _roles(name: str, account: str, rights: Iterable[Right]) -> Iterator[str]:
-    """A ClusterRole for the whole cluster and a Role for each namespace, with their bindings.
-
-    No two Roles have one name: `namespace:` in a kustomization moves all into one namespace.
-    """
+    """A ClusterRole for the whole cluster and a Role for each namespace, with their bindings."""
     scoped = [(where, right) for right in rights for where in right.namespaces or ("",)]
     by_namespace = sorted(scoped, key=lambda one: one[0])
     for where, granted in groupby(by_namespace, key=lambda one: one[0]):
         yield _ROLE.format(
             kind="Role" if where else "ClusterRole",
-            name=name if where in ("", NAMESPACE) else f"{name}-{where}",
+            name=_role_name(name, where),
             namespace=f"\n  namespace: {where}" if where else "",
             rules="".join(_rule(right) for _, right in granted),
             account=account,

@@ -15,6 +15,7 @@ from lading.loop.event_series import Severity
 from lading.loop.feature import C, Context, Feature, Part, Work
 from lading.loop.managed_part import ManagedPart, Served
 from lading.loop.manager import Manager
+from lading.loop.reasons import ProcessEventReason
 from lading.ports import kube
 
 log = structlog.get_logger(__name__)
@@ -31,26 +32,34 @@ class Subject:
 def manager_of(
     parts: Iterable[tuple[Feature, Part[C]]], context: C, *, subject: Subject | None
 ) -> Manager:
+    made = [(feature, part, _managed(feature, part, context)) for feature, part in parts]
+    for feature, part, managed in made:
+        managed.set_alternatives(
+            one
+            for owner, other, one in made
+            if part.one_of and (owner, other.one_of) == (feature, part.one_of) and one != managed
+        )
     return Manager(
         informers=context.informers,
-        parts=tuple(_managed(feature, part, context, subject) for feature, part in parts),
+        parts=tuple(managed for _, _, managed in made),
         support=(context.recorder,),
         elector=context.elector,
+        report=partial(_report_waiting, context, subject),
     )
 
 
-def _managed(feature: Feature, part: Part[C], context: C, subject: Subject | None) -> ManagedPart:
+def _managed(feature: Feature, part: Part[C], context: C) -> ManagedPart:
     own = replace(context, informers=context.informers.scoped())
     return ManagedPart(
         name=feature.name,
-        is_on=context.gates[feature.gate],
+        is_on=feature.is_on(context.gates),
         kinds=part.reads,
         informers=own.informers,
         open_work=partial(_open, feature, part, own),
         check=partial(check.find, context.kube),
         clock=context.clock,
         rng=context.rng,
-        report=partial(_report_waiting, context, subject),
+        contribution=context.pools.place() if part.contributes_to_pools else None,
     )
 
 
@@ -87,7 +96,7 @@ async def _report_waiting(
         return
     context.recorder.record(
         event_series.reference(subject.resource, found),
-        reason="WaitingForKinds",
+        reason=ProcessEventReason.WAITING_FOR_KINDS,
         action="StartFeature",
         note=f"Feature {feature} waits for {', '.join(missing)}. Install the missing kinds, for "
         "instance with `lading crds | kubectl apply --server-side -f -`.",

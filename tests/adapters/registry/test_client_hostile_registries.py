@@ -138,12 +138,13 @@ async def test_a_manifest_that_announces_too_much_is_not_read(client: RegistryCl
     [
         (b"not json", "malformed"),
         (b'{"schemaVersion":1}', "schemaVersion"),
-        (b'{"a":' * 200_000, "nested|malformed|truncated"),
-        (b"[" * 200_000 + b"]" * 200_000, "nested|Expected"),
+        (b'{"a":' * 20_000, "nested|malformed|truncated"),
+        (b"[" * 20_000 + b"]" * 20_000, "nested|Expected"),
+        (b"[" * 200_000, "more than 32768 values"),
         (b'{"schemaVersion":2,"layers":[],"manifests":[]}', "both"),
         (b"\xff\xfe\x00", "malformed|utf|invalid"),
     ],
-    ids=["no JSON", "schema 1", "deep objects", "deep lists", "two shapes", "no UTF-8"],
+    ids=["no JSON", "schema 1", "deep objects", "deep lists", "many", "two shapes", "no UTF-8"],
 )
 async def test_something_that_is_no_manifest_is_a_malformed_answer(
     client: RegistryClient, body: bytes, said: str
@@ -281,6 +282,14 @@ async def test_a_list_of_tags_without_end_is_too_large() -> None:
         registry_client.connect(SystemClock(), limits=limits) as client,
     ):
         with pytest.raises(registry.TooLarge, match="more than 20 tags"):
+            await client.tags(app(server.host))
+
+
+async def test_a_page_of_too_many_tags_is_not_read(client: RegistryClient) -> None:
+    count = ClientLimits().tags_max + 1
+    body = b'{"tags":[' + b",".join([b'""'] * (count + 1)) + b"]}"
+    async with served(always(whole(body))) as server:
+        with pytest.raises(registry.TooLarge, match="more than 100000 tags"):
             await client.tags(app(server.host))
 
 

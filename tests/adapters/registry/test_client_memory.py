@@ -67,6 +67,36 @@ async def refused(client: RegistryClient, host: str) -> None:
         await client.manifest(app(host))
 
 
+async def test_large_answers_that_end_together_are_handed_over_one_by_one() -> None:
+    """Each is verified and parsed at once: several in one turn would hold the event loop."""
+    arrived, everywhere = asyncio.Semaphore(0), asyncio.Event()
+    parallel = limits.ClientLimits().large_bodies_max
+    turn, turns = 0, []
+
+    async def count() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def asking(client: RegistryClient, host: str) -> None:
+        await refused(client, host)
+        turns.append(turn)
+
+    async with (
+        served(all_but_the_last_byte(arrived, everywhere)) as server,
+        registry_client.connect(SystemClock()) as client,
+    ):
+        asked = [asyncio.create_task(asking(client, server.host)) for _ in range(parallel)]
+        for _ in range(parallel):
+            await arrived.acquire()
+        counting = asyncio.create_task(count())
+        everywhere.set()
+        await asyncio.gather(*asked)
+        counting.cancel()
+    assert len(set(turns)) == parallel
+
+
 async def test_small_answers_do_not_wait_for_large_ones() -> None:
     arrived, everywhere = asyncio.Semaphore(0), asyncio.Event()
     small = hostile.always(hostile.whole(b'{"schemaVersion":2,"manifests":[]}', JSON))

@@ -8,8 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 import yarl
+from aiohttp.abc import ResolveResult
+from aiohttp.resolver import ThreadedResolver
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
@@ -20,6 +23,7 @@ from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import DirectRouting
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.adapters.registry.registries_conf import RegistriesConf, RegistryEntry
+from lading.adapters.registry.transport import RegistryCall, Sessions, Transport
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.ports import registry
@@ -146,11 +150,6 @@ async def test_the_target_of_a_redirect_cannot_ask_for_the_password(
 
 
 async def test_the_location_of_an_upload_cannot_ask_for_the_password() -> None:
-    blob = Descriptor(media_type="a/b", digest=Digest.of(b"blob"), size_bytes=4)
-
-    async def content() -> AsyncIterator[bytes]:
-        yield b"blob"
-
     async with (
         served(always(whole(b'{"token":"t"}'))) as realm,
         served(challenging(f'Bearer realm="http://{realm.host}/token"')) as store,
@@ -164,17 +163,12 @@ async def test_the_location_of_an_upload_cannot_ask_for_the_password() -> None:
 
         async with served(accepting) as server, hostile.authenticated(server.host) as client:
             with pytest.raises(registry.Unauthorized, match="are not sent to other hosts"):
-                await client.push_blob(app(server.host), blob, content())
+                await client.push_blob(app(server.host), BLOB, content_of_blob())
         assert realm.received == []
         assert all("authorization" not in each.headers for each in store.received)
 
 
 async def test_the_password_does_not_follow_an_upload_to_another_host() -> None:
-    blob = Descriptor(media_type="a/b", digest=Digest.of(b"blob"), size_bytes=4)
-
-    async def content() -> AsyncIterator[bytes]:
-        yield b"blob"
-
     async with served(always(whole(b"", status="201 Created"))) as store:
 
         async def accepting(request: Received, writer: asyncio.StreamWriter) -> None:
@@ -184,7 +178,7 @@ async def test_the_password_does_not_follow_an_upload_to_another_host() -> None:
             await answer(request, writer)
 
         async with served(accepting) as server, hostile.authenticated(server.host) as client:
-            await client.push_blob(app(server.host), blob, content())
+            await client.push_blob(app(server.host), BLOB, content_of_blob())
         assert "authorization" in server.received[-1].headers
         assert [one.method for one in store.received] == ["PUT"]
         assert "authorization" not in store.received[0].headers
@@ -199,6 +193,69 @@ async def test_a_redirect_from_https_to_http_is_not_followed(self_signed: ssl.SS
         with pytest.raises(registry.MalformedAnswer, match="not encrypted"):
             await client.manifest(app(server.host))
         assert plain.received == []
+
+
+BLOB = Descriptor(media_type="a/b", digest=Digest.of(b"blob"), size_bytes=4)
+
+
+async def content_of_blob() -> AsyncIterator[bytes]:
+    yield b"blob"
+
+
+def accepting_uploads(location: str) -> Answering:
+    """Has no blob, and sends whoever brings one to the location."""
+
+    async def answering(request: Received, writer: asyncio.StreamWriter) -> None:
+        absent = whole(b"", status="404 Not Found")
+        there = whole(b"", f"Location: {location}", status="202 Accepted")
+        writer.write(absent if request.method == "HEAD" else there)
+
+    return answering
+
+
+def as_localhost(host: str) -> str:
+    """Another host than its address, with a certificate of its own."""
+    return named(host, "localhost")
+
+
+@pytest.mark.parametrize("way", ["redirect", "token realm", "upload"])
+async def test_the_certificate_of_another_host_is_verified(
+    self_signed: ssl.SSLContext, way: str
+) -> None:
+    """Whatever is configured for the certificate of the registry that refers to it."""
+    async with served(always(MANIFEST), self_signed) as elsewhere:
+        url = f"https://{as_localhost(elsewhere.host)}/"
+        answering = {
+            "redirect": redirecting(url),
+            "token realm": challenging(f'Bearer realm="{url}"'),
+            "upload": accepting_uploads(url),
+        }[way]
+        async with served(answering, self_signed) as server, insecure(server.host) as client:
+            asked = (
+                client.push_blob(app(server.host), BLOB, content_of_blob())
+                if way == "upload"
+                else client.manifest(app(server.host))
+            )
+            with pytest.raises(registry.Untrusted, match="localhost"):
+                await asked
+        assert server.received
+        assert elsewhere.received == []
+
+
+async def test_an_upload_is_not_sent_after_a_redirect() -> None:
+    async def answering(request: Received, writer: asyncio.StreamWriter) -> None:
+        absent = whole(b"", status="404 Not Found")
+        moved = whole(b"", f"Location: http://{elsewhere.host}/", status="307 Temporary Redirect")
+        writer.write(absent if request.method == "HEAD" else moved)
+
+    async with (
+        served(always(whole(b"", status="201 Created"))) as elsewhere,
+        served(answering) as server,
+        hostile.authenticated(server.host) as client,
+    ):
+        with pytest.raises(registry.MalformedAnswer, match="a POST was redirected"):
+            await client.push_blob(app(server.host), BLOB, content_of_blob())
+        assert elsewhere.received == []
 
 
 @contextlib.asynccontextmanager
@@ -269,6 +326,21 @@ async def test_a_token_realm_that_resolves_to_this_machine_is_refused(
         assert inner.received == []
 
 
+async def test_an_upload_location_that_resolves_to_this_machine_is_refused(
+    names_of_this_machine: None,
+) -> None:
+    async with (
+        served(always(whole(b"", status="201 Created"))) as inner,
+        served(accepting_uploads(f"http://{named(inner.host, 'evil.test')}/")) as server,
+        plain_http(named(server.host, "registry.test")) as client,
+    ):
+        with pytest.raises(registry.MalformedAnswer, match=r"evil\.test is an address of this"):
+            await client.push_blob(
+                app(named(server.host, "registry.test")), BLOB, content_of_blob()
+            )
+        assert inner.received == []
+
+
 async def test_a_registry_of_this_machine_may_redirect_to_its_own_name(
     names_of_this_machine: None,
 ) -> None:
@@ -306,6 +378,44 @@ async def test_the_second_redirect_is_checked_like_the_first(names_of_this_machi
     ):
         with pytest.raises(registry.MalformedAnswer, match="an address of this machine"):
             await client.manifest(app(named(server.host, "registry.test")))
+        assert inner.received == []
+
+
+class Rebinding(aiohttp.abc.AbstractResolver):
+    """Another machine at first, played by this one; then an address of this machine."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        self.asked += 1
+        if self.asked > 1:
+            raise locations.LocalAddress(f"{host} is an address of this machine")
+        return await ThreadedResolver().resolve("127.0.0.1", port, family)
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_a_redirect_to_another_port_of_its_host_is_resolved_as_strictly_as_the_first(
+    names_of_this_machine: None,
+) -> None:
+    """The host of the first redirect may be of this machine the second time it is resolved."""
+    async with (
+        served(always(MANIFEST)) as inner,
+        served(redirecting(f"http://{named(inner.host, 'cdn.test')}/secrets")) as cdn,
+        served(redirecting(f"http://{named(cdn.host, 'cdn.test')}/")) as server,
+        aiohttp.ClientSession() as any_address,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Rebinding())) as remote_only,
+    ):
+        sessions = Sessions(any_address=any_address, remote_only=remote_only)
+        transport = Transport(sessions, SystemClock(), hostile.SMALL, environment={})
+        url = yarl.URL(f"http://{named(server.host, 'registry.test')}/")
+        with pytest.raises(registry.MalformedAnswer, match=r"cdn\.test is an address of this"):
+            await transport.send(RegistryCall(method="GET", url=url, what="manifest app"))
+        assert len(cdn.received) == 1
         assert inner.received == []
 
 

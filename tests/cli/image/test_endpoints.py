@@ -48,9 +48,17 @@ def test_without_any_the_error_says_what_to_do(tmp_path: Path) -> None:
         find(tmp_path)
 
 
-def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "config",
+    ["runtime-endpoint: [1]\n", "- " * 100_000, "[" * 100_000, "a: &a [*a]", "a: !!bool x", "\0"],
+)
+def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, config: str) -> None:
     with pytest.raises(click.ClickException, match=r"crictl\.yaml"):
-        find(tmp_path, config="runtime-endpoint: [1]\n")
+        find(tmp_path, config=config)
+
+
+def test_an_empty_configuration_names_nothing(tmp_path: Path) -> None:
+    assert find(tmp_path, config="# nothing\n", runtime="unix:///a").runtime == "unix:///a"
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,17 @@ async def test_an_authority_and_no_verification_do_not_go_together(tmp_path: Pat
         assert result.code == 2
 
 
+@pytest.mark.parametrize(
+    "content", [b"[" * 100_000, b"- " * 100_000, b"a: &a [*a]", b"\xff\xfe\x00"]
+)
+async def test_a_policy_that_is_no_usable_yaml_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_bytes(content)
+    result = await command.lading("prune", "images", "--policy", str(file))
+    assert result.code == 2
+    assert "prune policy" in result.errors
+
+
 async def test_a_bad_policy_names_the_field(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text('policies: [{repositories: ["*"], keepTags: [{newest: -1}]}]')

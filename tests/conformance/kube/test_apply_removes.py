@@ -6,7 +6,7 @@ import pytest
 
 from lading.ports import kube
 from tests.conformance.kube.api import CONFIG_MAPS, WIDGETS, Api, Document, in_namespace, managers
-from tests.conformance.kube.test_server_side_apply import apply, apply_widget
+from tests.conformance.kube.applying import apply, apply_widget
 
 
 async def test_a_map_goes_with_the_last_of_its_fields(api: Api, namespace: str) -> None:

@@ -16,17 +16,19 @@ from tests.conformance.kube.api import (
     config_map,
     resource,
 )
-from tests.conformance.kube.test_patches import daemon_set
+from tests.conformance.kube.kinds import (
+    CLUSTER_ROLES,
+    CORE_EVENTS,
+    EVENTS,
+    RBAC,
+    ROLE_BINDINGS,
+    ROLES,
+    RUNTIME_CLASSES,
+)
+from tests.conformance.kube.workloads import daemon_set
 
 SERVICE_ACCOUNTS = resource("serviceaccounts", "ServiceAccount")
 LEASES = resource("leases", "Lease", group="coordination.k8s.io")
-EVENTS = resource("events", "Event", group="events.k8s.io")
-CORE_EVENTS = resource("events", "Event")
-RUNTIME_CLASSES = resource("runtimeclasses", "RuntimeClass", group="node.k8s.io", namespaced=False)
-RBAC = "rbac.authorization.k8s.io"
-ROLES = resource("roles", "Role", group=RBAC)
-ROLE_BINDINGS = resource("rolebindings", "RoleBinding", group=RBAC)
-CLUSTER_ROLES = resource("clusterroles", "ClusterRole", group=RBAC, namespaced=False)
 
 
 async def test_a_secret_takes_text_and_keeps_base64(api: Api, namespace: str) -> None:

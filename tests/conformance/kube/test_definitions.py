@@ -1,52 +1,24 @@
 """CustomResourceDefinitions: from being written to being served, in versions, and to their end."""
 
 import copy
-import secrets
 
 import pytest
 
-from lading.kernel.objects import Resource
 from lading.ports import kube
 from tests.conformance.kube.api import (
     DEFINITIONS,
     WIDGET_DEFINITION,
     WIDGETS,
     Api,
-    Document,
     eventually,
     gone,
     resource,
     served,
     widget,
 )
+from tests.conformance.kube.definitions import definition
 
-GROUP = "conformance.lading.example"
 TEXT = {"type": "string"}
-
-
-def definition() -> tuple[Resource[Document], Document]:
-    """A definition of its own for a test, cluster-wide and small."""
-    kind = f"Gadget{secrets.token_hex(4)}"
-    plural = f"{kind.lower()}s"
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-    }
-    body = {
-        "apiVersion": DEFINITIONS.api_version,
-        "kind": DEFINITIONS.kind,
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Cluster",
-            "names": {"kind": kind, "plural": plural},
-            "versions": [version],
-        },
-    }
-    return resource(plural, kind, group=GROUP, namespaced=False), body
 
 
 async def test_a_definition_is_accepted_established_and_served(api: Api) -> None:

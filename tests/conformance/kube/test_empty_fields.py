@@ -1,7 +1,7 @@
 """Lists and maps that were sent empty: a built-in kind does not keep them, a custom one does."""
 
 from tests.conformance.kube.api import CONFIG_MAPS, WIDGETS, Api, Document, config_map, widget
-from tests.conformance.kube.test_pod_templates import filled
+from tests.conformance.kube.pod_templates import filled
 
 EMPTY_METADATA: Document = {"labels": {}, "annotations": {}, "finalizers": []}
 

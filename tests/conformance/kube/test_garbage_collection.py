@@ -14,7 +14,7 @@ from tests.conformance.kube.api import (
     gone,
     widget,
 )
-from tests.conformance.kube.test_workloads_refused import JOBS, job
+from tests.conformance.kube.workloads import JOBS, job
 
 HOLD = "conformance.lading.example/hold"
 

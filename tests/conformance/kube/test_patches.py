@@ -11,25 +11,10 @@ from tests.conformance.kube.api import (
     DAEMON_SETS,
     WIDGETS,
     Api,
-    Document,
     config_map,
     widget,
 )
-
-
-def daemon_set() -> Document:
-    labels = {"app": "d"}
-    containers = [
-        {"name": "main", "image": "image:1", "env": [{"name": "A", "value": "1"}]},
-        {"name": "side", "image": "side:1"},
-    ]
-    return {
-        "metadata": {"name": "one"},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
-        },
-    }
+from tests.conformance.kube.workloads import daemon_set
 
 
 async def test_a_merge_patch_sets_removes_and_replaces_lists(api: Api, namespace: str) -> None:

@@ -7,22 +7,14 @@ import pytest
 
 from lading.ports import kube
 from tests.conformance.kube.api import CONFIG_MAPS, DAEMON_SETS, PODS, Api, Document, config_map
-from tests.conformance.kube.test_builtin_kinds import RUNTIME_CLASSES
-from tests.conformance.kube.test_patches import daemon_set
+from tests.conformance.kube.kinds import RUNTIME_CLASSES
+from tests.conformance.kube.pod_templates import filled
+from tests.conformance.kube.workloads import daemon_set
 
 FROM_FIELD = {"fieldRef": {"fieldPath": "metadata.name"}}
 FROM_LIMIT = {"resourceFieldRef": {"resource": "limits.cpu", "containerName": "c"}}
 FIELD_FILLED = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
 LIMIT_FILLED = {"resourceFieldRef": {**FROM_LIMIT["resourceFieldRef"], "divisor": "0"}}
-
-
-async def filled(api: Api, namespace: str, **spec: object) -> Document:
-    """The spec of a pod template after it was stored."""
-    body = daemon_set()
-    body["spec"]["template"]["spec"] |= spec
-    created = await api.client.create(DAEMON_SETS, body, namespace=namespace)
-    found: Document = created["spec"]["template"]["spec"]
-    return found
 
 
 async def test_values_of_the_environment_are_completed(api: Api, namespace: str) -> None:

@@ -13,8 +13,8 @@ from tests.conformance.kube.api import (
     Document,
     config_map,
 )
-from tests.conformance.kube.test_builtin_kinds import CORE_EVENTS, EVENTS
-from tests.conformance.kube.test_workloads_refused import JOBS, job
+from tests.conformance.kube.kinds import CORE_EVENTS, EVENTS
+from tests.conformance.kube.workloads import JOBS, job
 
 LABELS = {
     "a": {"tier": "front", "zone": "x"},

@@ -1,32 +1,17 @@
 """Server-side apply: who owns which field, who may change it, and what happens to the rest."""
 
-from typing import Any
-
 import pytest
 
 from lading.ports import kube
 from tests.conformance.kube.api import (
     CONFIG_MAPS,
-    WIDGETS,
     Api,
     Document,
     config_map,
     in_namespace,
     managers,
-    widget,
 )
-
-
-async def apply(
-    api: Api, namespace: str, manager: str, force: bool = False, **data: str
-) -> Document:
-    body = in_namespace(config_map(**data), namespace)
-    return await api.client.apply(CONFIG_MAPS, body, field_manager=manager, force=force)
-
-
-async def apply_widget(api: Api, namespace: str, manager: str, **spec: Any) -> Document:
-    body = in_namespace(widget(**spec), namespace)
-    return await api.client.apply(WIDGETS, body, field_manager=manager)
+from tests.conformance.kube.applying import apply, apply_widget
 
 
 def owned(*keys: str) -> Document:

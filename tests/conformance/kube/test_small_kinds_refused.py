@@ -4,13 +4,7 @@ import pytest
 
 from lading.ports import kube
 from tests.conformance.kube.api import NODES, Api, Document, resource
-from tests.conformance.kube.test_builtin_kinds import (
-    CLUSTER_ROLES,
-    EVENTS,
-    RBAC,
-    ROLE_BINDINGS,
-    ROLES,
-)
+from tests.conformance.kube.kinds import CLUSTER_ROLES, EVENTS, RBAC, ROLE_BINDINGS, ROLES
 
 CLUSTER_ROLE_BINDINGS = resource(
     "clusterrolebindings", "ClusterRoleBinding", group=RBAC, namespaced=False

@@ -8,7 +8,7 @@ from tests.conformance.kube.api import (
     config_map,
     widget,
 )
-from tests.conformance.kube.test_patches import daemon_set
+from tests.conformance.kube.workloads import daemon_set
 
 
 async def test_status_is_dropped_on_create_and_on_update(api: Api, namespace: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from lading.ports import kube
 from tests.conformance.kube.api import Api, Document
-from tests.conformance.kube.test_pod_templates import filled
+from tests.conformance.kube.pod_templates import filled
 
 
 def container(**more: object) -> list[Document]:

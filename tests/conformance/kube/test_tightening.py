@@ -10,7 +10,7 @@ import pytest
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from tests.conformance.kube.api import DEFINITIONS, Api, Document, eventually, served
-from tests.conformance.kube.test_definitions import definition
+from tests.conformance.kube.definitions import definition
 
 STRICT = {
     "word": {"type": "string", "maxLength": 3},

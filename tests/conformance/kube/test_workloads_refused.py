@@ -5,16 +5,10 @@ import pytest
 from lading.kernel.objects import Resource
 from lading.ports import kube
 from tests.conformance.kube.api import DAEMON_SETS, PODS, Api, Document, resource
-from tests.conformance.kube.test_patches import daemon_set
+from tests.conformance.kube.workloads import JOBS, daemon_set, job
 
 DEPLOYMENTS = resource("deployments", "Deployment", group="apps")
-JOBS = resource("jobs", "Job", group="batch")
 CRON_JOBS = resource("cronjobs", "CronJob", group="batch")
-POD = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
-
-
-def job(**spec: object) -> Document:
-    return {"metadata": {"name": "one"}, "spec": {"template": {"spec": POD}, **spec}}
 
 
 def cron_job(**spec: object) -> Document:

@@ -28,17 +28,22 @@ from lading.kernel.objects import Key
 from lading.kernel.pacing import Writes
 from lading.kernel.planning import Plan
 from lading.loop.informer import Informer
+from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import plan, rules
 from lading.pinned_images.cluster.controller import (
+    FleetTools,
     MachineConfigNodeReconciler,
-    PoolReconciler,
+    PoolSetsReconciler,
     SetReconciler,
 )
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
-from lading.pinned_images.cluster.types import ObservedNode, ObservedPool, ObservedSet
+from lading.pinned_images.cluster.types import ObservedNode, ObservedPoolSets, ObservedSet
+from lading.pools import plan as pools
+from lading.pools.controller import PoolStatusReconciler
+from lading.pools.types import ObservedPool
 from lading.ports.http import Request, Response
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -197,32 +202,45 @@ def recorder(kube: KubeClient, clock: VirtualClock) -> EventRecorder:
 
 def plan_node(name: str, cluster: Cluster) -> Plan:
     async def observed() -> ObservedNode | None:
-        caches, parts = _parts(cluster)
-        return await MachineConfigNodeReconciler(caches, Fleet(caches), **parts).observe(
-            Key("", name)
-        )
+        return await MachineConfigNodeReconciler(_tools(cluster)).observe(Key("", name))
 
     found = asyncio.run(observed())
     return plan.plan_node(found) if found else Plan()
 
 
-def plan_pool(name: str, cluster: Cluster, now: datetime) -> Plan:
-    return plan.plan_pool(observed_pool(name, cluster), now)
+def plan_pool(name: str, cluster: Cluster, now: datetime = NOW) -> Plan:
+    """Which sets are entered into the pool."""
+
+    async def observed() -> ObservedPoolSets | None:
+        return await PoolSetsReconciler(_tools(cluster)).observe(Key("", name))
+
+    found = asyncio.run(observed())
+    assert found is not None
+    return plan.plan_pool(found, now)
 
 
-def observed_pool(name: str, cluster: Cluster) -> ObservedPool:
+def plan_pool_status(name: str, cluster: Cluster, now: datetime) -> Plan:
+    """By the one writer of the status of pools, from the facts of pinned images."""
+    found = observed_pool(name, cluster)
+    return pools.plan(found, now) if found else Plan()
+
+
+def observed_pool(name: str, cluster: Cluster) -> ObservedPool | None:
     async def observed() -> ObservedPool | None:
-        caches, parts = _parts(cluster)
-        fleet = Fleet(caches)
-        contributors = (fleet.pool_facts,)
-        made = PoolReconciler(
-            caches, fleet, contributors=contributors, is_on=cluster.is_on, **parts
+        tools = _tools(cluster)
+        contributions = PoolContributions()
+        contributions.place().settle(tools.fleet)
+        made = PoolStatusReconciler(
+            pools=tools.caches.pools,
+            contributions=contributions,
+            kube=tools.kube,
+            clock=tools.clock,
+            recorder=tools.recorder,
         )
         return await made.observe(Key("", name))
 
     found = asyncio.run(observed())
-    assert found is not None
-    return replace(found, status_writes=cluster.status_writes)
+    return replace(found, status_writes=cluster.status_writes) if found else None
 
 
 def plan_set(name: str, cluster: Cluster, now: datetime) -> Plan:
@@ -232,15 +250,23 @@ def plan_set(name: str, cluster: Cluster, now: datetime) -> Plan:
 
 def observed_set(name: str, cluster: Cluster) -> ObservedSet | None:
     async def observed() -> ObservedSet | None:
-        caches, parts = _parts(cluster)
-        made = SetReconciler(caches, Fleet(caches), is_on=cluster.is_on, **parts)
-        return await made.observe(Key("", name))
+        return await SetReconciler(_tools(cluster)).observe(Key("", name))
 
     found = asyncio.run(observed())
     return replace(found, status_writes=cluster.status_writes) if found else None
 
 
-def _parts(cluster: Cluster) -> tuple[ClusterCaches, dict[str, Any]]:
-    clock, kube = VirtualClock(), KubeClient(no_server)
-    parts = {"kube": kube, "clock": clock, "recorder": recorder(kube, clock)}
-    return cluster.caches(), parts
+def tools(kube: KubeClient, caches: ClusterCaches, *, is_on: bool = True) -> FleetTools:
+    clock = VirtualClock()
+    return FleetTools(
+        caches=caches,
+        fleet=Fleet(caches),
+        kube=kube,
+        clock=clock,
+        recorder=recorder(kube, clock),
+        is_on=is_on,
+    )
+
+
+def _tools(cluster: Cluster) -> FleetTools:
+    return tools(KubeClient(no_server), cluster.caches(), is_on=cluster.is_on)

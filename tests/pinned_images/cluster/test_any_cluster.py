@@ -31,9 +31,9 @@ from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
-    WritePoolStatus,
     WriteSetStatus,
 )
+from lading.pools.types import WritePoolStatus
 from tests.pinned_images.cluster.build import (
     NOW,
     Cluster,
@@ -43,6 +43,7 @@ from tests.pinned_images.cluster.build import (
     node,
     plan_node,
     plan_pool,
+    plan_pool_status,
     plan_set,
     pool,
 )
@@ -191,7 +192,7 @@ class AnyCluster(RuleBasedStateMachine):
             if not any(found.actions or found.recheck_at for _, found in plans):
                 self._check_that_all_is_counted()
                 return
-            self.now += plan.PROGRESS_INTERVAL_MAX
+            self.now += pacing.PROGRESS_INTERVAL_MAX
         raise AssertionError(f"there is still something to do: {plans}")
 
     def _cluster(self, name: str) -> Cluster:
@@ -209,6 +210,7 @@ class AnyCluster(RuleBasedStateMachine):
             yield name, plan_node(name, self._cluster(name))
         for name in sorted({"worker", *self.pools}):
             yield name, plan_pool(name, self._cluster(name), self.now)
+            yield name, plan_pool_status(name, self._cluster(name), self.now)
         for name in tuple(self.sets):
             yield name, plan_set(name, self._cluster(name), self.now)
 

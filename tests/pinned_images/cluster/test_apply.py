@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from lading.adapters.clock import SystemClock, VirtualClock
+from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
@@ -21,22 +21,18 @@ from lading.api.machineconfiguration.pinned_image_set import (
 from lading.kernel.objects import Key
 from lading.pinned_images.cluster import apply, report
 from lading.pinned_images.cluster.controller import SetReconciler
-from lading.pinned_images.cluster.fleet import Fleet
 from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
-    ObservedPool,
     ObservedSet,
-    PoolCounts,
-    WritePoolStatus,
     WriteSetStatus,
 )
 from lading.ports import kube
 from lading.ports.http import Request
 from lading.standalone import node as nodes
 from lading.standalone.node import NodeDescription
-from tests.pinned_images.cluster.build import empty_caches, recorder
+from tests.pinned_images.cluster.build import empty_caches, tools
 from tests.pinned_images.installed_api import api
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -115,47 +111,6 @@ async def test_a_pool_that_was_made_meanwhile_stands(api: KubeClient) -> None:
     assert await api.get(MACHINE_CONFIG_POOLS, "infra") == theirs
 
 
-async def test_what_others_report_about_a_pool_stays_theirs(api: KubeClient) -> None:
-    pool = await api.create(MACHINE_CONFIG_POOLS, POOL)
-    await reported_by_another(api, "Updated")
-    seen = await api.get(MACHINE_CONFIG_POOLS, "infra")
-    facts = (report.pool_facts(PoolCounts()),)
-    status = report.pool_status(seen, ObservedPool(name="infra", pool=pool, facts=facts), NOW)
-    write = WritePoolStatus(
-        pool="infra",
-        status=status,
-        conditions=report.pool_condition_types(facts),
-        because="a test",
-    )
-    await apply.apply(write, api)
-    assert {"Updated", "Degraded"} <= await reported(api)
-    await reported_by_another(api)
-    assert await reported(api) == {"Degraded", "PinnedImageSetsDegraded"}
-
-
-async def reported_by_another(api: KubeClient, *types: str) -> None:
-    found = [
-        {
-            "type": type_,
-            "status": "True",
-            "reason": "Done",
-            "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }
-        for type_ in types
-    ]
-    body = {**POOL, "status": {"conditions": found}}
-    del body["spec"]
-    await api.apply(
-        MACHINE_CONFIG_POOLS, body, field_manager="another", force=True, subresource="status"
-    )
-
-
-async def reported(api: KubeClient) -> set[str]:
-    pool = await api.get(MACHINE_CONFIG_POOLS, "infra")
-    return {one.type for one in pool.status.conditions}
-
-
 async def test_a_set_that_no_node_has_shows_noughts(api: KubeClient) -> None:
     made = await api.create(PINNED_IMAGE_SETS, SET)
     status = report.set_status(ObservedSet(image_set=made), NOW)
@@ -171,16 +126,15 @@ async def test_when_a_status_was_written_is_remembered_as_long_as_its_object(
     api: KubeClient,
 ) -> None:
     made = await api.create(PINNED_IMAGE_SETS, SET)
-    clock, caches, key = VirtualClock(), empty_caches(), Key("", "s")
+    caches, key = empty_caches(), Key("", "s")
     caches.sets.put(made)
-    reconciler = SetReconciler(
-        caches, Fleet(caches), kube=api, clock=clock, recorder=recorder(api, clock), is_on=True
-    )
+    parts = tools(api, caches)
+    reconciler = SetReconciler(parts)
     assert reconciler.status_writes(key) == ()
     await reconciler.apply(writing(made, PinnedImageSetStatus()))
     observed = await reconciler.observe(key)
     assert observed is not None
-    assert observed.status_writes == (clock.now(),)
+    assert observed.status_writes == (parts.clock.now(),)
     caches.sets.remove(key)
     assert reconciler.status_writes(key) == ()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from lading.adapters.clock import SystemClock, VirtualClock
+from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_pool import (
@@ -17,15 +17,15 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
 from lading.kernel.objects import Key
 from lading.pinned_images.cluster import plan
-from lading.pinned_images.cluster.controller import PoolReconciler, SetReconciler
-from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
+from lading.pinned_images.cluster.controller import PoolSetsReconciler, SetReconciler
+from lading.pinned_images.cluster.fleet import ClusterCaches
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
 from lading.wiring.features import DEFINITIONS
-from tests.pinned_images.cluster.build import empty_caches, recorder
+from tests.pinned_images.cluster.build import empty_caches, tools
 
 RECONCILES = 4
 WORKERS = "machineconfigpools/worker"
@@ -75,40 +75,20 @@ async def caches(network: Network) -> ClusterCaches:
     return made
 
 
-def pool_reconciler(network: Network, caches: ClusterCaches) -> PoolReconciler:
-    fleet, kube, clock = Fleet(caches), KubeClient(network), VirtualClock()
-    return PoolReconciler(
-        caches,
-        fleet,
-        kube=kube,
-        clock=clock,
-        recorder=recorder(kube, clock),
-        contributors=(fleet.pool_facts,),
-        is_on=True,
-    )
-
-
-def set_reconciler(network: Network, caches: ClusterCaches) -> SetReconciler:
-    kube, clock = KubeClient(network), VirtualClock()
-    return SetReconciler(
-        caches, Fleet(caches), kube=kube, clock=clock, recorder=recorder(kube, clock), is_on=True
-    )
-
-
 async def test_a_pool_is_not_written_again_before_the_cache_shows_it(
     network: Network, caches: ClusterCaches
 ) -> None:
-    reconciler = pool_reconciler(network, caches)
+    reconciler = PoolSetsReconciler(tools(KubeClient(network), caches))
     for _ in range(RECONCILES):
         await reconciler.reconcile(Key("", "worker"))
-    assert Counter(network.written) == {WORKERS: 1, f"{WORKERS}/status": 1}
+    assert Counter(network.written) == {WORKERS: 1}
 
 
 async def test_a_set_is_not_written_again_before_the_cache_shows_it(
     network: Network, caches: ClusterCaches
 ) -> None:
     caches.pools.put(await entered(network))
-    reconciler = set_reconciler(network, caches)
+    reconciler = SetReconciler(tools(KubeClient(network), caches))
     for _ in range(RECONCILES):
         await reconciler.reconcile(Key("", "release"))
     assert Counter(network.written) == {"pinnedimagesets/release/status": 1}

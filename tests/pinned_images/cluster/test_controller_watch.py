@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +28,8 @@ from tests.pinned_images.cluster.build import (
 )
 
 NODES, POOLS, SETS = controller.NAMES
+COUNTED = "counted"
+"""Beside a pool: it has other counts, which the writer of its status is given."""
 
 
 class Watched:
@@ -49,7 +51,12 @@ class Watched:
             )
             for name in controller.NAMES
         }
-        controller.watch(self.controllers, self.caches, self.fleet)
+        controller.watch(
+            self.controllers, self.caches, self.fleet, pools_counted=self._pools_counted
+        )
+
+    def _pools_counted(self, names: Iterable[str]) -> None:
+        self._seen.extend((COUNTED, name) for name in names)
 
     def _reconcile(self, name: str) -> Callable[[Key], Any]:
         async def reconcile(key: Key) -> datetime | None:
@@ -88,7 +95,8 @@ def versioned(one: Any, version: str = "1") -> Any:
     return msgspec.structs.replace(one, metadata=metadata)
 
 
-EVERY_POOL = {(POOLS, "infra"), (POOLS, "master"), (POOLS, "worker")}
+DEFAULT_POOLS = {(POOLS, "master"), (POOLS, "worker")}
+EVERY_POOL = {(POOLS, "infra"), *DEFAULT_POOLS}
 
 
 async def test_a_heartbeat_of_a_node_wakes_nothing(watched: Watched) -> None:
@@ -97,7 +105,7 @@ async def test_a_heartbeat_of_a_node_wakes_nothing(watched: Watched) -> None:
 
 async def test_a_node_that_is_no_longer_ready_is_counted_in_its_pool(watched: Watched) -> None:
     found = await watched.after(watched.caches.nodes, versioned(node("n", ready=False), "2"))
-    assert found == {(POOLS, "infra")}
+    assert found == {(COUNTED, "infra")}
 
 
 async def test_a_node_that_moves_is_described_anew_and_counted_in_both_pools(
@@ -107,22 +115,22 @@ async def test_a_node_that_moves_is_described_anew_and_counted_in_both_pools(
     edge = versioned(pool("edge", nodeSelector=selector))
     await watched.after(watched.caches.pools, edge)
     found = await watched.after(watched.caches.nodes, versioned(node("n", edge="yes"), "2"))
-    assert found == {(NODES, "n"), (POOLS, "infra"), (POOLS, "edge")}
+    assert found == {(NODES, "n"), (COUNTED, "infra"), (COUNTED, "edge")}
 
 
 async def test_a_new_node_gets_an_object_and_the_default_pools(watched: Watched) -> None:
     found = await watched.after(watched.caches.nodes, versioned(node("m")))
-    assert found == {(NODES, "m"), *EVERY_POOL, (SETS, "s")}
+    assert found == {(NODES, "m"), *DEFAULT_POOLS, (COUNTED, "infra"), (SETS, "s")}
 
 
 async def test_a_report_wakes_what_it_changes(watched: Watched) -> None:
     held = versioned(machine_config_node("n", holds={"s": 1}))
     reports = watched.caches.machine_config_nodes
-    assert await watched.after(reports, held) == {(NODES, "n"), (POOLS, "infra"), (SETS, "s")}
+    assert await watched.after(reports, held) == {(NODES, "n"), (COUNTED, "infra"), (SETS, "s")}
     again = versioned(machine_config_node("n", holds={"s": 1}), "2")
     assert await watched.after(reports, again) == set()
     failed = versioned(machine_config_node("n", error="it broke"), "3")
-    assert await watched.after(reports, failed) == {(POOLS, "infra"), (SETS, "s")}
+    assert await watched.after(reports, failed) == {(COUNTED, "infra"), (SETS, "s")}
 
 
 async def test_a_pool_whose_selector_changes_moves_its_nodes(watched: Watched) -> None:
@@ -130,7 +138,7 @@ async def test_a_pool_whose_selector_changes_moves_its_nodes(watched: Watched) -
     assert await watched.after(watched.caches.pools, same) == {(POOLS, "infra")}
     other = pool("infra", sets=("s",), nodeSelector={"matchLabels": {"infra": "yes"}})
     found = await watched.after(watched.caches.pools, versioned(other, "3"))
-    assert found == {(NODES, "n"), (POOLS, "infra"), (SETS, "s")}
+    assert found == {(NODES, "n"), (POOLS, "infra"), (COUNTED, "infra"), (SETS, "s")}
 
 
 async def test_a_set_is_entered_by_any_pool_and_its_status_wakes_itself_only(
@@ -148,7 +156,7 @@ async def test_a_new_generation_is_counted_in_the_pools_that_have_the_set(
     held = versioned(machine_config_node("n", holds={"s": 1}))
     await watched.after(watched.caches.machine_config_nodes, held)
     edited = versioned(image_set("s", generation=2), "2")
-    assert await watched.after(watched.caches.sets, edited) == {(SETS, "s"), (POOLS, "infra")}
+    assert await watched.after(watched.caches.sets, edited) == {(SETS, "s"), (COUNTED, "infra")}
 
 
 async def test_the_first_node_of_a_pool_changes_why_its_sets_have_none(watched: Watched) -> None:

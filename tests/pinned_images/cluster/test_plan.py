@@ -13,7 +13,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet, PinnedImageSetStatus
 from lading.kernel import conditions
-from lading.kernel.conditions import Condition, Truth
+from lading.kernel.conditions import Truth
 from lading.kernel.planning import Plan
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import plan
@@ -21,12 +21,11 @@ from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
-    PoolFacts,
     RecordClusterEvent,
-    WritePoolStatus,
     WriteSetStatus,
 )
 from lading.pinned_images.reasons import ConditionType
+from lading.pools.types import WritePoolStatus
 from tests.pinned_images.cluster.build import (
     NOW,
     ROLE,
@@ -35,19 +34,19 @@ from tests.pinned_images.cluster.build import (
     image_set,
     machine_config_node,
     node,
-    observed_pool,
     only,
     plan_node,
     plan_pool,
+    plan_pool_status,
     plan_set,
     pool,
 )
 
 
 def test_a_missing_default_pool_is_made_and_others_are_not() -> None:
-    made = only(plan_pool("worker", Cluster(), NOW), CreatePool)
+    made = only(plan_pool("worker", Cluster()), CreatePool)
     assert made.spec == plan.DEFAULT_POOLS["worker"]
-    assert plan_pool("infra", Cluster(), NOW).actions == ()
+    assert plan_pool("infra", Cluster()).actions == ()
 
 
 def test_a_node_without_a_role_label_is_a_worker() -> None:
@@ -59,24 +58,24 @@ def test_sets_are_entered_by_label_and_only_once() -> None:
     world = Cluster(
         pools=(pool(),), sets=(image_set("b"), image_set("a"), image_set("m", role="master"))
     )
-    entered = only(plan_pool("worker", world, NOW), EnterSets)
+    entered = only(plan_pool("worker", world), EnterSets)
     assert entered.sets == ("a", "b")
     done = Cluster(pools=(pool(sets=("a", "b"), managed=applied("a", "b")),), sets=world.sets)
-    assert only(plan_pool("worker", done, NOW), EnterSets) is None
+    assert only(plan_pool("worker", done), EnterSets) is None
 
 
 def test_a_set_that_no_longer_matches_is_taken_out_and_an_entry_by_hand_stays() -> None:
     by_hand = pool(sets=("hand", "gone"), managed=applied("gone"))
-    entered = only(plan_pool("worker", Cluster(pools=(by_hand,)), NOW), EnterSets)
+    entered = only(plan_pool("worker", Cluster(pools=(by_hand,))), EnterSets)
     assert entered.sets == ()
     only_hand = pool(sets=("hand",), managed=[])
-    assert only(plan_pool("worker", Cluster(pools=(only_hand,)), NOW), EnterSets) is None
+    assert only(plan_pool("worker", Cluster(pools=(only_hand,))), EnterSets) is None
 
 
 def test_a_pool_without_a_selector_takes_sets_by_the_role_label() -> None:
     custom = pool("infra", machineConfigSelector=None)
     world = Cluster(pools=(custom,), sets=(image_set("i", role="infra"), image_set("w")))
-    assert only(plan_pool("infra", world, NOW), EnterSets).sets == ("i",)
+    assert only(plan_pool("infra", world), EnterSets).sets == ("i",)
 
 
 def test_a_custom_pool_may_take_the_sets_of_workers_too() -> None:
@@ -85,7 +84,7 @@ def test_a_custom_pool_may_take_the_sets_of_workers_too() -> None:
     }
     custom = pool("infra", machineConfigSelector=selector)
     world = Cluster(pools=(custom,), sets=(image_set("i", role="infra"), image_set("w")))
-    assert only(plan_pool("infra", world, NOW), EnterSets).sets == ("i", "w")
+    assert only(plan_pool("infra", world), EnterSets).sets == ("i", "w")
 
 
 def test_every_node_gets_a_machine_config_node_that_names_its_primary_pool() -> None:
@@ -131,7 +130,7 @@ def test_the_pool_counts_only_nodes_that_hold_the_generation_that_exists_now() -
         ),
     )
     (counts,) = only(
-        plan_pool("worker", world, NOW), WritePoolStatus
+        plan_pool_status("worker", world, NOW), WritePoolStatus
     ).status.pool_synchronizers_status
     assert counts.machine_count == 3
     assert counts.updated_machine_count == 2
@@ -149,7 +148,7 @@ def test_the_synchronizer_observes_the_last_generation_that_every_machine_has() 
             machine_config_nodes=tuple(machine_config_node(one, holds={"s": 1}) for one in done),
         )
         status: MachineConfigPoolStatus = only(
-            plan_pool("worker", cluster, NOW), WritePoolStatus
+            plan_pool_status("worker", cluster, NOW), WritePoolStatus
         ).status
         return status
 
@@ -178,7 +177,7 @@ def test_a_node_of_a_custom_pool_is_counted_there_only_and_holds_the_sets_of_wor
     )
 
     def counts(name: str) -> tuple[int, int]:
-        status = only(plan_pool(name, cluster, NOW), WritePoolStatus).status
+        status = only(plan_pool_status(name, cluster, NOW), WritePoolStatus).status
         (found,) = status.pool_synchronizers_status
         return found.machine_count, found.updated_machine_count
 
@@ -201,28 +200,6 @@ def test_what_a_node_holds_of_another_set_of_the_same_name_does_not_count() -> N
 
     assert ready(image_set("s")) == 1
     assert ready(image_set("s", uid="made-again")) == 0
-
-
-def test_every_feature_contributes_to_the_one_status_of_a_pool() -> None:
-    cluster = Cluster(
-        nodes=(node("a"),),
-        pools=(pool(sets=("s",)),),
-        sets=(image_set(),),
-        machine_config_nodes=(machine_config_node("a", error="full", reason="NoSpace"),),
-    )
-    observed = observed_pool("worker", cluster)
-    another = PoolFacts(
-        conditions=(Condition(type="Other", status=Truth.TRUE, reason="Broken"),),
-        degraded=Condition(
-            type="Degraded", status=Truth.TRUE, reason="Broken", message="machine set m"
-        ),
-    )
-    found = plan.plan_pool(replace(observed, facts=(*observed.facts, another)), NOW)
-    write = only(found, WritePoolStatus)
-    degraded = conditions.find(write.status.conditions, ConditionType.DEGRADED)
-    assert degraded is not None
-    assert (degraded.reason, degraded.message) == ("NoSpace", "a: full; machine set m")
-    assert write.conditions == {"Degraded", "PinnedImageSetsDegraded", "Other"}
 
 
 def test_a_set_that_becomes_ready_or_degraded_is_an_event() -> None:
@@ -264,7 +241,7 @@ def test_only_no_space_degrades_the_pool_and_other_errors_are_summed_up() -> Non
             machine_config_node("b", holds={"s": 1}),
         ),
     )
-    status = only(plan_pool("worker", world, NOW), WritePoolStatus).status
+    status = only(plan_pool_status("worker", world, NOW), WritePoolStatus).status
     assert not conditions.is_true(status.conditions, ConditionType.DEGRADED)
     summary = conditions.find(status.conditions, ConditionType.SETS_DEGRADED)
     assert summary is not None
@@ -276,7 +253,7 @@ def test_only_no_space_degrades_the_pool_and_other_errors_are_summed_up() -> Non
         machine_config_nodes=(machine_config_node("a", error="no space for x", reason="NoSpace"),),
     )
     degraded = conditions.find(
-        only(plan_pool("worker", full, NOW), WritePoolStatus).status.conditions,
+        only(plan_pool_status("worker", full, NOW), WritePoolStatus).status.conditions,
         ConditionType.DEGRADED,
     )
     assert degraded is not None
@@ -338,7 +315,7 @@ def test_many_nodes_in_trouble_are_counted_and_a_few_are_named() -> None:
         world, machine_config_nodes=tuple(machine_config_node(name, error="bad") for name in names)
     )
     summary = conditions.find(
-        only(plan_pool("worker", short, NOW), WritePoolStatus).status.conditions,
+        only(plan_pool_status("worker", short, NOW), WritePoolStatus).status.conditions,
         ConditionType.SETS_DEGRADED,
     )
     assert summary is not None
@@ -354,7 +331,7 @@ def test_a_set_that_is_being_deleted_is_taken_out_of_its_pool() -> None:
         pools=(pool(sets=("s",), managed=applied("s")),),
         sets=(msgspec.structs.replace(one, metadata=metadata),),
     )
-    assert only(plan_pool("worker", world, NOW), EnterSets).sets == ()
+    assert only(plan_pool("worker", world), EnterSets).sets == ()
 
 
 GPU_ONLY = {"matchLabels": {"gpu": "yes"}}
@@ -402,7 +379,7 @@ def test_a_full_pool_keeps_the_sets_it_has_and_the_entries_of_others() -> None:
     entered = tuple(f"m-{number:03}" for number in range(98))
     full = pool(sets=("by-hand", *entered), managed=applied(*entered))
     sets = tuple(image_set(name) for name in ("a-new", "z-new", *entered))
-    action = only(plan_pool("worker", Cluster(pools=(full,), sets=sets), NOW), EnterSets)
+    action = only(plan_pool("worker", Cluster(pools=(full,), sets=sets)), EnterSets)
     assert action.sets == ("a-new", *entered)
 
 
@@ -411,7 +388,7 @@ def test_an_entry_that_a_person_wrote_too_takes_its_place_also_when_we_take_ours
     both = [*applied("shared", *entered), *applied("shared", by="kubectl")]
     full = pool(sets=("shared", *entered), managed=both)
     sets = tuple(image_set(name) for name in ("new", *entered))
-    action = only(plan_pool("worker", Cluster(pools=(full,), sets=sets), NOW), EnterSets)
+    action = only(plan_pool("worker", Cluster(pools=(full,), sets=sets)), EnterSets)
     assert action.sets == entered
 
 
@@ -429,7 +406,8 @@ def test_what_another_operator_configures_is_left_alone() -> None:
         MachineConfigNode,
     )
     world = Cluster(nodes=(node("n"),), pools=(theirs,), machine_config_nodes=(described,))
-    assert plan_pool("worker", world, NOW).actions == ()
+    assert plan_pool("worker", world).actions == ()
+    assert plan_pool_status("worker", world, NOW).actions == ()
     assert plan_node("n", world).actions == ()
 
 
@@ -445,11 +423,6 @@ def test_a_new_set_gets_its_first_status_when_its_pools_have_it() -> None:
     )
     assert ready is not None
     assert (ready.reason, ready.message) == ("InProgress", "The set is being entered into infra")
-
-
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 30), (5, 60), (50, 600), (5000, 600)])
-def test_the_larger_the_fleet_the_more_rarely_progress_is_written(nodes: int, seconds: int) -> None:
-    assert plan.pacing(nodes).progress_interval == timedelta(seconds=seconds)
 
 
 def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon() -> None:
@@ -470,9 +443,51 @@ def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon
     assert conditions.is_true(ready.status.conditions, ConditionType.READY)
 
 
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 40), (5000, 60)])
-def test_the_first_status_waits_a_minute_at_most(nodes: int, seconds: int) -> None:
-    assert plan.first_status_delay(nodes) == timedelta(seconds=seconds)
+def created(name: str, second: int) -> PinnedImageSet:
+    made = image_set(name)
+    stamp = conditions.timestamp(NOW + timedelta(seconds=second))
+    metadata = msgspec.structs.replace(made.metadata, creation_timestamp=stamp)
+    return msgspec.structs.replace(made, metadata=metadata)
+
+
+def test_sets_that_are_made_one_after_the_other_enter_a_large_pool_together() -> None:
+    nodes = tuple(node(f"n-{number}") for number in range(50))
+    cluster = Cluster(nodes=nodes, pools=(pool(),), sets=(created("a", 0), created("b", 3)))
+
+    def at(second: float, *more: PinnedImageSet) -> Plan:
+        world = replace(cluster, sets=(*cluster.sets, *more))
+        return plan_pool("worker", world, NOW + timedelta(seconds=second))
+
+    assert at(3) == Plan(recheck_at=NOW + timedelta(seconds=7))
+    assert only(at(7), EnterSets).sets == ("a", "b")
+    assert at(7, created("c", 6)) == Plan(recheck_at=NOW + timedelta(seconds=10))
+    late = created("c", 11)
+    assert only(at(12, late), EnterSets).sets == ("a", "b", "c"), "no set waits for ever"
+    assert only(at(-60), EnterSets).sets == ("a", "b"), "the clock was set back"
+    few = replace(cluster, nodes=nodes[:10])
+    assert only(plan_pool("worker", few), EnterSets).sets == ("a", "b")
+
+
+def test_a_set_that_goes_is_taken_out_of_a_large_pool_at_once() -> None:
+    nodes = tuple(node(f"n-{number}") for number in range(50))
+    entered = pool(sets=("gone",), managed=applied("gone"))
+    cluster = Cluster(nodes=nodes, pools=(entered,), sets=(created("new", 0),))
+    assert only(plan_pool("worker", cluster), EnterSets).sets == ("new",)
+
+
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 4), (110, 10), (5000, 10)])
+def test_a_set_waits_ten_seconds_at_most_for_the_next(nodes: int, seconds: int) -> None:
+    assert plan.entry_delay(nodes) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "images", "seconds"),
+    [(1, 500, 0), (10, 500, 0), (50, 1, 40), (50, 50, 40), (50, 500, 400), (5000, 500, 600)],
+)
+def test_the_first_status_of_a_large_set_waits_ten_minutes_at_most(
+    nodes: int, images: int, seconds: int
+) -> None:
+    assert plan.first_status_delay(nodes, images) == timedelta(seconds=seconds)
 
 
 def test_mere_progress_is_written_at_its_interval_only() -> None:
@@ -525,11 +540,11 @@ def test_that_all_machines_of_a_pool_are_done_is_written_at_once() -> None:
         )
 
     before = pool(sets=("s",), managed=applied("s"))
-    first = only(plan_pool("worker", world(before, written=False), NOW), WritePoolStatus)
+    first = only(plan_pool_status("worker", world(before, written=False), NOW), WritePoolStatus)
     written = msgspec.structs.replace(before, status=first.status)
     soon = NOW + timedelta(seconds=5)
-    assert plan_pool("worker", world(written, "a", written=True), soon).actions == ()
-    done = plan_pool("worker", world(written, "a", "b", written=True), soon)
+    assert plan_pool_status("worker", world(written, "a", written=True), soon).actions == ()
+    done = plan_pool_status("worker", world(written, "a", "b", written=True), soon)
     (counts,) = only(done, WritePoolStatus).status.pool_synchronizers_status
     assert counts.updated_machine_count == 2
 
@@ -539,7 +554,7 @@ def test_nothing_is_written_when_nothing_changed() -> None:
     pools = (pool(sets=("s",), managed=applied("s")),)
     mcns = (machine_config_node("a", holds={"s": 1}),)
     world = Cluster(nodes=nodes, pools=pools, sets=sets, machine_config_nodes=mcns)
-    pool_status = only(plan_pool("worker", world, NOW), WritePoolStatus).status
+    pool_status = only(plan_pool_status("worker", world, NOW), WritePoolStatus).status
     set_status = only(plan_set("s", world, NOW), WriteSetStatus).status
     steady = Cluster(
         nodes=nodes,
@@ -548,6 +563,7 @@ def test_nothing_is_written_when_nothing_changed() -> None:
         machine_config_nodes=mcns,
     )
     later = NOW + timedelta(days=1)
-    assert plan_pool("worker", steady, later) == Plan()
+    assert plan_pool("worker", steady) == Plan()
+    assert plan_pool_status("worker", steady, later) == Plan()
     assert plan_set("s", steady, later) == Plan()
     assert plan_node("a", steady) == Plan()

@@ -2,43 +2,23 @@
 
 import time
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lading.pinned_images.node import plan as policy
-from lading.pinned_images.node.types import Desired, DesiredSet
 from tests.pinned_images.node import whole_nodes
-from tests.pinned_images.node.whole_nodes import LONG_AGO, Node
+from tests.pinned_images.node.large_worlds import (
+    IMAGES_CHANGED,
+    IMAGES_PER_SET,
+    SETS,
+    changed,
+    many_sets,
+)
+from tests.pinned_images.node.whole_nodes import Node
 
-SETS = 10
-IMAGES_PER_SET = 500
-IMAGES_CHANGED = 10
 PLAN_SECONDS_MAX = 2.0
 """Ten times what the bench allows: a machine that runs tests is busy."""
-
-
-def many_sets() -> Desired:
-    return Desired(node_name="node-1", sets=tuple(map(large_set, range(SETS))))
-
-
-def large_set(number: int) -> DesiredSet:
-    words = (f"set-{number}/image-{image}" for image in range(IMAGES_PER_SET))
-    return DesiredSet(
-        name=f"set-{number}",
-        generation=1,
-        images=whole_nodes.image_keys(words),
-        first_seen_at=LONG_AGO,
-    )
-
-
-def changed(desired: Desired) -> Desired:
-    """The next generation of the first set has some new images instead of old ones."""
-    first, *others = desired.sets
-    new = whole_nodes.image_keys(f"set-0/new-{image}" for image in range(IMAGES_CHANGED))
-    edited = replace(first, generation=2, images=(*first.images[IMAGES_CHANGED:], *new))
-    return replace(desired, sets=(edited, *others))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
+from lading.kernel import texts
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PullEngine
@@ -38,7 +39,8 @@ class AskingRuntime(Runtime):
 class Credentials:
     async def credential(self, image: str) -> Credential | None:
         if image == BROKEN.image:
-            raise ValueError("the file of credentials has a line that is no JSON")
+            secret = "https://me:hunter2@registry.example.com/?signature=hunter2"
+            raise ValueError(f"a line that is no JSON: {secret} {'x' * texts.TEXT_BYTES_MAX}")
         return SECRET if image == key("private").image else None
 
 
@@ -94,6 +96,8 @@ async def test_a_credential_that_cannot_be_had_fails_its_image_only() -> None:
     assert fault is not None
     assert fault.kind is PullErrorKind.OTHER
     assert "a line that is no JSON" in fault.message
+    assert "hunter2" not in fault.message
+    assert len(fault.message.encode()) <= texts.TEXT_BYTES_MAX
 
 
 async def test_a_cancelled_pull_leaves_nothing_behind() -> None:

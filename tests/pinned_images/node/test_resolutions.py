@@ -270,3 +270,19 @@ async def test_all_images_together_have_a_limit_of_layers(
         work.resolver.forget_all_but({second})
         await work.resolve_again(second)
         assert set(work.resolver.resolutions()) == {second}
+
+
+async def test_the_error_of_a_failure_is_short_and_without_secrets(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: object, **__: object) -> None:
+        raise ValueError(f"https://me:hunter2@registry.example.com/?a=hunter2 {'x' * 10_000}")
+
+    monkeypatch.setattr(platform_image, "resolve", failing)
+    key = ImageKey(f"{registry.host}/app@sha256:{'0' * 64}")
+    work = Resolving(registry, tmp_path / "notes")
+    await work.resolve(key)
+    message = work.resolver.failed()[key].error.message
+    assert "registry.example.com" in message
+    assert "hunter2" not in message
+    assert len(message.encode()) <= resolutions.ERROR_BYTES_MAX

@@ -21,7 +21,7 @@ from tests.real.bed import images
 
 REPOSITORY = pathlib.Path(__file__).parents[3]
 CONTAINERFILE = REPOSITORY / "deploy" / "Containerfile"
-LOCKED = REPOSITORY / "requirements" / "runtime.txt"
+LOCKED = REPOSITORY / "requirements" / "prune.txt"
 PLACE = pathlib.Path("/opt/lading")
 """Where the packages are in the image."""
 UNUSED = re.compile(r"/(test|idlelib|tkinter|turtledemo|ensurepip|lib2to3|config-[^/]*)(/|$)")

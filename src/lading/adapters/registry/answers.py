@@ -70,5 +70,5 @@ def _registry_message(body: bytes) -> str:
         first = document["errors"][0]
         text = " ".join(str(first[key]) for key in ("code", "message") if first.get(key))
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):  # no such JSON
-        text = body[: kernel_errors.SHOWN_CHARACTERS_MAX].decode("utf-8", "replace").strip()
+        text = body.decode("utf-8", "replace").strip()
     return f": {kernel_errors.shown(text)}" if text else ""

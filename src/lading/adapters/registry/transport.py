@@ -64,6 +64,7 @@ class Transport:
         )
         """By host; a task that waits here waits for our own downloads, not for an answer."""
         self._large_bodies = asyncio.Semaphore(limits.large_bodies_max)
+        self._turn = asyncio.Lock()
         self._sessions = sessions
         self._environment = environment
 
@@ -94,7 +95,17 @@ class Transport:
                 if len(content) > bounds.LARGE_BODY_BYTES and not is_large:
                     is_large = True
                     await slot.enter_async_context(self._large_body(what))
+            if is_large:
+                await self._next_turn()
         return bytes(content)
+
+    async def _next_turn(self) -> None:
+        """Until the event loop comes by again, for one caller at a time.
+
+        The caller verifies and parses what it read. Several at once would hold the loop together.
+        """
+        async with self._turn:
+            await asyncio.sleep(0)
 
     @contextlib.asynccontextmanager
     async def _large_body(self, what: str) -> AsyncIterator[None]:

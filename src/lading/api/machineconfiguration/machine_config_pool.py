@@ -143,6 +143,11 @@ class MachineConfigPool(Object, frozen=True, kw_only=True):
         MachineConfigPoolStatus()
     )
 
+    @property
+    def is_configured_by_another_operator(self) -> bool:
+        """Only OpenShift's operator renders a configuration, and it reports on the pool itself."""
+        return bool(self.spec.configuration)
+
 
 MACHINE_CONFIG_POOL = Definition(
     group=group.NAME,

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import click
 import msgspec
+import yaml
+
+from lading.kernel import yaml_text
 
 USUAL_SOCKETS = (
     Path("/run/containerd/containerd.sock"),
@@ -51,8 +54,8 @@ def _read(config: Path) -> _Crictl:
     except FileNotFoundError:
         return _Crictl()
     try:
-        return msgspec.yaml.decode(content or b"{}", type=_Crictl)
-    except msgspec.MsgspecError as error:
+        return msgspec.convert(yaml_text.value(content) or {}, _Crictl)
+    except (yaml.YAMLError, msgspec.ValidationError) as error:
         raise click.ClickException(
             f"{config} cannot be read as crictl's configuration: {error}"
         ) from error

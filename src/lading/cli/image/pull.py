@@ -1,5 +1,7 @@
 """`lading image pull`: brings an image to this machine, for a runtime class if one is named."""
 
+from datetime import timedelta
+
 import click
 
 from lading.cli import options, output, running
@@ -27,6 +29,7 @@ from lading.wiring.registries import CredentialSettings, open_registries
 @options.choice_option(
     "--policy", default=PullPolicy.ALWAYS, choices=PullPolicy, help="When to pull, as in a pod."
 )
+@running.timeout_option()
 @runtime_option
 @credential_options
 @with_node_options
@@ -35,11 +38,12 @@ def command(
     image: str,
     given: Credential | None,
     policy: PullPolicy,
+    timeout: timedelta | None,
     runtime: str | None,
     credentials: CredentialSettings,
 ) -> None:
     """Pull an image. --runtime selects the image for the guests of that runtime class."""
-    running.run(_pull(node, image, given, policy, runtime, credentials))
+    running.run(_pull(node, image, given, policy, runtime, credentials), timeout=timeout)
 
 
 async def _pull(

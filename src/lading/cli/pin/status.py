@@ -5,6 +5,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Sequence
+from datetime import timedelta
 
 import click
 
@@ -33,6 +34,7 @@ _DIGEST = re.compile(r"(sha256:[0-9a-f]{12})[0-9a-f]{52}")
 @click.option("--node", "nodes", multiple=True, help="Only this node; may be given several times.")
 @click.option("-w", "--watch", is_flag=True, help="Watch until every set is pinned on its nodes.")
 @click.option("--exit-status", is_flag=True, help="Fail when something is not pinned.")
+@running.timeout_option()
 @output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(
@@ -41,11 +43,13 @@ def command(
     nodes: tuple[str, ...],
     watch: bool,
     exit_status: bool,
+    timeout: timedelta | None,
     form: Format,
 ) -> None:
     """Show the progress of SETS (default: all) on each node."""
     chosen = rows.Chosen(sets=frozenset(sets), nodes=frozenset(nodes))
-    running.run(_status(target, chosen, watch=watch, exit_status=exit_status, form=form))
+    work = _status(target, chosen, watch=watch, exit_status=exit_status, form=form)
+    running.run(work, timeout=timeout)
 
 
 async def _status(

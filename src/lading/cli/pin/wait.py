@@ -1,5 +1,6 @@
 """`lading pin wait`: until sets are ready, for scripts; the exit code says how it ended."""
 
+import asyncio
 import contextlib
 from datetime import timedelta
 
@@ -7,7 +8,7 @@ import click
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.cli import connection, options, running
+from lading.cli import connection, running
 from lading.cli.connection import Target
 from lading.cli.pin import readiness
 from lading.cli.status_line import StatusLine
@@ -17,22 +18,13 @@ from lading.ports.clock import Clock
 from lading.wiring.clock import system_clock
 
 LOOK_SECONDS = 1.0
+ANSWER_SECONDS_MAX = 10.0
 TIMEOUT = "30m"  # some 100 GiB at 60 MiB/s
-
-
-class TimedOut(click.ClickException):
-    exit_code = 124  # as timeout(1) ends
 
 
 @click.command(name="wait")
 @click.argument("sets", nargs=-1)
-@click.option(
-    "--timeout",
-    default=TIMEOUT,
-    show_default=True,
-    callback=options.meaning(durations.parse),
-    help="The longest time to wait, such as 90s or 1h.",
-)
+@running.timeout_option(TIMEOUT)
 @connection.target_options
 def command(target: Target, sets: tuple[str, ...], timeout: timedelta) -> None:
     """Wait until SETS (default: all) are pinned on all their nodes.
@@ -56,7 +48,7 @@ async def _wait(target: Target, names: tuple[str, ...], timeout: timedelta, cloc
                 left_seconds = end - clock.monotonic()
                 if left_seconds <= 0:
                     spent = durations.format_duration(timeout)
-                    raise TimedOut(f"timed out after {spent}; {pending}")
+                    raise running.TimedOut(f"not done after {spent}; {pending}")
                 await clock.sleep(min(LOOK_SECONDS, left_seconds))
         finally:
             line.clear()
@@ -67,9 +59,10 @@ async def _wait(target: Target, names: tuple[str, ...], timeout: timedelta, cloc
 async def _pending(client: KubeClient, names: tuple[str, ...]) -> str:
     """What is waited for; an API server that does not answer for a while ends nothing."""
     try:
-        found = readiness.readiness(await _sets(client, names), names)
-    except kube.Unavailable as error:
-        return str(error)
+        async with asyncio.timeout(ANSWER_SECONDS_MAX):
+            found = readiness.readiness(await _sets(client, names), names)
+    except (kube.Unavailable, TimeoutError) as error:
+        return str(error) or "the API server does not answer"
     if found.failed:
         problems = "\n".join(map(texts.bounded_text, found.failed))
         raise click.ClickException(f"{problems}\n`lading pin status` shows the nodes")

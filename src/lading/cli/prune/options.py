@@ -12,7 +12,7 @@ import yaml
 from lading.adapters.kube.connection import Connection
 from lading.cli import options as general
 from lading.cli.connection import Target
-from lading.kernel import durations, quantities
+from lading.kernel import durations, quantities, yaml_text
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import custom_paths, guards, policy, registry_url, trash
 from lading.pruning.engine.custom_paths import READY_MADE
@@ -213,8 +213,8 @@ def _policy(file: Path | None) -> policy.Policy:
     if file is None:
         return policy.NO_POLICY
     try:
-        return policy.parse(yaml.safe_load(file.read_text(encoding="utf-8")))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        return policy.parse(yaml_text.value(file.read_bytes()))
+    except yaml.YAMLError as error:
         raise Malformed(what="prune policy", text=str(file), reason=str(error)) from error
 
 

@@ -1,5 +1,6 @@
 """The CPUs that a CPU can run images of, best first: newer variants run what older ones do."""
 
+import functools
 import re
 
 from lading.kernel.platforms.types import Platform
@@ -11,6 +12,7 @@ _ARM64_V8_MINOR_MAX = 9
 _ARM64_V9_MINOR_LEAD = 5
 
 
+@functools.lru_cache(maxsize=16)  # asked again for each entry of an index
 def processors(platform: Platform) -> tuple[tuple[str, str], ...]:
     """(architecture, variant) pairs for a normalised platform, in the order to try them."""
     match platform.architecture:

@@ -3,6 +3,7 @@
 Knows nothing about registries or manifests: an entry is anything that has a platform or None.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -106,8 +107,12 @@ def _processor_refusal(wanted: Platform, offered: Platform) -> str | None:
         return None
     if offered.architecture not in {architecture for architecture, _ in runnable}:
         return f"the architecture is not {wanted.architecture}"
-    known = ", ".join(f"{name}/{variant}" if variant else name for name, variant in runnable)
-    return f"variant {offered.variant or '(none)'} is not among {known}"
+    return f"variant {offered.variant or '(none)'} is not among {_listed(runnable)}"
+
+
+@functools.lru_cache(maxsize=16)
+def _listed(processors: tuple[tuple[str, str], ...]) -> str:
+    return ", ".join(f"{name}/{variant}" if variant else name for name, variant in processors)
 
 
 def _version_refusal(wanted: Platform, offered: Platform) -> str | None:

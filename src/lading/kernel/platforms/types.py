@@ -1,7 +1,7 @@
 """What an image is built for, and its normal form; two spellings of one platform become equal."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lading.kernel.errors import Malformed
 
@@ -51,11 +51,11 @@ def normalised(platform: Platform) -> Platform:
     variant = platform.variant.lower()
     architecture, implied = _ARCHITECTURE_BY_ALIAS.get(architecture, (architecture, None))
     variant = variant if implied is None else implied
-    return replace(
-        platform,
+    return Platform(
         os=_OS_BY_ALIAS.get(os, os),
         architecture=architecture,
         variant=_VARIANT_BY_ALIAS.get(architecture, {}).get(variant, variant),
+        os_version=platform.os_version,
         os_features=tuple(sorted(set(platform.os_features))),
     )
 

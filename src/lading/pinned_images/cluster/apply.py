@@ -6,9 +6,7 @@ import msgspec
 
 from lading.api.core import NODES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
-from lading.api.machineconfiguration.machine_config_pool import (
-    MACHINE_CONFIG_POOLS,
-)
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Object, Resource
 from lading.pinned_images.cluster import rules
@@ -16,13 +14,12 @@ from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
-    WritePoolStatus,
     WriteSetStatus,
 )
 from lading.ports import kube
 from lading.ports.kube import Kube
 
-ClusterAction = CreatePool | EnterSets | WritePoolStatus | WriteSetStatus | DescribeNode
+ClusterAction = CreatePool | EnterSets | WriteSetStatus | DescribeNode
 # A count of none is a fact too: without it a table shows a blank.
 _ZERO_COUNTS = {"nodeCount": 0, "readyNodeCount": 0, "failedNodeCount": 0}
 
@@ -37,9 +34,6 @@ async def apply(action: ClusterAction, api: Kube) -> Object | None:
             body = _body(MACHINE_CONFIG_POOLS, name, spec={"pinnedImageSets": entries})
             body["metadata"]["uid"] = uid
             return await _apply(api, MACHINE_CONFIG_POOLS, body)
-        case WritePoolStatus(pool=name):
-            body = _body(MACHINE_CONFIG_POOLS, name, status=_pool_part(action))
-            return await _apply(api, MACHINE_CONFIG_POOLS, body, subresource="status")
         case WriteSetStatus(image_set=name, resource_version=revision, status=status):
             shown = {**_ZERO_COUNTS, **msgspec.to_builtins(status)}
             body = _body(PINNED_IMAGE_SETS, name, status=shown)
@@ -72,16 +66,6 @@ def _body(resource: Resource[Any], name: str, **parts: Any) -> dict[str, Any]:
         "kind": resource.kind,
         "metadata": {"name": name},
         **parts,
-    }
-
-
-def _pool_part(action: WritePoolStatus) -> dict[str, Any]:
-    """Only what is ours in the status of a pool that others report on too."""
-    whole = msgspec.to_builtins(action.status)
-    ours = [one for one in whole["conditions"] if one["type"] in action.conditions]
-    return {
-        "poolSynchronizersStatus": whole["poolSynchronizersStatus"],
-        "conditions": ours,
     }
 
 

@@ -1,7 +1,8 @@
-"""Wires the cluster's reconcilers of nodes, pools and sets over one fleet."""
+"""Wires the cluster's reconcilers of nodes, of the sets of pools, and of sets over one fleet."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -24,12 +25,10 @@ from lading.pinned_images.cluster.apply import ClusterAction
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet, Listener
 from lading.pinned_images.cluster.types import (
     ObservedNode,
-    ObservedPool,
+    ObservedPoolSets,
     ObservedSet,
     Placement,
-    PoolContributor,
     RecordClusterEvent,
-    WritePoolStatus,
     WriteSetStatus,
 )
 from lading.ports.clock import Clock
@@ -44,22 +43,28 @@ NAMES = (NODES, POOLS, SETS)
 _DEFAULT_POOLS = {Key("", name) for name in plan.DEFAULT_POOLS}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetTools:
+    """What every reconciler of the fleet works with."""
+
+    caches: ClusterCaches
+    fleet: Fleet
+    kube: Kube
+    clock: Clock
+    recorder: EventRecorder
+    is_on: bool
+    """Switched off, our entries are taken back from the pools, so that nodes unpin."""
+
+
 class FleetReconciler(ObjectReconciler[T, Observed]):
     """Facts come from the fleet, which is counted first; what is written is remembered."""
 
-    def __init__(
-        self,
-        *,
-        informer: Informer[T],
-        fleet: Fleet,
-        kube: Kube,
-        clock: Clock,
-        recorder: EventRecorder,
-    ) -> None:
-        super().__init__(informer=informer, clock=clock, recorder=recorder)
+    def __init__(self, informer: Informer[T], tools: FleetTools) -> None:
+        super().__init__(informer=informer, clock=tools.clock, recorder=tools.recorder)
         self._informer = informer
-        self._fleet = fleet
-        self._kube = kube
+        self._fleet = tools.fleet
+        self._kube = tools.kube
+        self._is_on = tools.is_on
 
     async def observe(self, key: Key) -> Observed:
         await self._fleet.recount()
@@ -79,7 +84,7 @@ class FleetReconciler(ObjectReconciler[T, Observed]):
             written = await apply.apply(action, self._kube)
         if written is not None:
             self._remember(written)
-            if isinstance(action, WritePoolStatus | WriteSetStatus):
+            if isinstance(action, WriteSetStatus):
                 self.status_written(written.key)
 
     @abstractmethod
@@ -93,20 +98,10 @@ class FleetReconciler(ObjectReconciler[T, Observed]):
 class MachineConfigNodeReconciler(FleetReconciler[Node, ObservedNode | None]):
     """Keeps a MachineConfigNode for every Node."""
 
-    def __init__(
-        self,
-        caches: ClusterCaches,
-        fleet: Fleet,
-        *,
-        kube: Kube,
-        clock: Clock,
-        recorder: EventRecorder,
-    ) -> None:
-        super().__init__(
-            informer=caches.nodes, fleet=fleet, kube=kube, clock=clock, recorder=recorder
-        )
+    def __init__(self, tools: FleetTools) -> None:
+        super().__init__(tools.caches.nodes, tools)
         self._described: ReadYourWrites[MachineConfigNode] = ReadYourWrites(
-            caches.machine_config_nodes, clock
+            tools.caches.machine_config_nodes, tools.clock
         )
 
     def plan(self, observed: ObservedNode | None, now: datetime) -> Plan:
@@ -126,43 +121,26 @@ class MachineConfigNodeReconciler(FleetReconciler[Node, ObservedNode | None]):
         self._described.add(written)
 
 
-class PoolReconciler(FleetReconciler[MachineConfigPool, ObservedPool | None]):
-    """Enters sets into pools, and is the one writer of a pool's status."""
+class PoolSetsReconciler(FleetReconciler[MachineConfigPool, ObservedPoolSets | None]):
+    """Makes the default pools, and enters sets into pools."""
 
-    def __init__(
-        self,
-        caches: ClusterCaches,
-        fleet: Fleet,
-        *,
-        kube: Kube,
-        clock: Clock,
-        recorder: EventRecorder,
-        contributors: tuple[PoolContributor, ...],
-        is_on: bool,
-    ) -> None:
-        """Switched off, our entries are taken back from the pools, so that nodes unpin."""
-        super().__init__(
-            informer=caches.pools, fleet=fleet, kube=kube, clock=clock, recorder=recorder
-        )
-        self._contributors = contributors
-        self._is_on = is_on
+    def __init__(self, tools: FleetTools) -> None:
+        super().__init__(tools.caches.pools, tools)
 
-    def plan(self, observed: ObservedPool | None, now: datetime) -> Plan:
+    def plan(self, observed: ObservedPoolSets | None, now: datetime) -> Plan:
         return plan.plan_pool(observed, now) if observed else Plan()
 
-    def _facts(self, key: Key) -> ObservedPool | None:
-        counted, newest = self._informer.get(key), self._objects.get(key)
+    def _facts(self, key: Key) -> ObservedPoolSets | None:
+        newest = self._objects.get(key)
         if newest is None:
-            return ObservedPool(name=key.name, pool=None)
-        if counted is None:
+            return ObservedPoolSets(name=key.name, pool=None)
+        if self._informer.get(key) is None:
             return None  # we made it just now; when the cache shows it, the key comes again
-        return ObservedPool(
+        return ObservedPoolSets(
             name=key.name,
             pool=newest,
-            generation=counted.metadata.generation,
             selected_sets=self._fleet.selected_sets(newest),
-            facts=tuple(facts_of(key.name) for facts_of in self._contributors),
-            status_writes=self.status_writes(key),
+            node_count=self._fleet.node_count(key.name),
             is_on=self._is_on,
         )
 
@@ -170,20 +148,8 @@ class PoolReconciler(FleetReconciler[MachineConfigPool, ObservedPool | None]):
 class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
     """Writes the status of sets."""
 
-    def __init__(
-        self,
-        caches: ClusterCaches,
-        fleet: Fleet,
-        *,
-        kube: Kube,
-        clock: Clock,
-        recorder: EventRecorder,
-        is_on: bool,
-    ) -> None:
-        super().__init__(
-            informer=caches.sets, fleet=fleet, kube=kube, clock=clock, recorder=recorder
-        )
-        self._is_on = is_on
+    def __init__(self, tools: FleetTools) -> None:
+        super().__init__(tools.caches.sets, tools)
 
     def plan(self, observed: ObservedSet | None, now: datetime) -> Plan:
         return plan.plan_set(observed, now) if observed else Plan()
@@ -208,32 +174,26 @@ def _with_status_of(counted: PinnedImageSet, newest: PinnedImageSet) -> PinnedIm
     return msgspec.structs.replace(counted, metadata=metadata, status=newest.status)
 
 
-def reconciles(
+def reconciles(tools: FleetTools) -> dict[str, Reconcile]:
+    """The reconcile function of each controller, by its name."""
+    return {
+        NODES: MachineConfigNodeReconciler(tools).reconcile,
+        POOLS: PoolSetsReconciler(tools).reconcile,
+        SETS: SetReconciler(tools).reconcile,
+    }
+
+
+def watch(
+    controllers: dict[str, Controller],
     caches: ClusterCaches,
     fleet: Fleet,
     *,
-    kube: Kube,
-    clock: Clock,
-    recorder: EventRecorder,
-    is_on: bool,
-) -> dict[str, Reconcile]:
-    """The reconcile function of each controller, by its name."""
-    nodes = MachineConfigNodeReconciler(caches, fleet, kube=kube, clock=clock, recorder=recorder)
-    pools = PoolReconciler(
-        caches,
-        fleet,
-        kube=kube,
-        clock=clock,
-        recorder=recorder,
-        contributors=(fleet.pool_facts,),
-        is_on=is_on,
-    )
-    sets = SetReconciler(caches, fleet, kube=kube, clock=clock, recorder=recorder, is_on=is_on)
-    return {NODES: nodes.reconcile, POOLS: pools.reconcile, SETS: sets.reconcile}
+    pools_counted: Callable[[Iterable[str]], None],
+) -> None:
+    """Objects are planned when they change; counts, a moment after the first change.
 
-
-def watch(controllers: dict[str, Controller], caches: ClusterCaches, fleet: Fleet) -> None:
-    """Objects are planned when they change; counts, a moment after the first change."""
+    `pools_counted` is called with the pools that have other counts: their status is not ours.
+    """
     nodes, pools, sets = (controllers[name] for name in NAMES)
     nodes.watch(caches.nodes, _own_key_if_changed(lambda node: node.metadata.uid))
     nodes.watch(caches.machine_config_nodes, _own_key_if_changed(_description))
@@ -251,7 +211,7 @@ def watch(controllers: dict[str, Controller], caches: ClusterCaches, fleet: Flee
     fleet.listen(
         Listener(
             nodes=lambda names: nodes.wake(*_keys(names)),
-            pools=lambda names: pools.wake(*_keys(names), debounce_seconds=COUNT_DEBOUNCE_SECONDS),
+            pools=pools_counted,
             sets=lambda names: sets.wake(*_keys(names), debounce_seconds=COUNT_DEBOUNCE_SECONDS),
         )
     )

@@ -28,8 +28,9 @@ from lading.pinned_images import rules as membership_rules
 from lading.pinned_images.cluster import report, rules
 from lading.pinned_images.cluster.rules import NodeState
 from lading.pinned_images.cluster.tallies import Changed, Tallies
-from lading.pinned_images.cluster.types import Placement, PoolCounts, PoolFacts, SetCounts
+from lading.pinned_images.cluster.types import Placement, PoolCounts, SetCounts
 from lading.pinned_images.rules import Membership
+from lading.ports.pools import PoolFacts
 
 NODES_PER_SLICE = 200  # about 10 ms on a slow core, where a node has 20 sets
 
@@ -106,9 +107,9 @@ class Fleet:
     def pool_counts(self, name: str) -> PoolCounts:
         return self._tallies.pool_counts(name)
 
-    def pool_facts(self, name: str) -> PoolFacts:
+    def pool_facts(self, pool: str) -> PoolFacts:
         """What pinned images contribute to the status of a pool."""
-        return report.pool_facts(self.pool_counts(name))
+        return report.pool_facts(self.pool_counts(pool))
 
     def set_counts(self, name: str) -> SetCounts:
         return self._tallies.set_counts(name)
@@ -120,14 +121,18 @@ class Fleet:
     def every_set(self) -> Iterable[tuple[str, SetCounts]]:
         return ((name, self.set_counts(name)) for name in self._tallies.sets())
 
-    def selected_sets(self, pool: MachineConfigPool) -> frozenset[str]:
-        """The sets that the pool selects by their labels."""
-        return frozenset(
-            one.metadata.name
+    def selected_sets(self, pool: MachineConfigPool) -> dict[str, str]:
+        """The sets that the pool selects by their labels, and when each was created."""
+        return {
+            one.metadata.name: one.metadata.creation_timestamp
             for one in self._caches.sets
             if not one.metadata.deletion_timestamp
             and membership_rules.set_belongs_to_pool(one, pool)
-        )
+        }
+
+    def node_count(self, pool: str) -> int:
+        """Of all nodes that the pool selects, also those that are counted in another one."""
+        return len(self._tallies.nodes_of_pool(pool))
 
     def placement(self, image_set: PinnedImageSet) -> Placement:
         """Only of interest for a set without nodes: it reads all pools."""
@@ -145,7 +150,7 @@ class Fleet:
             and any(
                 image_set.metadata.name in rules.sets_to_enter(pool, self.selected_sets(pool))
                 for pool in selecting
-                if not rules.another_operator_configures(pool)
+                if not pool.is_configured_by_another_operator
             ),
         )
 

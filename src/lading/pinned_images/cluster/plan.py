@@ -4,15 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from lading.api.machineconfiguration.machine_config_pool import (
-    MachineConfigPool,
-    MachineConfigPoolStatus,
-)
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
-from lading.kernel import conditions, planning
+from lading.kernel import conditions, pacing, planning
 from lading.kernel.conditions import Condition, Truth
-from lading.kernel.pacing import Pacing
-from lading.kernel.planning import Action, Plan
+from lading.kernel.planning import Plan
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import report, rules
 from lading.pinned_images.cluster.types import (
@@ -20,26 +16,23 @@ from lading.pinned_images.cluster.types import (
     DescribeNode,
     EnterSets,
     ObservedNode,
-    ObservedPool,
+    ObservedPoolSets,
     ObservedSet,
     RecordClusterEvent,
     SetCounts,
-    WritePoolStatus,
     WriteSetStatus,
 )
 from lading.pinned_images.reasons import ConditionType, EventReason
 
-# Every agent watches pools and sets, so each write is sent to the whole fleet: progress is
-# reported the more rarely the more nodes there are (docs/adr/0005).
-PROGRESS_INTERVAL_MIN = timedelta(seconds=30)
-PROGRESS_INTERVAL_PER_NODE = timedelta(seconds=12)
-PROGRESS_INTERVAL_MAX = timedelta(minutes=10)
 # A new set of images that are on the nodes already is ready soon: then one write is enough.
 FIRST_STATUS_DELAY_PER_NODE = timedelta(seconds=1)
-FIRST_STATUS_NODES_AT_ONCE = 10
 FIRST_STATUS_DELAY_MAX = timedelta(minutes=1)
-STATE_INTERVAL = timedelta(minutes=5)
-STATE_BURST = 6  # a rollout has a start and an end; a node may fail and recover in between
+FIRST_STATUS_IMAGES = 50  # ten times as many are ten times the bytes, and wait ten times as long
+# Sets that are made one after the other enter a large pool together: its agents see each write.
+ENTRY_DELAY_PER_NODE = timedelta(seconds=0.1)
+ENTRY_DELAY_MAX = timedelta(seconds=10)
+ENTRY_DELAYS_MAX = 3  # a set waits no longer than this many delays, however many others follow
+NODES_AT_ONCE = 10  # in a small fleet no write waits for another
 DEFAULT_POOLS: dict[str, dict[str, Any]] = {
     membership.MASTER: {
         "machineConfigSelector": {
@@ -60,16 +53,6 @@ DEFAULT_POOLS: dict[str, dict[str, Any]] = {
         },
     },
 }
-
-
-def pacing(nodes: int) -> Pacing:
-    """How often the status of a pool or set with so many nodes is written."""
-    grown = max(PROGRESS_INTERVAL_MIN, PROGRESS_INTERVAL_PER_NODE * nodes)
-    return Pacing(
-        progress_interval=min(grown, PROGRESS_INTERVAL_MAX),
-        state_interval=STATE_INTERVAL,
-        burst=STATE_BURST,
-    )
 
 
 def plan_node(observed: ObservedNode) -> Plan:
@@ -99,29 +82,18 @@ def _describes(observed: ObservedNode) -> bool:
     )
 
 
-def plan_pool(observed: ObservedPool, now: datetime) -> Plan:
+def plan_pool(observed: ObservedPoolSets, now: datetime) -> Plan:
+    """The sets of a pool. Its status is written elsewhere, from the facts of all features."""
     pool = observed.pool
     if pool is None:
         return Plan(actions=_missing_default(observed.name))
-    if rules.another_operator_configures(pool):
+    if pool.is_configured_by_another_operator:
         return Plan()
-    status = report.pool_status(pool, observed, now)
-    is_new_state = _pool_state(status) != _pool_state(pool.status)
-    nodes = sum(one.machine_count for one in status.pool_synchronizers_status)
-    due = pacing(nodes).due_at(observed.status_writes, state_changed=is_new_state, now=now)
-    changed = status != pool.status
-    write = WritePoolStatus(
-        pool=observed.name,
-        status=status,
-        conditions=report.pool_condition_types(observed.facts),
-        because="nodes of the pool changed",
-    )
-    events = _events(observed.name, pool.status.conditions, status.conditions)
-    reported: tuple[Action, ...] = (write, *events) if changed and due <= now else ()
-    return Plan(
-        actions=(*_entries_to_write(pool, observed), *reported),
-        recheck_at=due if changed and due > now else None,
-    )
+    entries = _entries_to_write(pool, observed)
+    if entries is None:
+        return Plan()
+    due = _entries_due_at(entries, pool, observed, now)
+    return Plan(recheck_at=due) if due > now else Plan(actions=(entries,))
 
 
 def _missing_default(name: str) -> tuple[CreatePool, ...]:
@@ -131,16 +103,40 @@ def _missing_default(name: str) -> tuple[CreatePool, ...]:
     return (CreatePool(name=name, spec=DEFAULT_POOLS[name], because=because),)
 
 
-def _entries_to_write(pool: MachineConfigPool, observed: ObservedPool) -> tuple[EnterSets, ...]:
+def _entries_to_write(pool: MachineConfigPool, observed: ObservedPoolSets) -> EnterSets | None:
     """Our entries, unless they are the pool's already; entries of others are not ours."""
     wanted = rules.sets_to_enter(pool, observed.selected_sets) if observed.is_on else ()
-    ours = pool.metadata.applied_names(rules.FIELD_MANAGER, *rules.ENTRIES)
-    if ours == set(wanted):
-        return ()
+    if _our_entries(pool) == set(wanted):
+        return None
     changed = "the sets that the pool selects changed"
     because = changed if observed.is_on else "the feature gate is off"
     name, uid = pool.metadata.name, pool.metadata.uid
-    return (EnterSets(pool=name, uid=uid, sets=wanted, because=because),)
+    return EnterSets(pool=name, uid=uid, sets=wanted, because=because)
+
+
+def _our_entries(pool: MachineConfigPool) -> frozenset[str]:
+    return pool.metadata.applied_names(rules.FIELD_MANAGER, *rules.ENTRIES)
+
+
+def _entries_due_at(
+    entries: EnterSets, pool: MachineConfigPool, observed: ObservedPoolSets, now: datetime
+) -> datetime:
+    """A large pool waits until no more sets are made, but not long; what goes, goes at once."""
+    ours, wanted = _our_entries(pool), set(entries.sets)
+    created = [observed.selected_sets[name] for name in wanted - ours]
+    if ours - wanted or not all(created):
+        return now
+    quiet = entry_delay(observed.node_count)
+    first, last = (datetime.fromisoformat(one) for one in (min(created), max(created)))
+    return min(
+        planning.due(last, quiet, now=now),
+        planning.due(first, quiet * ENTRY_DELAYS_MAX, now=now),
+    )
+
+
+def entry_delay(nodes: int) -> timedelta:
+    """How long a set that was just made waits for others, so that one write enters them all."""
+    return min(ENTRY_DELAY_PER_NODE * max(0, nodes - NODES_AT_ONCE), ENTRY_DELAY_MAX)
 
 
 def plan_set(observed: ObservedSet, now: datetime) -> Plan:
@@ -178,10 +174,10 @@ def _set_status_due_at(
     last, created = observed.image_set.status, observed.image_set.metadata.creation_timestamp
     counts = observed.counts
     if not last.conditions and created and counts.node_count > 0 and not _has_news(counts):
-        return planning.due(
-            datetime.fromisoformat(created), first_status_delay(counts.node_count), now=now
-        )
-    return pacing(status.node_count).due_at(
+        images = len(observed.image_set.spec.pinned_images)
+        delay = first_status_delay(counts.node_count, images)
+        return planning.due(datetime.fromisoformat(created), delay, now=now)
+    return pacing.of_fleet(status.node_count).due_at(
         observed.status_writes,
         state_changed=_set_state(status) != _set_state(last),
         now=now,
@@ -193,21 +189,19 @@ def _has_news(counts: SetCounts) -> bool:
     return counts.failed_node_count > 0 or counts.ready_node_count == counts.node_count
 
 
-def first_status_delay(nodes: int) -> timedelta:
-    """How long a new set that is in progress is without a status."""
-    beyond = max(0, nodes - FIRST_STATUS_NODES_AT_ONCE)
-    return min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
+def first_status_delay(nodes: int, images: int) -> timedelta:
+    """How long a new set that is in progress is without a status; a large set waits longer."""
+    beyond = max(0, nodes - NODES_AT_ONCE)
+    delay = min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
+    return delay * max(1.0, images / FIRST_STATUS_IMAGES)
 
 
 def _events(
     name: str, before: tuple[Condition, ...], after: tuple[Condition, ...]
 ) -> Iterable[RecordClusterEvent]:
     """One for each condition that became true or was true until now."""
-    for new in after:
-        was_true = conditions.is_true(before, new.type)
+    for new in conditions.changed(before, after):
         is_true = new.status is Truth.TRUE
-        if was_true is is_true:
-            continue
         if new.type == ConditionType.READY:
             if is_true:
                 yield RecordClusterEvent(
@@ -221,23 +215,13 @@ def _events(
         yield RecordClusterEvent(name=name, reason=reason, warning=is_true, because=because)
 
 
-State = tuple[object, ...]
-"""What is written at once when it changes; everything else in a status is mere progress."""
+def _set_state(status: PinnedImageSetStatus) -> tuple[object, ...]:
+    """What is written at once when it changes; everything else is mere progress.
 
-
-def _states(found: tuple[Condition, ...]) -> State:
-    return tuple((one.type, one.status.value, one.reason) for one in found)
-
-
-def _set_state(status: PinnedImageSetStatus) -> State:
-    """Generation, and whether there are nodes at all: none must not be claimed for minutes."""
-    return (*_states(status.conditions), status.observed_generation, status.node_count > 0)
-
-
-def _pool_state(status: MachineConfigPoolStatus) -> State:
-    """Whether all machines are updated is a state too: no one waits long for that."""
-    are_updated = tuple(
-        (one.observed_generation, one.updated_machine_count == one.machine_count)
-        for one in status.pool_synchronizers_status
+    Generation, and whether there are nodes at all: none must not be claimed for minutes.
+    """
+    return (
+        tuple((one.type, one.status.value, one.reason) for one in status.conditions),
+        status.observed_generation,
+        status.node_count > 0,
     )
-    return (*_states(status.conditions), are_updated)

@@ -1,14 +1,9 @@
-"""The status of pools and sets, from the counts of their nodes. Pure."""
+"""What is reported about pools and sets, from the counts of their nodes. Pure."""
 
-from collections.abc import Iterable
 from datetime import datetime
-
-import msgspec
 
 from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.machine_config_pool import (
-    MachineConfigPool,
-    MachineConfigPoolStatus,
     PoolSynchronizerStatus,
     PoolSynchronizerType,
 )
@@ -17,14 +12,13 @@ from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images.cluster.types import (
     NodeProblem,
-    ObservedPool,
     ObservedSet,
     Placement,
     PoolCounts,
-    PoolFacts,
     SetCounts,
 )
 from lading.pinned_images.reasons import ConditionType, Reason
+from lading.ports.pools import PoolFacts
 
 NO_ERRORS = "No errors"
 MESSAGE_CHARACTERS_MAX = 1024
@@ -79,61 +73,6 @@ def _named(problems: tuple[NodeProblem, ...], total: int) -> str:
     return f"{named}; and {more} more nodes" if more > 0 else named
 
 
-def pool_status(
-    pool: MachineConfigPool, observed: ObservedPool, now: datetime
-) -> MachineConfigPoolStatus:
-    """One status from the facts of all features; Degraded when any of them has a reason."""
-    facts = observed.facts
-    found = _with_conditions(
-        pool.status.conditions,
-        (*(one for fact in facts for one in fact.conditions), _pool_degraded(facts)),
-        generation=observed.generation,
-        now=now,
-    )
-    return msgspec.structs.replace(
-        pool.status,
-        pool_synchronizers_status=tuple(
-            _with_applied_generation(one, pool.status, observed.generation)
-            for fact in facts
-            for one in fact.synchronizers
-        ),
-        conditions=found,
-    )
-
-
-def pool_condition_types(facts: tuple[PoolFacts, ...]) -> frozenset[str]:
-    """The conditions of a pool that the features report on; others belong to others."""
-    own = (one.type for fact in facts for one in fact.conditions)
-    return frozenset({ConditionType.DEGRADED.value, *own})
-
-
-def _pool_degraded(facts: tuple[PoolFacts, ...]) -> Condition:
-    degraded = [fact.degraded for fact in facts if fact.degraded is not None]
-    if not degraded:
-        return _no_errors(ConditionType.DEGRADED)
-    message = "; ".join(one.message for one in degraded)
-    return _condition(ConditionType.DEGRADED, Truth.TRUE, degraded[0].reason, message)
-
-
-def _with_applied_generation(
-    new: PoolSynchronizerStatus, last: MachineConfigPoolStatus, generation: int
-) -> PoolSynchronizerStatus:
-    """`observedGeneration` is the last generation that every machine of the pool has."""
-    applied = next(
-        (
-            one.observed_generation
-            for one in last.pool_synchronizers_status
-            if one.pool_synchronizer_type is new.pool_synchronizer_type
-        ),
-        0,
-    )
-    if new.updated_machine_count == new.machine_count:
-        applied = generation
-    elif applied > generation:
-        applied = 0  # of another pool of the same name
-    return msgspec.structs.replace(new, observed_generation=applied)
-
-
 def set_status(observed: ObservedSet, now: datetime) -> PinnedImageSetStatus:
     image_set, counts = observed.image_set, observed.counts
     generation = image_set.metadata.generation
@@ -143,7 +82,7 @@ def set_status(observed: ObservedSet, now: datetime) -> PinnedImageSetStatus:
         ready_node_count=counts.ready_node_count,
         failed_node_count=counts.failed_node_count,
         failures=counts.failures,
-        conditions=_with_conditions(
+        conditions=conditions.with_conditions(
             image_set.status.conditions,
             (_set_ready(observed), _set_degraded(counts)),
             generation=generation,
@@ -191,15 +130,6 @@ def _set_degraded(counts: SetCounts) -> Condition:
     nodes = "1 node reports" if failed == 1 else f"{failed} nodes report"
     message = f"{nodes} an error; {first.node}: {first.message}"
     return _condition(ConditionType.DEGRADED, Truth.TRUE, Reason.NODES_DEGRADED, message)
-
-
-def _with_conditions(
-    found: tuple[Condition, ...], new: Iterable[Condition], *, generation: int, now: datetime
-) -> tuple[Condition, ...]:
-    for one in new:
-        observed = msgspec.structs.replace(one, observed_generation=generation)
-        found = conditions.with_condition(found, observed, now=now)
-    return found
 
 
 def _no_errors(type_: ConditionType) -> Condition:

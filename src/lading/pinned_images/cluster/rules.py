@@ -1,6 +1,6 @@
 """What counts about a node, and which sets a pool takes, as small pure facts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from lading.api.core import Node
@@ -98,7 +98,7 @@ def _errors(
     }
 
 
-def sets_to_enter(pool: MachineConfigPool, selected: frozenset[str]) -> tuple[str, ...]:
+def sets_to_enter(pool: MachineConfigPool, sets: Collection[str]) -> tuple[str, ...]:
     """The sets to enter into the pool: all that it selects, as far as it has room.
 
     What is entered already stays, so that a set too many takes no other set's pins; and what
@@ -106,15 +106,11 @@ def sets_to_enter(pool: MachineConfigPool, selected: frozenset[str]) -> tuple[st
     """
     entered = {reference.name for reference in pool.spec.pinned_image_sets}
     ours = pool.metadata.applied_names(FIELD_MANAGER, *ENTRIES)
+    selected = frozenset(sets)
     staying = entered - ours | pool.metadata.names_of_others(FIELD_MANAGER, *ENTRIES)
     first_come = sorted(selected - staying, key=lambda name: (name not in entered, name))
     room = group.SETS_PER_POOL_MAX - len(staying)
     return tuple(sorted({*first_come[:room], *(selected & staying)}))
-
-
-def another_operator_configures(pool: MachineConfigPool) -> bool:
-    """Only OpenShift's operator renders a configuration; it enters sets and counts nodes itself."""
-    return bool(pool.spec.configuration)
 
 
 def another_operator_describes(described: MachineConfigNode) -> bool:

@@ -6,7 +6,7 @@ I/O and knows no cache: it is given a node's state of before and of after.
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from lading.api.machineconfiguration import group
@@ -77,7 +77,7 @@ class Tallies:
     def sets(self) -> list[str]:
         return sorted(self._sets)
 
-    def nodes_of_pool(self, pool: str) -> Iterable[str]:
+    def nodes_of_pool(self, pool: str) -> Collection[str]:
         tally = self._pools.get(pool)
         return tally.nodes if tally else ()
 

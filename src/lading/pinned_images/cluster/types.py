@@ -1,22 +1,17 @@
 """What the cluster's plans are made from, and the actions they consist of. Frozen data only."""
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
-from lading.api.machineconfiguration.machine_config_pool import (
-    MachineConfigPool,
-    MachineConfigPoolStatus,
-    PoolSynchronizerStatus,
-)
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import (
     NodeFailure,
     PinnedImageSet,
     PinnedImageSetStatus,
 )
-from lading.kernel.conditions import Condition
 from lading.kernel.pacing import Writes
 from lading.pinned_images.reasons import EventReason
 
@@ -55,22 +50,6 @@ class PoolCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PoolFacts:
-    """What one feature knows about a pool. The one writer of its status combines them all."""
-
-    synchronizers: tuple[PoolSynchronizerStatus, ...] = ()
-    """Without `observed_generation`, which the writer knows."""
-    conditions: tuple[Condition, ...] = ()
-    """Of the feature's own types."""
-    degraded: Condition | None = None
-    """Why the pool is Degraded; None when the feature has no reason."""
-
-
-PoolContributor = Callable[[str], PoolFacts]
-"""Gives a feature's facts about the pool of that name, as they are now, without waiting."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedNode:
     node: Node
     primary_pool: str
@@ -79,16 +58,14 @@ class ObservedNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedPool:
+class ObservedPoolSets:
     name: str
     pool: MachineConfigPool | None
     """None when it does not exist."""
-    generation: int = 0
-    """That the facts are about; the pool may be newer, by a write of ours."""
-    selected_sets: frozenset[str] = frozenset()
-    """The sets that the pool selects by their labels."""
-    facts: tuple[PoolFacts, ...] = ()
-    status_writes: Writes = ()
+    selected_sets: Mapping[str, str] = field(default_factory=dict)
+    """The sets that the pool selects by their labels, and when each was created."""
+    node_count: int = 0
+    """Of all nodes that the pool selects."""
     is_on: bool = True
     """Whether the feature is on; off, no set is entered into a pool."""
 
@@ -136,16 +113,6 @@ class EnterSets:
     sets: tuple[str, ...]
     because: str
     lane: Hashable = "spec"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritePoolStatus:
-    pool: str
-    status: MachineConfigPoolStatus
-    conditions: frozenset[str]
-    """The types of those that are ours."""
-    because: str
-    lane: Hashable = "status"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

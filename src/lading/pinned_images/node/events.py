@@ -12,6 +12,7 @@ from lading.pinned_images.node.types import (
     ReportedProblems,
     SetVerdict,
 )
+from lading.pinned_images.reasons import EventReason
 
 
 def events(
@@ -26,7 +27,9 @@ def events(
         yield from _of_set(by_name[name], before, new[name], observed.reported_problems)
     for name in sorted(last.keys() - new.keys() - by_name.keys()):
         because = "the node no longer has it"
-        yield RecordNodeEvent(set_name=name, warning=False, reason="Unpinned", because=because)
+        yield RecordNodeEvent(
+            set_name=name, warning=False, reason=EventReason.UNPINNED, because=because
+        )
 
 
 def _of_set(
@@ -38,7 +41,9 @@ def _of_set(
     generation = new.desired_generation
     if new.current_generation == generation != last.current_generation:
         because = f"generation {generation}: {len(verdict.desired.images)} images are pinned"
-        yield RecordNodeEvent(set_name=new.name, warning=False, reason="Pinned", because=because)
+        yield RecordNodeEvent(
+            set_name=new.name, warning=False, reason=EventReason.PINNED, because=because
+        )
     if verdict.problems and _fails_in_a_new_way(verdict, last, reported):
         problem = verdict.problems[0]
         yield RecordNodeEvent(

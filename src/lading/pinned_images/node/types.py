@@ -9,7 +9,7 @@ from lading.api.machineconfiguration.machine_config_node import MachineConfigNod
 from lading.kernel import pacing, quantities
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.pacing import Pacing, Writes
-from lading.pinned_images.reasons import Reason
+from lading.pinned_images.reasons import EventReason, Reason
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 
 STATUS_BURST_MAX = 30
@@ -289,6 +289,6 @@ class RecordNodeEvent:
 
     set_name: str
     warning: bool
-    reason: str
+    reason: Reason | EventReason
     because: str
     lane: Hashable = "status"

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lading.kernel import digests
+from lading.kernel.backoff import Backoff
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
 from lading.ports import kube
@@ -22,7 +23,7 @@ from lading.pruning.engine.types import Deletion, Inventory, What
 from lading.pruning.engine.watch import NewReferences
 
 CONFLICTS_MAX = 5  # as oc
-CONFLICT_SECONDS = 0.01  # as oc
+CONFLICT_RETRY = Backoff(seconds_min=0.01, seconds_max=1)  # the first delay as oc
 
 
 class ApplyingStreams:
@@ -36,12 +37,14 @@ class ApplyingStreams:
         *,
         new: NewReferences,
         clock: Clock,
+        retry: Backoff = CONFLICT_RETRY,
     ) -> None:
         self._cluster = cluster
         self._registry = registry
         self._inventory = inventory
         self._new = new
         self._clock = clock
+        self._retry = retry
         self._kinds: dict[tuple[str, str], Untyped] = {}
 
     async def run(self, lines: Sequence[Deletion]) -> list[PruneOutcome]:
@@ -85,7 +88,8 @@ class ApplyingStreams:
             except kube.Conflict:
                 if attempt == CONFLICTS_MAX:
                     raise
-                await self._clock.sleep(CONFLICT_SECONDS)
+                delay = self._retry.delay_seconds(failures=attempt, jitter=0.0)
+                await self._clock.sleep(delay)
                 continue
             return _digests_of(trimmed)
         raise AssertionError("the last attempt returns or raises")

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from lading.kernel import json_values
 from lading.kernel import manifests as known
 from lading.kernel.errors import UNREADABLE
 from lading.pruning.engine.types import InventoryManifest
@@ -28,9 +29,12 @@ _DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})")
 def read(
     digest: str, content: bytes, media_type: str = ""
 ) -> tuple[InventoryManifest, Mapping[str, int]]:
-    """The manifest, and the sizes of the blobs that it names."""
+    """The manifest, and the sizes of the blobs that it names.
+
+    One with too many values to be worth decoding is opaque.
+    """
     try:
-        document: Any = msgspec.json.decode(content)
+        document: Any = None if json_values.are_too_many(content) else msgspec.json.decode(content)
     except UNREADABLE:
         document = None
     if not isinstance(document, dict):

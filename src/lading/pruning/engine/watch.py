@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 
+from lading.kernel.backoff import Backoff
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
@@ -18,7 +19,7 @@ from lading.pruning.engine.types import Deletion, Mention, References
 
 WATCH_SECONDS_MAX = 290  # API servers end a watch after 5 to 10 minutes by themselves
 FAILURES_MAX = 5
-RETRY_SECONDS = 1.0
+RETRY = Backoff(seconds_min=1, seconds_max=30)
 
 
 class WatchLost(Exception):
@@ -74,10 +75,12 @@ async def watching(
     reading: Reading,
     new: NewReferences,
     clock: Clock,
+    *,
+    retry: Backoff = RETRY,
 ) -> AsyncIterator[NewReferences]:
     """Follows every kind of every cluster until the context ends."""
     tasks = [
-        asyncio.create_task(_follow(cluster, resource, version, reading, new, clock))
+        asyncio.create_task(_follow(cluster, resource, version, reading, new, clock, retry))
         for cluster, found in clusters
         for resource, version in found.watched
     ]
@@ -96,6 +99,7 @@ async def _follow(
     reading: Reading,
     new: NewReferences,
     clock: Clock,
+    retry: Backoff,
 ) -> None:
     failures = 0
     while True:
@@ -113,7 +117,7 @@ async def _follow(
             if failures > FAILURES_MAX:
                 new.lose(f"the watch of {resource.plural} failed: {error}")
                 return
-            await clock.sleep(RETRY_SECONDS)
+            await clock.sleep(retry.delay_seconds(failures=failures, jitter=0.0))
         except kube.KubeError as error:
             new.lose(f"the watch of {resource.plural} failed: {error}")
             return

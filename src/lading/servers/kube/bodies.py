@@ -5,7 +5,7 @@ another kind. What the fields mean is for the schema to say.
 """
 
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -125,10 +125,13 @@ def _of_another_kind(
     )
 
 
-def cannot_be_handled(resource: Resource, why: str, *, kind: str = "") -> status.ApiError:
+def cannot_be_handled(
+    resource: Resource, why: str, *, kind: str = "", found: Sequence[Cause] = ()
+) -> status.ApiError:
     return status.bad_request(
         f'{kind or resource.kind} in version "{resource.version}" cannot be handled as a '
-        f"{resource.kind}: {why}"
+        f"{resource.kind}: {why}",
+        found,
     )
 
 

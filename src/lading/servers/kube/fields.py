@@ -8,7 +8,7 @@ from lading.servers.kube.protobuf import decode as protobuf
 from lading.servers.kube.requests import Call, WriteOptions
 from lading.servers.kube.resources import Resource
 from lading.servers.kube.schema import nulls, structural
-from lading.servers.kube.schema.causes import Reason
+from lading.servers.kube.schema.causes import Cause, Reason
 
 Document = dict[str, Any]
 
@@ -50,7 +50,14 @@ def known(
     unknown = sorted(unknown + [f"metadata.{path}" for path in unknown_metadata])
     texts = [*(f'unknown field "{path}"' for path in unknown), *repeated]
     if texts and validation == "Strict":
-        raise bodies.cannot_be_handled(resource, f"strict decoding error: {', '.join(texts)}")
+        raise bodies.cannot_be_handled(
+            resource,
+            f"strict decoding error: {', '.join(texts)}",
+            found=[
+                Cause(field=path, reason=Reason.NOT_SUPPORTED, message="unknown field")
+                for path in unknown
+            ],
+        )
     if validation == "Warn":
         call.warnings.extend(texts[:WARNINGS_MAX])
     return kept

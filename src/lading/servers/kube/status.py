@@ -51,8 +51,9 @@ def success(*, group: str, plural: str, name: str, uid: str) -> Document:
     }
 
 
-def bad_request(message: str) -> ApiError:
-    return ApiError(code=400, reason="BadRequest", message=message)
+def bad_request(message: str, found: Sequence[Cause] = ()) -> ApiError:
+    details = {"causes": _causes(found)} if found else None
+    return ApiError(code=400, reason="BadRequest", message=message, details=details)
 
 
 def unauthorized() -> ApiError:

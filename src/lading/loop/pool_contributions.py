@@ -1,0 +1,64 @@
+"""The facts of all parts of a process about pools, for the one writer of their status.
+
+Every part that contributes has a place from the start. The writer waits until each of them has
+its caches, or is known to wait for kinds: a status that is written from the facts of only some
+would take back what the others reported before.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from lading.ports.pools import PoolContributor, PoolFacts
+
+Wake = Callable[[Iterable[str] | None], None]
+"""Called with the names of the pools that have other facts; None stands for all pools."""
+
+
+class PoolContribution:
+    """The place of one part."""
+
+    def __init__(self, changed: Wake) -> None:
+        self.settled = asyncio.Event()
+        self.contributor: PoolContributor | None = None
+        self._changed = changed
+
+    def settle(self, contributor: PoolContributor | None) -> None:
+        """None for a part that waits for kinds, and so has nothing to report."""
+        self.contributor = contributor
+        self.settled.set()
+        self._changed(None)
+
+
+class PoolContributions:
+    def __init__(self) -> None:
+        self._places: list[PoolContribution] = []
+        self._listeners: list[Wake] = []
+
+    def place(self) -> PoolContribution:
+        """Where a part will put its facts. The order of places is that of messages."""
+        made = PoolContribution(self.changed)
+        self._places.append(made)
+        return made
+
+    def listen(self, wake: Wake) -> None:
+        self._listeners.append(wake)
+
+    def changed(self, pools: Iterable[str] | None) -> None:
+        for wake in self._listeners:
+            wake(pools)
+
+    async def wait_settled(self) -> None:
+        for one in self._places:
+            await one.settled.wait()
+
+    async def recount(self) -> None:
+        for contributor in self._contributors():
+            await contributor.recount()
+
+    def facts(self, pool: str) -> tuple[PoolFacts, ...]:
+        """Those of every feature that has any, without waiting."""
+        found = (contributor.pool_facts(pool) for contributor in self._contributors())
+        return tuple(one for one in found if one is not None)
+
+    def _contributors(self) -> list[PoolContributor]:
+        return [one.contributor for one in self._places if one.contributor is not None]

@@ -1,0 +1,1 @@
+"""The status of MachineConfigPools, which every feature contributes to and one writer writes."""

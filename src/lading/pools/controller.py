@@ -1,0 +1,91 @@
+"""Wires the one writer of the status of pools over the facts of all features."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
+from lading.kernel.objects import Key
+from lading.kernel.planning import Plan
+from lading.loop import pipeline
+from lading.loop.controller import Controller, own_key
+from lading.loop.informer import Informer
+from lading.loop.pool_contributions import PoolContributions
+from lading.loop.reconciler import ObjectReconciler
+from lading.loop.recorder import EventRecorder
+from lading.pools import apply, plan
+from lading.pools.types import ObservedPool, RecordPoolEvent, WritePoolStatus
+from lading.ports.clock import Clock
+from lading.ports.kube import Kube
+
+FACTS_DEBOUNCE_SECONDS = 0.5  # many nodes report close together
+
+
+class PoolStatusReconciler(ObjectReconciler[MachineConfigPool, ObservedPool | None]):
+    def __init__(
+        self,
+        *,
+        pools: Informer[MachineConfigPool],
+        contributions: PoolContributions,
+        kube: Kube,
+        clock: Clock,
+        recorder: EventRecorder,
+    ) -> None:
+        super().__init__(informer=pools, clock=clock, recorder=recorder)
+        self._pools = pools
+        self._contributions = contributions
+        self._kube = kube
+
+    async def observe(self, key: Key) -> ObservedPool | None:
+        """Facts, and the generation that they are about, are read without waiting in between."""
+        await self._contributions.recount()
+        counted, newest = self._pools.get(key), self._objects.get(key)
+        if counted is None or newest is None:
+            return None
+        return ObservedPool(
+            pool=newest,
+            generation=counted.metadata.generation,
+            facts=self._contributions.facts(key.name),
+            status_writes=self.status_writes(key),
+        )
+
+    def plan(self, observed: ObservedPool | None, now: datetime) -> Plan:
+        return plan.plan(observed, now) if observed else Plan()
+
+    async def apply(self, action: WritePoolStatus | RecordPoolEvent) -> None:
+        if isinstance(action, RecordPoolEvent):
+            self.record(
+                Key("", action.pool),
+                reason=action.reason,
+                action="ReportPoolStatus",
+                note=action.because,
+                warning=action.warning,
+            )
+            return
+        with pipeline.precondition(type(action).__name__):
+            written = await apply.apply(action, self._kube)
+        self._objects.add(written)
+        self.status_written(written.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStatusWriter:
+    """The controller, which begins when every feature has its facts or is known to wait."""
+
+    controller: Controller
+    contributions: PoolContributions
+
+    async def run(self) -> None:
+        await self.contributions.wait_settled()
+        await self.controller.run()
+
+
+def watch(
+    controller: Controller, pools: Informer[MachineConfigPool], contributions: PoolContributions
+) -> None:
+    def wake(names: Iterable[str] | None) -> None:
+        found = pools.known_keys() if names is None else (Key("", name) for name in names)
+        controller.wake(*found, debounce_seconds=FACTS_DEBOUNCE_SECONDS)
+
+    controller.watch(pools, own_key)
+    contributions.listen(wake)
