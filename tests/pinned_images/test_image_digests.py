@@ -1,5 +1,8 @@
 """Tags become digests through the registry; what cannot be resolved is named and stops nothing."""
 
+import pytest
+
+from lading.kernel.errors import Malformed
 from lading.pinned_images import image_digests
 from lading.pinned_images.image_digests import ImageDigests
 from tests.pinned_images.served_registry import ServedRegistry, served
@@ -50,3 +53,9 @@ async def test_each_image_that_cannot_be_resolved_is_named_with_its_place(
     assert reasons[gone] == "not found in the registry; check the name and the tag"
     assert reasons["A b"].startswith("not a valid image reference: ")
     assert reasons[f"x@sha512:{'0' * 128}"] == "a set takes sha256 digests only"
+
+
+async def test_a_list_that_no_pool_can_take_is_refused(served: ServedRegistry) -> None:
+    images = [f"example.com/app@sha256:{number:064x}" for number in range(50_001)]
+    with pytest.raises(Malformed, match="more than 50000 images"):
+        await resolved(served, *images)

@@ -8,11 +8,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.pinned_image_set import IMAGES_PER_SET_MAX
 from lading.kernel import references
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
 from lading.ports.registry import Registry, RegistryError
 
+IMAGES_MAX = IMAGES_PER_SET_MAX * group.SETS_PER_POOL_MAX
 REQUESTS_MAX = 16  # at a time; the client bounds those to one host further
 _ALGORITHM = "sha256"  # the only one that the API of PinnedImageSets takes
 
@@ -43,6 +46,9 @@ async def resolved(
     registry: Registry, found_in: Mapping[str, str], *, show: Callable[[int], None]
 ) -> ImageDigests:
     """`found_in` has the images, each with the place that names it; `show` gets a count."""
+    if len(found_in) > IMAGES_MAX:
+        reason = f"it has more than {IMAGES_MAX} images, the most that the sets of a pool take"
+        raise Malformed(what="list of images", text=len(found_in), reason=reason)
     free = asyncio.Semaphore(REQUESTS_MAX)
     names: set[str] = set()
     unresolved: list[Unresolved] = []
@@ -55,9 +61,9 @@ async def resolved(
             unresolved.append(Unresolved(image=image, found_in=place, reason=_reason(error)))
         show(len(names) + len(unresolved))
 
-    async with asyncio.TaskGroup() as group:
+    async with asyncio.TaskGroup() as tasks:
         for image, place in found_in.items():
-            group.create_task(resolve(image, place))
+            tasks.create_task(resolve(image, place))
     ordered = sorted(unresolved, key=lambda one: one.image)
     return ImageDigests(names=frozenset(names), unresolved=tuple(ordered))
 

@@ -81,8 +81,7 @@ async def test_issue_17_25_wait_ends_with_124_when_the_time_is_over(
     await served_api.report("Ready", "False", "InProgress", "Ready on 1 of 3 nodes")
     said = await served_api.wait("s", "--timeout", "100ms")
     assert said.code == 124
-    assert "s: Ready on 1 of 3 nodes" in said.errors
-    assert "not done after 0.1s" in said.errors
+    assert "Error: not done after 0.1s; s: Ready on 1 of 3 nodes\n" in said.errors
 
 
 async def test_a_set_that_does_not_exist_is_not_waited_for(served_api: ApiUnderTest) -> None:

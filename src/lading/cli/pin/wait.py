@@ -1,20 +1,25 @@
 """`lading pin wait`: until sets are ready, for scripts; the exit code says how it ended."""
 
 import asyncio
+import contextlib
 from datetime import timedelta
 
 import click
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, PinnedImageSet
-from lading.cli import connection, output, running
+from lading.cli import connection, running
 from lading.cli.connection import Target
+from lading.cli.exit_codes import CommandTimedOut
 from lading.cli.pin import readiness
-from lading.cli.pin.readiness import Readiness
 from lading.cli.status_line import StatusLine
+from lading.kernel import durations, texts
 from lading.ports import kube
+from lading.ports.clock import Clock
+from lading.wiring.clock import system_clock
 
 LOOK_SECONDS = 1.0
+ANSWER_SECONDS_MAX = 10.0
 TIMEOUT = "30m"  # some 100 GiB at 60 MiB/s
 
 
@@ -28,47 +33,52 @@ def command(target: Target, sets: tuple[str, ...], timeout: timedelta) -> None:
     Ends with 0 when they are, with 1 and the reasons as soon as a set has failed, with 124 when
     the time is over.
     """
-    running.run(_wait(target, sets), timeout=timeout)
+    running.run(_wait(target, sets, timeout, system_clock()))
 
 
-async def _wait(target: Target, names: tuple[str, ...]) -> None:
+async def _wait(target: Target, names: tuple[str, ...], timeout: timedelta, clock: Clock) -> None:
     line = StatusLine()
+    end = clock.monotonic() + timeout.total_seconds()
     async with target.open() as client:
-        names = names or tuple(sorted(await _sets(client)))
+        names = names or await _all_names(client)
         if not names:
             raise click.ClickException("there is no PinnedImageSet to wait for")
         try:
-            while True:
-                if await _is_over(client, names, line):
-                    break
-                await asyncio.sleep(LOOK_SECONDS)
+            while pending := await _pending(client, names):
+                line.show(pending)
+                left_seconds = end - clock.monotonic()
+                if left_seconds <= 0:
+                    spent = durations.format_duration(timeout)
+                    raise CommandTimedOut(f"not done after {spent}; {pending}")
+                await clock.sleep(min(LOOK_SECONDS, left_seconds))
         finally:
             line.clear()
     for name in names:
         click.echo(f"pinnedimageset/{name} is ready")
 
 
-async def _is_over(client: KubeClient, names: tuple[str, ...], line: StatusLine) -> bool:
-    """An API server that does not answer for a while ends nothing."""
+async def _pending(client: KubeClient, names: tuple[str, ...]) -> str:
+    """What is waited for; an API server that does not answer for a while ends nothing."""
     try:
-        found = readiness.readiness(await _sets(client), names)
-    except kube.Unavailable as error:
-        line.show(str(error))
-        return False
-    _require_none_failed(found, line)
-    if found.pending:
-        line.show("; ".join(found.pending))
-    return not found.pending
+        async with asyncio.timeout(ANSWER_SECONDS_MAX):
+            found = readiness.readiness(await _sets(client, names), names)
+    except (kube.Unavailable, TimeoutError) as error:
+        return str(error) or "the API server does not answer"
+    if found.failed:
+        problems = "\n".join(map(texts.bounded_text, found.failed))
+        raise click.ClickException(f"{problems}\n`lading pin status` shows the nodes")
+    return texts.bounded_text("; ".join(found.pending))
 
 
-def _require_none_failed(found: Readiness, line: StatusLine) -> None:
-    if not found.failed:
-        return
-    line.clear()
-    for problem in found.failed:
-        output.sentence(problem, err=True)
-    raise click.ClickException("a set has failed; `lading pin status` shows its nodes")
+async def _all_names(client: KubeClient) -> tuple[str, ...]:
+    found = [one async for one in client.each(PINNED_IMAGE_SETS.metadata_only())]
+    return tuple(sorted(one.metadata.name for one in found))
 
 
-async def _sets(client: KubeClient) -> dict[str, PinnedImageSet]:
-    return {one.metadata.name: one async for one in client.each(PINNED_IMAGE_SETS)}
+async def _sets(client: KubeClient, names: tuple[str, ...]) -> dict[str, PinnedImageSet]:
+    """One by one: others may be large, and this is done every second."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(kube.NotFound):
+            found[name] = await client.get(PINNED_IMAGE_SETS, name)
+    return found
