@@ -16,7 +16,7 @@ from lading.pruning.engine import policy
 from lading.pruning.engine.apply import CanaryFailed, CannotDelete, Result
 from lading.pruning.engine.guards import GuardRefused, Limits
 from lading.pruning.engine.observe import ReferencesIncomplete
-from lading.pruning.engine.types import Settings
+from lading.pruning.engine.types import Settings, What
 from lading.pruning.engine.watch import WatchLost
 from tests.pruning import pruned_kinds
 from tests.pruning.worlds import World
@@ -313,6 +313,32 @@ async def test_a_registry_that_takes_a_kept_tag_along_stops_after_the_canary(wor
     with pytest.raises(CanaryFailed, match="a:keep was gone"):
         await world.pruner().apply()
     assert len(await world.shelf.tags("a")) == 2, "one candidate and what is kept"
+    assert await world.shelf.pullable("a:keep")
+
+
+@pytest.mark.parametrize("can_untag", [True, False])
+async def test_a_kept_tag_that_moves_to_the_canary_keeps_it(world: World, can_untag: bool) -> None:
+    """A rollback while the canary is put into the trash: its push was answered, so it stands."""
+    old = await world.shelf.image("a:old", layers=[b"1"])
+    await world.shelf.image("a:keep", layers=[b"2"])
+    original = world.registry.delete
+
+    async def rolled_back(reference: Reference) -> bool:
+        if reference.tag == "old":
+            await world.registry.push_manifest(world.shelf.at("a:keep"), old)
+            if not can_untag:
+                raise registries.Unsupported("405", status=405)
+        return await original(reference)
+
+    world.registry.delete = rolled_back  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    results = {one.line.what: one.result for one in applied.outcomes}
+    assert results[What.MANIFEST] is Result.CHANGED
+    assert results[What.TAG] is (Result.DELETED if can_untag else Result.CHANGED)
+    assert await world.shelf.tags("a") == ({"keep"} if can_untag else {"keep", "old"})
+    found = await world.registry.head(world.shelf.at("a:keep"))
+    assert found is not None
+    assert found.digest == old.digest
     assert await world.shelf.pullable("a:keep")
 
 

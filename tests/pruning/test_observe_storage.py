@@ -101,6 +101,16 @@ async def test_a_tag_that_is_moved_back_is_young_again(stored: World, root: Path
     assert newest >= before
 
 
+async def test_a_revision_that_was_deleted_is_no_history(stored: World, root: Path) -> None:
+    """A registry leaves its link in the index of the tag."""
+    first = await stored.shelf.image("a:v1", layers=[b"1"])
+    second = await stored.shelf.image("a:v1", layers=[b"2"])
+    repositories = root / "docker/registry/v2/repositories"
+    (repositories / revision_of(first)).unlink()
+    (tag,) = (await read(stored)).repositories["a"].tags
+    assert [one.digest for one in tag.revisions] == [str(second.digest)]
+
+
 async def test_a_manifest_without_its_data_is_not_there(stored: World, root: Path) -> None:
     image = await stored.shelf.image("a:v1")
     await stored.shelf.image("a:v2", layers=[b"2"])
@@ -236,6 +246,8 @@ class TestPruning:
 
     async def test_only_the_given_namespace_is_pruned(self, stored: World) -> None:
         await self.history(stored, 5)
+        await stored.shelf.image("b:old")
+        await stored.registry.delete(stored.shelf.at("b:old"))
         stored.settings = Settings(keep_younger_than=timedelta(0), namespace="other")
         assert (await stored.pruner().apply()).outcomes == ()
 

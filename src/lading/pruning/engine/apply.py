@@ -22,6 +22,7 @@ from lading.pruning.engine.types import Deletion, What
 from lading.pruning.engine.watch import NewReferences
 
 _BAD_REQUEST = 400
+_BY_DIGEST = "with its manifest"
 
 
 class Result(StrEnum):
@@ -133,7 +134,8 @@ class Applying:
         outcomes = await self._untag([line for line in lines if line.tag], going)
         if any(one.result is not Result.DELETED for one in outcomes):
             return outcomes + _all(manifests, Result.CHANGED, "one of its tags was not deleted")
-        outcomes += await self._delete_manifests(lines, manifests, contents)
+        deleted = await self._delete_manifests(lines, manifests, contents)
+        outcomes = [*_without_those_that_stay(outcomes, deleted), *deleted]
         if record is not None:
             self._deleted.append((record, lines))
         return outcomes
@@ -180,8 +182,10 @@ class Applying:
                 if not _cannot_untag(error):
                     raise
                 if line.digest in going:
-                    outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
-                    continue  # the tag goes with its manifest, by digest
+                    outcomes.append(
+                        PruneOutcome(line=line, result=Result.DELETED, message=_BY_DIGEST)
+                    )
+                    continue
                 message = f"{self._name} cannot delete a tag alone; the image has other tags"
                 outcomes.append(
                     PruneOutcome(line=line, result=Result.CANNOT_UNTAG, message=message)
@@ -200,7 +204,10 @@ class Applying:
         asked = {line.tag for line in lines if line.tag}
         outcomes: list[PruneOutcome] = []
         before = await self._tags(lines[0]) if manifests else set()
-        for line in manifests:
+        for position, line in enumerate(manifests):
+            if tag := await self._kept_tag_that_moved_to(line):
+                message = f"{line.repository}:{tag} names it by now"
+                return outcomes + _all(manifests[position:], Result.CHANGED, message)
             try:
                 await self._registry.delete(self._at(line, by_digest=True))
             except registries.Unsupported as error:
@@ -260,6 +267,17 @@ class Applying:
             found = await self._registry.head(self._tag(one.repository, one.tag))
             if found is not None:
                 self._confirmed[one.repository, one.tag] = str(found.digest)
+
+    async def _kept_tag_that_moved_to(self, line: Deletion) -> str:
+        """Right before the canary goes; what the other kept tags name is noted again."""
+        for repository, tag in self._confirmed:
+            found = await self._registry.head(self._tag(repository, tag))
+            if found is None:
+                continue
+            self._confirmed[repository, tag] = str(found.digest)
+            if repository == line.repository and str(found.digest) == line.digest:
+                return tag
+        return ""
 
     async def _check_lost(self, line: Deletion, lost: set[str]) -> None:
         """A tag that named another image a moment ago cannot be gone with this one."""
@@ -324,6 +342,19 @@ async def read_whole(
     for child in documents.read(digest, manifest.content)[0].children:
         await read_whole(registry, reference.at(digests.parse(child)), found)
     found[digest] = manifest
+
+
+def _without_those_that_stay(
+    tags: Sequence[PruneOutcome], manifests: Sequence[PruneOutcome]
+) -> list[PruneOutcome]:
+    """A tag that goes with its manifest stays when the manifest does."""
+    stay = {one.line.digest for one in manifests if one.result is Result.CHANGED}
+    return [
+        PruneOutcome(line=one.line, result=Result.CHANGED, message="its manifest stays")
+        if one.message == _BY_DIGEST and one.line.digest in stay
+        else one
+        for one in tags
+    ]
 
 
 def _lanes(lines: Iterable[Deletion]) -> list[list[Deletion]]:

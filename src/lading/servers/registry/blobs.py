@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from lading import files
 from lading.kernel.digests import Digest
 from lading.servers.registry import links
+from lading.servers.registry.blob_store import BlobStore
 from lading.servers.registry.faults import Code, Fault
 from lading.servers.registry.layout import Layout
 from lading.servers.registry.usage import FILE_BYTES_MIN, StoreUsage
@@ -14,15 +14,15 @@ from lading.servers.registry.usage import FILE_BYTES_MIN, StoreUsage
 @dataclass(frozen=True, slots=True)
 class Blobs:
     layout: Layout
+    store: BlobStore
     usage: StoreUsage
 
     def path(self, name: str, digest: Digest) -> Path:
         """The file of a blob that the repository has."""
         target = links.read_link(self.layout.layer_link(name, digest))
-        if target is not None:
-            path = self.layout.blob(target)
-            if path.is_file():
-                return path
+        path = None if target is None else self.store.file(target)
+        if path is not None:
+            return path
         raise Fault(Code.BLOB_UNKNOWN, "blob unknown to the repository", detail=str(digest))
 
     def contains(self, name: str, digest: Digest) -> bool:
@@ -34,14 +34,12 @@ class Blobs:
 
     def adopt(self, name: str, digest: Digest, file: Path) -> None:
         """Takes over a finished and verified file; a blob that exists already is kept."""
-        target = self.layout.blob(digest)
-        if not target.is_file():
-            files.move_into_place(file, target)
+        self.store.adopt(digest, file)
         self._link(name, digest, digest)
 
     def mount(self, name: str, digest: Digest, *, source: str) -> bool:
         target = links.read_link(self.layout.layer_link(source, digest))
-        if target is None or not self.layout.blob(target).is_file():
+        if target is None or self.store.file(target) is None:
             return False
         self._link(name, digest, target)
         return True

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from lading.servers.registry.blob_store import FileBlobStore
 from lading.servers.registry.blobs import Blobs
 from lading.servers.registry.layout import Layout
 from lading.servers.registry.manifests import Manifests
@@ -27,7 +28,7 @@ class RegistryCore:
     def on(cls, root: Path, limits: StoreLimits = DEFAULT_LIMITS) -> Self:
         layout = Layout(root)
         usage = StoreUsage(root, limits)
-        blobs = Blobs(layout, usage)
+        blobs = Blobs(layout, FileBlobStore(layout), usage)
         manifests = Manifests(layout, blobs, usage)
         return cls(
             layout=layout,

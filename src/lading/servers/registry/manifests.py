@@ -8,7 +8,6 @@ import shutil
 import threading
 from dataclasses import dataclass, field
 
-from lading import files
 from lading.kernel import digests, manifests, references
 from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
@@ -55,10 +54,7 @@ class Manifests:
     def content(self, name: str, digest: Digest) -> bytes | None:
         """The bytes of a manifest that the repository has."""
         target = links.read_link(self.layout.revision_link(name, digest))
-        try:
-            return None if target is None else self.layout.blob(target).read_bytes()
-        except FileNotFoundError:
-            return None
+        return None if target is None else self.blobs.store.read(target)
 
     def put(
         self, name: str, tag_or_digest: str, content: bytes, *, media_type: str, tags: list[str]
@@ -68,9 +64,7 @@ class Manifests:
         self._check_complete(name, manifest)
         link_count = 1 + 2 * len(wanted_tags)
         self.usage.take(len(content) + link_count * FILE_BYTES_MIN)
-        blob = self.layout.blob(digest)
-        if not blob.is_file():
-            files.write_atomically(blob, content)
+        self.blobs.store.write(digest, content)
         with self._linking:
             links.write_link(self.layout.revision_link(name, digest), digest)
             for tag in wanted_tags:
