@@ -6,9 +6,10 @@ in pods: it makes them with their gate, runs them when it is gone, and ends the 
 
 import asyncio
 import contextlib
+import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -51,6 +52,8 @@ class Line:
     """After so many writes the line is dead, as after kill -9."""
     refused: str = ""
     """Creates at this path are refused."""
+    has_webhook: bool = False
+    """Whether a webhook adds a label and a sidecar to every template of a DaemonSet."""
 
     async def __call__(self, request: Request) -> Response:
         if request.method != "GET" and "/events" not in request.path:
@@ -61,7 +64,22 @@ class Line:
             if self.writes_left is not None:
                 self.writes_left -= 1
             self.written.append((request.method, request.path))
+            if self.has_webhook and "/daemonsets" in request.path and request.body:
+                request = replace(request, body=_with_sidecar(request.body))
         return await self.server(request)
+
+
+def _with_sidecar(body: bytes) -> bytes:
+    """As an injector changes what is created or patched."""
+    document = json.loads(body)
+    if isinstance(document, list):
+        templates = [one["value"] for one in document if one["path"] == "/spec/template"]
+    else:
+        templates = [document["spec"]["template"]] if "spec" in document else []
+    for template in templates:
+        template["metadata"]["labels"]["injected"] = "true"
+        template["spec"]["containers"].append({"name": "sidecar", "image": "sidecar:1"})
+    return json.dumps(document).encode()
 
 
 @dataclass

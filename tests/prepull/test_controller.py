@@ -265,6 +265,25 @@ async def test_at_rest_nothing_is_written(cluster: PrePullCluster) -> None:
         assert cluster.line.written[written:] == []
 
 
+async def test_a_webhook_that_adds_a_label_and_a_sidecar_causes_no_write_loop(
+    cluster: PrePullCluster,
+) -> None:
+    await cluster.make_node("node-a")
+    cluster.line.has_webhook = True
+    async with playing(cluster):
+        async with running(cluster, ("share-manager", A)):
+            await cluster.until_state("deployed")
+        async with running(cluster, ("share-manager", A)):
+            await CLOCK.sleep(3.0)
+            await cluster.until_state("deployed")
+    made = await cluster.daemon_set()
+    assert made is not None
+    assert made.spec["template"]["metadata"]["labels"]["injected"] == "true"
+    assert made.metadata.generation == 1
+    writes = [one for one in cluster.line.written if "/daemonsets" in one[1]]
+    assert len(writes) == 2, "one for each process"
+
+
 async def test_upgrading_lading_alone_is_one_roll_out(cluster: PrePullCluster) -> None:
     await cluster.make_node("node-a")
     async with playing(cluster):

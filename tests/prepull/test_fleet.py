@@ -26,6 +26,7 @@ from lading.ports import kube
 from lading.prepull import controller as prepull
 from lading.prepull import holder
 from lading.prepull.fleet import HolderFleet
+from lading.prepull.image_controller import ImageReconciler
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
 from lading.prepull.types import PrePullSettings
@@ -149,7 +150,7 @@ async def at_work() -> AsyncIterator[Fleet]:
         metrics=PrePullMetrics(metrics.registry, images=caches.images, roll_out=fleet.roll_out),
         facts_changed=lambda: controllers[prepull.STATUS].wake(*caches.images.known_keys()),
     )
-    statuses = prepull.ImageReconciler(
+    statuses = ImageReconciler(
         caches=caches, fleet=fleet, daemon_set=daemon, kube=api, clock=clock, recorder=recorder
     )
     controllers = {

@@ -86,7 +86,7 @@ async def _replace(action: ReplaceDaemonSet, api: Kube) -> Object:
         "/metadata/labels": {**found.labels, **wanted["labels"]},
         "/metadata/annotations": {**found.annotations, **wanted["annotations"]},
         "/metadata/ownerReferences": wanted["ownerReferences"],
-        "/spec/minReadySeconds": 0,
+        "/spec/minReadySeconds": body["spec"]["minReadySeconds"],
         "/spec/revisionHistoryLimit": body["spec"]["revisionHistoryLimit"],
         "/spec/updateStrategy": body["spec"]["updateStrategy"],
         "/spec/template": body["spec"]["template"],

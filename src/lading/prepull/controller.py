@@ -1,13 +1,13 @@
-"""Wires the reconcilers of the DaemonSet and of the status of Images over one fleet."""
+"""Wires the reconciler of the Setting, the list, the DaemonSet and its pods."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from lading.api.apps import DAEMON_SETS, DaemonSet
 from lading.api.core import NODES, PODS, Node, Pod
-from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image, ImageState, Setting
+from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS, Image, Setting
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, earliest
 from lading.loop import event_series, pipeline
@@ -15,12 +15,11 @@ from lading.loop.controller import Controller, own_key
 from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
 from lading.loop.read_your_writes import ReadYourWrites
-from lading.loop.reconciler import ObjectReconciler
 from lading.loop.recorder import EventRecorder
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
-from lading.prepull import apply, holder, observe, plan, report, rules
+from lading.prepull import apply, holder, observe, plan, rules
 from lading.prepull.fleet import HolderFleet
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
@@ -36,10 +35,8 @@ from lading.prepull.types import (
     Observed,
     ObservedImage,
     PrePullSettings,
-    RecordImageEvent,
     RemoveGate,
     ReplaceDaemonSet,
-    WriteImageStatus,
 )
 
 KEY = Key("", "prepull")
@@ -312,76 +309,6 @@ class DaemonSetReconciler:
 
     def _daemon_set_changed(self, old: DaemonSet | None, new: DaemonSet | None) -> None:
         self._expect(new)
-
-
-class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):
-    """Writes the status of Images."""
-
-    def __init__(
-        self,
-        *,
-        caches: PrePullCaches,
-        fleet: HolderFleet,
-        daemon_set: DaemonSetReconciler,
-        kube: Kube,
-        clock: Clock,
-        recorder: EventRecorder,
-    ) -> None:
-        super().__init__(informer=caches.images, clock=clock, recorder=recorder)
-        self._fleet = fleet
-        self._daemon_set = daemon_set
-        self._kube = kube
-        self._states: dict[Key, tuple[int, frozenset[ImageState]]] = {}
-
-    async def observe(self, key: Key) -> ObservedImage | None:
-        await self._fleet.recount()
-        image = self._objects.get(key)
-        if image is None or image.metadata.deletion_timestamp:
-            self._states.pop(key, None)
-            return None
-        generation, states = self._states.setdefault(key, _reported(image))
-        facts = self._daemon_set.image_facts(image)
-        if facts is None:
-            return None
-        is_same = generation == image.metadata.generation
-        return replace(
-            facts,
-            writes=self.status_writes(key),
-            states_written=states if is_same else frozenset(),
-        )
-
-    def plan(self, observed: ObservedImage | None, now: datetime) -> Plan:
-        return report.plan(observed, now) if observed else Plan()
-
-    async def apply(self, action: WriteImageStatus | RecordImageEvent) -> None:
-        if isinstance(action, RecordImageEvent):
-            self.record(
-                action.key,
-                reason=action.reason,
-                action=EVENT_ACTION,
-                note=action.because,
-                warning=action.warning,
-            )
-            return
-        with pipeline.precondition(type(action).__name__):
-            written = await apply.apply(action, self._kube)
-        assert isinstance(written, Image)
-        self._objects.add(written)
-        self.status_written(action.key)
-        self._remember_state(action)
-
-    def _remember_state(self, action: WriteImageStatus) -> None:
-        """Turned off, everything begins anew."""
-        state, generation = ImageState(action.status.state), action.status.observed_generation
-        before, states = self._states.get(action.key, (0, frozenset()))
-        is_same = before == generation and state is not ImageState.UNKNOWN
-        self._states[action.key] = (generation, (states if is_same else frozenset()) | {state})
-
-
-def _reported(image: Image) -> tuple[int, frozenset[ImageState]]:
-    """The state that another process wrote before this one."""
-    states = frozenset(one for one in ImageState if one == image.status.state)
-    return image.status.observed_generation, states
 
 
 def watch(controllers: Mapping[str, Controller], caches: PrePullCaches, fleet: HolderFleet) -> None:

@@ -20,6 +20,7 @@ _OWN = (NAMESPACE,)
 async def _open_controller(context: Context) -> AsyncIterator[Work]:
     from lading.prepull import controller as prepull
     from lading.prepull.fleet import HolderFleet
+    from lading.prepull.image_controller import ImageReconciler
     from lading.prepull.image_lists import NodeImageLists
     from lading.prepull.metrics import PrePullMetrics
 
@@ -51,7 +52,7 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
         metrics=metrics,
         facts_changed=lambda: status.wake(*caches.images.known_keys()),
     )
-    images = prepull.ImageReconciler(
+    images = ImageReconciler(
         caches=caches,
         fleet=fleet,
         daemon_set=daemon_set,

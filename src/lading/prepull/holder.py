@@ -81,6 +81,7 @@ def daemon_set(
         },
         "spec": {
             "selector": {"matchLabels": dict(_LABELS)},
+            "minReadySeconds": 0,
             "revisionHistoryLimit": 2,
             "updateStrategy": {
                 "type": "RollingUpdate",
