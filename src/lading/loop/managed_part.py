@@ -145,9 +145,9 @@ class ManagedPart:
             self._settled.set()
         elif missing != self.missing:
             if missing:
-                is_news = self._is_reported and not self._alternatives
-                level = log.warning if is_news else log.info
-                level("feature waits for kinds", feature=self.name, missing=missing)
+                level = log.info if self._alternatives else log.warning
+                if self._is_reported:
+                    level("feature waits for kinds", feature=self.name, missing=missing)
                 self._contribute(None)
             else:
                 log.info("feature has its kinds", feature=self.name)
