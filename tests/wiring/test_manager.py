@@ -198,7 +198,8 @@ async def test_the_other_feature_starts_when_its_kinds_come(api: KubeClient) -> 
 
 
 async def test_one_event_on_the_lease_names_the_missing_kinds(api: KubeClient) -> None:
-    manager = controllers(api, PINNED_IMAGES)
+    """The status of pools waits too, and is not reported: it only serves the other feature."""
+    manager = controllers(api, POOLS, PINNED_IMAGES)
     async with tasks.started(manager.run()):
         await waiting.until(lambda: has_event(api, REASON), "it is reported")
         await asyncio.sleep(3)  # long enough to check the kinds again

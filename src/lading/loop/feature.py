@@ -172,7 +172,7 @@ class Part(Generic[C]):
 class Feature:
     name: str
     gate: Gate | None
-    """None for what is always on."""
+    """None for what is always on and serves the others: that it waits for kinds is no news."""
     summary: str
     """What it does, in one sentence."""
     owns: tuple[Definition, ...] = ()

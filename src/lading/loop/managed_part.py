@@ -51,7 +51,9 @@ class ManagedPart:
         clock: Clock,
         rng: random.Random,
         contribution: PoolContribution | None = None,
+        is_reported: bool = True,
     ) -> None:
+        """Not reported: a part that waits for kinds of others, which are reported by them."""
         self.name = name
         self.missing: tuple[str, ...] = ()
         """The kinds of it that are not served."""
@@ -66,6 +68,7 @@ class ManagedPart:
         self._clock = clock
         self._rng = rng
         self._contribution = contribution
+        self._is_reported = is_reported
         self._work: Work | None = None
         self._settled = asyncio.Event()
         """Set when it is known to wait, or its caches are complete."""
@@ -78,7 +81,7 @@ class ManagedPart:
     def waits_for(self) -> tuple[str, ...]:
         """The missing kinds that keep the feature from working; none where an alternative works."""
         has_alternative = any(one.has_kinds for one in self._alternatives)
-        return () if has_alternative else self.missing
+        return self.missing if self._is_reported and not has_alternative else ()
 
     @property
     def has_kinds(self) -> bool:
@@ -143,7 +146,8 @@ class ManagedPart:
         elif missing != self.missing:
             if missing:
                 level = log.info if self._alternatives else log.warning
-                level("feature waits for kinds", feature=self.name, missing=missing)
+                if self._is_reported:
+                    level("feature waits for kinds", feature=self.name, missing=missing)
                 self._contribute(None)
             else:
                 log.info("feature has its kinds", feature=self.name)

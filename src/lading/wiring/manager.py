@@ -59,6 +59,7 @@ def _managed(feature: Feature, part: Part[C], context: C) -> ManagedPart:
         check=partial(check.find, context.kube),
         clock=context.clock,
         rng=context.rng,
+        is_reported=feature.gate is not None,
         contribution=context.pools.place() if part.contributes_to_pools else None,
     )
 
