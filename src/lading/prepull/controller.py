@@ -31,6 +31,7 @@ from lading.prepull.types import (
     DeleteDaemonSet,
     DeletePod,
     Deletion,
+    EventReason,
     Fault,
     Observed,
     ObservedImage,
@@ -293,7 +294,7 @@ class DaemonSetReconciler:
             if rules.container_of(image) in lost:
                 self._recorder.record(
                     event_series.reference(IMAGES, image),
-                    reason="ImageLost",
+                    reason=EventReason.IMAGE_LOST,
                     action=EVENT_ACTION,
                     note=f"The image is gone from node {action.node} and is pulled again.",
                     severity=Severity.WARNING,

@@ -118,6 +118,12 @@ class Why(StrEnum):
     REGISTRY_UNAVAILABLE = "RegistryUnavailable"
 
 
+class EventReason(StrEnum):
+    """What an Image reports beside a change of its state."""
+
+    IMAGE_LOST = "ImageLost"
+
+
 class EnabledBy(StrEnum):
     """What decides whether images are pre-pulled; the reason of condition PrePullEnabled."""
 
@@ -357,7 +363,7 @@ class WriteImageStatus:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordImageEvent:
     key: Key
-    reason: str
+    reason: Why
     warning: bool
     because: str
 
