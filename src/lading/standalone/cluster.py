@@ -7,7 +7,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -26,6 +26,7 @@ from lading.pinned_images.node.types import PinSettings
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange
 from lading.ports.kube import AlreadyExists, Kube, NotFound
+from lading.prepull.types import PrePullSettings
 from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
@@ -48,6 +49,7 @@ class ClusterOptions:
     registry: RegistrySettings = field(default_factory=RegistrySettings)
     gates: Gates = field(default_factory=lambda: feature_gates.defaults(GATES))
     settings: PinSettings = field(default_factory=PinSettings)
+    prepull: PrePullSettings = field(default_factory=PrePullSettings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,7 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
                 metrics=metrics,
                 rng=random.Random(),  # noqa: S311 - jitter, not a secret
                 gates=options.gates,
+                settings=(_prepull_settings(options, served),),
             ),
             workloads=await workloads.open_workloads(
                 (_pod_node(one, kube, registries, own_images, api, served) for one in nodes),
@@ -142,6 +145,15 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
             metrics=metrics,
             own_image=str(own_image.reference(served.host)),
         )
+
+
+def _prepull_settings(options: ClusterOptions, served: EmbeddedRegistry) -> PrePullSettings:
+    """The controllers run in no pod that could tell Lading's own image and its node."""
+    return replace(
+        options.prepull,
+        hold_image=str(own_image.reference(served.host)),
+        node_name=options.nodes[0].name,
+    )
 
 
 async def _push_own_image(
