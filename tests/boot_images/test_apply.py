@@ -2,19 +2,28 @@
 
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import SECRETS
-from lading.boot_images import apply
-from lading.boot_images.types import DeleteTemplate, MarkTemplate, TemplateVersion, WriteStub
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+from lading.boot_images import apply, history
+from lading.boot_images.platforms.types import Api
+from lading.boot_images.types import (
+    DeleteTemplate,
+    MarkTemplate,
+    SaveHistory,
+    TemplateVersion,
+    WriteStub,
+)
 from lading.kernel.objects import Key
 from lading.ports import kube
 from lading.ports.http import Request, Response
 from tests.boot_images import cluster_api
 from tests.boot_images.clusters import BootCluster, opened
 from tests.boot_images.ignition.stubs import MARKER
-from tests.boot_images.worlds import CLUSTER_NAMESPACE, MACHINE_NAMESPACE
+from tests.boot_images.worlds import CLUSTER_NAMESPACE, MACHINE_NAMESPACE, NAMESPACE
 
 COPY = Key(MACHINE_NAMESPACE, "worker-user-data-spec-3-managed")
 
@@ -92,3 +101,13 @@ async def test_a_template_that_was_written_since_is_neither_marked_nor_deleted(
         with pytest.raises(kube.Conflict):
             await apply.apply(action, cluster.kube)
     assert set(await cluster_api.templates(cluster)) == {"template-a"}
+
+
+async def test_what_a_person_resumed_is_not_ours_to_write(cluster: BootCluster) -> None:
+    key = Key(NAMESPACE, "machine.a.b")
+    spec = history.empty(Api.MACHINE, Key("a", "b"))
+    resumed = msgspec.structs.replace(spec, resumed_after_index=7)
+    action = SaveHistory(key=key, spec=resumed, lane="x", because="test")
+    found = await apply.apply(action, cluster.kube)
+    assert isinstance(found, MachineSetBootImageHistory)
+    assert found.spec == spec

@@ -34,9 +34,9 @@ async def test_a_thousand_sets(cluster: BootCluster, api: Api) -> None:
     reconciler = await reconciler_with_caches_of_now(cluster, api)
     cluster.line.requests.clear()
     observed = await reconciler.observe(controller.KEY)
-    began = time.perf_counter()
+    began = time.process_time()
     planned = reconciler.plan(observed, CLOCK.now())
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     assert len(planned.actions) > len(NAMES)
     found = Counter(path for _, path in cluster.line.requests)
     secrets = [path for path in found if "/secrets/" in path]

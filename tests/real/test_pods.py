@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.deploy.manifests import NAMESPACE
 from tests.real import pods_under_test
-from tests.real.bed import cluster, waiting
-from tests.real.pods_under_test import IN_NAMESPACE, Pods
+from tests.real.bed import cluster, images, waiting
+from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
 from tests.real.setup import binaries
 
 IMAGE_GC_PERCENT = 83
@@ -90,6 +91,24 @@ def test_the_agents_pod_writes_to_its_own_folder_only(pods: Pods) -> None:
     assert outcomes.pop("/var/lib/lading/file") == "written"
     assert outcomes == dict.fromkeys(refused, "EROFS")
     (pods.place.host_root / "var/lib/lading/file").unlink()
+
+
+def test_an_image_is_held_with_the_program_of_the_controllers_own_image(pods: Pods) -> None:
+    host = pods.bed.registry.host
+    image = images.image(files={"cargo.txt": b"no shell"})
+    url = images.push(image, host=host, repository="held", tag="1")
+    body = {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "Image",
+        "metadata": {"name": "held", "namespace": NAMESPACE},
+        "spec": {"imageURL": url},
+    }
+    pods.kubectl("create", "-f", "-", stdin=json.dumps(body))
+    state = "--for=jsonpath={.status.state}=deployed"
+    pods.kubectl("wait", state, "images.longhorn.io/held", IN_NAMESPACE, WITHIN)
+    (found,) = pods.objects("images.longhorn.io", IN_NAMESPACE)
+    assert found["status"]["ownerID"] == pods.bed.node_name
+    pods.kubectl("delete", "images.longhorn.io/held", IN_NAMESPACE)
 
 
 def test_another_controllers_pod_takes_over(pods: Pods) -> None:

@@ -19,11 +19,12 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect, requests
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES, PODS, Pod
+from lading.api.events import EVENTS
 from lading.ports import kube
 from lading.ports.http import Request
-from lading.prepull import nodes
+from lading.prepull import holder, nodes, observe
 from lading.prepull.rules import listed_name
-from lading.prepull.types import ListedImage
+from lading.prepull.types import ListedImage, Why
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.prepull import clusters
 from tests.prepull.clusters import Line, PrePullCluster
@@ -222,3 +223,30 @@ async def test_a_node_with_an_old_pod_that_is_not_ready_goes_at_once(
             await cluster.until(is_started, f"{broken} pulls, although two others do")
             bound = {one.spec.node_name for one in await cluster.pods() if not is_ready(one)}
             assert bound - {""} - DEAD <= {broken, "node-03", "node-04"}
+
+
+async def test_the_controller_finds_the_event_of_a_quota_that_refuses_pods(
+    cluster: PrePullCluster, controller: KubeClient
+) -> None:
+    regarding = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "name": holder.NAME,
+        "namespace": NAMESPACE,
+    }
+    note = 'Error creating: pods "x" is forbidden: exceeded quota: small'
+    await cluster.create(
+        EVENTS,
+        "refused",
+        eventTime="2026-01-01T00:00:00.000000Z",
+        reportingController="daemonset-controller",
+        reportingInstance="test",
+        type="Warning",
+        reason="FailedCreate",
+        action="Create",
+        note=note,
+        regarding=regarding,
+    )
+    found = await observe.creation_failure(controller, NAMESPACE)
+    assert found is not None
+    assert (found.why, found.message) == (Why.QUOTA, note)
