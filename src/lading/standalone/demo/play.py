@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lading.ports.clock import Clock
 from lading.standalone import cluster
-from lading.standalone.demo import boot_image_scenes, scenes, stage
+from lading.standalone.demo import boot_image_scenes, prepull_scenes, scenes, stage
 from lading.standalone.demo.stage import Stage
 from lading.standalone.demo.story import Story
 
@@ -38,6 +38,9 @@ async def _scenes(on: Stage) -> None:
     await scenes.two_runtime_classes_live_side_by_side(on, images)
     await scenes.a_removed_image_comes_back(on, images)
     await scenes.a_deleted_set_is_unpinned(on, images)
+    await prepull_scenes.an_image_is_held_on_every_node(on, images)
+    await prepull_scenes.an_upgrade_leaves_no_node_without_it(on, images)
+    await prepull_scenes.the_setting_stops_and_starts_it(on)
     await boot_image_scenes.a_machine_set_waits_for_its_release(on)
     await boot_image_scenes.a_machine_set_gets_the_image_of_the_release(on)
     await boot_image_scenes.an_earlier_image_is_restored(on)

@@ -16,6 +16,7 @@ from lading.pinned_images.node.report import PROGRESSING
 from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 from lading.ports.clock import Clock
+from lading.prepull.types import PrePullSettings
 from lading.standalone import sample_images
 from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.demo.story import DemoFailed, Story
@@ -55,6 +56,7 @@ def options(data: Path) -> ClusterOptions:
         nodes=NODES,
         gates=GATES,
         settings=SETTINGS,
+        prepull=PrePullSettings(quiet=timedelta(milliseconds=500)),
     )
 
 
