@@ -342,6 +342,21 @@ async def test_a_kept_tag_that_moves_to_the_canary_keeps_it(world: World, can_un
     assert await world.shelf.pullable("a:keep")
 
 
+async def test_an_image_that_is_not_in_the_trash_after_its_push_stays(world: World) -> None:
+    await world.shelf.image("a:old")
+    original = world.registry.push_manifest
+
+    async def forgotten(reference: Reference, manifest: Manifest) -> None:
+        if not (reference.tag or "").startswith("record-"):
+            await original(reference, manifest)
+
+    world.registry.push_manifest = forgotten  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert {one.result for one in applied.outcomes} == {Result.CANNOT_TRASH}
+    assert "is not in the trash after it was pushed" in applied.outcomes[0].message
+    assert await world.shelf.pullable("a:old")
+
+
 async def test_a_registry_that_does_not_mount_keeps_the_image(world: World) -> None:
     await world.shelf.image("a:old")
 
