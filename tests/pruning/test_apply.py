@@ -1,12 +1,14 @@
 """Applying a plan to a registry: what goes, what stays, what comes back."""
 
 import asyncio
+import json
 from datetime import timedelta
 
 import msgspec
 import pytest
 
 from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.cluster import KubeCluster
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
@@ -19,7 +21,7 @@ from lading.pruning.engine.observe import ReferencesIncomplete
 from lading.pruning.engine.types import Settings, What
 from lading.pruning.engine.watch import WatchLost
 from tests.pruning import pruned_kinds
-from tests.pruning.worlds import World
+from tests.pruning.worlds import PODS, World
 
 
 async def test_an_unused_tag_goes_and_others_stay(world: World) -> None:
@@ -190,6 +192,45 @@ async def test_a_pod_that_starts_meanwhile_stops_the_deletion(world: World) -> N
     assert await world.shelf.pullable("a:old")
 
 
+@pytest.mark.parametrize("pushes_before", [1, 10**6], ids=["before", "after"])
+async def test_a_pod_that_runs_it_by_its_configuration_keeps_or_restores_it(
+    world: World, pushes_before: int
+) -> None:
+    """Some runtimes report the digest of the configuration as `imageID`."""
+    image = await world.shelf.image("a:old")
+    config = json.loads(image.content)["config"]["digest"]
+    left = pushes_before
+    push, delete = world.registry.push_manifest, world.registry.delete
+
+    async def run() -> None:
+        await world.run_pod("elsewhere.test/other:1")
+        pod = await world.kube.get(PODS, "web", namespace="images")
+        status = {"phase": "Running", "containerStatuses": [{"imageID": config}]}
+        cluster = KubeCluster(world.kube, address="")
+        await cluster.replace_status(PODS, {**pod, "status": status})
+        await asyncio.sleep(0.3)
+
+    async def push_then_run(reference: Reference, manifest: Manifest) -> None:
+        nonlocal left
+        await push(reference, manifest)
+        left -= 1
+        if left == 0:
+            await run()
+
+    async def delete_then_run(reference: Reference) -> bool:
+        found = await delete(reference)
+        if reference.digest == image.digest and pushes_before > 1:
+            await run()
+        return found
+
+    world.registry.push_manifest = push_then_run  # type: ignore[method-assign]
+    world.registry.delete = delete_then_run  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    expected = Result.NEW_REFERENCE if pushes_before == 1 else Result.RESTORED
+    assert expected in {one.result for one in applied.outcomes}
+    assert await world.shelf.pullable("a:old")
+
+
 async def test_a_pod_that_starts_after_the_deletion_restores_it(world: World) -> None:
     image = await world.shelf.image("a:old")
     original = world.registry.delete
@@ -340,6 +381,21 @@ async def test_a_kept_tag_that_moves_to_the_canary_keeps_it(world: World, can_un
     assert found is not None
     assert found.digest == old.digest
     assert await world.shelf.pullable("a:keep")
+
+
+async def test_an_image_that_is_not_in_the_trash_after_its_push_stays(world: World) -> None:
+    await world.shelf.image("a:old")
+    original = world.registry.push_manifest
+
+    async def forgotten(reference: Reference, manifest: Manifest) -> None:
+        if not (reference.tag or "").startswith("record-"):
+            await original(reference, manifest)
+
+    world.registry.push_manifest = forgotten  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert {one.result for one in applied.outcomes} == {Result.CANNOT_TRASH}
+    assert "is not in the trash after it was pushed" in applied.outcomes[0].message
+    assert await world.shelf.pullable("a:old")
 
 
 async def test_a_registry_that_does_not_mount_keeps_the_image(world: World) -> None:

@@ -5,7 +5,7 @@ planned digest, then its manifests by digest. What a deletion takes along unaske
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -79,7 +79,8 @@ class Applying:
         self._trash = trash
         self._new = new
         self._now = now
-        self._deleted: list[tuple[Record, list[Deletion]]] = []
+        self._deleted: list[tuple[Record, list[Deletion], Set[str]]] = []
+        """With the configurations of each image, by which some runtimes name what they run."""
         self._confirmed: dict[tuple[str, str], str] = {}
         """What kept tags named right before the canary."""
 
@@ -128,7 +129,8 @@ class Applying:
         manifests = [line for line in lines if line.what is What.MANIFEST]
         contents = await self._contents(manifests)
         record = await self._into_trash(lines, contents)
-        if outcome := self._stopped(lines):
+        configs = {documents.config_of(one.content) for one in contents.values()} - {""}
+        if outcome := self._stopped(lines, configs):
             return outcome
         going = {line.digest for line in manifests}
         outcomes = await self._untag([line for line in lines if line.tag], going)
@@ -137,11 +139,13 @@ class Applying:
         deleted = await self._delete_manifests(lines, manifests, contents)
         outcomes = [*_without_those_that_stay(outcomes, deleted), *deleted]
         if record is not None:
-            self._deleted.append((record, lines))
+            self._deleted.append((record, lines, configs))
         return outcomes
 
-    def _stopped(self, lines: list[Deletion]) -> list[PruneOutcome]:
-        user = self._new.user_of(lines)
+    def _stopped(
+        self, lines: list[Deletion], configs: Set[str] = frozenset()
+    ) -> list[PruneOutcome]:
+        user = self._new.user_of(lines, configs)
         return _all(lines, Result.NEW_REFERENCE, f"now used by {user}") if user else []
 
     async def _contents(self, manifests: Sequence[Deletion]) -> dict[str, Manifest]:
@@ -310,8 +314,8 @@ class Applying:
     async def _restore_used_again(self) -> list[PruneOutcome]:
         """What became used while it was deleted comes back."""
         outcomes: list[PruneOutcome] = []
-        for record, lines in self._deleted:
-            user = self._new.user_of(lines)
+        for record, lines, configs in self._deleted:
+            user = self._new.user_of(lines, configs)
             if user and self._trash is not None:
                 place = self._trash.settings.repository_for(record.repository)
                 await self._trash.restore(place, record)

@@ -4,7 +4,7 @@ A watch that cannot be continued stops all deletions, because what it would have
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence, Set
 from contextlib import asynccontextmanager
 
 from lading.kernel.backoff import Backoff
@@ -44,10 +44,12 @@ class NewReferences:
     def lose(self, message: str) -> None:
         self._lost = self._lost or message
 
-    def user_of(self, lines: Sequence[Deletion]) -> str:
-        """The object that newly uses something of these; empty when there is none."""
+    def user_of(self, lines: Sequence[Deletion], contained: Set[str] = frozenset()) -> str:
+        """The object that newly uses one of these, or what they contain; empty for none."""
         if self._lost:
             raise WatchLost(self._lost)
+        for digest in contained & self._references.digests.keys():
+            return self._references.digests[digest][0]
         for line in lines:
             found = self._user_of(line)
             if found:
