@@ -383,6 +383,19 @@ async def test_a_kept_tag_that_moves_to_the_canary_keeps_it(world: World, can_un
     assert await world.shelf.pullable("a:keep")
 
 
+async def test_a_manifest_that_is_still_there_after_its_deletion_ends_the_run(world: World) -> None:
+    """As on ECR, which answers every DELETE of the distribution API with 404."""
+    await world.shelf.image("a:old")
+    original = world.registry.delete
+
+    async def ignored(reference: Reference) -> bool:
+        return False if reference.digest else await original(reference)
+
+    world.registry.delete = ignored  # type: ignore[method-assign]
+    with pytest.raises(CannotDelete, match="still has it"):
+        await world.pruner().apply()
+
+
 async def test_a_registry_that_takes_a_tag_along_with_another_tag_stops(world: World) -> None:
     """Nothing goes by digest here: only the check after the canary sees it."""
     image = await world.shelf.image("a:1", layers=[b"1"])
