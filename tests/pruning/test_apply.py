@@ -383,6 +383,37 @@ async def test_a_kept_tag_that_moves_to_the_canary_keeps_it(world: World, can_un
     assert await world.shelf.pullable("a:keep")
 
 
+async def test_a_manifest_that_is_still_there_after_its_deletion_ends_the_run(world: World) -> None:
+    """As on ECR, which answers every DELETE of the distribution API with 404."""
+    await world.shelf.image("a:old")
+    original = world.registry.delete
+
+    async def ignored(reference: Reference) -> bool:
+        return False if reference.digest else await original(reference)
+
+    world.registry.delete = ignored  # type: ignore[method-assign]
+    with pytest.raises(CannotDelete, match="still has it"):
+        await world.pruner().apply()
+
+
+async def test_a_registry_that_takes_a_tag_along_with_another_tag_stops(world: World) -> None:
+    """Nothing goes by digest here: only the check after the canary sees it."""
+    image = await world.shelf.image("a:1", layers=[b"1"])
+    await world.registry.push_manifest(world.shelf.at("a:keep"), image)
+    await world.shelf.image("b:2", layers=[b"2"])
+    original = world.registry.delete
+
+    async def greedy(reference: Reference) -> bool:
+        if reference.tag == "1":
+            await original(world.shelf.at("a:keep"))
+        return await original(reference)
+
+    world.registry.delete = greedy  # type: ignore[method-assign]
+    with pytest.raises(CanaryFailed, match="a:keep was gone"):
+        await world.pruner().apply()
+    assert await world.shelf.pullable("b:2"), "nothing else is deleted"
+
+
 async def test_an_image_that_is_not_in_the_trash_after_its_push_stays(world: World) -> None:
     await world.shelf.image("a:old")
     original = world.registry.push_manifest

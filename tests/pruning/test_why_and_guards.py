@@ -6,7 +6,16 @@ from lading.pruning.engine import guards, why
 from lading.pruning.engine.guards import Guard, Limits
 from lading.pruning.engine.types import Decision, References
 from tests.pruning import builders
-from tests.pruning.builders import REGISTRY, digest, image, pod, registry_world, tag
+from tests.pruning.builders import (
+    REGISTRY,
+    YOUNG,
+    digest,
+    image,
+    pod,
+    registry_world,
+    streams_world,
+    tag,
+)
 from tests.pruning.registry_worlds import APP, CHAIN, GO, keep, versions
 
 
@@ -108,3 +117,12 @@ def test_without_a_reference_the_hosts_that_the_clusters_use_are_named() -> None
     refusals = guards.check(found, MANY, references, Limits(share_percent_max=100))
     assert "They use two.test, one.test" in refusals[0].message
     assert "--ignore-guard=no-references" in str(guards.GuardRefused(refusals))
+
+
+def test_a_young_image_that_no_stream_names_is_kept_by_its_age() -> None:
+    world = streams_world([], [image("young", "l", minutes=YOUNG)])
+    found = builders.plan(world)
+    for name in ("young", "l"):
+        answer = why.why(digest(name), world, References(), found)
+        (chain,) = answer.chains
+        assert chain[-1].startswith("Young: pushed 10m")
