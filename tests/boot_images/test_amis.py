@@ -17,8 +17,7 @@ from lading.boot_images.types import BootImageSettings, PatchMachineSet, SaveHis
 from lading.ports.ec2 import Ami, Ec2Error
 from tests.boot_images import streams
 from tests.boot_images.streams import AMI, AMI_OLD
-from tests.boot_images.test_plan import written
-from tests.boot_images.worlds import NAMESPACE, NOW, golden, machine_set, observed
+from tests.boot_images.worlds import NAMESPACE, NOW, golden, machine_set, observed, written
 
 REGION = "us-east-1"
 INTERVAL = timedelta(minutes=10)

@@ -23,7 +23,7 @@ from tests.pinned_images.cluster.build import empty_caches
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "metrics.md"
-REASONS = ("Reason", "Why", "State", "ConditionType", "PullErrorKind", "Guard")
+REASONS = ("Reason", "ImageReason", "State", "ConditionType", "PullErrorKind", "Guard")
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
 OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports.")
 PLAYS_KUBERNETES = ("standalone/node.py", "standalone/workloads")

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from lading.pinned_images.running_images import Pod, RunningImage, running_images
+from lading.api.core import Pod
+from lading.pinned_images.running_images import RunningImage, running_images
 
 DIGEST = f"sha256:{'1' * 64}"
 

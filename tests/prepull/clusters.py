@@ -28,7 +28,7 @@ from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
 from lading.prepull import holder
 from lading.prepull.feature import FEATURE
-from lading.prepull.types import ListedImage, PrePullSettings
+from lading.prepull.types import DefaultImage, PrePullSettings
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
@@ -312,7 +312,7 @@ async def running(
         namespace=NAMESPACE,
         settings=(
             PrePullSettings(
-                images=tuple(ListedImage(name=name, url=url) for name, url in listed),
+                images=tuple(DefaultImage(name=name, url=url) for name, url in listed),
                 **{"hold_image": HOLD_IMAGE, "quiet": QUIET, **settings},
             ),
         ),

@@ -14,7 +14,7 @@ from lading.ports import kube
 from lading.ports.kube import PatchType
 from lading.prepull import holder
 from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED, listed_name
-from lading.prepull.types import ListedImage, Wave
+from lading.prepull.types import DefaultImage, Wave
 from tests.prepull.clusters import CLOCK, PrePullCluster, opened, playing, running
 from tests.prepull.worlds import NAMESPACE, A, B, C
 
@@ -26,7 +26,7 @@ async def cluster() -> AsyncIterator[PrePullCluster]:
 
 
 def name_of(name: str, url: str) -> str:
-    return listed_name(ListedImage(name=name, url=url))
+    return listed_name(DefaultImage(name=name, url=url))
 
 
 async def test_a_fresh_install_holds_the_listed_images(cluster: PrePullCluster) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from lading.api.core import ContainerStatus
 from lading.prepull import faults
-from lading.prepull.types import Why
+from lading.prepull.types import ImageReason
 from tests.prepull.worlds import A, pod, waiting
 
 CONTAINERD = 'failed to pull and unpack image "r.example.com/a:1": '
@@ -14,21 +14,30 @@ CONTAINERD = 'failed to pull and unpack image "r.example.com/a:1": '
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (f"{CONTAINERD}failed to resolve reference: r.example.com/a:1: not found", Why.NOT_FOUND),
-        ("reading manifest 1 in r.example.com/a: manifest unknown", Why.NOT_FOUND),
-        (f"{CONTAINERD}unexpected status code 401 Unauthorized", Why.UNAUTHORIZED),
-        (f"{CONTAINERD}pull access denied, repository does not exist", Why.UNAUTHORIZED),
-        (f"{CONTAINERD}write /var/x: no space left on device", Why.NO_SPACE),
-        (f"{CONTAINERD}no match for platform in manifest: not found", Why.NO_MATCHING_PLATFORM),
+        (
+            f"{CONTAINERD}failed to resolve reference: r.example.com/a:1: not found",
+            ImageReason.NOT_FOUND,
+        ),
+        ("reading manifest 1 in r.example.com/a: manifest unknown", ImageReason.NOT_FOUND),
+        (f"{CONTAINERD}unexpected status code 401 Unauthorized", ImageReason.UNAUTHORIZED),
+        (f"{CONTAINERD}pull access denied, repository does not exist", ImageReason.UNAUTHORIZED),
+        (f"{CONTAINERD}write /var/x: no space left on device", ImageReason.NO_SPACE),
+        (
+            f"{CONTAINERD}no match for platform in manifest: not found",
+            ImageReason.NO_MATCHING_PLATFORM,
+        ),
         (
             f"{CONTAINERD}dial tcp 10.0.0.1:40404: connect: connection refused",
-            Why.REGISTRY_UNAVAILABLE,
+            ImageReason.REGISTRY_UNAVAILABLE,
         ),
-        (f"{CONTAINERD}dial tcp 10.0.0.1:403: i/o timeout", Why.REGISTRY_UNAVAILABLE),
-        (f"{CONTAINERD}unexpected status: 503 Service Unavailable", Why.REGISTRY_UNAVAILABLE),
+        (f"{CONTAINERD}dial tcp 10.0.0.1:403: i/o timeout", ImageReason.REGISTRY_UNAVAILABLE),
+        (
+            f"{CONTAINERD}unexpected status: 503 Service Unavailable",
+            ImageReason.REGISTRY_UNAVAILABLE,
+        ),
     ],
 )
-def test_a_pull_that_failed(message: str, why: Why) -> None:
+def test_a_pull_that_failed(message: str, why: ImageReason) -> None:
     status = msgspec.convert(waiting(A, "ErrImagePull", message), ContainerStatus)
     found = faults.of_container(status)
     assert found is not None
@@ -41,7 +50,7 @@ def test_a_pull_that_failed(message: str, why: Why) -> None:
 def test_a_container_that_cannot_start(reason: str) -> None:
     found = faults.of_container(msgspec.convert(waiting(A, reason, "x"), ContainerStatus))
     assert found is not None
-    assert (found.why, found.message) == (Why.CANNOT_START, f"{reason}: x")
+    assert (found.why, found.message) == (ImageReason.CANNOT_START, f"{reason}: x")
 
 
 @pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing"])
@@ -58,7 +67,7 @@ def test_a_pod_that_cannot_be_scheduled() -> None:
     }
     found = faults.of_pod(pod(conditions=[condition]))
     assert found is not None
-    assert found.why is Why.UNSCHEDULABLE
+    assert found.why is ImageReason.UNSCHEDULABLE
 
 
 def test_a_pod_that_waits_for_its_gate_is_no_fault() -> None:
@@ -70,7 +79,7 @@ def test_an_init_container_without_its_image_is_a_fault_of_the_pod() -> None:
     init = {**waiting(A, "ImagePullBackOff", "not found"), "name": "copy-hold"}
     found = faults.of_pod(pod(status={"initContainerStatuses": [init]}))
     assert found is not None
-    assert (found.why, "copy-hold" in found.message) == (Why.NOT_FOUND, True)
+    assert (found.why, "copy-hold" in found.message) == (ImageReason.NOT_FOUND, True)
 
 
 def test_a_secret_in_a_message_is_not_shown() -> None:

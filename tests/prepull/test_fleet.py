@@ -137,7 +137,7 @@ async def at_work() -> AsyncIterator[Fleet]:
     recorder = EventRecorder(
         kube=api, clock=clock, rng=rng, metrics=metrics, controller="test", instance="test"
     )
-    daemon = prepull.DaemonSetReconciler(
+    daemon = prepull.HolderReconciler(
         kube=api,
         clock=clock,
         caches=caches,

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from lading.prepull import holder, nodes
-from lading.prepull.nodes import Expected
+from lading.prepull.nodes import ExpectedDaemonSet
 from lading.prepull.presence import ImageList
-from lading.prepull.types import REGISTRY_PATIENCE, Fault, NodeRecord, PrePullSettings, Why
+from lading.prepull.types import REGISTRY_PATIENCE, Fault, ImageReason, NodeRecord, PrePullSettings
 from tests.prepull.worlds import NOW, A, B, expected, node, pod, running, waiting
 
 NAME_A, NAME_B = holder.container_name(A), holder.container_name(B)
@@ -19,7 +19,7 @@ AWAY = "dial tcp: connection refused"
 def record(
     *pods: Any,
     of: Any = None,
-    wanted: Expected | None = None,
+    wanted: ExpectedDaemonSet | None = None,
     previous: NodeRecord | None = None,
     now: Any = NOW,
     listed: ImageList | None = None,
@@ -125,7 +125,7 @@ def test_older_kubelets_name_the_cause_only_between_two_back_offs() -> None:
     found = record(
         pod("a", waiting(A, "ImagePullBackOff", 'Back-off pulling image "x"')), previous=before
     )
-    assert found.faults[NAME_A].why is Why.NOT_FOUND
+    assert found.faults[NAME_A].why is ImageReason.NOT_FOUND
 
 
 def test_a_registry_that_is_away_is_a_fault_after_five_minutes() -> None:
@@ -141,7 +141,7 @@ def test_a_registry_that_is_away_is_a_fault_after_five_minutes() -> None:
 
 
 def test_a_quota_is_a_fault_of_nodes_that_lack_a_pod_for_half_a_minute() -> None:
-    quota = Fault(why=Why.QUOTA, message="exceeded quota")
+    quota = Fault(why=ImageReason.QUOTA, message="exceeded quota")
     wanted = expected(A, creation_failure=quota)
     before = record(wanted=wanted)
     assert before.faults == {}

@@ -14,14 +14,14 @@ from lading.prepull.types import (
     CreateDaemonSet,
     CreateImage,
     CreateSetting,
+    DefaultImage,
     DeleteDaemonSet,
     DeleteImage,
     DeletePod,
-    Deletion,
     GatedPod,
-    ListedImage,
     LostImages,
-    Observed,
+    ObservedPrePull,
+    PodDeletion,
     PrePullSettings,
     RemoveGate,
     ReplaceDaemonSet,
@@ -31,18 +31,18 @@ from lading.prepull.types import (
 from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, NOW, A, B, daemon_set, image, setting
 
 SETTINGS = PrePullSettings()
-LISTED = ListedImage(name="share-manager", url=A)
+LISTED = DefaultImage(name="share-manager", url=A)
 SECOND = timedelta(seconds=1)
 
 
-def observed(**more: Any) -> Observed:
-    usual = Observed(
+def observed(**more: Any) -> ObservedPrePull:
+    usual = ObservedPrePull(
         namespace=NAMESPACE, images=(image(),), setting=setting(), hold_image=HOLD_IMAGE
     )
     return replace(usual, **more)
 
 
-def settled(seen: Observed, settings: PrePullSettings = SETTINGS) -> Observed:
+def settled(seen: ObservedPrePull, settings: PrePullSettings = SETTINGS) -> ObservedPrePull:
     """With the DaemonSet that the plan wants, written by this process."""
     (action,) = plan.plan(seen, settings, NOW).actions
     assert isinstance(action, CreateDaemonSet)
@@ -50,11 +50,11 @@ def settled(seen: Observed, settings: PrePullSettings = SETTINGS) -> Observed:
     return replace(seen, daemon_set=found, answered_spec=found.spec)
 
 
-def actions(seen: Observed, settings: PrePullSettings = SETTINGS) -> list[Any]:
+def actions(seen: ObservedPrePull, settings: PrePullSettings = SETTINGS) -> list[Any]:
     return list(plan.plan(seen, settings, NOW).actions)
 
 
-def listed_image(listed: ListedImage, **more: Any) -> Any:
+def listed_image(listed: DefaultImage, **more: Any) -> Any:
     labels = {LIST_LABEL: listed.name}
     return image(rules.listed_name(listed), listed.url, metadata={"labels": labels}, **more)
 
@@ -154,7 +154,7 @@ def test_a_hand_edit_is_repaired(edit: Any) -> None:
     assert found.because == "it was changed by hand"
 
 
-def _metadata(seen: Observed) -> dict[str, Any]:
+def _metadata(seen: ObservedPrePull) -> dict[str, Any]:
     assert seen.daemon_set is not None
     shown: dict[str, Any] = msgspec.to_builtins(seen.daemon_set.metadata)
     return shown
@@ -262,7 +262,7 @@ def test_a_pod_with_a_lost_image_is_deleted_with_back_off() -> None:
     seen = replace(settled(observed()), roll_out=RollOut(node_count=1, lost=(lost,)))
     (found,) = actions(seen)
     assert isinstance(found, DeletePod)
-    waits = replace(seen, deletions={"node-a": Deletion(count=2, last_at=NOW)})
+    waits = replace(seen, deletions={"node-a": PodDeletion(count=2, last_at=NOW)})
     later = plan.plan(waits, SETTINGS, NOW)
     assert (later.actions, later.recheck_at) == ((), NOW + timedelta(seconds=30))
 

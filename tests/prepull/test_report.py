@@ -15,11 +15,11 @@ from lading.prepull.types import (
     EnabledBy,
     Enablement,
     Fault,
+    ImageReason,
     NodeRecord,
     ObservedImage,
-    Problem,
+    PrePullProblem,
     RecordImageEvent,
-    Why,
     WriteImageStatus,
 )
 from tests.prepull.worlds import NOW, image
@@ -29,9 +29,10 @@ OFF = Enablement(is_on=False, by=EnabledBy.SETTING, message="off")
 HELD = NodeRecord(is_ready=True, held=frozenset({"c"}))
 PULLS = NodeRecord(is_ready=True)
 NOT_READY = NodeRecord(is_ready=False)
-FAULTY = NodeRecord(is_ready=True, faults={"c": Fault(why=Why.NOT_FOUND, message="gone")})
+FAULTY = NodeRecord(is_ready=True, faults={"c": Fault(why=ImageReason.NOT_FOUND, message="gone")})
 AWAY = NodeRecord(
-    is_ready=True, faults={"c": Fault(why=Why.REGISTRY_UNAVAILABLE, message="away", since=NOW)}
+    is_ready=True,
+    faults={"c": Fault(why=ImageReason.REGISTRY_UNAVAILABLE, message="away", since=NOW)},
 )
 
 
@@ -107,12 +108,15 @@ def test_a_registry_that_is_away_is_an_error_only_after_five_minutes() -> None:
 
 
 def test_problems_are_reported_with_their_reason() -> None:
-    def with_problem(why: Why) -> ObservedImage:
-        return replace(observed(a=PULLS), problem=Problem(why=why, message="what to do"))
+    def with_problem(why: ImageReason) -> ObservedImage:
+        return replace(observed(a=PULLS), problem=PrePullProblem(why=why, message="what to do"))
 
-    assert summary(with_problem(Why.TOO_MANY_IMAGES)) == ("error", "TooManyImages")
-    assert summary(with_problem(Why.INVALID_IMAGE)) == ("error", "InvalidImage")
-    assert summary(with_problem(Why.FOREIGN_DAEMON_SET)) == ("deploying", "ForeignDaemonSet")
+    assert summary(with_problem(ImageReason.TOO_MANY_IMAGES)) == ("error", "TooManyImages")
+    assert summary(with_problem(ImageReason.INVALID_IMAGE)) == ("error", "InvalidImage")
+    assert summary(with_problem(ImageReason.FOREIGN_DAEMON_SET)) == (
+        "deploying",
+        "ForeignDaemonSet",
+    )
 
 
 def test_the_status_says_what_decides() -> None:
@@ -163,7 +167,7 @@ def test_a_change_of_state_is_an_event() -> None:
 def test_with_5000_nodes_an_image_stays_below_512_kib() -> None:
     for length in (63, 253):
         nodes = {f"{n:05}".rjust(length, "n"): FAULTY if n % 2 else HELD for n in range(5000)}
-        long = replace(FAULTY, faults={"c": Fault(why=Why.NOT_FOUND, message="m" * 300)})
+        long = replace(FAULTY, faults={"c": Fault(why=ImageReason.NOT_FOUND, message="m" * 300)})
         nodes |= {name: long for name, one in nodes.items() if one is FAULTY}
         found = report.with_zero_counts(status(replace(observed(), nodes=nodes)))
         whole = {**msgspec.to_builtins(image()), "status": found}

@@ -9,7 +9,7 @@ from lading.api.apps import DaemonSet
 from lading.api.core import Node, Pod
 from lading.api.longhorn import Image, Setting
 from lading.prepull import holder
-from lading.prepull.nodes import Expected
+from lading.prepull.nodes import ExpectedDaemonSet
 
 NAMESPACE = "lading-system"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,9 +53,9 @@ def node(name: str = "node-a", *, ready: bool = True, taints: Any = (), **labels
     return msgspec.convert(body, Node)
 
 
-def expected(*urls: str, template: str = "t1", **more: Any) -> Expected:
+def expected(*urls: str, template: str = "t1", **more: Any) -> ExpectedDaemonSet:
     names = tuple(map(holder.container_name, urls or (A,)))
-    return Expected(uid=DAEMON_SET_UID, template=template, containers=names, **more)
+    return ExpectedDaemonSet(uid=DAEMON_SET_UID, template=template, containers=names, **more)
 
 
 def waiting(url: str = A, reason: str = "ContainerCreating", message: str = "") -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from lading.pruning.engine import observe_streams
 from lading.pruning.engine.observe_streams import NoImageStreams
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 from tests.pruning.builders import ago, digest, stamp
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 
@@ -79,7 +79,7 @@ async def test_the_smallest_image_limit_of_a_namespace_counts() -> None:
         "imagestreams": [[stream]],
     }
     cluster = FakeCluster(served=(PODS, STREAMS, IMAGES, LIMITS), pages=pages)
-    found = await observe_streams.inventory(cluster, "r", Progress())
+    found = await observe_streams.inventory(cluster, "r", PruneProgress())
     assert found.repositories["ns/n"].size_limit_bytes == 1024
 
 
@@ -96,4 +96,4 @@ async def test_the_names_of_the_registry_come_from_its_streams() -> None:
 
 async def test_a_cluster_without_image_streams_is_an_error() -> None:
     with pytest.raises(NoImageStreams, match=r"serves no image\.openshift\.io"):
-        await observe_streams.inventory(FakeCluster(), "r", Progress())
+        await observe_streams.inventory(FakeCluster(), "r", PruneProgress())

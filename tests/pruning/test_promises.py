@@ -23,7 +23,7 @@ from lading.pruning.engine import names, observe_registry
 from lading.pruning.engine import plan as planning
 from lading.pruning.engine.apply import Applying, Kept
 from lading.pruning.engine.observe_registry import KnownManifests, Scope
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Inventory, Mention, PrunePlan, References, Settings
 from lading.pruning.engine.watch import NewReferences
@@ -140,7 +140,7 @@ class RandomWorld:
             trash=Trash(self.registry, TRASH),
             new=NewReferences(NAMES),
             now=NOW,
-            progress=Progress(),
+            progress=PruneProgress(),
         )
         lines = planning.consistent(plan.deletions, inventory)
         await applying.run(lines, kept, workers=1)

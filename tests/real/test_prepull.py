@@ -23,7 +23,7 @@ from lading.ports.cri import ImageSpec
 from lading.ports.kube import Selection
 from lading.prepull import holder
 from lading.prepull.rules import listed_name
-from lading.prepull.types import ListedImage
+from lading.prepull.types import DefaultImage
 from tests.deploy import hold_program
 from tests.deploy.manifests import NAMESPACE
 from tests.e2e import waiting
@@ -150,7 +150,7 @@ async def world(
 
 
 def named(name: str, url: str) -> str:
-    return listed_name(ListedImage(name=name, url=url))
+    return listed_name(DefaultImage(name=name, url=url))
 
 
 async def test_fresh_install_upgrade_and_the_setting(world: World) -> None:

@@ -24,7 +24,7 @@ from lading.ports import kube
 from lading.ports.http import Request
 from lading.prepull import holder, nodes, observe
 from lading.prepull.rules import listed_name
-from lading.prepull.types import ListedImage, Why
+from lading.prepull.types import DefaultImage, ImageReason
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.prepull import clusters
 from tests.prepull.clusters import Line, PrePullCluster
@@ -192,7 +192,7 @@ async def test_waves_an_upgrade_without_a_gap_and_dead_nodes(
 
 
 def new_name() -> str:
-    return listed_name(ListedImage(name="share-manager", url=B))
+    return listed_name(DefaultImage(name="share-manager", url=B))
 
 
 async def test_a_node_with_an_old_pod_that_is_not_ready_goes_at_once(
@@ -249,4 +249,4 @@ async def test_the_controller_finds_the_event_of_a_quota_that_refuses_pods(
     )
     found = await observe.creation_failure(controller, NAMESPACE)
     assert found is not None
-    assert (found.why, found.message) == (Why.QUOTA, note)
+    assert (found.why, found.message) == (ImageReason.QUOTA, note)

@@ -8,7 +8,7 @@ import pytest
 from lading.adapters.state_file import LocalStateFile
 from lading.runtime_images import state
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import DigestPull, GcPolicy, ImageState, records_after
+from lading.runtime_images.types import DigestPull, GcPolicy, SavedImageState, records_after
 from tests.runtime_images.builders import NOW, key
 from tests.runtime_images.conftest import Stand
 
@@ -26,7 +26,7 @@ async def test_what_is_written_is_read_back_by_the_next_start(stand: Stand) -> N
     await stand.state.save_records(RECORDS)
     await stand.state.save_digest_pull(PULL)
     restarted = ImageStateFile(LocalStateFile(stand.folder / "state" / "images.json"))
-    assert await restarted.load() == ImageState(records=RECORDS, digest_pulls=(PULL,))
+    assert await restarted.load() == SavedImageState(records=RECORDS, digest_pulls=(PULL,))
 
 
 async def test_no_temporary_file_stays_in_the_folder_of_the_state_file(stand: Stand) -> None:
@@ -68,4 +68,4 @@ async def test_the_oldest_pulls_by_digest_are_dropped_beyond_the_limit(
 async def test_a_file_that_cannot_be_read_is_a_fresh_start(stand: Stand, content: bytes) -> None:
     file = LocalStateFile(stand.folder / "state" / "images.json")
     await file.replace(content)
-    assert await stand.state.load() == ImageState()
+    assert await stand.state.load() == SavedImageState()

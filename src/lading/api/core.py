@@ -101,6 +101,7 @@ class PodStatus(Model, frozen=True, kw_only=True):
     conditions: tuple[PodCondition, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
+    ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
 class PodContainer(Model, frozen=True, kw_only=True):
@@ -114,7 +115,9 @@ class SchedulingGate(Model, frozen=True, kw_only=True):
 
 class PodSpec(Model, frozen=True, kw_only=True):
     node_name: str = ""
+    init_containers: tuple[PodContainer, ...] = ()
     containers: tuple[PodContainer, ...] = ()
+    ephemeral_containers: tuple[PodContainer, ...] = ()
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     affinity: dict[str, Any] = {}
 

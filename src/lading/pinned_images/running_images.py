@@ -7,43 +7,10 @@ have finished count no more.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from lading.kernel.objects import Model, Object, Resource
+from lading.api.core import Pod
 
 _FINISHED = ("Succeeded", "Failed")
 _NO_DIGEST = "the runtime reports no digest for it: {image_id}"
-
-
-class Container(Model, frozen=True, kw_only=True):
-    name: str = ""
-    image: str = ""
-
-
-class PodSpec(Model, frozen=True, kw_only=True):
-    init_containers: tuple[Container, ...] = ()
-    containers: tuple[Container, ...] = ()
-    ephemeral_containers: tuple[Container, ...] = ()
-
-
-class ContainerStatus(Model, frozen=True, kw_only=True, rename={"image_id": "imageID"}):
-    name: str = ""
-    image_id: str = ""
-
-
-class PodStatus(Model, frozen=True, kw_only=True):
-    phase: str = ""
-    init_container_statuses: tuple[ContainerStatus, ...] = ()
-    container_statuses: tuple[ContainerStatus, ...] = ()
-    ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
-
-
-class Pod(Object, frozen=True, kw_only=True):
-    """Cut down to what names its images."""
-
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
-
-
-PODS = Resource(group="", version="v1", kind="Pod", plural="pods", namespaced=True, type=Pod)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,18 +23,18 @@ from lading.prepull import apply, holder, observe, plan, rules
 from lading.prepull.fleet import HolderFleet
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
-from lading.prepull.nodes import Expected
+from lading.prepull.nodes import ExpectedDaemonSet
 from lading.prepull.types import (
     Action,
     CreateDaemonSet,
     CreateSetting,
     DeleteDaemonSet,
     DeletePod,
-    Deletion,
-    EventReason,
     Fault,
-    Observed,
     ObservedImage,
+    ObservedPrePull,
+    PodDeletion,
+    PrePullEventReason,
     PrePullSettings,
     RemoveGate,
     ReplaceDaemonSet,
@@ -76,7 +76,7 @@ class PrePullCaches:
         )
 
 
-class DaemonSetReconciler:
+class HolderReconciler:
     """One pipeline over the Setting, the list, the DaemonSet and its pods."""
 
     def __init__(
@@ -117,7 +117,7 @@ class DaemonSetReconciler:
         self._answered: Mapping[str, Any] | None = None
         self._changed_since: datetime | None = None
         self._changed_at: datetime | None = None
-        self._deletions: dict[str, Deletion] = {}
+        self._deletions: dict[str, PodDeletion] = {}
         self._creation_failure: Fault | None = None
         self._failure_read_at: datetime | None = None
         caches.images.add_handler(self._image_changed)
@@ -126,7 +126,7 @@ class DaemonSetReconciler:
     async def reconcile(self, key: Key) -> datetime | None:
         return await pipeline.reconcile(self, key, self._clock)
 
-    async def observe(self, key: Key) -> Observed:
+    async def observe(self, key: Key) -> ObservedPrePull:
         await self._fleet.recount()
         await self._read_creation_failure()
         hold_image = self._hold_image
@@ -137,9 +137,9 @@ class DaemonSetReconciler:
             self._facts_changed()
         return self.observed()
 
-    def observed(self) -> Observed:
+    def observed(self) -> ObservedPrePull:
         """From the caches and what this process knows."""
-        return Observed(
+        return ObservedPrePull(
             namespace=self._namespace,
             images=tuple(self._images),
             setting=self._setting.get(Key(self._namespace, SETTING_NAME)),
@@ -154,7 +154,7 @@ class DaemonSetReconciler:
             deletions=dict(self._deletions),
         )
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedPrePull, now: datetime) -> Plan:
         found = plan.plan(observed, self._settings, now)
         retry_at = self._setting_refused_at and self._setting_refused_at + SETTING_RETRY
         missing = self._fleet.lacks_pods() and plan.is_ours(observed.daemon_set)
@@ -209,8 +209,8 @@ class DaemonSetReconciler:
             owner_id=self._settings.node_name,
         )
 
-    def observed_without_nodes(self) -> Observed:
-        return Observed(
+    def observed_without_nodes(self) -> ObservedPrePull:
+        return ObservedPrePull(
             namespace=self._namespace,
             images=tuple(self._caches.images),
             setting=self._setting.get(Key(self._namespace, SETTING_NAME)),
@@ -251,10 +251,10 @@ class DaemonSetReconciler:
 
     def _expect(self, found: DaemonSet | None) -> None:
         if found is None or not plan.is_ours(found):
-            self._fleet.expect(Expected())
+            self._fleet.expect(ExpectedDaemonSet())
             return
         self._fleet.expect(
-            Expected(
+            ExpectedDaemonSet(
                 uid=found.metadata.uid,
                 template=found.metadata.annotations.get(holder.TEMPLATE_ANNOTATION, ""),
                 containers=plan.containers(found),
@@ -287,14 +287,14 @@ class DaemonSetReconciler:
         before = self._deletions.get(action.node)
         is_recent = before is not None and now - before.last_at < DELETIONS_FORGOTTEN_AFTER
         count = before.count + 1 if before is not None and is_recent else 1
-        self._deletions[action.node] = Deletion(count=count, last_at=now)
+        self._deletions[action.node] = PodDeletion(count=count, last_at=now)
         self._metrics.pods_deleted.inc()
         lost = set(action.containers)
         for image in self._caches.images:
             if rules.container_of(image) in lost:
                 self._recorder.record(
                     event_series.reference(IMAGES, image),
-                    reason=EventReason.IMAGE_LOST,
+                    reason=PrePullEventReason.IMAGE_LOST,
                     action=EVENT_ACTION,
                     note=f"The image is gone from node {action.node} and is pulled again.",
                     severity=Severity.WARNING,

@@ -8,7 +8,7 @@ import re
 from lading.api.core import ContainerStatus, Pod
 from lading.kernel import texts
 from lading.prepull import holder
-from lading.prepull.types import Fault, Why
+from lading.prepull.types import Fault, ImageReason
 
 MESSAGE_BYTES_MAX = 300
 BACK_OFF = "ImagePullBackOff"
@@ -25,32 +25,34 @@ _START_REASONS = {
 }
 _CODE = r"(?<![\d:.])"
 """Before a status code; a port is none."""
-_WORDS: tuple[tuple[Why, re.Pattern[str]], ...] = (
-    (Why.NO_SPACE, re.compile("no space left|disk quota exceeded")),
+_WORDS: tuple[tuple[ImageReason, re.Pattern[str]], ...] = (
+    (ImageReason.NO_SPACE, re.compile("no space left|disk quota exceeded")),
     (
-        Why.NO_MATCHING_PLATFORM,
+        ImageReason.NO_MATCHING_PLATFORM,
         re.compile("no match for platform|no matching manifest|no image found in image index"),
     ),
     (
-        Why.UNAUTHORIZED,
+        ImageReason.UNAUTHORIZED,
         re.compile(
             rf"unauthorized|forbidden|denied|authorization failed|no basic auth|{_CODE}40[13]\b"
         ),
     ),
-    (Why.NOT_FOUND, re.compile(rf"not found|manifest unknown|name unknown|{_CODE}404\b")),
+    (ImageReason.NOT_FOUND, re.compile(rf"not found|manifest unknown|name unknown|{_CODE}404\b")),
 )
 """In this order: a registry says `not found` of what it does not let one see."""
 _HINTS = {
-    Why.UNAUTHORIZED: " Check the Secret of --prepull-pull-secret in the controller's namespace.",
+    ImageReason.UNAUTHORIZED: (
+        " Check the Secret of --prepull-pull-secret in the controller's namespace."
+    ),
 }
 
 
-def of_pull(message: str) -> Why:
+def of_pull(message: str) -> ImageReason:
     """What cannot be blamed on the image or the node is the registry's."""
     lower = message.lower()
     return next(
         (why for why, words in _WORDS if words.search(lower)),
-        Why.REGISTRY_UNAVAILABLE,
+        ImageReason.REGISTRY_UNAVAILABLE,
     )
 
 
@@ -62,10 +64,10 @@ def of_container(status: ContainerStatus) -> Fault | None:
         why = of_pull(detail.message)
         return Fault(why=why, message=_bounded(detail.message) + _HINTS.get(why, ""))
     if detail.reason == "InvalidImageName":
-        return Fault(why=Why.INVALID_IMAGE, message=_bounded(detail.message))
+        return Fault(why=ImageReason.INVALID_IMAGE, message=_bounded(detail.message))
     if detail.reason in _START_REASONS:
         message = f"{detail.reason}: {detail.message}".removesuffix(": ")
-        return Fault(why=Why.CANNOT_START, message=_bounded(message))
+        return Fault(why=ImageReason.CANNOT_START, message=_bounded(message))
     return None
 
 
@@ -78,12 +80,16 @@ def names_no_cause(status: ContainerStatus) -> bool:
 def of_pod(pod: Pod) -> Fault | None:
     """What concerns every container of the pod."""
     if pod.status.phase == "Failed":
-        why = Why.UNSCHEDULABLE if pod.status.reason.startswith("OutOf") else Why.CANNOT_START
+        why = (
+            ImageReason.UNSCHEDULABLE
+            if pod.status.reason.startswith("OutOf")
+            else ImageReason.CANNOT_START
+        )
         message = f"{pod.status.reason}: {pod.status.message}"
         return Fault(why=why, message=_bounded(message))
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.reason == "Unschedulable":
-            return Fault(why=Why.UNSCHEDULABLE, message=_bounded(condition.message))
+            return Fault(why=ImageReason.UNSCHEDULABLE, message=_bounded(condition.message))
     for status in pod.status.init_container_statuses:
         found = of_container(status) if status.name == holder.INIT_CONTAINER else None
         if found is not None and not _is_done(status):

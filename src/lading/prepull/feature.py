@@ -39,7 +39,7 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
     metrics = PrePullMetrics(
         context.metrics.registry, images=caches.images, roll_out=fleet.roll_out
     )
-    daemon_set = prepull.DaemonSetReconciler(
+    daemon_set = prepull.HolderReconciler(
         kube=context.kube,
         clock=context.clock,
         caches=caches,

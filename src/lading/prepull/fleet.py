@@ -16,7 +16,7 @@ from lading.loop.informer import Informer
 from lading.ports.clock import Clock
 from lading.prepull import nodes
 from lading.prepull.image_lists import NodeImageLists
-from lading.prepull.nodes import Expected
+from lading.prepull.nodes import ExpectedDaemonSet
 from lading.prepull.types import NodeRecord, PrePullSettings, RollOut
 
 NODES_PER_SLICE = 100  # about 10 ms on a slow core, with 20 containers on each
@@ -37,7 +37,7 @@ class HolderFleet:
         self._image_lists = image_lists
         self._settings = settings
         self._clock = clock
-        self._expected = Expected()
+        self._expected = ExpectedDaemonSet()
         self._records: dict[str, NodeRecord] = {}
         self._marked: set[str] = set()
         self._is_wanted = asyncio.Event()
@@ -57,7 +57,7 @@ class HolderFleet:
         """Called when a record changed."""
         self._listeners.append(listener)
 
-    def expect(self, expected: Expected) -> None:
+    def expect(self, expected: ExpectedDaemonSet) -> None:
         """The DaemonSet as it is now; another template concerns every node."""
         expected = replace(expected, released=self._expected.released)
         if expected == self._expected:

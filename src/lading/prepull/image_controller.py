@@ -12,7 +12,7 @@ from lading.loop.recorder import EventRecorder
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.prepull import apply, report
-from lading.prepull.controller import EVENT_ACTION, DaemonSetReconciler, PrePullCaches
+from lading.prepull.controller import EVENT_ACTION, HolderReconciler, PrePullCaches
 from lading.prepull.fleet import HolderFleet
 from lading.prepull.types import ObservedImage, RecordImageEvent, WriteImageStatus
 
@@ -25,7 +25,7 @@ class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):
         *,
         caches: PrePullCaches,
         fleet: HolderFleet,
-        daemon_set: DaemonSetReconciler,
+        daemon_set: HolderReconciler,
         kube: Kube,
         clock: Clock,
         recorder: EventRecorder,

@@ -12,10 +12,10 @@ from lading.prepull.types import (
     IMAGES_PRESENT,
     Fault,
     GatedPod,
+    ImageReason,
     LostImages,
     NodeRecord,
     PrePullSettings,
-    Why,
 )
 
 POD_PATIENCE = timedelta(seconds=30)
@@ -27,14 +27,14 @@ MISSING_PREFIX = "missing: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ExpectedDaemonSet:
     """The DaemonSet as it is."""
 
     uid: str = ""
     template: str = ""
     containers: tuple[str, ...] = ()
     creation_failure: Fault | None = None
-    """Why its pods cannot be created, when the API server says so."""
+    """ImageReason its pods cannot be created, when the API server says so."""
     released: frozenset[str] = frozenset()
     """Pods, by uid, that lost their gate although the cache may not show it yet."""
 
@@ -51,7 +51,7 @@ def is_ready(node: Node) -> bool:
 def record(
     node: Node,
     pods: Iterable[Pod],
-    expected: Expected,
+    expected: ExpectedDaemonSet,
     settings: PrePullSettings,
     *,
     previous: NodeRecord | None,
@@ -85,7 +85,7 @@ def record(
     )
 
 
-def _belongs(pod: Pod, expected: Expected) -> bool:
+def _belongs(pod: Pod, expected: ExpectedDaemonSet) -> bool:
     return any(one.uid == expected.uid for one in pod.metadata.owner_references)
 
 
@@ -152,7 +152,7 @@ def _lost(pod: Pod, listed: ImageList | None) -> LostImages | None:
 
 def _faults(
     current: Pod | None,
-    expected: Expected,
+    expected: ExpectedDaemonSet,
     held: frozenset[str],
     previous: NodeRecord | None,
     now: datetime,
@@ -183,7 +183,7 @@ def _since(fault: Fault, before: Fault | None, now: datetime) -> Fault:
 
 
 def _creation_faults(
-    expected: Expected, without_pod_since: datetime, now: datetime
+    expected: ExpectedDaemonSet, without_pod_since: datetime, now: datetime
 ) -> Mapping[str, Fault]:
     failure = expected.creation_failure
     if failure is None or now - without_pod_since < POD_PATIENCE:
@@ -195,11 +195,13 @@ def _is_gated(pod: Pod) -> bool:
     return any(one.name == holder.SCHEDULING_GATE for one in pod.spec.scheduling_gates)
 
 
-def _is_released(pod: Pod, expected: Expected) -> bool:
+def _is_released(pod: Pod, expected: ExpectedDaemonSet) -> bool:
     return pod.metadata.uid in expected.released
 
 
-def _is_pulling(current: Pod | None, expected: Expected, found: Mapping[str, Fault]) -> bool:
+def _is_pulling(
+    current: Pod | None, expected: ExpectedDaemonSet, found: Mapping[str, Fault]
+) -> bool:
     """While one of its containers is neither ready nor at fault."""
     if current is None:
         return False
@@ -238,6 +240,6 @@ def _unready_template(alive: Sequence[Pod], previous: NodeRecord | None) -> str:
 
 def is_fault(fault: Fault, now: datetime, patience: timedelta) -> bool:
     """A registry may be away for a while."""
-    if fault.why is not Why.REGISTRY_UNAVAILABLE or fault.since is None:
+    if fault.why is not ImageReason.REGISTRY_UNAVAILABLE or fault.since is None:
         return True
     return now - fault.since >= patience

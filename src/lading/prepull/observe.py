@@ -6,7 +6,7 @@ from lading.kernel import texts
 from lading.ports import kube
 from lading.ports.kube import Kube, Selection
 from lading.prepull import faults, holder
-from lading.prepull.types import Fault, PrePullSettings, Why
+from lading.prepull.types import Fault, ImageReason, PrePullSettings
 
 OWN_CONTAINER = "controller"
 _FAILED_CREATE = f"regarding.kind=DaemonSet,regarding.name={holder.NAME},reason=FailedCreate"
@@ -35,5 +35,5 @@ async def creation_failure(api: Kube, namespace: str) -> Fault | None:
     if not page.items:
         return None
     note = max(page.items, key=lambda one: int(one.metadata.resource_version or 0)).note
-    why = Why.QUOTA if "exceeded quota" in note else Why.CANNOT_START
+    why = ImageReason.QUOTA if "exceeded quota" in note else ImageReason.CANNOT_START
     return Fault(why=why, message=texts.bounded_text(note, bytes_max=faults.MESSAGE_BYTES_MAX))

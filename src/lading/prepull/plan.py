@@ -25,18 +25,18 @@ from lading.prepull.types import (
     DeletePod,
     EnabledBy,
     Enablement,
-    Observed,
+    ImageReason,
+    ObservedPrePull,
+    PrePullProblem,
     PrePullSettings,
-    Problem,
     RemoveGate,
     ReplaceDaemonSet,
-    Why,
 )
 
 REPULL = Backoff(seconds_min=15, seconds_max=600, jitter_fraction=0)
 
 
-def plan(observed: Observed, settings: PrePullSettings, now: datetime) -> Plan:
+def plan(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) -> Plan:
     enabled = enablement(observed, settings)
     cargo = rules.cargo(observed.images, settings.images)
     waits_until = _quiet_at(observed, cargo, settings, now) if enabled.is_on else None
@@ -54,7 +54,7 @@ def plan(observed: Observed, settings: PrePullSettings, now: datetime) -> Plan:
     return Plan(actions=tuple(actions), recheck_at=earliest(waits_until, *later))
 
 
-def enablement(observed: Observed, settings: PrePullSettings) -> Enablement:
+def enablement(observed: ObservedPrePull, settings: PrePullSettings) -> Enablement:
     return rules.enablement(
         observed.setting,
         observed.images,
@@ -70,28 +70,28 @@ def is_ours(found: DaemonSet | None) -> bool:
 
 def daemon_set_problem(
     found: DaemonSet | None, hold_image: str, refusal: str, namespace: str
-) -> Problem | None:
-    """Why no Image can be held at all."""
+) -> PrePullProblem | None:
+    """ImageReason no Image can be held at all."""
     if found is not None and not is_ours(found):
         message = (
             f"DaemonSet {namespace}/{holder.NAME} belongs to another owner and is left as it is. "
             "Rename or delete it."
         )
-        return Problem(why=Why.FOREIGN_DAEMON_SET, message=message)
+        return PrePullProblem(why=ImageReason.FOREIGN_DAEMON_SET, message=message)
     if not hold_image:
         message = (
             "Lading's own image is unknown, because the controller does not run in a pod. Set "
             "--prepull-hold-image of the controller."
         )
-        return Problem(why=Why.HOLD_IMAGE_UNKNOWN, message=message)
+        return PrePullProblem(why=ImageReason.HOLD_IMAGE_UNKNOWN, message=message)
     if refusal:
         message = f"DaemonSet {namespace}/{holder.NAME} was refused: {refusal}"
-        return Problem(why=Why.DAEMON_SET_REFUSED, message=message)
+        return PrePullProblem(why=ImageReason.DAEMON_SET_REFUSED, message=message)
     return None
 
 
 def _setting(
-    observed: Observed, settings: PrePullSettings, enabled: Enablement
+    observed: ObservedPrePull, settings: PrePullSettings, enabled: Enablement
 ) -> Iterator[CreateSetting]:
     if enabled.by is EnabledBy.SETTING_MISSING:
         yield CreateSetting(
@@ -101,7 +101,7 @@ def _setting(
         )
 
 
-def _new_images(observed: Observed, settings: PrePullSettings) -> Iterator[CreateImage]:
+def _new_images(observed: ObservedPrePull, settings: PrePullSettings) -> Iterator[CreateImage]:
     existing = {one.metadata.name for one in observed.images}
     for name, listed in rules.listed_by_name(settings.images).items():
         if name not in existing:
@@ -114,7 +114,7 @@ def _new_images(observed: Observed, settings: PrePullSettings) -> Iterator[Creat
 
 
 def _quiet_at(
-    observed: Observed, cargo: Cargo, settings: PrePullSettings, now: datetime
+    observed: ObservedPrePull, cargo: Cargo, settings: PrePullSettings, now: datetime
 ) -> datetime | None:
     """When the DaemonSet may follow the Images; None is now. Only a change of images waits."""
     if tuple(_new_images(observed, settings)):
@@ -140,7 +140,7 @@ def _names(cargo: Cargo) -> tuple[str, ...]:
 
 
 def _daemon_set(
-    observed: Observed, settings: PrePullSettings, enabled: Enablement, cargo: Cargo
+    observed: ObservedPrePull, settings: PrePullSettings, enabled: Enablement, cargo: Cargo
 ) -> Iterator[Action]:
     found = observed.daemon_set
     if found is not None and not is_ours(found):
@@ -175,7 +175,7 @@ def _deleted(found: DaemonSet | None, because: str) -> Iterator[DeleteDaemonSet]
 def _difference(
     found: DaemonSet, body: Mapping[str, Any], answered: Mapping[str, Any] | None
 ) -> str:
-    """Why the DaemonSet must be written; empty when it need not be.
+    """ImageReason the DaemonSet must be written; empty when it need not be.
 
     The API server and its webhooks add to what is written, so what they answered is compared.
     """
@@ -194,7 +194,7 @@ def _difference(
     return "" if found.spec == answered else "it was changed by hand"
 
 
-def _old_images(observed: Observed, settings: PrePullSettings) -> Iterator[DeleteImage]:
+def _old_images(observed: ObservedPrePull, settings: PrePullSettings) -> Iterator[DeleteImage]:
     for one in observed.images:
         if rules.is_outdated(one, settings.images) and not one.metadata.deletion_timestamp:
             yield DeleteImage(
@@ -202,7 +202,7 @@ def _old_images(observed: Observed, settings: PrePullSettings) -> Iterator[Delet
             )
 
 
-def _gates(observed: Observed, settings: PrePullSettings) -> Iterator[RemoveGate]:
+def _gates(observed: ObservedPrePull, settings: PrePullSettings) -> Iterator[RemoveGate]:
     """Pods that replace one that was not ready go at once, and count as pulling."""
     found = observed.roll_out
     at_once = [one for one in found.gated if one.is_replacement]
@@ -215,7 +215,7 @@ def _gates(observed: Observed, settings: PrePullSettings) -> Iterator[RemoveGate
         )
 
 
-def _repulls(observed: Observed, now: datetime) -> Iterator[tuple[DeletePod, datetime]]:
+def _repulls(observed: ObservedPrePull, now: datetime) -> Iterator[tuple[DeletePod, datetime]]:
     """Each pod with lost images, and when it may be deleted."""
     for one in observed.roll_out.lost:
         before = observed.deletions.get(one.node)

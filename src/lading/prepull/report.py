@@ -21,9 +21,9 @@ from lading.prepull.types import (
     REGISTRY_PATIENCE,
     Enablement,
     Fault,
+    ImageReason,
     ObservedImage,
     RecordImageEvent,
-    Why,
     WriteImageStatus,
 )
 
@@ -33,8 +33,8 @@ MAP_BYTES_MAX = 400 * 1024
 _ENTRY_BYTES = 10
 """Of an entry beside the name: quotes, colon, true or false, comma."""
 _STATES = {
-    Why.INVALID_IMAGE: ImageState.ERROR,
-    Why.TOO_MANY_IMAGES: ImageState.ERROR,
+    ImageReason.INVALID_IMAGE: ImageState.ERROR,
+    ImageReason.TOO_MANY_IMAGES: ImageState.ERROR,
 }
 """What a problem with the Image itself makes of it; all others leave it deploying."""
 
@@ -42,7 +42,7 @@ _STATES = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdict:
     state: ImageState
-    why: Why
+    why: ImageReason
     message: str
 
 
@@ -109,7 +109,7 @@ def _patience_ends(observed: ObservedImage, now: datetime) -> datetime | None:
 def _verdict(observed: ObservedImage, faults: Mapping[str, Fault]) -> _Verdict:
     if not observed.enablement.is_on:
         return _Verdict(
-            state=ImageState.UNKNOWN, why=Why.DISABLED, message=observed.enablement.message
+            state=ImageState.UNKNOWN, why=ImageReason.DISABLED, message=observed.enablement.message
         )
     if observed.problem is not None:
         state = _STATES.get(observed.problem.why, ImageState.DEPLOYING)
@@ -121,11 +121,13 @@ def _verdict(observed: ObservedImage, faults: Mapping[str, Fault]) -> _Verdict:
     held = sum(observed.container in one.held for one in ready.values())
     if not observed.nodes:
         message = "No node matches the node selector and the tolerations of the DaemonSet."
-        return _Verdict(state=ImageState.DEPLOYING, why=Why.NO_ELIGIBLE_NODES, message=message)
+        return _Verdict(
+            state=ImageState.DEPLOYING, why=ImageReason.NO_ELIGIBLE_NODES, message=message
+        )
     counted = f"Held on {held} of {len(ready)} Ready worker nodes."
     if ready and held == len(ready):
-        return _Verdict(state=ImageState.DEPLOYED, why=Why.DEPLOYED, message=counted)
-    return _Verdict(state=ImageState.DEPLOYING, why=Why.DEPLOYING, message=counted)
+        return _Verdict(state=ImageState.DEPLOYED, why=ImageReason.DEPLOYED, message=counted)
+    return _Verdict(state=ImageState.DEPLOYING, why=ImageReason.DEPLOYING, message=counted)
 
 
 def _error(faulty: Mapping[str, Fault]) -> _Verdict:

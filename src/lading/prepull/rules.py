@@ -12,11 +12,11 @@ from lading.prepull import holder
 from lading.prepull.types import (
     CONTAINERS_MAX,
     LIST_LABEL,
+    DefaultImage,
     EnabledBy,
     Enablement,
-    ListedImage,
-    Problem,
-    Why,
+    ImageReason,
+    PrePullProblem,
 )
 
 PRE_PULL_ENABLED = "PrePullEnabled"
@@ -31,30 +31,30 @@ class Cargo:
 
     urls: tuple[str, ...] = ()
     owners: tuple[Image, ...] = ()
-    problems: Mapping[str, Problem] = field(default_factory=dict)
+    problems: Mapping[str, PrePullProblem] = field(default_factory=dict)
     """By the name of the Image."""
 
 
-def listed_name(listed: ListedImage) -> str:
+def listed_name(listed: DefaultImage) -> str:
     digest = hashlib.sha256(listed.url.encode()).hexdigest()[:_HASH_CHARACTERS]
     return f"{listed.name}-{digest}"
 
 
-def listed_by_name(listed: Iterable[ListedImage]) -> dict[str, ListedImage]:
+def listed_by_name(listed: Iterable[DefaultImage]) -> dict[str, DefaultImage]:
     return {listed_name(one): one for one in listed}
 
 
-def is_outdated(image: Image, listed: Iterable[ListedImage]) -> bool:
+def is_outdated(image: Image, listed: Iterable[DefaultImage]) -> bool:
     """Whether the list made the Image and has it no more."""
     return LIST_LABEL in image.metadata.labels and image.metadata.name not in listed_by_name(listed)
 
 
-def cargo(images: Iterable[Image], listed: Iterable[ListedImage]) -> Cargo:
+def cargo(images: Iterable[Image], listed: Iterable[DefaultImage]) -> Cargo:
     """Images that are being deleted, or that left the list, are no longer held."""
     entries = tuple(listed)
     urls: dict[str, None] = {}
     owners: list[Image] = []
-    problems: dict[str, Problem] = {}
+    problems: dict[str, PrePullProblem] = {}
     for image in sorted(images, key=_age):
         if image.metadata.deletion_timestamp or is_outdated(image, entries):
             continue
@@ -71,27 +71,27 @@ def _age(image: Image) -> tuple[str, str]:
     return image.metadata.creation_timestamp, image.metadata.name
 
 
-def _problem(image: Image) -> Problem | None:
+def _problem(image: Image) -> PrePullProblem | None:
     spec = image.spec
     if bool(spec.image_url) == bool(spec.instance_manager_image):
         message = "spec: exactly one of imageURL and instanceManagerImage must be set"
-        return Problem(why=Why.INVALID_IMAGE, message=message)
+        return PrePullProblem(why=ImageReason.INVALID_IMAGE, message=message)
     name = "imageURL" if spec.image_url else "instanceManagerImage"
     try:
         references.parse(spec.url)
     except Malformed as error:
-        return Problem(why=Why.INVALID_IMAGE, message=f"spec.{name}: {error}")
+        return PrePullProblem(why=ImageReason.INVALID_IMAGE, message=f"spec.{name}: {error}")
     return None
 
 
-def _too_many(image: Image, urls: Mapping[str, None]) -> Problem | None:
+def _too_many(image: Image, urls: Mapping[str, None]) -> PrePullProblem | None:
     if image.spec.url in urls or len(urls) < CONTAINERS_MAX:
         return None
     message = (
         f"{CONTAINERS_MAX} older Images are held, and a pod has no more containers. Delete an "
         "Image that is not needed."
     )
-    return Problem(why=Why.TOO_MANY_IMAGES, message=message)
+    return PrePullProblem(why=ImageReason.TOO_MANY_IMAGES, message=message)
 
 
 def enablement(

@@ -34,7 +34,7 @@ DEFAULT_RESOURCES: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedImage:
+class DefaultImage:
     """An entry of `--prepull-image NAME=URL`."""
 
     name: str
@@ -66,7 +66,7 @@ class Wave:
 class PrePullSettings:
     """What an administrator decides by options of the controller."""
 
-    images: tuple[ListedImage, ...] = ()
+    images: tuple[DefaultImage, ...] = ()
     default_value: bool = True
     """What the Setting is created with, and what holds where it cannot be created."""
     hold_image: str = ""
@@ -96,8 +96,8 @@ class PrePullSettings:
         return {"kubernetes.io/os": "linux", **dict(self.node_selector)}
 
 
-class Why(StrEnum):
-    """Why an Image has its state; each is the reason of its condition Deployed."""
+class ImageReason(StrEnum):
+    """ImageReason an Image has its state; each is the reason of its condition Deployed."""
 
     DEPLOYED = "Deployed"
     DEPLOYING = "Deploying"
@@ -118,10 +118,17 @@ class Why(StrEnum):
     REGISTRY_UNAVAILABLE = "RegistryUnavailable"
 
 
-class EventReason(StrEnum):
+class PrePullEventReason(StrEnum):
     """What an Image reports beside a change of its state."""
 
     IMAGE_LOST = "ImageLost"
+
+
+class PresenceReason(StrEnum):
+    """Of the condition by which an agent reports on a pod that holds images."""
+
+    PRESENT = "AllPresent"
+    MISSING = "ImagesMissing"
 
 
 class EnabledBy(StrEnum):
@@ -143,9 +150,9 @@ class Enablement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Why a container is not ready on a node."""
+    """ImageReason a container is not ready on a node."""
 
-    why: Why
+    why: ImageReason
     message: str = ""
     since: datetime | None = None
     """When it was first seen."""
@@ -202,7 +209,7 @@ class RollOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deletion:
+class PodDeletion:
     """When pods of a node were deleted so that their images are pulled again."""
 
     count: int
@@ -210,7 +217,7 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedPrePull:
     """Everything that one pass over the DaemonSet goes by."""
 
     namespace: str
@@ -228,15 +235,15 @@ class Observed:
     hold_image: str = ""
     gate_is_on: bool = True
     roll_out: RollOut = RollOut()
-    deletions: Mapping[str, Deletion] = field(default_factory=dict)
+    deletions: Mapping[str, PodDeletion] = field(default_factory=dict)
     """By node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """Why there is no container for an Image, or no DaemonSet."""
+class PrePullProblem:
+    """ImageReason there is no container for an Image, or no DaemonSet."""
 
-    why: Why
+    why: ImageReason
     message: str
 
 
@@ -247,7 +254,7 @@ class ObservedImage:
     image: Image
     enablement: Enablement
     container: str = ""
-    problem: Problem | None = None
+    problem: PrePullProblem | None = None
     nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
     owner_id: str = ""
     writes: Writes = ()
@@ -259,7 +266,7 @@ class ObservedImage:
 class CreateImage:
     namespace: str
     name: str
-    listed: ListedImage
+    listed: DefaultImage
     because: str
 
     @property
@@ -363,7 +370,7 @@ class WriteImageStatus:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordImageEvent:
     key: Key
-    reason: Why
+    reason: ImageReason
     warning: bool
     because: str
 

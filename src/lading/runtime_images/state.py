@@ -15,8 +15,8 @@ from lading.runtime_images.types import (
     DigestPull,
     ImageRecord,
     ImageRecords,
-    ImageState,
     LocalImageId,
+    SavedImageState,
 )
 
 DIGEST_PULLS_MAX = 4096  # far above the images of a node; the oldest are dropped first
@@ -55,18 +55,18 @@ class ImageStateFile:
     def __init__(self, file: SharedStateFile) -> None:
         self._file = file
 
-    async def load(self) -> ImageState:
+    async def load(self) -> SavedImageState:
         content = await self._file.read()
         try:
-            return ImageState() if content is None else _decode(content)
+            return SavedImageState() if content is None else _decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return ImageState()
+            return SavedImageState()
 
     async def save_records(self, records: ImageRecords) -> None:
         await self._change(lambda state: replace(state, records=records))
 
     async def save_digest_pull(self, pull: DigestPull) -> None:
-        def with_newest(state: ImageState) -> ImageState:
+        def with_newest(state: SavedImageState) -> SavedImageState:
             others = tuple(other for other in state.digest_pulls if other != pull)
             return replace(state, digest_pulls=(*others, pull)[-DIGEST_PULLS_MAX:])
 
@@ -75,13 +75,13 @@ class ImageStateFile:
     async def forget_digest_pulls(self, names: Collection[str]) -> None:
         """For names that were removed: the next pull of such a name may be for the host."""
 
-        def without(state: ImageState) -> ImageState:
+        def without(state: SavedImageState) -> SavedImageState:
             kept = tuple(each for each in state.digest_pulls if each.pulled not in names)
             return replace(state, digest_pulls=kept)
 
         await self._change(without)
 
-    async def _change(self, change: Callable[[ImageState], ImageState]) -> None:
+    async def _change(self, change: Callable[[SavedImageState], SavedImageState]) -> None:
         async with self._file.locked():
             before = await self.load()
             after = change(before)
@@ -100,15 +100,15 @@ def newest_digest_pull(
     return next(matching, None)
 
 
-def _encode(state: ImageState) -> bytes:
+def _encode(state: SavedImageState) -> bytes:
     records = None if state.records is None else _to_file(state.records)
     return msgspec.json.encode(_Document(records=records, digest_pulls=state.digest_pulls))
 
 
-def _decode(content: bytes) -> ImageState:
+def _decode(content: bytes) -> SavedImageState:
     document = _decoder.decode(content)
     records = None if document.records is None else _from_file(document.records)
-    return ImageState(records=records, digest_pulls=document.digest_pulls)
+    return SavedImageState(records=records, digest_pulls=document.digest_pulls)
 
 
 def _to_file(records: ImageRecords) -> _Records:

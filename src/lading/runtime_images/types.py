@@ -160,7 +160,7 @@ class ImageHandlers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageState:
+class SavedImageState:
     """What must survive a restart."""
 
     records: ImageRecords | None = None

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lading.adapters.kube.client import KubeClient
+from lading.api.core import PODS, Pod
 from lading.kernel import references
 from lading.kernel.objects import Key
 from lading.pinned_images import image_digests, release_payload, running_images
 from lading.pinned_images.image_digests import ImageDigests, Unresolved
-from lading.pinned_images.running_images import PODS, Pod
 from lading.ports.clock import Clock
 from lading.ports.kube import Selection
 from lading.wiring import cluster_pull_secrets

@@ -9,11 +9,10 @@ import yaml
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
-from lading.api.core import NAMESPACES
+from lading.api.core import NAMESPACES, PODS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
 from lading.pinned_images import release_payload
-from lading.pinned_images.running_images import PODS
 from lading.standalone import api_server
 from lading.wiring.features import DEFINITIONS
 from tests.command import Said, lading

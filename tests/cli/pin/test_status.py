@@ -12,7 +12,7 @@ from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_P
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli.output import Format
 from lading.cli.pin import status
-from lading.cli.pin.rows import Chosen, Row, RowState
+from lading.cli.pin.rows import Row, RowChoice, RowState
 from lading.standalone import sample_sets
 from tests.pinned_images import installed_api
 from tests.pinned_images.installed_api import api
@@ -195,10 +195,10 @@ async def test_issue_17_25_status_shows_the_sets_and_nodes_that_are_named(api: K
     await make_pool(api)
     for name in ("m", "o"):
         await make_node(api, name)
-    only = await status.read(api, Chosen(sets=frozenset({"s"}), nodes=frozenset({"o"})))
+    only = await status.read(api, RowChoice(sets=frozenset({"s"}), nodes=frozenset({"o"})))
     assert [(row.node, row.set) for row in only] == [("o", "s")]
     with pytest.raises(click.ClickException, match="no PinnedImageSet x; there is no node y"):
-        await status.read(api, Chosen(sets=frozenset({"x"}), nodes=frozenset({"y"})))
+        await status.read(api, RowChoice(sets=frozenset({"x"}), nodes=frozenset({"y"})))
 
 
 def row(**fields: Any) -> Row:

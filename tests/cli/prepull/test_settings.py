@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from lading.cli.prepull import settings
-from lading.prepull.types import ListedImage, Toleration, Wave
+from lading.prepull.types import DefaultImage, Toleration, Wave
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from lading.prepull.types import ListedImage, Toleration, Wave
         (
             settings.parse_image,
             "a=r.example.com/a:1",
-            ListedImage(name="a", url="r.example.com/a:1"),
+            DefaultImage(name="a", url="r.example.com/a:1"),
         ),
         (settings.parse_wave, "25%", Wave(percent=25)),
         (settings.parse_wave, "3", Wave(count=3)),

@@ -6,13 +6,12 @@ import pty
 import sys
 
 from lading.cli.prune import progress
-from lading.pruning.engine.progress import Progress
-from tests.cli.prune.openshift import OpenShift
-from tests.cli.prune.test_images_streams import NO_GUARD
+from lading.pruning.engine.progress import PruneProgress
+from tests.cli.prune.openshift import NO_GUARD, OpenShift
 
 
 def test_the_line_has_a_bar_where_the_number_is_known() -> None:
-    found = Progress()
+    found = PruneProgress()
     assert progress.text(found, seconds=0.4) == "connecting, 0 s"
     found.begin("reading Images")
     assert progress.text(found, seconds=3) == "reading Images, 3 s"

@@ -10,7 +10,7 @@ from lading.kernel.conditions import Truth
 from lading.ports.cri import Image
 from lading.prepull import holder
 from lading.prepull.node import plan
-from lading.prepull.node.plan import ObservedNode, WritePresence
+from lading.prepull.node.plan import ObservedHolders, WritePresence
 from tests.prepull.worlds import NOW, A, pod, running
 
 LATER = NOW + timedelta(minutes=2)
@@ -25,7 +25,7 @@ def written(url: str = A, *, image: Image | None, condition: Any = None, **statu
     container = {"name": holder.container_name(url), "image": url}
     spec = {**msgspec.to_builtins(found.spec), "containers": [container]}
     found = msgspec.convert({**msgspec.to_builtins(found), "spec": spec}, type(found))
-    observed = ObservedNode(pods=(found,), images=(image,) if image else ())
+    observed = ObservedHolders(pods=(found,), images=(image,) if image else ())
     made = plan.plan(observed, NOW, recheck_at=LATER)
     assert made.recheck_at == LATER
     return made.actions
@@ -81,7 +81,7 @@ def test_what_is_reported_already_is_not_written_again() -> None:
 
 
 def test_a_container_that_is_not_ready_or_not_ours_is_not_compared() -> None:
-    observed = ObservedNode(
+    observed = ObservedHolders(
         pods=(
             pod("a", {"name": NAME, "ready": False}),
             pod("b", {"name": "sidecar", "ready": True}),

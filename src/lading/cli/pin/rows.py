@@ -61,7 +61,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class RowChoice:
     """The sets and nodes that are asked for; none means all."""
 
     sets: frozenset[str] = frozenset()
@@ -72,11 +72,11 @@ class Chosen:
         return is_set and (not self.nodes or row.node in self.nodes)
 
 
-ALL = Chosen()
+ALL = RowChoice()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class NodeThatHolds:
     """A node that must hold a set."""
 
     node: str
@@ -86,10 +86,10 @@ class Expected:
 
 def expected(
     nodes: Iterable[Node], pools: Iterable[MachineConfigPool], sets: Iterable[PinnedImageSet]
-) -> list[Expected]:
+) -> list[NodeThatHolds]:
     membership = Membership(pools, sets)
     return [
-        Expected(node=node.metadata.name, pool=of_node[0], set=name)
+        NodeThatHolds(node=node.metadata.name, pool=of_node[0], set=name)
         for node in nodes
         if (of_node := membership.pools_of(node.metadata.labels))
         for name in sorted(membership.sets_of(of_node, node.metadata.labels))
@@ -97,7 +97,7 @@ def expected(
 
 
 def unknown_names(
-    chosen: Chosen,
+    chosen: RowChoice,
     *,
     reports: Iterable[MachineConfigNode],
     sets: Iterable[PinnedImageSet],
@@ -118,7 +118,7 @@ def rows(
     nodes: Iterable[MachineConfigNode],
     sets: Iterable[PinnedImageSet],
     *,
-    must_hold: Iterable[Expected] = (),
+    must_hold: Iterable[NodeThatHolds] = (),
 ) -> list[Row]:
     """A node of `must_hold` that does not report its set gets a row of its own."""
     existing = {one.metadata.name: one for one in sets if not one.metadata.deletion_timestamp}
@@ -132,7 +132,7 @@ def rows(
     return found + [row for name, one in existing.items() for row in _of_set(one, reports[name])]
 
 
-def _silent(one: Expected, image_set: PinnedImageSet) -> Row:
+def _silent(one: NodeThatHolds, image_set: PinnedImageSet) -> Row:
     return Row(
         node=one.node,
         pool=one.pool,

@@ -47,13 +47,13 @@ def command(
     form: Format,
 ) -> None:
     """Show the progress of SETS (default: all) on each node."""
-    chosen = rows.Chosen(sets=frozenset(sets), nodes=frozenset(nodes))
+    chosen = rows.RowChoice(sets=frozenset(sets), nodes=frozenset(nodes))
     work = _status(target, chosen, watch=watch, exit_status=exit_status, form=form)
     running.run(work, timeout=timeout)
 
 
 async def _status(
-    target: Target, chosen: rows.Chosen, *, watch: bool, exit_status: bool, form: Format
+    target: Target, chosen: rows.RowChoice, *, watch: bool, exit_status: bool, form: Format
 ) -> None:
     screen = Screen()
     async with target.open() as client:
@@ -76,7 +76,7 @@ def require_pinned(found: Sequence[Row]) -> None:
         raise click.ClickException("no set is pinned")
 
 
-async def read(client: KubeClient, chosen: rows.Chosen = rows.ALL) -> list[Row]:
+async def read(client: KubeClient, chosen: rows.RowChoice = rows.ALL) -> list[Row]:
     sets = [one async for one in client.each(PINNED_IMAGE_SETS)]
     reports = [one async for one in client.each(MACHINE_CONFIG_NODES)]
     pools = [one async for one in client.each(MACHINE_CONFIG_POOLS)]

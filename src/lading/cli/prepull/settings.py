@@ -10,7 +10,7 @@ import click
 
 from lading.kernel import references, selectors
 from lading.kernel.errors import Malformed
-from lading.prepull.types import ListedImage, PrePullSettings, Toleration, Wave
+from lading.prepull.types import DefaultImage, PrePullSettings, Toleration, Wave
 
 _DEFAULTS = PrePullSettings()
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -22,7 +22,7 @@ T = TypeVar("T")
 Callback = Callable[[click.Context, click.Parameter, Any], Any]
 
 
-def parse_image(text: str) -> ListedImage:
+def parse_image(text: str) -> DefaultImage:
     name, equals, url = text.partition("=")
     if not equals or not _NAME.fullmatch(name):
         raise click.BadParameter(
@@ -33,7 +33,7 @@ def parse_image(text: str) -> ListedImage:
         references.parse(url)
     except Malformed as error:
         raise click.BadParameter(f"{name}: {error}") from error
-    return ListedImage(name=name, url=url)
+    return DefaultImage(name=name, url=url)
 
 
 def parse_wave(text: str) -> Wave:
@@ -110,7 +110,7 @@ def _one(parse: Callable[[str], T]) -> Callback:
 
 def _listed(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[ListedImage, ...]:
+) -> tuple[DefaultImage, ...]:
     found = tuple(map(parse_image, values))
     names = [one.name for one in found]
     for name in names:

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from lading.cli import output
 from lading.cli.status_line import StatusLine
 from lading.loop import tasks
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 
 POLL_SECONDS = 0.5
 
 
 @asynccontextmanager
-async def shown(progress: Progress) -> AsyncIterator[None]:
+async def shown(progress: PruneProgress) -> AsyncIterator[None]:
     """While the block runs; the line is gone before anything else is printed."""
     line = StatusLine()
     if not line.is_terminal:
@@ -27,14 +27,14 @@ async def shown(progress: Progress) -> AsyncIterator[None]:
         line.clear()
 
 
-async def _watch(progress: Progress, line: StatusLine) -> None:
+async def _watch(progress: PruneProgress, line: StatusLine) -> None:
     began = time.monotonic()
     while True:
         line.show(text(progress, seconds=time.monotonic() - began))
         await asyncio.sleep(POLL_SECONDS)
 
 
-def text(progress: Progress, *, seconds: float) -> str:
+def text(progress: PruneProgress, *, seconds: float) -> str:
     if not progress.phase:
         return f"connecting, {seconds:.0f} s"
     if not progress.total:

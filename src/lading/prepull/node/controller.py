@@ -16,7 +16,7 @@ from lading.ports.cri import Cri
 from lading.ports.kube import Kube, PatchType, Selection
 from lading.prepull import holder
 from lading.prepull.node import plan
-from lading.prepull.node.plan import ObservedNode, WritePresence
+from lading.prepull.node.plan import ObservedHolders, WritePresence
 from lading.prepull.types import FIELD_MANAGER, IMAGES_PRESENT
 
 KEY = Key("", "holder-pods")
@@ -55,12 +55,12 @@ class PresenceReconciler:
     async def reconcile(self, key: Key) -> datetime | None:
         return await pipeline.reconcile(self, key, self._clock)
 
-    async def observe(self, key: Key) -> ObservedNode:
+    async def observe(self, key: Key) -> ObservedHolders:
         pods = tuple(self._pods)
         images = await self._cri.images() if pods else ()
-        return ObservedNode(pods=pods, images=images)
+        return ObservedHolders(pods=pods, images=images)
 
-    def plan(self, observed: ObservedNode, now: datetime) -> Plan:
+    def plan(self, observed: ObservedHolders, now: datetime) -> Plan:
         if not observed.pods:
             return Plan()
         return plan.plan(observed, now, recheck_at=now + self._resync_period)

@@ -8,18 +8,18 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from lading.api.core import Pod
+from lading.api.core import Pod, PodCondition
 from lading.kernel.conditions import Truth
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.ports.cri import Image
 from lading.prepull import holder, presence
 from lading.prepull.nodes import MISSING_PREFIX
-from lading.prepull.types import IMAGES_PRESENT
+from lading.prepull.types import IMAGES_PRESENT, PresenceReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedNode:
+class ObservedHolders:
     pods: tuple[Pod, ...]
     images: tuple[Image, ...]
 
@@ -31,7 +31,7 @@ class WritePresence:
     key: Key
     uid: str
     status: Truth
-    reason: str
+    reason: PresenceReason
     message: str
     now: datetime
     because: str
@@ -41,7 +41,7 @@ class WritePresence:
         return self.key
 
 
-def plan(observed: ObservedNode, now: datetime, *, recheck_at: datetime) -> Plan:
+def plan(observed: ObservedHolders, now: datetime, *, recheck_at: datetime) -> Plan:
     known = frozenset(_names(observed.images))
     actions = (_write(pod, known, now) for pod in observed.pods)
     return Plan(actions=tuple(filter(None, actions)), recheck_at=recheck_at)
@@ -65,7 +65,7 @@ def _write(pod: Pod, known: frozenset[str], now: datetime) -> WritePresence | No
         key=pod.key,
         uid=pod.metadata.uid,
         status=status,
-        reason="ImagesMissing" if missing else "AllPresent",
+        reason=PresenceReason.MISSING if missing else PresenceReason.PRESENT,
         message=message,
         now=now,
         because=message or "every image of the pod is on the node",
@@ -76,12 +76,9 @@ def _is_checked(name: str, ready: bool) -> bool:
     return ready and name.startswith(holder.CONTAINER_PREFIX)
 
 
-def _is_same(condition: object, status: Truth, message: str) -> bool:
-    return (
-        getattr(condition, "type", "") == IMAGES_PRESENT
-        and getattr(condition, "status", None) is status
-        and getattr(condition, "message", "") == message
-    )
+def _is_same(condition: PodCondition, status: Truth, message: str) -> bool:
+    found = (condition.type, condition.status, condition.message)
+    return found == (IMAGES_PRESENT, status, message)
 
 
 def _names(images: Iterable[Image]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash
 from lading.pruning.engine.types import Deletion, What
 from lading.pruning.engine.watch import NewReferences
@@ -71,7 +71,7 @@ class Applying:
         trash: Trash | None,
         new: NewReferences,
         now: datetime,
-        progress: Progress,
+        progress: PruneProgress,
     ) -> None:
         self._registry = registry
         self._progress = progress

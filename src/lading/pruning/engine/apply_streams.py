@@ -23,7 +23,7 @@ from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import observe_streams, registry_plan
 from lading.pruning.engine.apply import PruneOutcome, Result, read_whole
 from lading.pruning.engine.observe_streams import IMAGES, STREAMS
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import CannotMount, NotWhole, Trash
 from lading.pruning.engine.types import Deletion, Inventory, What
 from lading.pruning.engine.watch import NewReferences
@@ -45,7 +45,7 @@ class ApplyingStreams:
         clock: Clock,
         trash: Trash | None,
         now: datetime,
-        progress: Progress,
+        progress: PruneProgress,
         retry: Backoff = CONFLICT_RETRY,
     ) -> None:
         self._progress = progress

@@ -34,7 +34,7 @@ from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.observe import ClusterReferences, Reading
 from lading.pruning.engine.observe_registry import KnownManifests, Scope
 from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import Record, Trash
 from lading.pruning.engine.types import (
     NO_TRASH,
@@ -69,7 +69,7 @@ class PruneRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedPruning:
     inventory: Inventory
     references: References
     clusters: tuple[ClusterReferences, ...]
@@ -111,7 +111,7 @@ class Pruner:
         self._ledger_file = ledger_file
         self._known = known
         self._clock = clock
-        self.progress = Progress()
+        self.progress = PruneProgress()
 
     async def references(self) -> tuple[ClusterReferences, ...]:
         reading = self._request.reading
@@ -121,7 +121,7 @@ class Pruner:
         ]
         return (*found, *self._files)
 
-    async def observe(self, *, is_confirmed: bool = False) -> Observed:
+    async def observe(self, *, is_confirmed: bool = False) -> ObservedPruning:
         """References before the inventory: what is pushed and used meanwhile is in the latter.
 
         Only a confirmed run writes to a storage to learn its time.
@@ -134,7 +134,7 @@ class Pruner:
         )
         mentions = [mention for one in clusters for mention in one.mentions]
         inventory, now = await self._inventory(remembered, is_confirmed=is_confirmed)
-        return Observed(
+        return ObservedPruning(
             inventory=inventory,
             references=names.gather(mentions, registry_names),
             clusters=clusters,
@@ -144,7 +144,7 @@ class Pruner:
             trash=await self._trash_state(inventory, now),
         )
 
-    def plan(self, observed: Observed) -> PrunePlan:
+    def plan(self, observed: ObservedPruning) -> PrunePlan:
         return planning.plan(
             observed.inventory,
             observed.references,
@@ -155,7 +155,7 @@ class Pruner:
             trash=observed.trash,
         )
 
-    def refusals(self, plan: PrunePlan, observed: Observed) -> tuple[guards.Refusal, ...]:
+    def refusals(self, plan: PrunePlan, observed: ObservedPruning) -> tuple[guards.Refusal, ...]:
         return guards.check(
             plan,
             observed.inventory,
@@ -263,7 +263,7 @@ class Pruner:
         )
         return found, now
 
-    async def _remember(self, observed: Observed) -> Observed:
+    async def _remember(self, observed: ObservedPruning) -> ObservedPruning:
         """Only a run that may delete lets ages begin."""
         if self._ledger_file is None:
             return observed
@@ -276,7 +276,7 @@ class Pruner:
         await self._ledger_file.replace(ledger.encode(fresh))
         return observed
 
-    async def _restore_used(self, observed: Observed) -> tuple[Record, ...]:
+    async def _restore_used(self, observed: ObservedPruning) -> tuple[Record, ...]:
         """What was deleted and is used again comes back before anything else is deleted."""
         restored: list[Record] = []
         for place, record in await self.records():
@@ -292,7 +292,7 @@ class Pruner:
         return await self._trash.expire(await self.records(), now)
 
     async def _apply(
-        self, lines: Sequence[Deletion], plan: PrunePlan, observed: Observed
+        self, lines: Sequence[Deletion], plan: PrunePlan, observed: ObservedPruning
     ) -> list[PruneOutcome]:
         new = NewReferences(observed.names)
         watched = list(zip(self._clusters, observed.clusters, strict=False))
@@ -342,7 +342,7 @@ class Pruner:
                     )
 
 
-def _is_used(record: Record, observed: Observed) -> bool:
+def _is_used(record: Record, observed: ObservedPruning) -> bool:
     uses = observed.references
     return any(digest in uses.digests for digest in record.manifests) or any(
         (record.repository, tag) in uses.tags for tag in record.tags

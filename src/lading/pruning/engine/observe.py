@@ -14,7 +14,7 @@ from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
 from lading.pruning.engine import extraction, mirrors
 from lading.pruning.engine.custom_paths import CustomPath
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import Mention, Settings
 
 PAGE_OBJECTS = 500
@@ -85,9 +85,9 @@ class Reading:
 
 
 async def references(
-    cluster: Cluster, clock: Clock, reading: Reading, progress: Progress | None = None
+    cluster: Cluster, clock: Clock, reading: Reading, progress: PruneProgress | None = None
 ) -> ClusterReferences:
-    progress = progress or Progress()
+    progress = progress or PruneProgress()
     identity = await cluster.identity()
     try:
         now = await cluster.server_time() or clock.now()

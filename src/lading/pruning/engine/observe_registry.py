@@ -20,7 +20,7 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import (
     Inventory,
     InventoryManifest,
@@ -57,7 +57,7 @@ class Scope:
     """Those to read where the registry has no catalogue; empty for the catalogue."""
     workers: int = WORKERS_DEFAULT
     with_created: bool = False
-    progress: Progress = field(default_factory=Progress)
+    progress: PruneProgress = field(default_factory=PruneProgress)
 
 
 async def inventory(

@@ -10,7 +10,7 @@ from lading.kernel.errors import Malformed
 from lading.ports import kube
 from lading.ports.cluster import Cluster, Untyped
 from lading.pruning.engine import extraction, observe
-from lading.pruning.engine.progress import Progress
+from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import (
     Inventory,
     InventoryManifest,
@@ -31,7 +31,7 @@ class NoImageStreams(Exception):
     """The cluster does not serve ImageStreams; a plain registry is pruned by its own API."""
 
 
-async def inventory(cluster: Cluster, registry: str, progress: Progress) -> Inventory:
+async def inventory(cluster: Cluster, registry: str, progress: PruneProgress) -> Inventory:
     """Streams first: an Image that is pushed meanwhile is at worst one too many."""
     kinds = {(one.group, one.plural): one for one in await cluster.kinds()}
     if STREAMS not in kinds or IMAGES not in kinds:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Progress:
+class PruneProgress:
     phase: str = ""
     done: int = 0
     total: int = 0

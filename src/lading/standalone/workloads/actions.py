@@ -56,7 +56,7 @@ class RemoveFinalizer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriteStatus:
+class WriteWorkloadStatus:
     """Replaces fields of the status; a field that is None is removed."""
 
     resource: Resource[Any]
@@ -73,7 +73,7 @@ class WriteStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class RecordWorkloadEvent:
     """An event about an object."""
 
     resource: Resource[Any]

@@ -13,9 +13,9 @@ from lading.ports.kube import Kube
 from lading.standalone.workloads.actions import (
     Create,
     Delete,
-    Record,
+    RecordWorkloadEvent,
     RemoveFinalizer,
-    WriteStatus,
+    WriteWorkloadStatus,
 )
 
 
@@ -57,13 +57,13 @@ class Applier:
                         }
                     },
                 )
-            case WriteStatus():
+            case WriteWorkloadStatus():
                 body = {
                     "metadata": {"resourceVersion": action.resource_version},
                     "status": action.status,
                 }
                 await self._patch(action.resource, action.key, body, subresource="status")
-            case Record():
+            case RecordWorkloadEvent():
                 self._record(action)
             case _:
                 raise AssertionError(f"no action: {action!r}")
@@ -91,7 +91,7 @@ class Applier:
         if cache is not None:
             cache.add(written)
 
-    def _record(self, action: Record) -> None:
+    def _record(self, action: RecordWorkloadEvent) -> None:
         self._recorder.record(
             event_series.reference(action.resource, action.about),
             reason=action.reason,

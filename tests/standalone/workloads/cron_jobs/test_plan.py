@@ -6,14 +6,19 @@ from typing import Any
 import pytest
 
 from lading.kernel.planning import Plan
-from lading.standalone.workloads.actions import Create, Delete, Record, WriteStatus
-from lading.standalone.workloads.cron_jobs.plan import Observed, job_name, plan
+from lading.standalone.workloads.actions import (
+    Create,
+    Delete,
+    RecordWorkloadEvent,
+    WriteWorkloadStatus,
+)
+from lading.standalone.workloads.cron_jobs.plan import ObservedCronJob, job_name, plan
 from lading.standalone.workloads.kinds import CronJob, Job
 from tests.standalone.workloads.builders import NOW, actions, at, cron_job, job_of_cron
 
 
 def planned(one: CronJob, *jobs: Job) -> Plan:
-    return plan(Observed(cron_job=one, jobs=jobs), NOW)
+    return plan(ObservedCronJob(cron_job=one, jobs=jobs), NOW)
 
 
 def made(one: CronJob, *jobs: Job) -> list[str]:
@@ -21,7 +26,7 @@ def made(one: CronJob, *jobs: Job) -> list[str]:
 
 
 def reasons(of: Plan) -> list[str]:
-    return [action.reason for action in actions(of, Record)]
+    return [action.reason for action in actions(of, RecordWorkloadEvent)]
 
 
 def name_at(seconds: float) -> str:
@@ -76,7 +81,7 @@ def test_a_job_carries_its_template_and_its_time() -> None:
 def test_the_time_is_noted_in_the_lane_of_its_job() -> None:
     """A Job that could not be made is made later: its time does not count as served."""
     of = planned(cron_job(last=-300))
-    (create,), (write,) = actions(of, Create), actions(of, WriteStatus)
+    (create,), (write,) = actions(of, Create), actions(of, WriteWorkloadStatus)
     assert create.lane == write.lane
     assert of.actions.index(create) < of.actions.index(write)
     assert write.status["lastScheduleTime"] == at()
@@ -85,7 +90,7 @@ def test_the_time_is_noted_in_the_lane_of_its_job() -> None:
 def test_after_a_crash_the_job_is_not_made_again() -> None:
     of = planned(cron_job(last=-300), job_of_cron(name_at(0)))
     assert actions(of, Create) == []
-    (write,) = actions(of, WriteStatus)
+    (write,) = actions(of, WriteWorkloadStatus)
     assert write.status["lastScheduleTime"] == at()
 
 
@@ -99,7 +104,7 @@ class TestConcurrency:
         of = planned(cron_job(last=-300, concurrencyPolicy="Replace"), job_of_cron("c-1"))
         assert [one.key.name for one in actions(of, Delete)] == ["c-1"]
         assert len(actions(of, Create)) == 1
-        (write,) = actions(of, WriteStatus)
+        (write,) = actions(of, WriteWorkloadStatus)
         assert write.status["active"] is None
 
     def test_allow_runs_both(self) -> None:
@@ -110,7 +115,7 @@ def test_a_success_is_noted_and_outlives_its_job() -> None:
     running = job_of_cron("c-1")
     done = job_of_cron("c-1", ended="Complete", started=-60)
     of = planned(cron_job(last=0, active=[running]), done)
-    (write,) = actions(of, WriteStatus)
+    (write,) = actions(of, WriteWorkloadStatus)
     assert write.status["lastSuccessfulTime"] == at(-50)
     assert write.status["active"] is None
     assert "SawCompletedJob" in reasons(of)

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from lading.kernel.objects import ObjectMeta
-from lading.standalone.workloads.actions import Create, Delete, WriteStatus
+from lading.standalone.workloads.actions import Create, Delete, WriteWorkloadStatus
 from lading.standalone.workloads.daemon_sets import template
 from lading.standalone.workloads.daemon_sets.plan import plan
-from lading.standalone.workloads.daemon_sets.types import Observed
+from lading.standalone.workloads.daemon_sets.types import ObservedDaemonSet
 from lading.standalone.workloads.kinds import DaemonSet, Node, Pod, Taint
 from tests.standalone.workloads.builders import NOW, actions, daemon_set, node, pod
 
@@ -28,7 +28,7 @@ def changes(
     of: DaemonSet, *pods: Pod, nodes: tuple[Node, ...] = NODES
 ) -> tuple[list[str], list[str]]:
     """The nodes that get a pod, and the pods that go."""
-    made = plan(Observed(daemon_set=of, nodes=nodes, pods=pods), NOW)
+    made = plan(ObservedDaemonSet(daemon_set=of, nodes=nodes, pods=pods), NOW)
     fields = [
         one.body["spec"]["affinity"]["nodeAffinity"][
             "requiredDuringSchedulingIgnoredDuringExecution"
@@ -112,7 +112,7 @@ class TestSurge:
         of = daemon_set(minReadySeconds=10)
         old = old_pod("a", node="n-1", ready=True, ready_since=-99)
         young = new_pod(of, "b", node="n-1", ready=True, ready_since=-9)
-        ready = plan(Observed(daemon_set=of, nodes=NODES[:1], pods=(old, young)), NOW)
+        ready = plan(ObservedDaemonSet(daemon_set=of, nodes=NODES[:1], pods=(old, young)), NOW)
         assert actions(ready, Delete) == []
         assert ready.recheck_at is not None
         assert (ready.recheck_at - NOW).total_seconds() == 1
@@ -147,7 +147,8 @@ def test_the_status_counts_the_older_pod_of_a_node() -> None:
     )
     tainted = node("n-3", taints=(Taint(key="k", effect="NoSchedule"),))
     (write,) = actions(
-        plan(Observed(daemon_set=of, nodes=(*NODES, tainted), pods=pods), NOW), WriteStatus
+        plan(ObservedDaemonSet(daemon_set=of, nodes=(*NODES, tainted), pods=pods), NOW),
+        WriteWorkloadStatus,
     )
     assert write.status == {
         "observedGeneration": 1,
@@ -163,13 +164,15 @@ def test_the_status_counts_the_older_pod_of_a_node() -> None:
 
 def test_a_status_that_is_right_is_not_written_again() -> None:
     of = daemon_set()
-    (write,) = actions(plan(Observed(daemon_set=of, nodes=(), pods=()), NOW), WriteStatus)
+    (write,) = actions(
+        plan(ObservedDaemonSet(daemon_set=of, nodes=(), pods=()), NOW), WriteWorkloadStatus
+    )
     known = msgspec.convert(
         {key: value for key, value in write.status.items() if value is not None},
         type(of.status),
     )
     of = msgspec.structs.replace(of, status=known)
-    assert plan(Observed(daemon_set=of, nodes=(), pods=()), NOW).actions == ()
+    assert plan(ObservedDaemonSet(daemon_set=of, nodes=(), pods=()), NOW).actions == ()
 
 
 def test_a_daemon_set_that_is_deleted_makes_no_pods() -> None:

@@ -9,15 +9,15 @@ import pytest
 
 from lading.kernel.conditions import Truth
 from lading.kernel.planning import Plan
-from lading.standalone.workloads.actions import Create, Delete, RemoveFinalizer, WriteStatus
+from lading.standalone.workloads.actions import Create, Delete, RemoveFinalizer, WriteWorkloadStatus
 from lading.standalone.workloads.jobs.plan import plan
-from lading.standalone.workloads.jobs.types import FINALIZER, Observed
+from lading.standalone.workloads.jobs.types import FINALIZER, ObservedJob
 from lading.standalone.workloads.kinds import Condition, Job, JobStatus, Pod, Uncounted
 from tests.standalone.workloads.builders import NOW, actions, at, job, pod, terminated
 
 
 def planned(one: Job, *pods: Pod) -> Plan:
-    return plan(Observed(job=one, pods=pods), NOW)
+    return plan(ObservedJob(job=one, pods=pods), NOW)
 
 
 def tracked(name: str, phase: str, **fields: Any) -> Pod:
@@ -30,7 +30,7 @@ def failed(name: str = "p", *, exit_code: int = 1, ended: float = -60) -> Pod:
 
 
 def status_of(made: Plan) -> dict[str, Any]:
-    (write,) = actions(made, WriteStatus)
+    (write,) = actions(made, WriteWorkloadStatus)
     return dict(write.status)
 
 
@@ -188,5 +188,5 @@ class TestFinished:
 
 def test_pods_of_a_job_that_is_gone_are_released() -> None:
     orphan = tracked("p", "Running", deleted=True)
-    made = plan(Observed(job=None, pods=(), orphans=(orphan,)), NOW)
+    made = plan(ObservedJob(job=None, pods=(), orphans=(orphan,)), NOW)
     assert [one.key.name for one in actions(made, RemoveFinalizer)] == ["p"]

@@ -9,7 +9,7 @@ from lading.standalone.workloads.kinds import ListedImage, NodeStatus
 from lading.standalone.workloads.pods.node_images import (
     IMAGES_MAX,
     NAMES_MAX,
-    Observed,
+    ObservedImageList,
     WriteImages,
     listed,
     plan,
@@ -38,8 +38,8 @@ def test_digests_come_before_tags_and_the_rest_is_left_out() -> None:
 def test_a_list_is_written_only_when_it_changed() -> None:
     images = (image(1, "a"),)
     one = node("n")
-    (write,) = actions(plan(Observed(node=one, images=images), NOW), WriteImages)
+    (write,) = actions(plan(ObservedImageList(node=one, images=images), NOW), WriteImages)
     assert write.images == (ListedImage(names=("a",), size_bytes=1),)
     one = msgspec.structs.replace(one, status=NodeStatus(images=write.images))
-    steady = plan(Observed(node=one, images=images), NOW)
+    steady = plan(ObservedImageList(node=one, images=images), NOW)
     assert (steady.actions, steady.recheck_at) == ((), NOW + timedelta(seconds=10))

@@ -8,7 +8,7 @@ import pytest
 
 from lading.kernel.planning import Plan
 from lading.ports import cri
-from lading.standalone.workloads.actions import Record
+from lading.standalone.workloads.actions import RecordWorkloadEvent
 from lading.standalone.workloads.kinds import (
     Container,
     ContainerStatus,
@@ -21,7 +21,7 @@ from lading.standalone.workloads.pods.plan import plan
 from lading.standalone.workloads.pods.types import (
     DeclareContainers,
     FinishDeletion,
-    Observed,
+    ObservedPod,
     ProcessRecord,
     PullPhase,
     PullRecord,
@@ -46,7 +46,7 @@ OWN = frozenset({OWN_IMAGE.id})
 
 
 def planned(one: Pod | None, **fields: Any) -> Plan:
-    return plan(Observed(pod=one, own_images=OWN, **fields), NOW)
+    return plan(ObservedPod(pod=one, own_images=OWN, **fields), NOW)
 
 
 def written(of: Plan) -> PodStatus:
@@ -138,7 +138,10 @@ class TestPulls:
         of = planned(one)
         assert actions(of, RequestPull) == []
         assert waiting_reason(of) == "InvalidImageName"
-        assert [event.reason for event in actions(of, Record)] == ["InspectFailed", "Failed"]
+        assert [event.reason for event in actions(of, RecordWorkloadEvent)] == [
+            "InspectFailed",
+            "Failed",
+        ]
 
     def test_a_failure_is_shown_and_then_its_back_off(self) -> None:
         one = pod(node="n", containers=(holder(),))
@@ -312,7 +315,7 @@ def test_times_of_conditions_move_only_with_their_status() -> None:
     one = pod(node="n", containers=(holder(),))
     one = after(one, planned(one))
     of = plan(
-        Observed(pod=one, own_images=OWN, present={"i:1": image()}), NOW + timedelta(seconds=60)
+        ObservedPod(pod=one, own_images=OWN, present={"i:1": image()}), NOW + timedelta(seconds=60)
     )
     times = {one.type: one.last_transition_time for one in written(of).conditions}
     assert times["Initialized"] == at()

@@ -5,13 +5,13 @@ from lading.standalone.workloads import placement
 from lading.standalone.workloads.actions import Delete
 from lading.standalone.workloads.kinds import LocalReference, Node, Pod, Taint
 from lading.standalone.workloads.scheduler import plan as scheduler
-from lading.standalone.workloads.scheduler.plan import Bind, Observed, WriteCondition
+from lading.standalone.workloads.scheduler.plan import Bind, ObservedScheduling, WriteCondition
 from tests.standalone.workloads.builders import NOW, actions, node, pod
 
 
 def planned(one: Pod, *nodes: Node, **counts: int) -> Plan:
     by_node = {name.replace("_", "-"): count for name, count in counts.items()}
-    return scheduler.plan(Observed(pod=one, nodes=nodes, pods_by_node=by_node), NOW)
+    return scheduler.plan(ObservedScheduling(pod=one, nodes=nodes, pods_by_node=by_node), NOW)
 
 
 def chosen(one: Pod, *nodes: Node, **counts: int) -> list[str]:

@@ -9,7 +9,7 @@ from lading.loop import controller as loop_controller
 from lading.loop.controller import Controller
 from lading.standalone.workloads import kinds
 from lading.standalone.workloads.cron_jobs import plan
-from lading.standalone.workloads.cron_jobs.plan import Observed
+from lading.standalone.workloads.cron_jobs.plan import ObservedCronJob
 from lading.standalone.workloads.kinds import CRON_JOBS, JOBS, Job
 from lading.standalone.workloads.reconciler import (
     WorkloadContext,
@@ -18,23 +18,23 @@ from lading.standalone.workloads.reconciler import (
 )
 
 
-class CronJobReconciler(WorkloadReconciler[Observed]):
+class CronJobReconciler(WorkloadReconciler[ObservedCronJob]):
     name = "cronjobs"
 
     def __init__(self, context: WorkloadContext) -> None:
         super().__init__(context, CRON_JOBS, JOBS)
 
-    async def observe(self, key: Key) -> Observed:
+    async def observe(self, key: Key) -> ObservedCronJob:
         cron_job = self.get(CRON_JOBS, key)
         uid = cron_job.metadata.uid if cron_job else ""
-        return Observed(
+        return ObservedCronJob(
             cron_job=cron_job,
             jobs=tuple(
                 job for job in self.cached(JOBS) if uid and kinds.controller_uid(job) == uid
             ),
         )
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedCronJob, now: datetime) -> Plan:
         return plan.plan(observed, now)
 
 

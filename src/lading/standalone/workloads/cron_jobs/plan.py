@@ -15,7 +15,12 @@ from lading.kernel.cron import Schedule
 from lading.kernel.errors import Malformed
 from lading.kernel.planning import Action, Plan
 from lading.standalone.workloads import kinds
-from lading.standalone.workloads.actions import Create, Delete, Record, WriteStatus
+from lading.standalone.workloads.actions import (
+    Create,
+    Delete,
+    RecordWorkloadEvent,
+    WriteWorkloadStatus,
+)
 from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import (
     CRON_JOBS,
@@ -35,7 +40,7 @@ SCHEDULED_ANNOTATION = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedCronJob:
     cron_job: CronJob | None
     jobs: tuple[Job, ...]
     """Those that the CronJob controls."""
@@ -53,7 +58,7 @@ class _Start:
     next_at: datetime | None = None
 
 
-def plan(observed: Observed, now: datetime) -> Plan:
+def plan(observed: ObservedCronJob, now: datetime) -> Plan:
     cron_job = observed.cron_job
     if cron_job is None or cron_job.metadata.deletion_timestamp:
         return Plan()
@@ -254,8 +259,8 @@ def _reference(job: Job) -> JobReference:
     )
 
 
-def _write(cron_job: CronJob, status: CronJobStatus) -> WriteStatus:
-    return WriteStatus(
+def _write(cron_job: CronJob, status: CronJobStatus) -> WriteWorkloadStatus:
+    return WriteWorkloadStatus(
         resource=CRON_JOBS,
         key=cron_job.key,
         resource_version=cron_job.metadata.resource_version,
@@ -279,5 +284,7 @@ def _too_many(cron_job: CronJob) -> tuple[Action, ...]:
 
 def _record(
     cron_job: CronJob, reason: KubernetesEvent, note: str, *, warning: bool = False
-) -> Record:
-    return Record(resource=CRON_JOBS, about=cron_job, reason=reason, because=note, warning=warning)
+) -> RecordWorkloadEvent:
+    return RecordWorkloadEvent(
+        resource=CRON_JOBS, about=cron_job, reason=reason, because=note, warning=warning
+    )

@@ -9,7 +9,7 @@ from lading.loop import controller as loop_controller
 from lading.loop.controller import Controller
 from lading.standalone.workloads import kinds
 from lading.standalone.workloads.daemon_sets import plan
-from lading.standalone.workloads.daemon_sets.types import Observed
+from lading.standalone.workloads.daemon_sets.types import ObservedDaemonSet
 from lading.standalone.workloads.kinds import DAEMON_SETS, NODES, PODS, Node, Pod
 from lading.standalone.workloads.reconciler import (
     WorkloadContext,
@@ -18,17 +18,17 @@ from lading.standalone.workloads.reconciler import (
 )
 
 
-class DaemonSetReconciler(WorkloadReconciler[Observed]):
+class DaemonSetReconciler(WorkloadReconciler[ObservedDaemonSet]):
     name = "daemonsets"
 
     def __init__(self, context: WorkloadContext) -> None:
         super().__init__(context, DAEMON_SETS, PODS)
         self._nodes = context.informers.of(NODES)
 
-    async def observe(self, key: Key) -> Observed:
+    async def observe(self, key: Key) -> ObservedDaemonSet:
         daemon_set = self.get(DAEMON_SETS, key)
         uid = daemon_set.metadata.uid if daemon_set else ""
-        return Observed(
+        return ObservedDaemonSet(
             daemon_set=daemon_set,
             nodes=tuple(self._nodes),
             pods=tuple(
@@ -36,7 +36,7 @@ class DaemonSetReconciler(WorkloadReconciler[Observed]):
             ),
         )
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedDaemonSet, now: datetime) -> Plan:
         return plan.plan(observed, now)
 
 

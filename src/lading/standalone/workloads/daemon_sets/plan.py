@@ -14,9 +14,14 @@ import msgspec
 from lading.kernel.objects import Key
 from lading.kernel.planning import Action, Plan, earliest
 from lading.standalone.workloads import placement, pod_readiness
-from lading.standalone.workloads.actions import Create, Delete, Record, WriteStatus
+from lading.standalone.workloads.actions import (
+    Create,
+    Delete,
+    RecordWorkloadEvent,
+    WriteWorkloadStatus,
+)
 from lading.standalone.workloads.daemon_sets import template
-from lading.standalone.workloads.daemon_sets.types import Observed
+from lading.standalone.workloads.daemon_sets.types import ObservedDaemonSet
 from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import (
     DAEMON_SETS,
@@ -50,7 +55,7 @@ class _Changes:
     """Pods with the reason."""
 
 
-def plan(observed: Observed, now: datetime) -> Plan:
+def plan(observed: ObservedDaemonSet, now: datetime) -> Plan:
     daemon_set = observed.daemon_set
     if daemon_set is None:
         return Plan()
@@ -65,7 +70,7 @@ def plan(observed: Observed, now: datetime) -> Plan:
     return Plan(actions=tuple(actions), recheck_at=_next_available(daemon_set, observed.pods, now))
 
 
-def _states(daemon_set: DaemonSet, observed: Observed) -> tuple[_NodeState, ...]:
+def _states(daemon_set: DaemonSet, observed: ObservedDaemonSet) -> tuple[_NodeState, ...]:
     spec = template.pod_spec(daemon_set)
     revision = template.revision_hash(daemon_set)
     by_node: dict[str, list[Pod]] = {}
@@ -220,7 +225,7 @@ def _merged(*changes: _Changes) -> _Changes:
     )
 
 
-def _actions(daemon_set: DaemonSet, changes: _Changes, observed: Observed) -> list[Action]:
+def _actions(daemon_set: DaemonSet, changes: _Changes, observed: ObservedDaemonSet) -> list[Action]:
     taken = frozenset(pod.metadata.name for pod in observed.pods)
     actions: list[Action] = []
     for node in changes.create_on:
@@ -239,8 +244,8 @@ def _actions(daemon_set: DaemonSet, changes: _Changes, observed: Observed) -> li
     return actions
 
 
-def _record(daemon_set: DaemonSet, reason: KubernetesEvent, note: str) -> Record:
-    return Record(resource=DAEMON_SETS, about=daemon_set, reason=reason, because=note)
+def _record(daemon_set: DaemonSet, reason: KubernetesEvent, note: str) -> RecordWorkloadEvent:
+    return RecordWorkloadEvent(resource=DAEMON_SETS, about=daemon_set, reason=reason, because=note)
 
 
 def _status(
@@ -263,11 +268,11 @@ def _status(
     )
 
 
-def _write(daemon_set: DaemonSet, status: DaemonSetStatus) -> WriteStatus:
+def _write(daemon_set: DaemonSet, status: DaemonSetStatus) -> WriteWorkloadStatus:
     body = msgspec.to_builtins(status)
     for name in ("numberAvailable", "numberUnavailable", "updatedNumberScheduled"):
         body[name] = body[name] or None
-    return WriteStatus(
+    return WriteWorkloadStatus(
         resource=DAEMON_SETS,
         key=daemon_set.key,
         resource_version=daemon_set.metadata.resource_version,

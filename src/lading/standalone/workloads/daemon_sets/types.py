@@ -6,7 +6,7 @@ from lading.standalone.workloads.kinds import DaemonSet, Node, Pod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedDaemonSet:
     daemon_set: DaemonSet | None
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]

@@ -9,7 +9,7 @@ from lading.loop import controller as loop_controller
 from lading.loop.controller import Controller
 from lading.standalone.workloads import kinds
 from lading.standalone.workloads.jobs import plan
-from lading.standalone.workloads.jobs.types import FINALIZER, Observed
+from lading.standalone.workloads.jobs.types import FINALIZER, ObservedJob
 from lading.standalone.workloads.kinds import JOBS, PODS, Pod
 from lading.standalone.workloads.reconciler import (
     WorkloadContext,
@@ -18,17 +18,17 @@ from lading.standalone.workloads.reconciler import (
 )
 
 
-class JobReconciler(WorkloadReconciler[Observed]):
+class JobReconciler(WorkloadReconciler[ObservedJob]):
     name = "jobs"
 
     def __init__(self, context: WorkloadContext) -> None:
         super().__init__(context, JOBS, PODS)
 
-    async def observe(self, key: Key) -> Observed:
+    async def observe(self, key: Key) -> ObservedJob:
         job = self.get(JOBS, key)
         uid = job.metadata.uid if job else ""
         named = [pod for pod in self.cached(PODS) if key in owner_keys("Job", pod)]
-        return Observed(
+        return ObservedJob(
             job=job,
             pods=tuple(pod for pod in named if kinds.controller_uid(pod) == uid),
             orphans=tuple(
@@ -38,7 +38,7 @@ class JobReconciler(WorkloadReconciler[Observed]):
             ),
         )
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedJob, now: datetime) -> Plan:
         return plan.plan(observed, now)
 
 

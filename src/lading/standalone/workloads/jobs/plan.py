@@ -15,14 +15,14 @@ from lading.standalone.workloads import kinds
 from lading.standalone.workloads.actions import (
     Create,
     Delete,
-    Record,
+    RecordWorkloadEvent,
     RemoveFinalizer,
 )
 from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.jobs import counting, failures
 from lading.standalone.workloads.jobs import status as job_status
 from lading.standalone.workloads.jobs.counting import Count
-from lading.standalone.workloads.jobs.types import FINALIZER, Observed, Verdict
+from lading.standalone.workloads.jobs.types import FINALIZER, JobVerdict, ObservedJob
 from lading.standalone.workloads.kinds import (
     JOBS,
     PODS,
@@ -35,7 +35,7 @@ from lading.standalone.workloads.kinds import (
 NAME_CHARACTERS_MAX = 57
 
 
-def plan(observed: Observed, now: datetime) -> Plan:
+def plan(observed: ObservedJob, now: datetime) -> Plan:
     job = observed.job
     released = [_released(pod, "its Job is gone") for pod in observed.orphans]
     if job is None:
@@ -63,25 +63,25 @@ def plan(observed: Observed, now: datetime) -> Plan:
     return Plan(actions=tuple(actions), recheck_at=recheck_at)
 
 
-def _verdict(job: Job, count: Count, pods: tuple[Pod, ...], now: datetime) -> Verdict | None:
+def _verdict(job: Job, count: Count, pods: tuple[Pod, ...], now: datetime) -> JobVerdict | None:
     for one in job.status.conditions:
         if one.type in ("FailureTarget", "SuccessCriteriaMet") and one.status is Truth.TRUE:
             succeeded = one.type == "SuccessCriteriaMet"
-            return Verdict(succeeded=succeeded, reason=one.reason, message=one.message)
+            return JobVerdict(succeeded=succeeded, reason=one.reason, message=one.message)
     if job.spec.suspend:
         return None
     if count.fails_job:
-        return Verdict(succeeded=False, reason="PodFailurePolicy", message=count.fails_job)
+        return JobVerdict(succeeded=False, reason="PodFailurePolicy", message=count.fails_job)
     if count.failed_in_all > job.spec.backoff_limit or _restarted_too_often(job, pods):
         message = "Job has reached the specified backoff limit"
-        return Verdict(succeeded=False, reason="BackoffLimitExceeded", message=message)
+        return JobVerdict(succeeded=False, reason="BackoffLimitExceeded", message=message)
     deadline = _deadline(job)
     if deadline is not None and deadline <= now:
         message = "Job was active longer than specified deadline"
-        return Verdict(succeeded=False, reason="DeadlineExceeded", message=message)
+        return JobVerdict(succeeded=False, reason="DeadlineExceeded", message=message)
     if _is_complete(job, count):
         message = "Reached expected number of succeeded pods"
-        return Verdict(succeeded=True, reason="CompletionsReached", message=message)
+        return JobVerdict(succeeded=True, reason="CompletionsReached", message=message)
     return None
 
 
@@ -111,7 +111,7 @@ def _deadline(job: Job) -> datetime | None:
     return start + timedelta(seconds=job.spec.active_deadline_seconds)
 
 
-def _wanted(job: Job, count: Count, verdict: Verdict | None) -> int:
+def _wanted(job: Job, count: Count, verdict: JobVerdict | None) -> int:
     """How many pods may be active."""
     if verdict is not None or job.spec.suspend or job.metadata.deletion_timestamp:
         return 0
@@ -143,7 +143,7 @@ def _released(pod: Pod, because: str) -> RemoveFinalizer:
     )
 
 
-def _stopped(pods: tuple[Pod, ...], job: Job, verdict: Verdict | None) -> list[Action]:
+def _stopped(pods: tuple[Pod, ...], job: Job, verdict: JobVerdict | None) -> list[Action]:
     because = verdict.message if verdict else "the Job is suspended or wants fewer pods"
     actions: list[Action] = []
     for pod in pods:
@@ -206,8 +206,12 @@ def _ending(job: Job, status: JobStatus) -> list[Action]:
     return []
 
 
-def _record(job: Job, reason: KubernetesEvent, note: str, *, warning: bool = False) -> Record:
-    return Record(resource=JOBS, about=job, reason=reason, because=note, warning=warning)
+def _record(
+    job: Job, reason: KubernetesEvent, note: str, *, warning: bool = False
+) -> RecordWorkloadEvent:
+    return RecordWorkloadEvent(
+        resource=JOBS, about=job, reason=reason, because=note, warning=warning
+    )
 
 
 def _expired(job: Job, actions: list[RemoveFinalizer], now: datetime) -> Plan:

@@ -7,13 +7,13 @@ import msgspec
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.standalone.workloads import pod_readiness
-from lading.standalone.workloads.actions import WriteStatus
+from lading.standalone.workloads.actions import WriteWorkloadStatus
 from lading.standalone.workloads.jobs.counting import Count
-from lading.standalone.workloads.jobs.types import Verdict
+from lading.standalone.workloads.jobs.types import JobVerdict
 from lading.standalone.workloads.kinds import JOBS, Condition, Document, Job, JobStatus
 
 
-def status_of(job: Job, count: Count, verdict: Verdict | None, now: datetime) -> JobStatus:
+def status_of(job: Job, count: Count, verdict: JobVerdict | None, now: datetime) -> JobStatus:
     found = _with_suspension(job, job.status.conditions, now)
     is_final = verdict is not None and count.is_settled
     if verdict is not None:
@@ -44,7 +44,7 @@ def _with_suspension(
 
 
 def _with_verdict(
-    found: tuple[Condition, ...], verdict: Verdict, *, is_final: bool, now: datetime
+    found: tuple[Condition, ...], verdict: JobVerdict, *, is_final: bool, now: datetime
 ) -> tuple[Condition, ...]:
     first, last = (
         ("SuccessCriteriaMet", "Complete") if verdict.succeeded else ("FailureTarget", "Failed")
@@ -74,7 +74,7 @@ def _with(
     return (*(one for one in found if one.type != type_), new)
 
 
-def write(job: Job, status: JobStatus) -> WriteStatus:
+def write(job: Job, status: JobStatus) -> WriteWorkloadStatus:
     """Counters that are 0 are absent, as kube-controller-manager leaves them out."""
     uncounted = status.uncounted_terminated_pods
     body = {
@@ -91,7 +91,7 @@ def write(job: Job, status: JobStatus) -> WriteStatus:
             "failed": list(uncounted.failed) or None,
         },
     }
-    return WriteStatus(
+    return WriteWorkloadStatus(
         resource=JOBS,
         key=job.key,
         resource_version=job.metadata.resource_version,

@@ -9,7 +9,7 @@ FINALIZER = "batch.kubernetes.io/job-tracking"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedJob:
     job: Job | None
     pods: tuple[Pod, ...]
     """Those that the Job controls."""
@@ -18,7 +18,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class JobVerdict:
     """How a Job ends."""
 
     succeeded: bool

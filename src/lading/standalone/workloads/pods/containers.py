@@ -24,7 +24,7 @@ from lading.standalone.workloads.kinds import (
 )
 from lading.standalone.workloads.pods import roles
 from lading.standalone.workloads.pods.roles import Role
-from lading.standalone.workloads.pods.types import Observed, ProcessRecord, PullPhase
+from lading.standalone.workloads.pods.types import ObservedPod, ProcessRecord, PullPhase
 
 RESTARTS = Backoff(seconds_min=10, seconds_max=300, jitter_fraction=0)
 """Of the kubelet: at once, then 10 s, doubled up to five minutes."""
@@ -65,7 +65,7 @@ def has_succeeded(status: ContainerStatus) -> bool:
 
 
 def advance(
-    pod: Pod, container: Container, before: ContainerStatus, observed: Observed, now: datetime
+    pod: Pod, container: Container, before: ContainerStatus, observed: ObservedPod, now: datetime
 ) -> Step:
     image = observed.present.get(container.image)
     if before.state.running is not None:
@@ -84,7 +84,7 @@ def advance(
 
 
 def _while_running(
-    pod: Pod, container: Container, before: ContainerStatus, observed: Observed, now: datetime
+    pod: Pod, container: Container, before: ContainerStatus, observed: ObservedPod, now: datetime
 ) -> ContainerStatus:
     if roles.is_holder(container):
         is_present = container.image in observed.present
@@ -175,7 +175,7 @@ def _start(
     container: Container,
     before: ContainerStatus,
     image: cri.Image | None,
-    observed: Observed,
+    observed: ObservedPod,
     now: datetime,
 ) -> Step:
     if image is None and not _is_reference(container.image):
@@ -216,7 +216,7 @@ def _is_reference(image: str) -> bool:
     return True
 
 
-def _must_pull(container: Container, before: ContainerStatus, observed: Observed) -> bool:
+def _must_pull(container: Container, before: ContainerStatus, observed: ObservedPod) -> bool:
     """With the policy Always each start asks the registry once."""
     if container.image_pull_policy != "Always":
         return False
@@ -228,7 +228,9 @@ def _must_pull(container: Container, before: ContainerStatus, observed: Observed
     return since is not None and record.ended_at < since
 
 
-def _pull(container: Container, before: ContainerStatus, observed: Observed, now: datetime) -> Step:
+def _pull(
+    container: Container, before: ContainerStatus, observed: ObservedPod, now: datetime
+) -> Step:
     record = observed.pulls.get(container.image)
     if record is None or record.phase is PullPhase.DONE:
         return Step(status=before, pull=container.image)

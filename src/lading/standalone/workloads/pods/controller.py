@@ -24,7 +24,7 @@ from lading.standalone.workloads.pods.pulls import PodCredentials, Pulls
 from lading.standalone.workloads.pods.types import (
     DeclareContainers,
     FinishDeletion,
-    Observed,
+    ObservedPod,
     RequestPull,
     StartProcess,
     StopPod,
@@ -66,7 +66,7 @@ class Declarations:
         self._declare(one for every in self._by_uid.values() for one in every)
 
 
-class PodReconciler(WorkloadReconciler[Observed]):
+class PodReconciler(WorkloadReconciler[ObservedPod]):
     name = "pods"
 
     def __init__(self, context: WorkloadContext, node: PodNode, declarations: Declarations) -> None:
@@ -92,13 +92,13 @@ class PodReconciler(WorkloadReconciler[Observed]):
     def woken_by(self, wake: Callable[[Key], None]) -> None:
         self._wake = wake
 
-    async def observe(self, key: Key) -> Observed:
+    async def observe(self, key: Key) -> ObservedPod:
         found = self.get(PODS, key)
         pod = found if found is not None and found.spec.node_name == self._node.name else None
         uid = pod.metadata.uid if pod else ""
         if pod is not None:
             self._keys[uid] = key
-        return Observed(
+        return ObservedPod(
             pod=pod,
             present=await images_of(self._node.runtime, pod) if pod else {},
             own_images=self._node.own_images,
@@ -108,7 +108,7 @@ class PodReconciler(WorkloadReconciler[Observed]):
             strays=tuple(one for one, of in self._keys.items() if of == key and one != uid),
         )
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedPod, now: datetime) -> Plan:
         return plan.plan(observed, now)
 
     async def apply(self, action: Any) -> None:

@@ -19,7 +19,7 @@ PERIOD = timedelta(seconds=10)  # the kubelet's nodeStatusUpdateFrequency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedImageList:
     node: Node | None
     images: tuple[cri.Image, ...]
 
@@ -32,7 +32,7 @@ class WriteImages:
     lane: Hashable = "node"
 
 
-def plan(observed: Observed, now: datetime) -> Plan:
+def plan(observed: ObservedImageList, now: datetime) -> Plan:
     if observed.node is None:
         return Plan(recheck_at=now + PERIOD)
     wanted = listed(observed.images)
@@ -51,17 +51,17 @@ def listed(images: Iterable[cri.Image]) -> tuple[ListedImage, ...]:
     )
 
 
-class NodeImagesReconciler(WorkloadReconciler[Observed]):
+class NodeImagesReconciler(WorkloadReconciler[ObservedImageList]):
     name = "node-images"
 
     def __init__(self, context: WorkloadContext, runtime: Cri) -> None:
         super().__init__(context, NODES)
         self._runtime = runtime
 
-    async def observe(self, key: Key) -> Observed:
-        return Observed(node=self.get(NODES, key), images=await self._runtime.images())
+    async def observe(self, key: Key) -> ObservedImageList:
+        return ObservedImageList(node=self.get(NODES, key), images=await self._runtime.images())
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedImageList, now: datetime) -> Plan:
         return plan(observed, now)
 
     async def apply(self, action: Any) -> None:

@@ -14,7 +14,7 @@ from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.kernel.planning import Action, Plan, earliest
 from lading.ports import cri
-from lading.standalone.workloads.actions import Record
+from lading.standalone.workloads.actions import RecordWorkloadEvent
 from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import (
     PODS,
@@ -30,7 +30,7 @@ from lading.standalone.workloads.pods.containers import Step
 from lading.standalone.workloads.pods.types import (
     DeclareContainers,
     FinishDeletion,
-    Observed,
+    ObservedPod,
     RequestPull,
     StartProcess,
     StopPod,
@@ -59,7 +59,7 @@ class _Walk:
         return (*self.init, *self.main)
 
 
-def plan(observed: Observed, now: datetime) -> Plan:
+def plan(observed: ObservedPod, now: datetime) -> Plan:
     strays = [StopPod(uid=uid, because="its pod is gone") for uid in observed.strays]
     pod = observed.pod
     if pod is None:
@@ -79,7 +79,7 @@ def plan(observed: Observed, now: datetime) -> Plan:
     return Plan(actions=tuple(actions), recheck_at=_recheck_at(pod, walk, now))
 
 
-def _walk(pod: Pod, observed: Observed, now: datetime) -> _Walk:
+def _walk(pod: Pod, observed: ObservedPod, now: datetime) -> _Walk:
     init: list[Step] = []
     blocked = False
     for container in pod.spec.init_containers:
@@ -130,7 +130,7 @@ def _process(pod: Pod, container: Container, status: ContainerStatus) -> StartPr
     )
 
 
-def _leaving(pod: Pod, observed: Observed, now: datetime) -> list[Action]:
+def _leaving(pod: Pod, observed: ObservedPod, now: datetime) -> list[Action]:
     """A pod that is deleted: its processes end, its status says how, then its object goes."""
     if any(one.exit_code is None for one in observed.processes.values()):
         return [StopPod(uid=pod.metadata.uid, because="the pod is deleted")]
@@ -148,7 +148,7 @@ def _leaving(pod: Pod, observed: Observed, now: datetime) -> list[Action]:
     ]
 
 
-def _walk_of_ended(pod: Pod, observed: Observed, now: datetime) -> _Walk:
+def _walk_of_ended(pod: Pod, observed: ObservedPod, now: datetime) -> _Walk:
     """Only what ran is looked at: nothing starts in a pod that leaves."""
     main = tuple(
         containers.advance(pod, container, before, observed, now)
@@ -283,11 +283,15 @@ def _events(pod: Pod, status: PodStatus) -> list[Action]:
     return actions
 
 
-def _record(pod: Pod, reason: KubernetesEvent, note: str, *, warning: bool = False) -> Record:
-    return Record(resource=PODS, about=pod, reason=reason, because=note, warning=warning)
+def _record(
+    pod: Pod, reason: KubernetesEvent, note: str, *, warning: bool = False
+) -> RecordWorkloadEvent:
+    return RecordWorkloadEvent(
+        resource=PODS, about=pod, reason=reason, because=note, warning=warning
+    )
 
 
-def _declared(pod: Pod, observed: Observed) -> tuple[DeclareContainers, ...]:
+def _declared(pod: Pod, observed: ObservedPod) -> tuple[DeclareContainers, ...]:
     """Nothing when the runtime knows them already."""
     wanted = tuple(declared(pod, observed.present))
     because = "its containers need their images"

@@ -44,7 +44,7 @@ class ProcessRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedPod:
     pod: Pod | None
     """None when it is gone, or runs elsewhere."""
     present: Mapping[str, cri.Image] = field(default_factory=dict)

@@ -13,26 +13,26 @@ from lading.ports.kube import PatchType
 from lading.standalone.workloads.kinds import NODES, PODS, Node, Pod
 from lading.standalone.workloads.reconciler import WorkloadContext, WorkloadReconciler
 from lading.standalone.workloads.scheduler import plan
-from lading.standalone.workloads.scheduler.plan import Bind, Observed, WriteCondition
+from lading.standalone.workloads.scheduler.plan import Bind, ObservedScheduling, WriteCondition
 
 
-class SchedulerReconciler(WorkloadReconciler[Observed]):
+class SchedulerReconciler(WorkloadReconciler[ObservedScheduling]):
     name = "scheduler"
 
     def __init__(self, context: WorkloadContext) -> None:
         super().__init__(context, PODS)
         self._nodes = context.informers.of(NODES)
 
-    async def observe(self, key: Key) -> Observed:
+    async def observe(self, key: Key) -> ObservedScheduling:
         pod = self.get(PODS, key)
         live = (one for one in self.cached(PODS) if not one.is_finished)
-        return Observed(
+        return ObservedScheduling(
             pod=pod,
             nodes=tuple(self._nodes),
             pods_by_node=Counter(one.spec.node_name for one in live),
         )
 
-    def plan(self, observed: Observed, now: datetime) -> Plan:
+    def plan(self, observed: ObservedScheduling, now: datetime) -> Plan:
         return plan.plan(observed, now)
 
     async def apply(self, action: Any) -> None:

@@ -13,13 +13,13 @@ from lading.kernel.conditions import Truth
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.standalone.workloads import placement
-from lading.standalone.workloads.actions import Delete, Record
+from lading.standalone.workloads.actions import Delete, RecordWorkloadEvent
 from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import PODS, Condition, Document, Node, Pod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedScheduling:
     pod: Pod | None
     nodes: tuple[Node, ...]
     pods_by_node: Mapping[str, int]
@@ -44,7 +44,7 @@ class WriteCondition:
     lane: Hashable = "pod"
 
 
-def plan(observed: Observed, now: datetime) -> Plan:
+def plan(observed: ObservedScheduling, now: datetime) -> Plan:
     pod = observed.pod
     if pod is None or pod.spec.scheduling_gates or pod.metadata.deletion_timestamp:
         return Plan()
@@ -63,11 +63,13 @@ def plan(observed: Observed, now: datetime) -> Plan:
         because=f"{node.metadata.name} fits",
     )
     note = f"Successfully assigned {pod.key} to {node.metadata.name}"
-    event = Record(resource=PODS, about=pod, reason=KubernetesEvent.SCHEDULED, because=note)
+    event = RecordWorkloadEvent(
+        resource=PODS, about=pod, reason=KubernetesEvent.SCHEDULED, because=note
+    )
     return Plan(actions=(bind, event))
 
 
-def _chosen(pod: Pod, observed: Observed) -> Node | None:
+def _chosen(pod: Pod, observed: ObservedScheduling) -> Node | None:
     fitting = [node for node in observed.nodes if _fits(pod, node)]
     return min(
         fitting,
@@ -110,8 +112,8 @@ def _scheduled(pod: Pod, now: datetime) -> tuple[WriteCondition, ...]:
 
 
 def _unschedulable(
-    pod: Pod, observed: Observed, now: datetime
-) -> tuple[WriteCondition | Record, ...]:
+    pod: Pod, observed: ObservedScheduling, now: datetime
+) -> tuple[WriteCondition | RecordWorkloadEvent, ...]:
     message = f"0/{len(observed.nodes)} nodes are available: no Ready node fits the pod."
     found = _condition(pod)
     if found is not None and (found.reason, found.message) == ("Unschedulable", message):
@@ -125,7 +127,7 @@ def _unschedulable(
     }
     return (
         WriteCondition(key=pod.key, condition=condition, because=message),
-        Record(
+        RecordWorkloadEvent(
             resource=PODS,
             about=pod,
             reason=KubernetesEvent.FAILED_SCHEDULING,
