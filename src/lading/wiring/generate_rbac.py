@@ -182,6 +182,7 @@ def _rule(right: Right) -> str:
 
 
 def _list(name: str, items: tuple[str, ...]) -> str:
+    items = tuple('"*"' if item == "*" else item for item in items)
     line = f"    {name}: [{', '.join(items)}]\n"
     if len(line) <= _LINE_CHARACTERS_MAX:
         return line

@@ -3,9 +3,10 @@
 `$name` stands for a name that the test makes up. A case without `breaks` must be accepted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from lading.api.longhorn import SETTING_NAME
 from tests.conformance.kube.api import Document
 
 GROUP = "machineconfiguration.openshift.io"
@@ -18,7 +19,10 @@ NAME_RULE = "the OCI Image name must be host[:port]/path"
 class Case:
     sentence: str
     plural: str
-    spec: Document
+    spec: Document | None = None
+    """None for a kind without a spec."""
+    fields: Document = field(default_factory=dict)
+    """Beside the spec."""
     statuses: tuple[Document, ...] = ()
     """Written one after the other; only the last one may be refused."""
     breaks: str = ""
@@ -123,7 +127,31 @@ def machine_managers(sentence: str, breaks: str = "", **selection: Any) -> Case:
 SELECTOR = {"matchLabels": {"zone": "a"}}
 SELECTOR_RULE = "matchSelector is required with mode MatchSelector, and only then"
 PARTIAL_RULE = "partial is required with mode Partial, and only then"
+URL_RULE = "must be an image reference"
+ONE_URL_RULE = "exactly one of imageURL and instanceManagerImage must be set"
+
+
+def held_image(sentence: str, breaks: str = "", **spec: str) -> Case:
+    return Case(sentence=sentence, plural="images", spec=spec, breaks=breaks)
+
+
+def setting(sentence: str, value: str, breaks: str = "", name: str = SETTING_NAME) -> Case:
+    fields = {"value": value}
+    return Case(sentence=sentence, plural="settings", fields=fields, breaks=breaks, name=name)
+
+
 CASES = (
+    held_image("a tag is held", imageURL="registry.example.com:5000/team/app:1.0"),
+    held_image("a short name is held", imageURL="nginx"),
+    held_image("a digest is held", instanceManagerImage=f"quay.io/a/b@sha256:{HEX}"),
+    held_image("an image needs a URL", ONE_URL_RULE),
+    held_image("one URL is enough", ONE_URL_RULE, imageURL="a", instanceManagerImage="a"),
+    held_image("a URL with a space", URL_RULE, imageURL="registry.example.com/a b"),
+    held_image("a URL with a scheme", URL_RULE, instanceManagerImage="https://quay.io/a"),
+    setting("pre-pulling is on", "true"),
+    setting("pre-pulling is off", "false"),
+    setting("a setting of another value", "yes", "value must be the text 'true' or 'false'"),
+    setting("a setting of another name", "true", "the one setting there is", name="$name"),
     boot_images("all machine sets are enrolled", mode="Enabled"),
     boot_images("those of a label are enrolled", mode="MatchSelector", matchSelector=SELECTOR),
     boot_images("a mode that selects needs a selector", SELECTOR_RULE, mode="MatchSelector"),

@@ -51,13 +51,14 @@ def every_case() -> Iterator[object]:
 @pytest.mark.parametrize(("case", "version"), list(every_case()))
 async def test_a_rule_does_what_it_says(ours: Api, unique: str, case: Case, version: str) -> None:
     kind = kind_of(MANIFESTS[case.plural], version)
-    spec = msgspec.json.decode(msgspec.json.encode(case.spec).replace(b"$name", unique.encode()))
+    spec = {} if case.spec is None else {"spec": case.spec}
+    encoded = msgspec.json.encode({**case.fields, **spec}).replace(b"$name", unique.encode())
     name = case.name.replace("$name", unique)
     body = {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
         "metadata": {"name": name},
-        "spec": spec,
+        **msgspec.json.decode(encoded),
     }
     writes = [("create", body), *(("status", status) for status in case.statuses)]
     try:
@@ -70,17 +71,27 @@ async def test_a_rule_does_what_it_says(ours: Api, unique: str, case: Case, vers
         else:
             await write(ours, kind, name, *writes[-1])
     finally:
-        if await exists(ours, kind, name):
-            await ours.client.delete(kind, name)
+        if await exists(ours, kind, name, namespace=namespace_of(kind)):
+            await ours.client.delete(kind, name, namespace=namespace_of(kind))
 
 
 async def write(
     api: Api, kind: Resource[Document], name: str, step: str, content: Document
 ) -> None:
     if step == "create":
-        await api.client.create(kind, content)
+        await api.client.create(kind, content, namespace=namespace_of(kind))
     else:
-        await api.client.patch(kind, name, {"status": content}, subresource="status")
+        await api.client.patch(
+            kind,
+            name,
+            {"status": content},
+            namespace=namespace_of(kind),
+            subresource="status",
+        )
+
+
+def namespace_of(kind: Resource[Document]) -> str:
+    return "default" if kind.namespaced else ""
 
 
 def messages(part: object) -> Iterator[str]:

@@ -5,7 +5,6 @@ sent again when its answer was lost, so "not there" is an answer and not an erro
 """
 
 import email.utils
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -163,7 +162,7 @@ class AdministrationClient:
             digest=Digest.of(content),
             size_bytes=len(content),
         )
-        await self._client.push_blob(repository, descriptor, _once(content))
+        await self._client.push_small_blob(repository, descriptor, content)
         return descriptor
 
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> None:
@@ -257,10 +256,6 @@ class AdministrationClient:
             return content, response
 
         return await self._client.retries.first([self._client.own_endpoint(reference)], ask)
-
-
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content
 
 
 def _any_repository(registry_name: str) -> Reference:

@@ -123,6 +123,13 @@ class RegistryClient:
         endpoint = self.own_endpoint(repository)
         await self._uploads.blob(endpoint, descriptor, content)
 
+    async def push_small_blob(
+        self, repository: Reference, descriptor: Descriptor, content: bytes
+    ) -> None:
+        """Sent again when the registry is busy, which a stream cannot be."""
+        endpoint = self.own_endpoint(repository)
+        await self._uploads.small_blob(endpoint, descriptor, content)
+
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> Descriptor:
         endpoint = self.own_endpoint(reference)
         wanted = reference.tag or str(reference.digest or manifest.digest)

@@ -1,7 +1,7 @@
 """Pushes blobs and manifests to the registry itself, never to a mirror.
 
-A blob that is there already is not sent. Content that was begun to be sent is not sent again by
-itself, because a stream cannot be read twice: the caller gets a transient error and decides.
+A blob that is there already is not sent. A stream that was begun to be sent is not sent again by
+itself, because it cannot be read twice: the caller gets a transient error and decides. Bytes are.
 """
 
 from collections.abc import AsyncIterable
@@ -31,6 +31,26 @@ class Uploads:
         if await self._exists(endpoint, descriptor.digest, what):
             return
         location = await self._retries.first([endpoint], lambda each: self._begin(each, what))
+        await self._put(endpoint, location, descriptor, content, what)
+
+    async def small_blob(self, endpoint: Endpoint, descriptor: Descriptor, content: bytes) -> None:
+        what = f"push of blob {descriptor.digest} to {endpoint.image}"
+
+        async def send(each: Endpoint) -> None:
+            location = await self._begin(each, what)
+            await self._put(each, location, descriptor, content, what)
+
+        if not await self._exists(endpoint, descriptor.digest, what):
+            await self._retries.first([endpoint], send)
+
+    async def _put(
+        self,
+        endpoint: Endpoint,
+        location: yarl.URL,
+        descriptor: Descriptor,
+        content: AsyncIterable[bytes] | bytes,
+        what: str,
+    ) -> None:
         response = await self._client.send(
             endpoint,
             EndpointRequest(
