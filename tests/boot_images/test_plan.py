@@ -685,7 +685,7 @@ def test_a_stub_of_specification_2_gets_a_copy_before_the_set_is_patched() -> No
     config = json.loads(base64.b64decode(write.data["userData"]))
     assert config["ignition"]["version"] == "3.0.0"
     assert actions(world, PatchMachineSet) == []
-    assert planned(world).recheck_at == NOW + plan.AFTER_A_STUB
+    assert planned(world).recheck_at == NOW + timedelta(seconds=1)
 
 
 def test_with_its_copy_the_set_gets_image_and_secret_in_one_patch() -> None:

@@ -11,6 +11,7 @@ from lading.api.longhorn import Image, ImageState, ImageStatus, Setting
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 from lading.kernel.pacing import Writes
+from lading.prepull.periods import PrePullPeriods
 
 PRE_PULL = Gate(
     name="PrePull",
@@ -84,6 +85,7 @@ class PrePullSettings:
     pull_secrets: tuple[str, ...] = ()
     quiet: timedelta = timedelta(seconds=3)
     """Images that are applied together come within this time of each other."""
+    periods: PrePullPeriods = field(default_factory=PrePullPeriods)
 
     @property
     def quiet_max(self) -> timedelta:
@@ -382,6 +384,3 @@ Action = (
     | RemoveGate
     | DeletePod
 )
-
-REGISTRY_PATIENCE = timedelta(minutes=5)
-"""A registry that is away for less is no fault."""
