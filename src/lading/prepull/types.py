@@ -166,7 +166,7 @@ class GatedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostImages:
-    """A pod with a ready container whose image is no longer on its node."""
+    """A pod with a ready container, and the image of that container is gone from the node."""
 
     pod: str
     uid: str
