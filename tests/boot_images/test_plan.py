@@ -35,8 +35,9 @@ from lading.boot_images.types import (
     WriteStub,
 )
 from lading.boot_images.verdicts import MachineSetState, Why
-from lading.kernel.objects import Key, ObjectMeta
+from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from tests.boot_images.histories import written
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
 from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
 from tests.boot_images.worlds import (
@@ -97,19 +98,6 @@ def saved(world: ObservedMachineSets) -> tuple[MachineSetBootImageHistory, ...]:
     for action in planned(world).actions:
         world = written(world, action)
     return world.histories
-
-
-def written(world: ObservedMachineSets, action: Any) -> ObservedMachineSets:
-    """The world after a write of a history."""
-    histories = {each.key: each for each in world.histories}
-    match action:
-        case SaveHistory(key=key, spec=spec):
-            metadata = ObjectMeta(name=key.name, namespace=key.namespace)
-            made = MachineSetBootImageHistory(metadata=metadata, spec=spec)
-            histories[key] = msgspec.structs.replace(histories.get(key, made), spec=spec)
-        case ReportMachineSet(key=key, status=found):
-            histories[key] = msgspec.structs.replace(histories[key], status=found)
-    return replace(world, histories=tuple(histories.values()))
 
 
 def owner(kind: str, name: str, group: str = "cluster.x-k8s.io") -> dict[str, Any]:

@@ -24,6 +24,8 @@ from tests.pruning import image_streams
 from tests.pruning.image_streams import GROUP, IMAGES, STREAMS, Streams
 from tests.pruning.worlds import Shelf
 
+NO_GUARD = ("--ignore-guard", "no-references")
+
 
 @dataclass
 class OpenShift:

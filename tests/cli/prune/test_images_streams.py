@@ -7,10 +7,8 @@ import pytest
 import yaml
 
 from lading.adapters.registry.administration import AdministrationClient
-from tests.cli.prune.openshift import OpenShift
+from tests.cli.prune.openshift import NO_GUARD, OpenShift
 from tests.pruning.worlds import PODS
-
-NO_GUARD = ("--ignore-guard", "no-references")
 
 
 async def run_pod(cluster: OpenShift, image: str) -> None:

@@ -7,8 +7,7 @@ import sys
 
 from lading.cli.prune import progress
 from lading.pruning.engine.progress import Progress
-from tests.cli.prune.openshift import OpenShift
-from tests.cli.prune.test_images_streams import NO_GUARD
+from tests.cli.prune.openshift import NO_GUARD, OpenShift
 
 
 def test_the_line_has_a_bar_where_the_number_is_known() -> None:
