@@ -189,10 +189,12 @@ async def test_a_folder_that_others_can_write_is_refused_with_a_sentence(tmp_pat
 
 async def test_with_a_password_the_registry_serves_only_who_has_it(tmp_path: Path) -> None:
     where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
-    async with up(tmp_path, "--registry-auth"), aiohttp.ClientSession() as session:
+    options = ("--registry-auth", "--registry-name", "images.test")
+    async with up(tmp_path, *options), aiohttp.ClientSession() as session:
         port = (tmp_path / "registry-port").read_text()
         given = json.loads((tmp_path / "registry-auth.json").read_text())["auths"]
         login = {"Authorization": f"Basic {given[f'127.0.0.1:{port}']['auth']}"}
+        assert given[f"images.test:{port}"] == given[f"127.0.0.1:{port}"]
         for headers, status in (({}, 401), (login, 200)):
             async with session.get(f"http://127.0.0.1:{port}/v2/", headers=headers) as answer:
                 assert answer.status == status
