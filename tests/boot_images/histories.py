@@ -1,8 +1,13 @@
 """Builders of the histories of machine sets."""
 
+from dataclasses import replace
+from typing import Any
+
 import msgspec
 
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+from lading.boot_images.types import ObservedMachineSets, ReportMachineSet, SaveHistory
+from lading.kernel.objects import ObjectMeta
 
 
 def history(
@@ -16,3 +21,16 @@ def history(
         },
         MachineSetBootImageHistory,
     )
+
+
+def written(world: ObservedMachineSets, action: Any) -> ObservedMachineSets:
+    """The world after a write of a history."""
+    histories = {each.key: each for each in world.histories}
+    match action:
+        case SaveHistory(key=key, spec=spec):
+            metadata = ObjectMeta(name=key.name, namespace=key.namespace)
+            made = MachineSetBootImageHistory(metadata=metadata, spec=spec)
+            histories[key] = msgspec.structs.replace(histories.get(key, made), spec=spec)
+        case ReportMachineSet(key=key, status=found):
+            histories[key] = msgspec.structs.replace(histories[key], status=found)
+    return replace(world, histories=tuple(histories.values()))

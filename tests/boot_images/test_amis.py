@@ -16,8 +16,9 @@ from lading.boot_images.platforms.types import AmiFacts, Api
 from lading.boot_images.types import BootImageSettings, PatchMachineSet, SaveHistory
 from lading.ports.ec2 import Ami, Ec2Error
 from tests.boot_images import streams
+from tests.boot_images.histories import written
 from tests.boot_images.streams import AMI, AMI_OLD
-from tests.boot_images.worlds import NAMESPACE, NOW, golden, machine_set, observed, written
+from tests.boot_images.worlds import NAMESPACE, NOW, golden, machine_set, observed
 
 REGION = "us-east-1"
 INTERVAL = timedelta(minutes=10)

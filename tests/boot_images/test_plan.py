@@ -37,6 +37,7 @@ from lading.boot_images.types import (
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
+from tests.boot_images.histories import written
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
 from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
 from tests.boot_images.worlds import (
@@ -57,7 +58,6 @@ from tests.boot_images.worlds import (
     secret,
     template,
     templates,
-    written,
 )
 
 SOURCE = Key(MACHINE_NAMESPACE, "worker-user-data")
@@ -673,7 +673,7 @@ def test_a_stub_of_specification_2_gets_a_copy_before_the_set_is_patched() -> No
     config = json.loads(base64.b64decode(write.data["userData"]))
     assert config["ignition"]["version"] == "3.0.0"
     assert actions(world, PatchMachineSet) == []
-    assert planned(world).recheck_at == NOW + plan.AFTER_A_STUB
+    assert planned(world).recheck_at == NOW + timedelta(seconds=1)
 
 
 def test_with_its_copy_the_set_gets_image_and_secret_in_one_patch() -> None:

@@ -4,7 +4,6 @@ import base64
 import datetime
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -12,17 +11,11 @@ import msgspec
 from lading.api.cluster_api import MachineTemplate
 from lading.api.core import ConfigMap, Node, Secret
 from lading.api.machine import MachineSet
-from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
 from lading.api.openshift_config import ClusterVersion, Infrastructure
 from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import (
-    ObservedMachineSets,
-    ReportMachineSet,
-    SaveHistory,
-    UnreadSecret,
-)
-from lading.kernel.objects import Key, ObjectMeta
+from lading.boot_images.types import ObservedMachineSets, UnreadSecret
+from lading.kernel.objects import Key
 from tests.boot_images import streams
 from tests.boot_images.ignition import stubs
 
@@ -205,16 +198,3 @@ def observed(
             **facts,
         }
     )
-
-
-def written(world: ObservedMachineSets, action: Any) -> ObservedMachineSets:
-    """The world after a write of a history."""
-    histories = {each.key: each for each in world.histories}
-    match action:
-        case SaveHistory(key=key, spec=spec):
-            metadata = ObjectMeta(name=key.name, namespace=key.namespace)
-            made = MachineSetBootImageHistory(metadata=metadata, spec=spec)
-            histories[key] = msgspec.structs.replace(histories.get(key, made), spec=spec)
-        case ReportMachineSet(key=key, status=found):
-            histories[key] = msgspec.structs.replace(histories[key], status=found)
-    return replace(world, histories=tuple(histories.values()))

@@ -19,7 +19,7 @@ from lading.api.core import CONFIG_MAPS, NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.ports import kube
 from lading.wire import calls
-from tests.cli.running_up import START_SECONDS_MAX, client_of, up
+from tests.cli.up_process import START_SECONDS_MAX, client_of, up
 from tests.command import lading
 
 STOP_SECONDS_MAX = START_SECONDS_MAX
@@ -189,10 +189,12 @@ async def test_a_folder_that_others_can_write_is_refused_with_a_sentence(tmp_pat
 
 async def test_with_a_password_the_registry_serves_only_who_has_it(tmp_path: Path) -> None:
     where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
-    async with up(tmp_path, "--registry-auth"), aiohttp.ClientSession() as session:
+    options = ("--registry-auth", "--registry-name", "images.test")
+    async with up(tmp_path, *options), aiohttp.ClientSession() as session:
         port = (tmp_path / "registry-port").read_text()
         given = json.loads((tmp_path / "registry-auth.json").read_text())["auths"]
         login = {"Authorization": f"Basic {given[f'127.0.0.1:{port}']['auth']}"}
+        assert given[f"images.test:{port}"] == given[f"127.0.0.1:{port}"]
         for headers, status in (({}, 401), (login, 200)):
             async with session.get(f"http://127.0.0.1:{port}/v2/", headers=headers) as answer:
                 assert answer.status == status

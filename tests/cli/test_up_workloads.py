@@ -18,7 +18,7 @@ from lading.standalone.workloads import own_image
 from lading.standalone.workloads.kinds import DAEMON_SETS, JOBS, PODS, Pod
 from lading.wire import calls
 from lading.wiring.registries import open_registries
-from tests.cli.running_up import client_of, up
+from tests.cli.up_process import client_of, up
 from tests.e2e import waiting, workload_objects
 
 pytestmark = pytest.mark.timeout(300)

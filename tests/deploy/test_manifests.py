@@ -1,7 +1,7 @@
 """The manifests on the embedded API server: accepted to the letter, and no right too many."""
 
-import collections
 import contextlib
+import copy
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -58,13 +58,22 @@ NOT_EMBEDDED = {"PriorityClass"}
 STALE = ("in-another-namespace", "with-a-prefix")
 
 
+def made_policies() -> list[Document]:
+    """From the source: the files of `deploy/` are made of it, and may be older."""
+    namespace = manifests.NAMESPACE
+    return [
+        *policies.agent_policies(namespace=namespace, account=policies.ACCOUNT),
+        *policies.controller_policies(namespace=namespace, account=policies.CONTROLLER_ACCOUNT),
+    ]
+
+
 @contextlib.asynccontextmanager
 async def installed() -> AsyncIterator[dict[str, KubeClient]]:
     """A client for each identity, of a server that has everything of `deploy/`."""
     core = Core(memory.MemoryStorage(), SystemClock(), tokens=IDENTITIES)
     clients = {name: KubeClient(Authorized(core, name)) for name in IDENTITIES}
     try:
-        for documents in (manifests.definitions(), manifests.base()):
+        for documents in (manifests.definitions(), manifests.base(), made_policies()):
             catalogue = await discovery.discover(clients["admin"])
             for document in documents:
                 if document["kind"] not in NOT_EMBEDDED:
@@ -405,14 +414,48 @@ def test_the_policies_are_those_of_the_names_that_are_installed() -> None:
     assert policies.CONTROLLER == wiring_agent.COMPONENT
 
 
-def test_a_policy_that_cannot_be_evaluated_refuses() -> None:
-    made = policies.agent_policies(namespace="images", account="lading-agent")
-    by_kind: dict[str, list[Document]] = collections.defaultdict(list)
-    for one in made:
-        by_kind[one["kind"]].append(one["spec"])
-    assert [one["failurePolicy"] for one in by_kind["ValidatingAdmissionPolicy"]] == ["Fail"] * 2
-    bindings = by_kind["ValidatingAdmissionPolicyBinding"]
-    assert [one["validationActions"] for one in bindings] == [["Deny"]] * 2
+async def write_as(policy: str, clients: dict[str, KubeClient]) -> None:
+    """A write that the policy allows."""
+    agent, controller, namespace = (
+        clients["agent-of-a"],
+        clients["controller"],
+        manifests.NAMESPACE,
+    )
+    match policy:
+        case "lading-agent-own-node":
+            await write_status(agent, "node-a")
+        case "lading-agent-own-events":
+            await write_event(agent, event())
+        case "lading-agent-own-pods":
+            await write_pod(agent, "holder")
+        case "lading-controller-daemon-set":
+            await controller.create(DAEMON_SETS, holder_body(), namespace=namespace)
+        case "lading-controller-pods":
+            await controller.delete(PODS, "holder", namespace=namespace)
+        case _:
+            pytest.fail(f"no write for {policy}")
+
+
+@pytest.mark.parametrize("cannot_be_evaluated", [False, True], ids=["as it is", "broken"])
+@pytest.mark.parametrize(
+    "policy",
+    [one for one in made_policies() if one["kind"] == "ValidatingAdmissionPolicy"],
+    ids=lambda one: one["metadata"]["name"],
+)
+async def test_a_policy_that_cannot_be_evaluated_refuses(
+    policy: Document, cannot_be_evaluated: bool
+) -> None:
+    async with installed() as clients:
+        admin = clients["admin"]
+        await make_machine_config_node(admin, "node-a")
+        await make_holder_pod(admin, "holder", "node-a")
+        broken = copy.deepcopy(policy)
+        if cannot_be_evaluated:
+            broken["spec"]["validations"].append({"expression": 'int("no number") == 1'})
+        await apply(admin, await discovery.discover(admin), broken)
+        refused = pytest.raises(kube.KubeError, match="denied request")
+        with refused if cannot_be_evaluated else contextlib.nullcontext():
+            await write_as(policy["metadata"]["name"], clients)
 
 
 def roles() -> list[Document]:

@@ -12,6 +12,7 @@ from lading.servers.kube.applying.errors import ApplyConflict, ApplyError
 from lading.servers.kube.builtins import checks, defaults, metadata
 from lading.servers.kube.schema import definition, structural
 from lading.servers.kube.schema.causes import Reason
+from tests.fuzz import harness
 
 KINDS = builtins.kinds()
 NUMBER = st.integers() | st.floats(allow_nan=False)
@@ -48,6 +49,10 @@ def test_any_object_of_a_built_in_kind_is_filled_or_refused(
 ) -> None:
     drawn = data.draw(documents(kind.schema, 4))
     document = {**drawn, **IDENTITY} if isinstance(drawn, dict) else IDENTITY
+    harness.check(lambda: fill_and_judge(kind, document), refusals=())
+
+
+def fill_and_judge(kind: builtins.Kind, document: dict[str, Any]) -> None:
     kept, _ = structural.prune(kind.schema, document)
     begun = defaults.begin(kind.group, kind.kind, structural.default(kind.schema, kept))
     filled = defaults.fill(kind.group, kind.kind, begun)
@@ -66,19 +71,20 @@ def test_any_object_of_a_built_in_kind_is_filled_or_refused(
 def test_any_object_can_be_applied_or_is_refused(kind: builtins.Kind, data: st.DataObject) -> None:
     drawn = data.draw(documents(kind.schema, 4))
     applied = {**drawn, "metadata": {"name": "x"}} if isinstance(drawn, dict) else {}
-    try:
-        live = server_side.apply(
-            kind.schema,
-            None,
-            applied,
-            manager="m",
-            subresource="",
-            force=False,
-            api_version="v1",
-            now="t",
-        )
-    except (ApplyError, ApplyConflict):
-        return
+    harness.check(lambda: apply(kind, applied), refusals=(ApplyError, ApplyConflict))
+
+
+def apply(kind: builtins.Kind, applied: dict[str, Any]) -> None:
+    live = server_side.apply(
+        kind.schema,
+        None,
+        applied,
+        manager="m",
+        subresource="",
+        force=False,
+        api_version="v1",
+        now="t",
+    )
     assert isinstance(live["metadata"], dict)
 
 
@@ -100,6 +106,10 @@ SCHEMAS = st.recursive(
 @settings(max_examples=settings().max_examples * 2)
 @given(SCHEMAS)
 def test_any_schema_is_accepted_or_refused(schema: Any) -> None:
+    harness.check(lambda: judge_schema(schema), refusals=())
+
+
+def judge_schema(schema: Any) -> None:
     kind = next(kind for kind in KINDS if kind.kind == "CustomResourceDefinition")
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     document = {"metadata": {"name": "x"}, "spec": {"versions": [version]}}

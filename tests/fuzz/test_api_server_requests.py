@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lading.ports.http import Request, Response
+from tests.fuzz import harness
 from tests.servers.kube.cluster import CONFIG_MAPS, DEFINITIONS, TOKEN, Cluster, definition
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -113,6 +114,12 @@ async def answer(requests: list[Request]) -> list[Response]:
     return answers
 
 
+def answers_within_limits(requests: list[Request]) -> list[Response]:
+    answers: list[Response] = []
+    harness.check(lambda: answers.extend(asyncio.run(answer(requests))), refusals=())
+    return answers
+
+
 def request(method: str, path: str, body: Any, media_type: str, query: dict[str, str]) -> Request:
     return Request(
         method=method,
@@ -143,7 +150,7 @@ def test_no_object_makes_the_server_fail(
         request("GET", path, b"", "", query),
         request("DELETE", f"{path}/a", second, media_type, query),
     ]
-    for sent, received in zip(requests, asyncio.run(answer(requests)), strict=True):
+    for sent, received in zip(requests, answers_within_limits(requests), strict=True):
         assert b"see the server's log" not in received.body, (sent, received)  # type: ignore[operator]
 
 
@@ -155,5 +162,5 @@ def test_no_noise_makes_the_server_fail(body: bytes, media_type: str) -> None:
         for method in ("POST", "PATCH", "DELETE")
         for path in (CONFIG_MAPS, f"{CONFIG_MAPS}/a")
     ]
-    for received in asyncio.run(answer(requests)):
+    for received in answers_within_limits(requests):
         assert received.status < 500, received.body

@@ -1,11 +1,19 @@
 """The limits of the harness hold, and end with the input."""
 
+import ast
 import resource
 import signal
+from pathlib import Path
 
 import pytest
 
 from tests.fuzz import harness
+
+TARGETS = [
+    file
+    for file in sorted(Path(__file__).parent.glob("test_*.py"))
+    if "@given" in file.read_text(encoding="utf-8") and file.name != Path(__file__).name
+]
 
 
 class Refused(Exception):
@@ -46,3 +54,21 @@ def test_the_limits_end_with_the_input() -> None:
     harness.check(refuse, refusals=(Refused,))
     assert (resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGPROF)) == before
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("file", TARGETS, ids=lambda file: file.stem)
+def test_every_target_has_the_limits(file: Path) -> None:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+    for name, function in functions.items():
+        if name.startswith("test_") and function.decorator_list and function.args.args:
+            assert _reaches_limits(function, functions), f"{name} has no limits"
+
+
+def _reaches_limits(function: ast.FunctionDef, functions: dict[str, ast.FunctionDef]) -> bool:
+    """Itself, or by a function of its module."""
+    if "harness.check(" in ast.unparse(function):
+        return True
+    called = {one.id for one in ast.walk(function) if isinstance(one, ast.Name)}
+    others = {name: one for name, one in functions.items() if name != function.name}
+    return any(_reaches_limits(one, others) for name, one in others.items() if name in called)

@@ -16,7 +16,7 @@ from lading.kernel import conditions
 from lading.kernel.objects import Resource
 from lading.loop import tasks
 from lading.pinned_images import claims
-from lading.pinned_images.cluster.controller import ENTER_DEBOUNCE_SECONDS
+from lading.pinned_images.cluster.types import FleetSettings
 from lading.pinned_images.reasons import ConditionType
 from lading.ports.kube import PatchType, Selection
 from tests.pinned_images import whole_clusters
@@ -163,7 +163,7 @@ async def test_a_rollout_costs_a_set_two_writes_and_a_pool_three(cluster: WholeC
     async with tasks.started(sets.watch("s")), tasks.started(pools.watch("worker")):
         await cluster.make_set("s", image("b"))
         await until_ready(cluster, "s")
-        await CLOCK.sleep(2 * ENTER_DEBOUNCE_SECONDS)
+        await CLOCK.sleep(2 * FleetSettings().entry_debounce_seconds)
     assert len(sets.revisions) <= 1 + 2, "made; in progress, ready"
     assert len(pools.revisions) <= 1 + 3, "before; entered, in progress, updated"
 

@@ -18,6 +18,7 @@ from lading.loop.informer import Informer
 from lading.loop.pool_contributions import PoolContributions
 from lading.observability.metrics import Metrics
 from lading.pools.controller import PoolStatusReconciler, PoolStatusWriter, watch
+from lading.pools.types import PoolSettings
 from tests.pinned_images.cluster.build import recorder
 from tests.pinned_images.installed_api import api
 from tests.pools.build import POOL, Contributor, facts
@@ -47,7 +48,7 @@ class Writer:
             rng=random.Random(1),
             metrics=Metrics(CollectorRegistry()),
         )
-        watch(self.controller, self.pools, self.contributions)
+        watch(self.controller, self.pools, self.contributions, PoolSettings())
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -126,7 +126,13 @@ async def at_work() -> AsyncIterator[Fleet]:
     for number in range(NODE_COUNT):
         caches.nodes.put(node(f"node-{number:04}"))
         caches.pods.put(pod_of(number, ready=True, revision=1))
-    lists = NodeImageLists(kube=api, clock=clock, rng=rng, metrics=metrics)
+    lists = NodeImageLists(
+        kube=api,
+        clock=clock,
+        rng=rng,
+        metrics=metrics,
+        delay=SETTINGS_OF_TEST.periods.image_list_delay,
+    )
     fleet = HolderFleet(
         node_cache=caches.nodes,
         pod_cache=caches.pods,
@@ -151,7 +157,13 @@ async def at_work() -> AsyncIterator[Fleet]:
         facts_changed=lambda: controllers[prepull.STATUS].wake(*caches.images.known_keys()),
     )
     statuses = ImageReconciler(
-        caches=caches, fleet=fleet, daemon_set=daemon, kube=api, clock=clock, recorder=recorder
+        caches=caches,
+        fleet=fleet,
+        daemon_set=daemon,
+        kube=api,
+        clock=clock,
+        recorder=recorder,
+        periods=SETTINGS_OF_TEST.periods,
     )
     controllers = {
         name: Controller(name=name, reconcile=reconcile, clock=clock, rng=rng, metrics=metrics)
@@ -160,7 +172,7 @@ async def at_work() -> AsyncIterator[Fleet]:
             (prepull.STATUS, statuses.reconcile),
         )
     }
-    prepull.watch(controllers, caches, fleet)
+    prepull.watch(controllers, caches, fleet, SETTINGS_OF_TEST.periods)
     parts: tuple[Runnable, ...] = (fleet, *controllers.values())
     works = [asyncio.create_task(part.run()) for part in parts]
     try:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
 
@@ -29,6 +30,7 @@ async def test_lists_follow_the_nodes_from_the_time_when_they_are_wanted() -> No
             clock=CLOCK,
             rng=random.Random(1),
             metrics=Metrics(CollectorRegistry()),
+            delay=timedelta(0),
         )
         changed: list[str] = []
         lists.listen(changed.append)

@@ -9,7 +9,7 @@ import msgspec
 from lading.prepull import holder, nodes
 from lading.prepull.nodes import ExpectedDaemonSet
 from lading.prepull.presence import ImageList
-from lading.prepull.types import REGISTRY_PATIENCE, Fault, ImageReason, NodeRecord, PrePullSettings
+from lading.prepull.types import Fault, ImageReason, NodeRecord, PrePullSettings
 from tests.prepull.worlds import NOW, A, B, expected, node, pod, running, waiting
 
 NAME_A, NAME_B = holder.container_name(A), holder.container_name(B)
@@ -136,8 +136,8 @@ def test_a_registry_that_is_away_is_a_fault_after_five_minutes() -> None:
     )
     fault = found.faults[NAME_A]
     assert fault.since == NOW
-    assert not nodes.is_fault(fault, later, REGISTRY_PATIENCE)
-    assert nodes.is_fault(fault, NOW + timedelta(minutes=5), REGISTRY_PATIENCE)
+    assert not nodes.is_fault(fault, later, timedelta(minutes=5))
+    assert nodes.is_fault(fault, NOW + timedelta(minutes=5), timedelta(minutes=5))
 
 
 def test_a_quota_is_a_fault_of_nodes_that_lack_a_pod_for_half_a_minute() -> None:
@@ -145,7 +145,7 @@ def test_a_quota_is_a_fault_of_nodes_that_lack_a_pod_for_half_a_minute() -> None
     wanted = expected(A, creation_failure=quota)
     before = record(wanted=wanted)
     assert before.faults == {}
-    found = record(wanted=wanted, previous=before, now=NOW + nodes.POD_PATIENCE)
+    found = record(wanted=wanted, previous=before, now=NOW + timedelta(seconds=30))
     assert found.faults == {NAME_A: quota}
 
 
@@ -169,7 +169,8 @@ def test_a_pod_that_ends_holds_nothing() -> None:
 
 def listing(*names: str) -> ImageList:
     later = NOW + timedelta(hours=1)
-    return ImageList(array("q", sorted(map(hash, names))), True, later)
+    numbers = array("q", sorted(map(hash, names)))
+    return ImageList(numbers, True, later, delay=timedelta(minutes=2))
 
 
 def holder_pod(**more: Any) -> Any:

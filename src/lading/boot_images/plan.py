@@ -31,7 +31,6 @@ from lading.kernel import conditions, planning
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 
-AFTER_A_STUB = timedelta(seconds=1)  # Secrets are not watched: the next pass reads what was written
 MESSAGE_CHARACTERS_MAX = 4096
 
 
@@ -58,7 +57,7 @@ def plan(
             *removals.actions,
         ),
         recheck_at=planning.earliest(
-            now + AFTER_A_STUB if stub_writes else None,
+            now + settings.after_stub_delay if stub_writes else None,
             now + settings.secrets_interval if decisions else None,
             *(one.retry_at for one in decisions),
             removals.recheck_at,

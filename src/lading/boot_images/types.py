@@ -48,6 +48,8 @@ class BootImageSettings:
     """Boot images that may be replaced although nothing proves them; `*` at the end matches all."""
     secrets_interval: timedelta = timedelta(minutes=10)
     """How often Secrets are read again: they are not watched, so that none is kept in memory."""
+    after_stub_delay: timedelta = timedelta(seconds=1)
+    """When a stub that was written is read back, because no watch reports it."""
     retry: Backoff = _RETRY
     """After a write that failed; one that was refused is retried after the longest delay."""
     history_retention: timedelta = timedelta(days=30)

@@ -44,6 +44,7 @@ async def _open_cluster(context: Context) -> AsyncIterator[Work]:
     from lading.pinned_images.cluster import controller as cluster
     from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
     from lading.pinned_images.cluster.metrics import FleetMetrics
+    from lading.pinned_images.cluster.types import FleetSettings
 
     caches = ClusterCaches.of(context.informers)
     fleet = Fleet(caches)
@@ -60,7 +61,8 @@ async def _open_cluster(context: Context) -> AsyncIterator[Work]:
         name: context.controller(name=name, reconcile=reconcile)
         for name, reconcile in cluster.reconciles(tools).items()
     }
-    cluster.watch(controllers, caches, fleet, pools_counted=context.pools.changed)
+    settings = context.setting(FleetSettings) or FleetSettings()
+    cluster.watch(controllers, caches, fleet, settings, pools_counted=context.pools.changed)
     yield Work(controllers=(fleet, *controllers.values()), pool_facts=fleet)
 
 

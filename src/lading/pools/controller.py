@@ -14,11 +14,9 @@ from lading.loop.pool_contributions import PoolContributions
 from lading.loop.reconciler import ObjectReconciler
 from lading.loop.recorder import EventRecorder
 from lading.pools import apply, plan
-from lading.pools.types import ObservedPool, RecordPoolEvent, WritePoolStatus
+from lading.pools.types import ObservedPool, PoolSettings, RecordPoolEvent, WritePoolStatus
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
-
-FACTS_DEBOUNCE_SECONDS = 0.5  # many nodes report close together
 
 
 class PoolStatusReconciler(ObjectReconciler[MachineConfigPool, ObservedPool | None]):
@@ -81,11 +79,14 @@ class PoolStatusWriter:
 
 
 def watch(
-    controller: Controller, pools: Informer[MachineConfigPool], contributions: PoolContributions
+    controller: Controller,
+    pools: Informer[MachineConfigPool],
+    contributions: PoolContributions,
+    settings: PoolSettings,
 ) -> None:
     def wake(names: Iterable[str] | None) -> None:
         found = pools.known_keys() if names is None else (Key("", name) for name in names)
-        controller.wake(*found, debounce_seconds=FACTS_DEBOUNCE_SECONDS)
+        controller.wake(*found, debounce_seconds=settings.facts_debounce_seconds)
 
     controller.watch(pools, own_key)
     contributions.listen(wake)

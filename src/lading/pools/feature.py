@@ -10,6 +10,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
 )
 from lading.api.rbac import Right
 from lading.loop.feature import Context, Feature, Kind, Part, Work
+from lading.pools.types import PoolSettings
 
 CONTROLLER = "pools"
 
@@ -27,7 +28,8 @@ async def _open(context: Context) -> AsyncIterator[Work]:
         recorder=context.recorder,
     )
     controller = context.controller(name=CONTROLLER, reconcile=reconciler.reconcile)
-    pools.watch(controller, informer, context.pools)
+    settings = context.setting(PoolSettings) or PoolSettings()
+    pools.watch(controller, informer, context.pools, settings)
     writer = pools.PoolStatusWriter(controller=controller, contributions=context.pools)
     yield Work(controllers=(writer,))
 

@@ -15,6 +15,12 @@ FIELD_MANAGER = "lading-pools"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSettings:
+    facts_debounce_seconds: float = 0.5
+    """Many nodes report close together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedPool:
     pool: MachineConfigPool
     generation: int

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from lading.api.apps import DAEMON_SETS, DaemonSet
@@ -24,6 +24,7 @@ from lading.prepull.fleet import HolderFleet
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.metrics import PrePullMetrics
 from lading.prepull.nodes import ExpectedDaemonSet
+from lading.prepull.periods import PrePullPeriods
 from lading.prepull.types import (
     Action,
     CreateDaemonSet,
@@ -42,13 +43,6 @@ from lading.prepull.types import (
 
 KEY = Key("", "prepull")
 DAEMON_SET, STATUS = "prepull-daemon-set", "prepull-images"
-ROLL_OUT_DEBOUNCE_SECONDS = 0.3  # many pods change close together
-COUNT_DEBOUNCE_SECONDS = 1.0
-SETTING_RETRY = timedelta(minutes=10)
-DELETIONS_FORGOTTEN_AFTER = timedelta(hours=1)
-MISSING_PODS_INTERVAL = timedelta(seconds=30)
-AGENT_PATIENCE = timedelta(minutes=5)
-"""An agent compares a new pod at once, and its image may still be on the way to the node."""
 EVENT_ACTION = "HoldImages"
 
 
@@ -102,6 +96,7 @@ class HolderReconciler:
         self._fleet = fleet
         self._image_lists = image_lists
         self._settings = settings
+        self._periods = settings.periods
         self._namespace = namespace
         self._gate_is_on = gate_is_on
         self._recorder = recorder
@@ -156,9 +151,10 @@ class HolderReconciler:
 
     def plan(self, observed: ObservedPrePull, now: datetime) -> Plan:
         found = plan.plan(observed, self._settings, now)
-        retry_at = self._setting_refused_at and self._setting_refused_at + SETTING_RETRY
+        refused_at = self._setting_refused_at
+        retry_at = refused_at and refused_at + self._periods.setting_retry_interval
         missing = self._fleet.lacks_pods() and plan.is_ours(observed.daemon_set)
-        look_at = now + MISSING_PODS_INTERVAL if missing else None
+        look_at = now + self._periods.missing_pods_interval if missing else None
         return Plan(
             actions=found.actions,
             recheck_at=earliest(found.recheck_at, retry_at, look_at, self._list_images(now)),
@@ -169,7 +165,7 @@ class HolderReconciler:
         since = self._fleet.agents_missed_since()
         if since is None or self._image_lists.is_wanted:
             return None
-        due_at = since + AGENT_PATIENCE
+        due_at = since + self._periods.agent_grace
         if due_at > now:
             return due_at
         self._image_lists.want()
@@ -235,7 +231,7 @@ class HolderReconciler:
     def _refusal_of_setting(self) -> str:
         """After a while it is tried again."""
         at = self._setting_refused_at
-        if at is None or self._clock.now() - at >= SETTING_RETRY:
+        if at is None or self._clock.now() - at >= self._periods.setting_retry_interval:
             return ""
         return self._setting_refusal
 
@@ -243,11 +239,15 @@ class HolderReconciler:
         now = self._clock.now()
         if not self._fleet.without_pod():
             self._creation_failure = None
-        elif self._failure_read_at is None or now - self._failure_read_at >= MISSING_PODS_INTERVAL:
+        elif self._failure_is_due(now):
             self._failure_read_at = now
             self._creation_failure = await observe.creation_failure(self._kube, self._namespace)
         self._expect(self._caches.daemon_sets.get(Key(self._namespace, holder.NAME)))
         await self._fleet.recount()
+
+    def _failure_is_due(self, now: datetime) -> bool:
+        read_at = self._failure_read_at
+        return read_at is None or now - read_at >= self._periods.missing_pods_interval
 
     def _expect(self, found: DaemonSet | None) -> None:
         if found is None or not plan.is_ours(found):
@@ -285,7 +285,7 @@ class HolderReconciler:
     def _deleted(self, action: DeletePod) -> None:
         now = self._clock.now()
         before = self._deletions.get(action.node)
-        is_recent = before is not None and now - before.last_at < DELETIONS_FORGOTTEN_AFTER
+        is_recent = before is not None and now - before.last_at < self._periods.deletion_memory
         count = before.count + 1 if before is not None and is_recent else 1
         self._deletions[action.node] = PodDeletion(count=count, last_at=now)
         self._metrics.pods_deleted.inc()
@@ -312,9 +312,15 @@ class HolderReconciler:
         self._expect(new)
 
 
-def watch(controllers: Mapping[str, Controller], caches: PrePullCaches, fleet: HolderFleet) -> None:
+def watch(
+    controllers: Mapping[str, Controller],
+    caches: PrePullCaches,
+    fleet: HolderFleet,
+    periods: PrePullPeriods,
+) -> None:
     """The DaemonSet follows what changes; statuses, a moment after the first change."""
     daemon_set, status = controllers[DAEMON_SET], controllers[STATUS]
+    roll_out, count = periods.roll_out_debounce_seconds, periods.count_debounce_seconds
 
     def pass_key(old: object, new: object) -> Iterable[Key]:
         return (KEY,)
@@ -331,11 +337,9 @@ def watch(controllers: Mapping[str, Controller], caches: PrePullCaches, fleet: H
     daemon_set.watch(caches.settings, pass_key)
     daemon_set.watch(caches.daemon_sets, pass_key)
     status.watch(caches.images, own_key)
-    status.watch(caches.images, others, debounce_seconds=COUNT_DEBOUNCE_SECONDS)
+    status.watch(caches.images, others, debounce_seconds=count)
     status.watch(caches.settings, every_image)
-    status.watch(caches.daemon_sets, every_image, debounce_seconds=ROLL_OUT_DEBOUNCE_SECONDS)
-    fleet.listen(lambda: daemon_set.wake(KEY, debounce_seconds=ROLL_OUT_DEBOUNCE_SECONDS))
-    fleet.listen(
-        lambda: status.wake(*caches.images.known_keys(), debounce_seconds=COUNT_DEBOUNCE_SECONDS)
-    )
+    status.watch(caches.daemon_sets, every_image, debounce_seconds=roll_out)
+    fleet.listen(lambda: daemon_set.wake(KEY, debounce_seconds=roll_out))
+    fleet.listen(lambda: status.wake(*caches.images.known_keys(), debounce_seconds=count))
     daemon_set.wake(KEY)

@@ -27,7 +27,11 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
     settings = context.setting(PrePullSettings) or PrePullSettings()
     caches = prepull.PrePullCaches.of(context.informers, context.namespace)
     image_lists = NodeImageLists(
-        kube=context.kube, clock=context.clock, rng=context.rng, metrics=context.metrics
+        kube=context.kube,
+        clock=context.clock,
+        rng=context.rng,
+        metrics=context.metrics,
+        delay=settings.periods.image_list_delay,
     )
     fleet = HolderFleet(
         node_cache=caches.nodes,
@@ -59,6 +63,7 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
         kube=context.kube,
         clock=context.clock,
         recorder=context.recorder,
+        periods=settings.periods,
     )
     status = context.controller(name=prepull.STATUS, reconcile=images.reconcile)
     controllers = {
@@ -67,7 +72,7 @@ async def _open_controller(context: Context) -> AsyncIterator[Work]:
             name=prepull.DAEMON_SET, reconcile=daemon_set.reconcile, workers=1
         ),
     }
-    prepull.watch(controllers, caches, fleet)
+    prepull.watch(controllers, caches, fleet, settings.periods)
     yield Work(controllers=(fleet, image_lists, *controllers.values()))
 
 

@@ -115,7 +115,7 @@ class HolderFleet:
         return any(
             one.is_ready
             and one.without_pod_since is not None
-            and now - one.without_pod_since >= nodes.POD_PATIENCE
+            and now - one.without_pod_since >= self._settings.periods.pod_creation_grace
             for one in self._records.values()
         )
 

@@ -14,6 +14,7 @@ from lading.ports.kube import Kube
 from lading.prepull import apply, report
 from lading.prepull.controller import EVENT_ACTION, HolderReconciler, PrePullCaches
 from lading.prepull.fleet import HolderFleet
+from lading.prepull.periods import PrePullPeriods
 from lading.prepull.types import ObservedImage, RecordImageEvent, WriteImageStatus
 
 
@@ -29,11 +30,13 @@ class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):
         kube: Kube,
         clock: Clock,
         recorder: EventRecorder,
+        periods: PrePullPeriods,
     ) -> None:
         super().__init__(informer=caches.images, clock=clock, recorder=recorder)
         self._fleet = fleet
         self._daemon_set = daemon_set
         self._kube = kube
+        self._periods = periods
         self._states: dict[Key, tuple[int, frozenset[ImageState]]] = {}
 
     async def observe(self, key: Key) -> ObservedImage | None:
@@ -54,7 +57,7 @@ class ImageReconciler(ObjectReconciler[Image, ObservedImage | None]):
         )
 
     def plan(self, observed: ObservedImage | None, now: datetime) -> Plan:
-        return report.plan(observed, now) if observed else Plan()
+        return report.plan(observed, now, periods=self._periods) if observed else Plan()
 
     async def apply(self, action: WriteImageStatus | RecordImageEvent) -> None:
         if isinstance(action, RecordImageEvent):

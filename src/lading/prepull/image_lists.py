@@ -7,6 +7,7 @@ are kept of them.
 import asyncio
 import random
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 
 from lading.api.core import LISTED_NODES, ListedNode
 from lading.kernel.objects import Key
@@ -21,7 +22,16 @@ from lading.prepull.presence import ImageList
 class NodeImageLists:
     """Fed by a watch of its own, from the time when somebody wants it."""
 
-    def __init__(self, *, kube: Kube, clock: Clock, rng: random.Random, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        *,
+        kube: Kube,
+        clock: Clock,
+        rng: random.Random,
+        metrics: Metrics,
+        delay: timedelta,
+    ) -> None:
+        self._delay = delay
         self._lists: dict[str, ImageList] = {}
         self._is_wanted = asyncio.Event()
         self._listeners: list[Callable[[str], None]] = []
@@ -57,7 +67,7 @@ class NodeImageLists:
         return [Key("", name) for name in self._lists]
 
     def put(self, new: ListedNode) -> None:
-        found = presence.of_node(new)
+        found = presence.of_node(new, delay=self._delay)
         if found != self._lists.get(new.metadata.name):
             self._lists[new.metadata.name] = found
             self._notify(new.metadata.name)

@@ -18,10 +18,6 @@ from lading.prepull.types import (
     PrePullSettings,
 )
 
-POD_PATIENCE = timedelta(seconds=30)
-"""A DaemonSet controller that is well makes a pod within seconds."""
-LIST_DELAY = timedelta(minutes=2)
-"""A kubelet lists its images from a cache of 30 seconds; twice that, and a clock that is wrong."""
 MISSING_PREFIX = "missing: "
 """Begins the message of condition ImagesPresent; the names of the containers follow."""
 
@@ -70,7 +66,9 @@ def record(
     without_pod_since = (previous and previous.without_pod_since) or now
     found = {} if is_gated else _faults(current, expected, held, previous, now)
     if not alive:
-        found = _creation_faults(expected, without_pod_since, now)
+        found = _creation_faults(
+            expected, now - without_pod_since, settings.periods.pod_creation_grace
+        )
     node_is_ready = is_ready(node)
     return NodeRecord(
         is_ready=node_is_ready,
@@ -124,7 +122,7 @@ def _unlisted(pod: Pod, listed: ImageList) -> Iterator[str]:
         running = status.state.running
         if running is None or not running.started_at or status.name not in urls:
             continue
-        since = datetime.fromisoformat(running.started_at) + LIST_DELAY
+        since = datetime.fromisoformat(running.started_at)
         if listed.lacks(presence.names(urls[status.name], status), since=since):
             yield status.name
 
@@ -183,10 +181,10 @@ def _since(fault: Fault, before: Fault | None, now: datetime) -> Fault:
 
 
 def _creation_faults(
-    expected: ExpectedDaemonSet, without_pod_since: datetime, now: datetime
+    expected: ExpectedDaemonSet, without_pod: timedelta, grace: timedelta
 ) -> Mapping[str, Fault]:
     failure = expected.creation_failure
-    if failure is None or now - without_pod_since < POD_PATIENCE:
+    if failure is None or without_pod < grace:
         return {}
     return dict.fromkeys(expected.containers, failure)
 
@@ -238,8 +236,8 @@ def _unready_template(alive: Sequence[Pod], previous: NodeRecord | None) -> str:
     return previous.unready_template if previous else ""
 
 
-def is_fault(fault: Fault, now: datetime, patience: timedelta) -> bool:
+def is_fault(fault: Fault, now: datetime, grace: timedelta) -> bool:
     """A registry may be away for a while."""
     if fault.why is not ImageReason.REGISTRY_UNAVAILABLE or fault.since is None:
         return True
-    return now - fault.since >= patience
+    return now - fault.since >= grace

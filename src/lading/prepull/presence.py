@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lading.api.core import ContainerStatus, ListedNode
 from lading.kernel import references
@@ -26,10 +26,12 @@ class ImageList:
     """One for each name, sorted."""
     is_whole: bool
     reported_at: datetime | None
+    delay: timedelta
+    """How old the list may have been when it was reported."""
 
     def lacks(self, names: Iterable[str], *, since: datetime) -> bool:
         """Whether it proves that the image was gone at some time after `since`."""
-        if not self.is_whole or self.reported_at is None or self.reported_at < since:
+        if not self.is_whole or self.reported_at is None or self.reported_at < since + self.delay:
             return False
         return not any(self._has(name) for name in names)
 
@@ -39,7 +41,7 @@ class ImageList:
         return place < len(self.numbers) and self.numbers[place] == number
 
 
-def of_node(node: ListedNode) -> ImageList:
+def of_node(node: ListedNode, *, delay: timedelta) -> ImageList:
     listed = node.status.images
     names = (name for one in listed for name in one.names)
     beats = (one.last_heartbeat_time for one in node.status.conditions if one.type == "Ready")
@@ -48,6 +50,7 @@ def of_node(node: ListedNode) -> ImageList:
         numbers=array("q", sorted(map(hash, names))),
         is_whole=len(listed) < IMAGES_MAX and all(len(one.names) < NAMES_MAX for one in listed),
         reported_at=datetime.fromisoformat(beat) if beat else None,
+        delay=delay,
     )
 
 

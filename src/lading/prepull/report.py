@@ -1,7 +1,7 @@
 """The status of one Image: its state, the map of nodes, faults and conditions. Pure.
 
-Readiness may flap on many nodes at once, so a status is written at most every 30 seconds, except
-when the Image reaches a state for the first time or pre-pulling is turned on or off.
+Readiness may flap on many nodes at once, so a status is written at an interval, except when
+the Image reaches a state for the first time or pre-pulling is turned on or off.
 """
 
 from collections import Counter
@@ -16,9 +16,9 @@ from lading.kernel import conditions, planning
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan, earliest
 from lading.prepull import nodes
+from lading.prepull.periods import PrePullPeriods
 from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED
 from lading.prepull.types import (
-    REGISTRY_PATIENCE,
     Enablement,
     Fault,
     ImageReason,
@@ -27,7 +27,7 @@ from lading.prepull.types import (
     WriteImageStatus,
 )
 
-WRITE_INTERVAL = timedelta(seconds=30)
+DEFAULT_PERIODS = PrePullPeriods()
 MAP_BYTES_MAX = 400 * 1024
 """5,000 nodes with names of 70 characters; the API server takes no object above 1.5 MiB."""
 _ENTRY_BYTES = 10
@@ -46,12 +46,14 @@ class _Verdict:
     message: str
 
 
-def plan(observed: ObservedImage, now: datetime) -> Plan:
+def plan(
+    observed: ObservedImage, now: datetime, *, periods: PrePullPeriods = DEFAULT_PERIODS
+) -> Plan:
     image, last = observed.image, observed.image.status
-    faults = _faults(observed, now)
+    faults = _faults(observed, now, periods.registry_grace)
     verdict = _verdict(observed, faults)
-    recheck_at = _patience_ends(observed, now)
-    due_at = _due_at(observed, verdict.state, now)
+    recheck_at = _grace_ends(observed, now, periods.registry_grace)
+    due_at = _due_at(observed, verdict.state, now, periods.status_interval)
     if due_at > now:  # whether anything changed is looked at then: the map is large
         return Plan(recheck_at=earliest(due_at, recheck_at))
     status = _status(observed, verdict, faults, now)
@@ -67,17 +69,19 @@ def plan(observed: ObservedImage, now: datetime) -> Plan:
     return Plan(actions=(write, *events), recheck_at=recheck_at)
 
 
-def _due_at(observed: ObservedImage, state: ImageState, now: datetime) -> datetime:
+def _due_at(
+    observed: ObservedImage, state: ImageState, now: datetime, interval: timedelta
+) -> datetime:
     last = observed.image.status
     if not observed.writes or last.observed_generation != observed.image.metadata.generation:
         return now
     is_switched = ImageState.UNKNOWN in (state, last.state) and state != last.state
     if is_switched or state not in observed.states_written:
         return now
-    return planning.due(observed.writes[-1], WRITE_INTERVAL, now=now)
+    return planning.due(observed.writes[-1], interval, now=now)
 
 
-def _faults(observed: ObservedImage, now: datetime) -> dict[str, Fault]:
+def _faults(observed: ObservedImage, now: datetime, grace: timedelta) -> dict[str, Fault]:
     """By node, sorted; those that count."""
     if not observed.container or not observed.enablement.is_on:
         return {}
@@ -87,22 +91,14 @@ def _faults(observed: ObservedImage, now: datetime) -> dict[str, Fault]:
         for name, record in observed.nodes.items()
         if container in record.faults
     }
-    return {
-        name: found[name]
-        for name in sorted(found)
-        if nodes.is_fault(found[name], now, REGISTRY_PATIENCE)
-    }
+    return {name: found[name] for name in sorted(found) if nodes.is_fault(found[name], now, grace)}
 
 
-def _patience_ends(observed: ObservedImage, now: datetime) -> datetime | None:
+def _grace_ends(observed: ObservedImage, now: datetime, grace: timedelta) -> datetime | None:
     container = observed.container
     found = [one.faults[container] for one in observed.nodes.values() if container in one.faults]
     return earliest(
-        *(
-            one.since + REGISTRY_PATIENCE
-            for one in found
-            if one.since and not nodes.is_fault(one, now, REGISTRY_PATIENCE)
-        )
+        *(one.since + grace for one in found if one.since and not nodes.is_fault(one, now, grace))
     )
 
 

@@ -11,6 +11,7 @@ from lading.api.longhorn import Image, ImageState, ImageStatus, Setting
 from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 from lading.kernel.pacing import Writes
+from lading.prepull.periods import PrePullPeriods
 
 PRE_PULL = Gate(
     name="PrePull",
@@ -84,6 +85,7 @@ class PrePullSettings:
     pull_secrets: tuple[str, ...] = ()
     quiet: timedelta = timedelta(seconds=3)
     """Images that are applied together come within this time of each other."""
+    periods: PrePullPeriods = field(default_factory=PrePullPeriods)
 
     @property
     def quiet_max(self) -> timedelta:
@@ -171,7 +173,7 @@ class GatedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostImages:
-    """A pod with a ready container whose image is no longer on its node."""
+    """A pod with a ready container, and the image of that container is gone from the node."""
 
     pod: str
     uid: str
@@ -389,6 +391,3 @@ Action = (
     | RemoveGate
     | DeletePod
 )
-
-REGISTRY_PATIENCE = timedelta(minutes=5)
-"""A registry that is away for less is no fault."""

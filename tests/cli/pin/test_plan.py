@@ -15,6 +15,7 @@ import yaml
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
 from lading.kernel import references
+from lading.ports.cri import ImageSpec
 from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.servers.registry import server as registry_server
@@ -55,7 +56,11 @@ async def host(tmp_path: Path) -> AsyncIterator[HostUnderTest]:
         registry_client.connect(clock) as registry,
     ):
         runtime = EmbeddedRuntime(
-            root=tmp_path / "images", registry=registry, clock=clock, platform=machine_platform()
+            root=tmp_path / "images",
+            registry=registry,
+            clock=clock,
+            platform=machine_platform(),
+            guests={"vm": None},
         )
         images = [
             str(
@@ -223,6 +228,20 @@ async def test_the_gate_of_runtime_classes_means_the_same_to_a_plan_and_to_a_hos
     assert result.code == 1, result.output
     assert message in result.output
     assert await host.runtime.images() == ()
+
+
+@pytest.mark.parametrize(
+    ("gates", "to_pull"), [("", 0), ("RuntimeClassInImageCriApi=true", 1)], ids=["off", "on"]
+)
+async def test_with_the_gate_an_image_of_guests_is_not_the_image_of_the_host(
+    host: HostUnderTest, gates: str, to_pull: int
+) -> None:
+    image = host.images[0]
+    await host.runtime.pull(ImageSpec(image=image, runtime_handler="vm"))
+    where = ("--runtime-endpoint", host.endpoint, "--feature-gates", gates, "-o", "json")
+    result = await lading(host, "pin", "plan", "-f", host.set_file(image), *where)
+    (plan,) = json.loads(result.output)
+    assert len(plan["toPull"]) == to_pull
 
 
 async def test_a_plan_counts_the_disk_with_the_expansion_factor_of_the_agents(

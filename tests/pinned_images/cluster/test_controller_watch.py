@@ -19,6 +19,7 @@ from lading.loop.informer import Informer
 from lading.observability.metrics import Metrics
 from lading.pinned_images.cluster import controller
 from lading.pinned_images.cluster.fleet import Fleet
+from lading.pinned_images.cluster.types import FleetSettings
 from tests.pinned_images.cluster.build import (
     empty_caches,
     image_set,
@@ -52,7 +53,11 @@ class Watched:
             for name in controller.NAMES
         }
         controller.watch(
-            self.controllers, self.caches, self.fleet, pools_counted=self._pools_counted
+            self.controllers,
+            self.caches,
+            self.fleet,
+            FleetSettings(),
+            pools_counted=self._pools_counted,
         )
 
     def _pools_counted(self, names: Iterable[str]) -> None:

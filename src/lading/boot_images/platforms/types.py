@@ -31,7 +31,7 @@ class BootImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmiFacts:
-    """What EC2 told about the AMI of a machine set."""
+    """What EC2 answered about the AMI of a machine set."""
 
     ami: Ami | None = None
     product_images: tuple[Ami, ...] = ()

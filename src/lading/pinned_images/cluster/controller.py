@@ -24,6 +24,7 @@ from lading.pinned_images.cluster import apply, plan
 from lading.pinned_images.cluster.apply import ClusterAction
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet, Listener
 from lading.pinned_images.cluster.types import (
+    FleetSettings,
     ObservedNode,
     ObservedPoolSets,
     ObservedSet,
@@ -36,8 +37,6 @@ from lading.ports.kube import Kube
 
 T = TypeVar("T", bound=Object)
 Observed = TypeVar("Observed")
-COUNT_DEBOUNCE_SECONDS = 0.5  # many nodes report close together
-ENTER_DEBOUNCE_SECONDS = 1.0  # sets are applied many at a time; each entry is sent to every agent
 NODES, POOLS, SETS = "pinned-images-nodes", "pinned-images-pools", "pinned-images-sets"
 NAMES = (NODES, POOLS, SETS)
 _DEFAULT_POOLS = {Key("", name) for name in plan.DEFAULT_POOLS}
@@ -187,6 +186,7 @@ def watch(
     controllers: dict[str, Controller],
     caches: ClusterCaches,
     fleet: Fleet,
+    settings: FleetSettings,
     *,
     pools_counted: Callable[[Iterable[str]], None],
 ) -> None:
@@ -202,7 +202,7 @@ def watch(
     pools.watch(
         caches.sets,
         _all_if_changed(_selectable, lambda: {*caches.pools.known_keys(), *_DEFAULT_POOLS}),
-        debounce_seconds=ENTER_DEBOUNCE_SECONDS,
+        debounce_seconds=settings.entry_debounce_seconds,
     )
     sets.watch(caches.sets, own_key)
     sets.watch(
@@ -212,7 +212,9 @@ def watch(
         Listener(
             nodes=lambda names: nodes.wake(*_keys(names)),
             pools=pools_counted,
-            sets=lambda names: sets.wake(*_keys(names), debounce_seconds=COUNT_DEBOUNCE_SECONDS),
+            sets=lambda names: sets.wake(
+                *_keys(names), debounce_seconds=settings.count_debounce_seconds
+            ),
         )
     )
 

@@ -17,6 +17,14 @@ from lading.pinned_images.reasons import EventReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FleetSettings:
+    count_debounce_seconds: float = 0.5
+    """Many nodes report close together."""
+    entry_debounce_seconds: float = 1.0
+    """Sets are applied many at a time, and each entry of a pool is sent to every agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeProblem:
     """An error that a node reports."""
 

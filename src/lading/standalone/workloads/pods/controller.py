@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from lading.kernel.objects import Key
@@ -47,6 +47,8 @@ class PodNode:
     own_images: frozenset[str]
     environment: dict[str, str]
     """What every process gets."""
+    images_interval: timedelta = plan.IMAGES_INTERVAL
+    """How often the images of the node are compared with what its containers hold."""
 
 
 class Declarations:
@@ -109,7 +111,7 @@ class PodReconciler(WorkloadReconciler[ObservedPod]):
         )
 
     def plan(self, observed: ObservedPod, now: datetime) -> Plan:
-        return plan.plan(observed, now)
+        return plan.plan(observed, now, images_interval=self._node.images_interval)
 
     async def apply(self, action: Any) -> None:
         match action:

@@ -42,8 +42,8 @@ _IMAGE_FAULTS = {
     "ErrImageNeverPull": KubernetesEvent.ERR_IMAGE_NEVER_PULL,
 }
 """What keeps a container from a pull, and the reason of the event about it."""
-RECHECK = timedelta(seconds=10)
-"""How soon a node notices that an image went which a container holds."""
+IMAGES_INTERVAL = timedelta(seconds=10)
+"""How soon a node notices that an image which a container holds is gone, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,9 @@ class _Walk:
         return (*self.init, *self.main)
 
 
-def plan(observed: ObservedPod, now: datetime) -> Plan:
+def plan(
+    observed: ObservedPod, now: datetime, *, images_interval: timedelta = IMAGES_INTERVAL
+) -> Plan:
     strays = [StopPod(uid=uid, because="its pod is gone") for uid in observed.strays]
     pod = observed.pod
     if pod is None:
@@ -76,7 +78,7 @@ def plan(observed: ObservedPod, now: datetime) -> Plan:
     if _differs(pod.status, status):
         actions += [*_events(pod, status), _write(pod, status)]
     actions += _declared(msgspec.structs.replace(pod, status=status), observed)
-    return Plan(actions=tuple(actions), recheck_at=_recheck_at(pod, walk, now))
+    return Plan(actions=tuple(actions), recheck_at=_recheck_at(pod, walk, now, images_interval))
 
 
 def _walk(pod: Pod, observed: ObservedPod, now: datetime) -> _Walk:
@@ -325,8 +327,10 @@ def _container_state(status: ContainerStatus | None) -> cri.ContainerState:
     return cri.ContainerState.CREATED
 
 
-def _recheck_at(pod: Pod, walk: _Walk, now: datetime) -> datetime | None:
+def _recheck_at(
+    pod: Pod, walk: _Walk, now: datetime, images_interval: timedelta
+) -> datetime | None:
     is_holding = any(map(roles.is_holder, pod.spec.containers)) and walk.is_initialized
     return earliest(
-        *(step.recheck_at for step in walk.steps), now + RECHECK if is_holding else None
+        *(step.recheck_at for step in walk.steps), now + images_interval if is_holding else None
     )

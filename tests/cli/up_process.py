@@ -1,4 +1,4 @@
-"""`lading up` as a process of its own, and a client of its cluster."""
+"""`lading up` as a process of a test, and a client of its API server."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 
 START_SECONDS_MAX = 90.0
-"""To wait costs nothing where all goes well, and a busy machine may need it."""
+"""A busy machine may need it; where all goes well it costs nothing."""
 READY_LINE = b"Ctrl-C stops it"
 
 

@@ -1,0 +1,29 @@
+"""How long pre-pulling waits, as one value that tests can change."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrePullPeriods:
+    """No option sets these."""
+
+    roll_out_debounce_seconds: float = 0.3
+    """Many pods change close together."""
+    count_debounce_seconds: float = 1.0
+    status_interval: timedelta = timedelta(seconds=30)
+    """Between two statuses of an Image that differ in progress only."""
+    registry_grace: timedelta = timedelta(minutes=5)
+    """A registry that is away for less is no fault."""
+    pod_creation_grace: timedelta = timedelta(seconds=30)
+    """A DaemonSet controller that is well makes a pod within seconds."""
+    missing_pods_interval: timedelta = timedelta(seconds=30)
+    """How often events are read for the reason why a node has no pod."""
+    agent_grace: timedelta = timedelta(minutes=5)
+    """An agent compares a new pod at once, and its image may still be on the way to the node."""
+    image_list_delay: timedelta = timedelta(minutes=2)
+    """A kubelet lists its images from a cache of 30 s; twice that, and a clock that is wrong."""
+    setting_retry_interval: timedelta = timedelta(minutes=10)
+    """After a webhook refused the Setting."""
+    deletion_memory: timedelta = timedelta(hours=1)
+    """A pod that is deleted later than this after the last one begins a new back-off."""
