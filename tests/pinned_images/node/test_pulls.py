@@ -202,3 +202,27 @@ async def test_a_signed_url_in_the_words_of_a_runtime_does_not_reach_the_status(
         (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
     assert "403 Forbidden" in error
     assert "0123456789abcdef" not in error
+
+
+@dataclass
+class CollectedRuntime(Runtime):
+    """Its kubelet removes every image at once: none is pinned before the set is complete."""
+
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        if spec.image == key("b").image:
+            raise cri.ImageNotFound("no such image")
+        return await super().pull(spec, credential)
+
+
+async def test_issue_17_7_a_removed_image_of_an_incomplete_set_is_not_pulled_in_a_loop(
+    tmp_path: Path,
+) -> None:
+    desired = Desired(node_name="node-1", sets=(image_set("s", "a", "b", first_seen_at=LONG_AGO),))
+    runtime = CollectedRuntime()
+    async with whole_nodes.opened(tmp_path, runtime) as node:
+        for _ in range(1000):
+            await node.live(desired, seconds=1)
+            runtime.names.clear()
+        errors = node.status.pinned_image_sets[0].last_failed_generation_errors
+    assert 4 <= runtime.pulled.count(key("a").image) <= 6
+    assert any(f"{key('a')} was pulled" in error for error in errors)

@@ -1,6 +1,6 @@
 """Reads the node as it is: the runtime's images and pins, the disk, the ledgers. Writes nothing.
 
-The resolver forgets here what no set wants any more.
+The resolver forgets here what no set wants any more, and the pull engine the past of pinned images.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from lading.pinned_images.node import limits, skew
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, Present, Written
-from lading.ports.cri import Cri, Image, Pins
+from lading.ports.cri import Cri, Image, Pins, RecordedPin
 from lading.ports.disk import Disk
 from lading.ports.kubelet import Kubelet
 
@@ -49,14 +49,17 @@ async def observe(
     images = await tools.cri.images()
     tools.resolver.forget_all_but(keys)
     resolutions = tools.resolver.resolutions()
+    found = present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured)
     cannot_pin = await tools.pins.cannot_pin()
+    pins = await tools.pins.recorded() if cannot_pin is None else ()
+    tools.pulls.forget_past_of_all_but(keys - _pinned(found, pins))
     return ObservedNodeImages(
         ready=node is None or _condition_is(node, "Ready", Truth.TRUE, absent=True),
         disk_pressure=node is not None
         and not _condition_is(node, "DiskPressure", Truth.FALSE, absent=True),
-        images=present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured),
+        images=found,
         image_ids=frozenset(image.id for image in images),
-        pins=await tools.pins.recorded() if cannot_pin is None else (),
+        pins=pins,
         cannot_pin="" if cannot_pin is None else cannot_pin.message,
         pins_ignored=skew.pins_ignored(node.status.node_info.kubelet_version) if node else "",
         resolutions=resolutions,
@@ -64,6 +67,7 @@ async def observe(
         handlers_honoured=tools.handlers_honoured,
         budget=await _budget(tools),
         pulls=tools.pulls.snapshot(),
+        past_pulls=tools.pulls.past(),
         last_status=last_status or MachineConfigNodeStatus(),
         status_is_wanted=last_status is not None,
         status_writes=written.statuses_at,
@@ -96,6 +100,11 @@ def present(
         if (name, handler) in listed:
             found[key] = Present(image_id=listed[name, handler].id, reference=name)
     return found
+
+
+def _pinned(images: Mapping[ImageKey, Present], pins: Iterable[RecordedPin]) -> frozenset[ImageKey]:
+    in_force = {recorded.pin.image_id for recorded in pins if recorded.effective}
+    return frozenset(key for key, image in images.items() if image.image_id in in_force)
 
 
 def _condition_is(node: Node, type_: str, wanted: Truth, *, absent: bool) -> bool:

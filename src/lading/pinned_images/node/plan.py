@@ -158,6 +158,10 @@ def recheck_at(
         rules.resolve_again_at(key, observed, desired.node_name, now)
         for key in wanted & observed.unresolved.keys()
     )
+    removed = (
+        rules.removed_image_pulled_at(key, observed, desired.node_name, now)
+        for key in wanted & observed.past_pulls.keys()
+    )
     starts = (
         rules.starts_at(verdict.desired, desired, now)
         for verdict in verdicts
@@ -166,7 +170,7 @@ def recheck_at(
     due = planning.earliest(
         *(
             instant
-            for instant in (*retries, *resolves, *starts)
+            for instant in (*retries, *resolves, *removed, *starts)
             if instant is not None and instant > now
         )
     )

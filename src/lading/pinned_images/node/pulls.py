@@ -1,17 +1,19 @@
 """The pull engine: one task per pull, and a ledger that `observe` reads like any other fact.
 
 It decides nothing: the plan decides what to start and what to cancel. A finished pull leaves the
-ledger and is seen as present in the runtime; a failed one stays with its error.
+ledger and is seen as present in the runtime; a failed one stays with its error. How often an image
+was pulled is remembered until it is pinned: what is removed before that must not be pulled in a loop.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.types import Pull, PullError, PullErrorKind
+from lading.pinned_images.node.types import PastPulls, Pull, PullError, PullErrorKind
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
@@ -26,6 +28,9 @@ _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
     cri.InvalidReference: PullErrorKind.NOT_FOUND,
     cri.ContentRejected: PullErrorKind.REJECTED,
 }
+
+# Twice the longest delay before an image that was removed is pulled again (`rules.REMOVED`).
+PAST_PULLS_KEPT = timedelta(hours=1)
 
 
 class PullEngine:
@@ -47,10 +52,20 @@ class PullEngine:
         self._pulled = pulled
         self._changed = changed
         self._ledger: dict[ImageKey, Pull] = {}
+        self._past: dict[ImageKey, PastPulls] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
 
     def snapshot(self) -> Mapping[ImageKey, Pull]:
         return dict(self._ledger)
+
+    def past(self) -> Mapping[ImageKey, PastPulls]:
+        return dict(self._past)
+
+    def forget_past_of_all_but(self, keys: Collection[ImageKey]) -> None:
+        oldest = self._clock.now() - PAST_PULLS_KEPT
+        self._past = {
+            key: past for key, past in self._past.items() if key in keys and past.last_at > oldest
+        }
 
     def start(self, key: ImageKey, spec: ImageSpec, *, new_bytes: int) -> None:
         """Starts the pull unless it is running; returns at once."""
@@ -90,6 +105,8 @@ class PullEngine:
             raise
         else:
             self._ledger.pop(key, None)
+            count = self._past[key].count + 1 if key in self._past else 1
+            self._past[key] = PastPulls(count=count, last_at=self._clock.now())
             self._metrics.pulled(seconds=self._clock.monotonic() - began, size_bytes=new_bytes)
         finally:
             del self._tasks[key]

@@ -24,6 +24,9 @@ from lading.pinned_images.reasons import Reason
 # A passing failure (a registry restarting) is progress until it has happened this often.
 TRANSIENT_FAILURES_MAX = 3
 RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
+# The kubelet collects images every 5 minutes. What it removes each time is soon pulled more rarely.
+REMOVED = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
+REMOVALS_UNREPORTED_MAX = 2
 
 
 def images_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> tuple[ImageKey, ...]:
@@ -100,6 +103,27 @@ def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> dateti
     if pull.error is None or pull.running:
         return None
     return _retry_at(key, pull.error, pull.attempts, node_name, now)
+
+
+def removed_image_pulled_at(
+    key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
+) -> datetime | None:
+    """When an image is pulled again that was removed before it was pinned; the first time at once.
+
+    It is counted from the last pull, so an image that stayed for long does not wait.
+    """
+    past = observed.past_pulls.get(key)
+    if past is None or past.count == 1 or key in observed.images:
+        return None
+    jitter = fraction(node_name, *key)
+    delay = REMOVED.delay_seconds(failures=past.count - 1, jitter=jitter)
+    return planning.due(past.last_at, timedelta(seconds=delay), now=now)
+
+
+def removals(key: ImageKey, observed: ObservedNodeImages) -> int:
+    """How often a missing image was removed after a pull, if that must be reported; else 0."""
+    past = observed.past_pulls.get(key)
+    return past.count if past is not None and past.count > REMOVALS_UNREPORTED_MAX else 0
 
 
 def resolve_again_at(
@@ -263,6 +287,9 @@ def _problems(
         elif (error := resolve_error(key, observed)) is not None:
             message = f"failed to resolve {key}: {error.message}"
             yield Problem(reason=Reason.PREFETCH_FAILED, message=message, image=str(key))
+        elif count := removals(key, observed):
+            message = f"{key} was pulled {count} times, and removed before its set was complete"
+            yield Problem(reason=Reason.IMAGE_REMOVED, message=message, image=str(key))
     if not missing and (image := pin_not_taken(image_set, observed)):
         message = f"{image} was pinned, but the runtime does not report it as pinned"
         yield Problem(reason=Reason.PIN_NOT_TAKEN, message=message, image=image)

@@ -66,7 +66,9 @@ def _may_start(
     if not rules.can_be_pulled(key, observed) or (pull is not None and pull.running):
         return False
     retry = rules.retry_at(key, pull, desired.node_name, now) if pull is not None else None
-    return rules.starts_at(image_set, desired, now) <= now and (retry is None or retry <= now)
+    removed = rules.removed_image_pulled_at(key, observed, desired.node_name, now)
+    waits = (rules.starts_at(image_set, desired, now), retry, removed)
+    return all(instant is None or instant <= now for instant in waits)
 
 
 def pull_order(

@@ -110,6 +110,14 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastPulls:
+    """Pulls of an image that ended well and did not lead to a pin."""
+
+    count: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailedResolution:
     attempts: int
     error: PullError
@@ -157,6 +165,8 @@ class ObservedNodeImages:
     handlers_honoured: bool = True
     """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
+    past_pulls: Mapping[ImageKey, PastPulls] = field(default_factory=dict)
+    """Of wanted images that are not pinned; one that is missing was removed since."""
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
     status_is_wanted: bool = True
     """False while there is no object to write it to."""
