@@ -4,16 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
+import structlog
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.pulls import PullEngine
-from lading.pinned_images.node.types import Desired, PullErrorKind
+from lading.pinned_images.node.pulls import PROGRESS_BYTES_MIN, PullEngine
+from lading.pinned_images.node.types import Desired, PinSettings, PullErrorKind
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
 from lading.ports.registry import Credential
@@ -226,3 +228,47 @@ async def test_issue_17_7_a_removed_image_of_an_incomplete_set_is_not_pulled_in_
         errors = node.status.pinned_image_sets[0].last_failed_generation_errors
     assert 4 <= runtime.pulled.count(key("a").image) <= 6
     assert any(f"{key('a')} was pulled" in error for error in errors)
+
+
+async def test_issue_17_8_a_pull_without_progress_is_cancelled_named_and_tried_again(
+    tmp_path: Path,
+) -> None:
+    limit = timedelta(seconds=30)
+    desired = Desired(
+        node_name="node-1",
+        sets=(image_set("s", "a", first_seen_at=LONG_AGO),),
+        settings=PinSettings(pull_progress_timeout=limit),
+    )
+    async with whole_nodes.opened(tmp_path) as node:
+        node.runtime.gate.clear()
+        with structlog.testing.capture_logs() as logs:
+            await node.live(desired, seconds=33)
+        assert node.runtime.pulling_count == 0
+        (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
+        assert (
+            error
+            == f"failed to pull {key('a')}: the pull made no progress for 30s and was cancelled"
+        )
+        assert [(one["event"], one["image"]) for one in logs] == [("pull failed", str(key("a")))]
+        await node.live(desired, seconds=10)
+        assert node.runtime.pulling_count == 1
+        node.runtime.gate.set()
+        await node.live(desired, seconds=5)
+        assert node.status.pinned_image_sets[0].current_generation == 1
+
+
+async def test_issue_17_8_a_slow_pull_that_makes_progress_goes_on() -> None:
+    runtime = Runtime()
+    runtime.gate.clear()
+    async with pulling(runtime) as work:
+        work.engine.see_used(0)
+        work.start(key("a"))
+        began = work.clock.now()
+        await work.settle()
+        work.engine.see_used(PROGRESS_BYTES_MIN - 1)
+        assert work.engine.snapshot()[key("a")].progress_at == began
+        await work.settle()
+        work.engine.see_used(PROGRESS_BYTES_MIN)
+        assert work.engine.snapshot()[key("a")].progress_at == work.clock.now()
+        work.engine.see_used(None)
+        assert work.engine.snapshot()[key("a")].progress_at is None

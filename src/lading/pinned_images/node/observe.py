@@ -15,7 +15,7 @@ from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, Present, Written
 from lading.ports.cri import Cri, Image, Pins, RecordedPin
-from lading.ports.disk import Disk
+from lading.ports.disk import Disk, Space
 from lading.ports.kubelet import Kubelet
 
 
@@ -53,6 +53,8 @@ async def observe(
     cannot_pin = await tools.pins.cannot_pin()
     pins = await tools.pins.recorded() if cannot_pin is None else ()
     tools.pulls.forget_past_of_all_but(keys - _pinned(found, pins))
+    spaces = await _spaces(tools)
+    tools.pulls.see_used(_used_bytes(spaces))
     return ObservedNodeImages(
         ready=node is None or _condition_is(node, "Ready", Truth.TRUE, absent=True),
         disk_pressure=node is not None
@@ -65,7 +67,7 @@ async def observe(
         resolutions=resolutions,
         unresolved=tools.resolver.failed(),
         handlers_honoured=tools.handlers_honoured,
-        budget=await _budget(tools),
+        budget=await _budget(tools, spaces),
         pulls=tools.pulls.snapshot(),
         past_pulls=tools.pulls.past(),
         last_status=last_status or MachineConfigNodeStatus(),
@@ -112,10 +114,21 @@ def _condition_is(node: Node, type_: str, wanted: Truth, *, absent: bool) -> boo
     return statuses[0] is wanted if statuses else absent
 
 
-async def _budget(tools: NodeTools) -> Budget | None:
-    """The tightest of the image file systems; None when the runtime names none that we can see."""
-    kubelet_limits = await tools.kubelet.limits()
+async def _spaces(tools: NodeTools) -> tuple[Space, ...]:
+    """The image file systems that we can see."""
     mountpoints = [usage.mountpoint for usage in (await tools.cri.filesystems()).images]
     spaces = [await tools.disk.space(mountpoint) for mountpoint in mountpoints]
-    budgets = [limits.budget(space, kubelet_limits) for space in spaces if space is not None]
+    return tuple(space for space in spaces if space is not None)
+
+
+def _used_bytes(spaces: tuple[Space, ...]) -> int | None:
+    if not spaces:
+        return None
+    return sum(space.capacity_bytes - space.available_bytes for space in spaces)
+
+
+async def _budget(tools: NodeTools, spaces: tuple[Space, ...]) -> Budget | None:
+    """The tightest of the image file systems; None when the runtime names none that we can see."""
+    kubelet_limits = await tools.kubelet.limits()
+    budgets = [limits.budget(space, kubelet_limits) for space in spaces]
     return min(budgets, key=lambda budget: budget.usable_bytes, default=None)

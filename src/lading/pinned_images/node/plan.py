@@ -162,6 +162,7 @@ def recheck_at(
         rules.removed_image_pulled_at(key, observed, desired.node_name, now)
         for key in wanted & observed.past_pulls.keys()
     )
+    stalls = (rules.stalls_at(pull, desired, now) for pull in observed.pulls.values())
     starts = (
         rules.starts_at(verdict.desired, desired, now)
         for verdict in verdicts
@@ -170,7 +171,7 @@ def recheck_at(
     due = planning.earliest(
         *(
             instant
-            for instant in (*retries, *resolves, *removed, *starts)
+            for instant in (*retries, *resolves, *removed, *stalls, *starts)
             if instant is not None and instant > now
         )
     )

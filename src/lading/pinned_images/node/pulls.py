@@ -2,13 +2,15 @@
 
 It decides nothing: the plan decides what to start and what to cancel. A finished pull leaves the
 ledger and is seen as present in the runtime; a failed one stays with its error. How often an image
-was pulled is remembered until it is pinned: what is removed before that must not be pulled in a loop.
+was pulled is remembered until it is pinned: what is removed before must not be pulled in a loop.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
+
+import structlog
 
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
@@ -18,6 +20,8 @@ from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.node import PullCredentials
+
+log = structlog.get_logger(__name__)
 
 _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
     cri.NoSpace: PullErrorKind.NO_SPACE,
@@ -29,6 +33,8 @@ _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
     cri.ContentRejected: PullErrorKind.REJECTED,
 }
 
+PROGRESS_BYTES_MIN = 1024 * 1024
+"""The disk grows a little by itself, by logs and databases; a pull brings more."""
 # Twice the longest delay before an image that was removed is pulled again (`rules.REMOVED`).
 PAST_PULLS_KEPT = timedelta(hours=1)
 
@@ -54,6 +60,8 @@ class PullEngine:
         self._ledger: dict[ImageKey, Pull] = {}
         self._past: dict[ImageKey, PastPulls] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
+        self._stalled: dict[ImageKey, str] = {}
+        self._used_bytes: int | None = None
 
     def snapshot(self) -> Mapping[ImageKey, Pull]:
         return dict(self._ledger)
@@ -72,9 +80,33 @@ class PullEngine:
         before = self._ledger.get(key, Pull(running=False, attempts=0))
         if before.running:
             return
-        self._ledger[key] = replace(before, running=True, attempts=before.attempts + 1)
+        attempts, began = before.attempts + 1, self._clock.now()
+        self._ledger[key] = replace(before, running=True, attempts=attempts, progress_at=began)
         work = self._pull(key, spec, new_bytes)
         self._tasks[key] = asyncio.create_task(work, name=f"pull {key}")
+
+    def see_used(self, used_bytes: int | None) -> None:
+        """What the image file system holds now; None when it cannot be seen.
+
+        No runtime tells how far a single pull is. When the disk grows, each may be the one.
+        """
+        before, self._used_bytes = self._used_bytes, used_bytes
+        if used_bytes is not None and before is not None:
+            if before <= used_bytes < before + PROGRESS_BYTES_MIN:
+                self._used_bytes = before  # slow growth adds up
+                return
+            if used_bytes < before:
+                return
+        progress_at = None if used_bytes is None else self._clock.now()
+        for key, pull in self._ledger.items():
+            if pull.running:
+                self._ledger[key] = replace(pull, progress_at=progress_at)
+
+    def abandon(self, key: ImageKey, reason: str) -> None:
+        """Ends a pull that makes no progress; it counts as failed."""
+        if key in self._tasks:
+            self._stalled[key] = reason
+            self._tasks[key].cancel()
 
     def cancel(self, key: ImageKey) -> None:
         """Ends the pull, or forgets how it failed."""
@@ -101,8 +133,10 @@ class PullEngine:
         except Exception as error:  # noqa: BLE001 - a pull is a boundary: the failure is a fact
             self._fail(key, kind=PullErrorKind.OTHER, message=f"{type(error).__name__}: {error}")
         except asyncio.CancelledError:
-            self._ledger.pop(key, None)
-            raise
+            if key not in self._stalled:
+                self._ledger.pop(key, None)
+                raise
+            self._fail(key, kind=PullErrorKind.STALLED, message=self._stalled[key])
         else:
             self._ledger.pop(key, None)
             count = self._past[key].count + 1 if key in self._past else 1
@@ -110,6 +144,7 @@ class PullEngine:
             self._metrics.pulled(seconds=self._clock.monotonic() - began, size_bytes=new_bytes)
         finally:
             del self._tasks[key]
+            self._stalled.pop(key, None)
             self._changed()
 
     async def _see(self, spec: ImageSpec) -> None:
@@ -124,7 +159,15 @@ class PullEngine:
         """A runtime repeats the URL that it asked for, and a registry may have signed that."""
         self._metrics.failed(kind)
         error = PullError(kind=kind, message=texts.bounded_text(message), at=self._clock.now())
-        self._ledger[key] = replace(self._ledger[key], running=False, error=error)
+        failed = replace(self._ledger[key], running=False, error=error)
+        self._ledger[key] = failed
+        log.warning(
+            "pull failed",
+            image=str(key),
+            reason=kind.value,
+            error=error.message,
+            attempts=failed.attempts,
+        )
 
 
 def kind_of(error: cri.CriError) -> PullErrorKind:

@@ -105,6 +105,14 @@ def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> dateti
     return _retry_at(key, pull.error, pull.attempts, node_name, now)
 
 
+def stalls_at(pull: Pull, desired: Desired, now: datetime) -> datetime | None:
+    """When a running pull is given up unless bytes arrive before."""
+    if not pull.running or pull.progress_at is None:
+        return None
+    began = min(pull.progress_at, now)  # the clock may have been set back
+    return began + desired.settings.pull_progress_timeout
+
+
 def removed_image_pulled_at(
     key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
 ) -> datetime | None:

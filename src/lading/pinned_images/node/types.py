@@ -41,6 +41,9 @@ class PinSettings:
     status_interval_min: timedelta = timedelta(seconds=30)
     read_back_after: timedelta = timedelta(milliseconds=100)
     """How soon after writing pins the runtime is asked whether they are in force."""
+    pull_progress_timeout: timedelta = timedelta(minutes=10)
+    """A pull is cancelled when the disk has not grown for this long. The limits of the runtimes
+    are shorter, so that they act first and name the cause."""
     pins_interval: timedelta = timedelta(seconds=30)
     """How often pins are written that the runtime does not take."""
 
@@ -88,6 +91,7 @@ class PullErrorKind(StrEnum):
     NO_MATCHING_PLATFORM = "NoMatchingPlatform"
     UNKNOWN_HANDLER = "UnknownRuntimeHandler"
     REJECTED = "ContentRejected"
+    STALLED = "Stalled"
     UNAVAILABLE = "Unavailable"
     OTHER = "PullFailed"
 
@@ -107,6 +111,8 @@ class Pull:
     attempts: int
     error: PullError | None = None
     """The last failure; it stays while the next attempt runs."""
+    progress_at: datetime | None = None
+    """When the pull began, or bytes were last seen to arrive; None where that cannot be seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +269,8 @@ class CancelPull:
 
     key: ImageKey
     because: str
+    is_stalled: bool = False
+    """The pull has failed, and is tried again with back-off."""
 
     @property
     def lane(self) -> Hashable:
