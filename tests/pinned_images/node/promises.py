@@ -176,6 +176,7 @@ def has_a_cause(look: Look) -> bool:
             if key in lacking
         )
         or any(past.count > 2 for key, past in observed.past_pulls.items() if key in lacking)
+        or any(time >= timedelta(minutes=1) for time in observed.unpinned_for.values())
         or does_not_fit(look)
     )
 

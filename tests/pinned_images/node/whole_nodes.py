@@ -169,9 +169,11 @@ class Node:
     written: Written = field(default_factory=Written)
 
     async def observe(self, desired: Desired) -> ObservedNodeImages:
-        return await observe.observe(
+        seen = await observe.observe(
             self.tools, desired, node=None, last_status=self.status, written=self.written
         )
+        seen, self.written = observe.timed(desired, seen, self.written, self.clock.now())
+        return seen
 
     async def settle(self, desired: Desired) -> None:
         """Looks and acts until nothing is left to do."""

@@ -4,13 +4,14 @@ The resolver forgets here what no set wants any more, and the pull engine the pa
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel.conditions import Truth
 from lading.kernel.images import ImageKey, Resolution
-from lading.pinned_images.node import limits, skew
+from lading.pinned_images.node import limits, rules, skew
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, Present, Written
@@ -75,8 +76,19 @@ async def observe(
         status_writes=written.statuses_at,
         pins_written_at=written.pins_at,
         pins_error=written.pins_error,
+        pins_delay=written.pins_delay,
         reported_problems=written.problems,
     )
+
+
+def timed(
+    desired: Desired, observed: ObservedNodeImages, written: Written, now: datetime
+) -> tuple[ObservedNodeImages, Written]:
+    """With how long complete sets have waited for their pins, and what to remember for that."""
+    names = [one.name for one in desired.sets if rules.set_waits_for_pins(one, observed)]
+    remembered = written.with_unpinned(names, now)
+    unpinned_for = {name: now - since for name, since in remembered.unpinned_since.items()}
+    return replace(observed, unpinned_for=unpinned_for), remembered
 
 
 def present(

@@ -27,6 +27,8 @@ RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
 # The kubelet collects images every 5 minutes. What it removes each time is soon pulled more rarely.
 REMOVED = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
 REMOVALS_UNREPORTED_MAX = 2
+# A runtime takes pins within seconds, CRI-O after a reload.
+PINNING_TIME_MAX = timedelta(minutes=1)
 
 
 def images_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> tuple[ImageKey, ...]:
@@ -44,6 +46,31 @@ def set_is_pinned(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
         key in observed.images and observed.images[key].image_id in in_force
         for key in image_set.images
     )
+
+
+def set_waits_for_pins(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
+    """Everything is here, and could be pinned."""
+    return (
+        observed.node_is_well
+        and not image_set.unresolvable
+        and not images_missing(image_set, observed)
+        and not set_is_pinned(image_set, observed)
+    )
+
+
+def pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
+    return observed.unpinned_for.get(image_set.name, timedelta(0)) >= PINNING_TIME_MAX
+
+
+def why_pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
+    if observed.pins_delay:
+        return observed.pins_delay
+    recorded = {one.pin.image_id for one in observed.pins if image_set.name in one.pin.owners}
+    unrecorded = [
+        str(key) for key in image_set.images if observed.images[key].image_id not in recorded
+    ]
+    named = unrecorded[0] if unrecorded else "an image"
+    return f"the runtime keeps no record of the pin of {named}"
 
 
 def pin_not_taken(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
@@ -298,7 +325,8 @@ def _problems(
         elif count := removals(key, observed):
             message = f"{key} was pulled {count} times, and removed before its set was complete"
             yield Problem(reason=Reason.IMAGE_REMOVED, message=message, image=str(key))
-    if not missing and (image := pin_not_taken(image_set, observed)):
+    image = "" if missing else pin_not_taken(image_set, observed)
+    if image:
         message = f"{image} was pinned, but the runtime does not report it as pinned"
         yield Problem(reason=Reason.PIN_NOT_TAKEN, message=message, image=image)
     if not missing and observed.pins_error:
@@ -307,3 +335,7 @@ def _problems(
     if not missing and observed.cannot_pin:
         message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
         yield Problem(reason=Reason.CANNOT_PIN, message=message)
+    elif pins_are_late(image_set, observed) and not observed.pins_error and not image:
+        cause = why_pins_are_late(image_set, observed)
+        message = f"all images are on the node, but they are not pinned after a minute: {cause}"
+        yield Problem(reason=Reason.PINNING_FAILED, message=message)

@@ -1,6 +1,6 @@
 """What the plan of a node is made from, and what it is made of. Frozen data only."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -179,6 +179,10 @@ class ObservedNodeImages:
     status_writes: Writes = ()
     pins_written_at: datetime | None = None
     pins_error: str = ""
+    pins_delay: str = ""
+    """Why the last pins could not be written, when that is likely to pass."""
+    unpinned_for: Mapping[str, timedelta] = field(default_factory=dict)
+    """How long sets have been complete without being pinned, by name."""
     reported_problems: ReportedProblems | None = None
     """What the last status of this process reported; None before it wrote one."""
 
@@ -195,12 +199,20 @@ class Written:
     pins_at: datetime | None = None
     pins_error: str = ""
     """Why the last pins could not be written; empty when they could."""
+    pins_delay: str = ""
+    """The same for an error that is likely to pass."""
+    unpinned_since: Mapping[str, datetime] = field(default_factory=dict)
+    """Since when sets are complete without being pinned, by name."""
     problems: ReportedProblems | None = None
     """What the last status reported."""
 
     def with_status(self, now: datetime, problems: ReportedProblems) -> "Written":
         times = pacing.with_write(self.statuses_at, now)
         return replace(self, statuses_at=times, problems=problems)
+
+    def with_unpinned(self, names: Iterable[str], now: datetime) -> "Written":
+        since = {name: min(self.unpinned_since.get(name, now), now) for name in names}
+        return replace(self, unpinned_since=since)
 
 
 class SetState(StrEnum):
