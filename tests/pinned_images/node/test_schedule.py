@@ -217,7 +217,7 @@ GUEST_MANIFEST = Resolution(manifest="registry.example/a@sha256:guest", layers=(
     ("handlers_honoured", "spec"),
     [
         (True, ImageSpec(image=GUEST.image, runtime_handler="kata")),
-        (False, ImageSpec(image=GUEST_MANIFEST.manifest)),
+        (False, ImageSpec(image=GUEST_MANIFEST.manifest, user_specified_image=GUEST.image)),
     ],
     ids=["which knows handlers", "which does not"],
 )

@@ -120,5 +120,6 @@ def _start(key: ImageKey, observed: ObservedNodeImages, here: frozenset[Layer]) 
 
 def _spec(key: ImageKey, observed: ObservedNodeImages) -> ImageSpec:
     if rules.manifest_is_ours_to_choose(key, observed):
-        return ImageSpec(image=observed.resolutions[key].manifest)
+        manifest = observed.resolutions[key].manifest
+        return ImageSpec(image=manifest, user_specified_image=key.image)
     return ImageSpec(image=key.image, runtime_handler=key.runtime_handler)
