@@ -15,7 +15,7 @@ from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
 from lading.ports.clock import Clock
-from lading.ports.registry import Credential, Registry
+from lading.ports.registry import Credential, Registry, RegistryError
 
 log = structlog.get_logger(__name__)
 
@@ -125,7 +125,11 @@ class ImageCredentials:
     def _endpoints(self, image: str) -> tuple[Endpoint, ...]:
         """Those of the registry itself, which the configuration may have replaced by mirrors."""
         reference = references.parse(image)
-        configured = self.routing.endpoints(reference)
+        try:
+            configured = self.routing.endpoints(reference)
+        except RegistryError as error:  # the runtime has its own routing, and may succeed
+            report_problem(f"{image}: {error}")
+            configured = ()
         own = tuple(endpoint for endpoint in configured if not endpoint.is_mirror)
         return own or DirectRouting().endpoints(reference)
 
