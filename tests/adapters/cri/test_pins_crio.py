@@ -286,7 +286,7 @@ async def test_issue_17_11_a_drop_in_that_is_not_utf_8_is_named(
 async def test_issue_17_11_a_damaged_drop_in_of_ours_is_written_anew(
     crio: Crio, registry: MemoryRegistry, pins: CrioPins, folder: Path
 ) -> None:
-    pin = await pulled(crio, registry, "a", "s")
+    pin = await pulled(crio, registry, "r.io/a", "s")
     (folder / crio_config.OUR_FILE).write_bytes(crio_config.HEADER.encode() + b"\xff")
     await pins.write([pin])
     assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
