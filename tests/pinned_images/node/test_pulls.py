@@ -11,17 +11,22 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
+from lading.adapters.registry.credentials import Table
+from lading.adapters.registry.endpoints import DirectRouting
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
+from lading.pinned_images.node import rules
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pulls import PROGRESS_BYTES_MIN, PullEngine
 from lading.pinned_images.node.types import Desired, PinSettings, PullErrorKind
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
+from lading.ports.node import PullCredentials
 from lading.ports.registry import Credential
+from lading.wiring.registries import ImageCredentials
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.builders import image_set, key
-from tests.pinned_images.node.whole_nodes import LONG_AGO, Runtime
+from tests.pinned_images.node.whole_nodes import LONG_AGO, Anonymous, Runtime
 
 SECRET = Credential(username="me", password="mine")
 
@@ -38,12 +43,15 @@ class AskingRuntime(Runtime):
         return await super().pull(spec, credential)
 
 
-class Credentials:
-    async def credential(self, image: str) -> Credential | None:
+class Credentials(Anonymous):
+    async def credentials(self, image: str) -> tuple[Credential, ...]:
         if image == BROKEN.image:
             secret = "https://me:hunter2@registry.example.com/?signature=hunter2"
             raise ValueError(f"a line that is no JSON: {secret} {'x' * texts.TEXT_BYTES_MAX}")
-        return SECRET if image == key("private").image else None
+        return (SECRET,) if image == key("private").image else ()
+
+    def accepted(self, image: str, credential: Credential) -> None:
+        assert credential == SECRET
 
 
 async def nothing(key: ImageKey, spec: ImageSpec) -> None:
@@ -64,11 +72,13 @@ class Pulling:
 
 
 @asynccontextmanager
-async def pulling(runtime: Runtime) -> AsyncIterator[Pulling]:
+async def pulling(
+    runtime: Runtime, credentials: PullCredentials | None = None
+) -> AsyncIterator[Pulling]:
     clock = VirtualClock()
     engine = PullEngine(
         cri=runtime,  # type: ignore[arg-type]  # the engine only pulls and looks
-        credentials=Credentials(),
+        credentials=credentials or Credentials(),
         clock=clock,
         metrics=PinMetrics(CollectorRegistry()),
         pulled=nothing,
@@ -272,3 +282,57 @@ async def test_issue_17_8_a_slow_pull_that_makes_progress_goes_on() -> None:
         assert work.engine.snapshot()[key("a")].progress_at == work.clock.now()
         work.engine.see_used(None)
         assert work.engine.snapshot()[key("a")].progress_at is None
+
+
+STALE, GOOD = (Credential(username="me", password=word) for word in ("stale", "good"))
+
+
+@dataclass
+class GuardedRuntime(Runtime):
+    """Its registry takes one password only."""
+
+    asked: list[str] = field(default_factory=list)
+
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        password = credential.password if credential else ""
+        self.asked.append(password)
+        if password != GOOD.password:
+            raise cri.Unauthorized("403 Forbidden", image=spec.image)
+        return await super().pull(spec, credential)
+
+
+async def test_issue_17_16_every_credential_is_tried_and_the_good_one_first_afterwards() -> None:
+    longest_first = {
+        "registry.example/a": STALE,
+        "registry.example/b": STALE,
+        "registry.example": GOOD,
+    }
+    known = ImageCredentials(source=Table(longest_first), routing=DirectRouting())
+    runtime = GuardedRuntime()
+    async with pulling(runtime, known) as work:
+        for name in ("a", "b"):
+            work.start(key(name))
+            await work.settle()
+    assert runtime.pulled == [key("a").image, key("b").image]
+    assert runtime.asked == ["stale", "good", "good"]
+
+
+async def test_issue_17_16_a_new_secret_ends_the_back_off() -> None:
+    secrets = {"registry.example": STALE}
+    known = ImageCredentials(source=Table(secrets), routing=DirectRouting())
+    runtime = GuardedRuntime()
+    async with pulling(runtime, known) as work:
+        work.start(key("a"))
+        await work.settle()
+        for _ in range(3):
+            await work.engine.see_credentials()
+        assert not work.engine.snapshot()[key("a")].credentials_changed
+        secrets["registry.example"] = GOOD
+        for _ in range(2):
+            await work.engine.see_credentials()
+        pull = work.engine.snapshot()[key("a")]
+        assert pull.credentials_changed
+        assert rules.retry_at(key("a"), pull, "node-1", work.clock.now()) is None
+        work.start(key("a"))
+        await work.settle()
+    assert runtime.pulled == [key("a").image]

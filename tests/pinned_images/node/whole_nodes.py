@@ -146,8 +146,14 @@ class LargeDisk:
 
 
 class Anonymous:
-    async def credential(self, image: str) -> Credential | None:
-        return None
+    async def credentials(self, image: str) -> tuple[Credential, ...]:
+        return ()
+
+    def accepted(self, image: str, credential: Credential) -> None:
+        raise AssertionError("there is no credential")
+
+    def refused(self, image: str, credential: Credential) -> None:
+        raise AssertionError("there is no credential")
 
 
 def image_id(name: str) -> str:

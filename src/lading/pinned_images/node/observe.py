@@ -54,6 +54,7 @@ async def observe(
     cannot_pin = await tools.pins.cannot_pin()
     pins = await tools.pins.recorded() if cannot_pin is None else ()
     tools.pulls.forget_past_of_all_but(keys - _pinned(found, pins))
+    await tools.pulls.see_credentials()
     spaces = await _spaces(tools)
     tools.pulls.see_used(_used_bytes(spaces))
     return ObservedNodeImages(

@@ -176,4 +176,6 @@ def recheck_at(
         )
     )
     report_due = None if status_is_written else report.next_write_at(desired, observed, now)
-    return planning.earliest(now + desired.settings.resync_period, due, report_due)
+    credentials_due = rules.credentials_seen_at(observed, now)
+    round_end = now + desired.settings.resync_period
+    return planning.earliest(round_end, due, report_due, credentials_due)

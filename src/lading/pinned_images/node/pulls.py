@@ -7,7 +7,7 @@ was pulled is remembered until it is pinned: what is removed before must not be 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import structlog
@@ -20,6 +20,7 @@ from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.cri import Cri, ImageSpec
 from lading.ports.node import PullCredentials
+from lading.ports.registry import Credential
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +38,14 @@ PROGRESS_BYTES_MIN = 1024 * 1024
 """The disk grows a little by itself, by logs and databases; a pull brings more."""
 # Twice the longest delay before an image that was removed is pulled again (`rules.REMOVED`).
 PAST_PULLS_KEPT = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusal:
+    image: str
+    tried: tuple[Credential | None, ...]
+    seen: tuple[Credential, ...] = ()
+    """What there was at the last look."""
 
 
 class PullEngine:
@@ -61,6 +70,7 @@ class PullEngine:
         self._past: dict[ImageKey, PastPulls] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
         self._stalled: dict[ImageKey, str] = {}
+        self._refusals: dict[ImageKey, _Refusal] = {}
         self._used_bytes: int | None = None
 
     def snapshot(self) -> Mapping[ImageKey, Pull]:
@@ -81,7 +91,13 @@ class PullEngine:
         if before.running:
             return
         attempts, began = before.attempts + 1, self._clock.now()
-        self._ledger[key] = replace(before, running=True, attempts=attempts, progress_at=began)
+        self._ledger[key] = replace(
+            before,
+            running=True,
+            attempts=attempts,
+            progress_at=began,
+            credentials_changed=False,
+        )
         work = self._pull(key, spec, new_bytes)
         self._tasks[key] = asyncio.create_task(work, name=f"pull {key}")
 
@@ -124,8 +140,7 @@ class PullEngine:
     async def _pull(self, key: ImageKey, spec: ImageSpec, new_bytes: int) -> None:
         began = self._clock.monotonic()
         try:
-            credential = await self._credentials.credential(spec.image)
-            await self._cri.pull(spec, credential)
+            await self._pull_with_any(key, spec)
             await self._see(spec)
             await self._pulled(key, spec)
         except cri.CriError as error:
@@ -146,6 +161,58 @@ class PullEngine:
             del self._tasks[key]
             self._stalled.pop(key, None)
             self._changed()
+
+    async def _pull_with_any(self, key: ImageKey, spec: ImageSpec) -> None:
+        """With each credential that matches, until one is accepted.
+
+        Those that were remembered are asked for anew once, as a plugin may have a fresh one.
+        """
+        found = await self._credentials.credentials(spec.image)
+        tried: list[Credential | None] = []
+        refusal: cri.Unauthorized | None = None
+        for credential in found or (None,):
+            tried.append(credential)
+            refusal = await self._refusal(spec, credential)
+            if refusal is None:
+                return
+        for credential in found:
+            self._credentials.refused(spec.image, credential)
+        for credential in await self._credentials.credentials(spec.image):
+            if credential not in tried:
+                tried.append(credential)
+                refusal = await self._refusal(spec, credential)
+                if refusal is None:
+                    return
+        assert refusal is not None
+        self._refusals[key] = _Refusal(image=spec.image, tried=tuple(tried))
+        raise refusal
+
+    async def _refusal(
+        self, spec: ImageSpec, credential: Credential | None
+    ) -> cri.Unauthorized | None:
+        """None when the image was pulled."""
+        try:
+            await self._cri.pull(spec, credential)
+        except cri.Unauthorized as error:
+            return error
+        if credential is not None:
+            self._credentials.accepted(spec.image, credential)
+        return None
+
+    async def see_credentials(self) -> None:
+        """Whether there is a new credential for a pull that was refused.
+
+        It must be found twice: some plugins make another one at each call, and that is no news.
+        """
+        self._refusals = {key: one for key, one in self._refusals.items() if key in self._ledger}
+        for key, refusal in tuple(self._refusals.items()):
+            if self._ledger[key].running:
+                continue
+            found = await self._credentials.credentials(refusal.image)
+            is_news = found == refusal.seen and any(one not in refusal.tried for one in found)
+            self._refusals[key] = replace(refusal, seen=found)
+            if is_news and key in self._ledger:
+                self._ledger[key] = replace(self._ledger[key], credentials_changed=True)
 
     async def _see(self, spec: ImageSpec) -> None:
         """What is not listed under its name counts as missing, and would be pulled for ever."""

@@ -27,6 +27,7 @@ RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
 # The kubelet collects images every 5 minutes. What it removes each time is soon pulled more rarely.
 REMOVED = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
 REMOVALS_UNREPORTED_MAX = 2
+CREDENTIALS_INTERVAL = timedelta(seconds=10)
 # A runtime takes pins within seconds, CRI-O after a reload.
 PINNING_TIME_MAX = timedelta(minutes=1)
 
@@ -127,9 +128,18 @@ def can_be_pulled(key: ImageKey, observed: ObservedNodeImages) -> bool:
 
 def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> datetime | None:
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
-    if pull.error is None or pull.running:
+    if pull.error is None or pull.running or pull.credentials_changed:
         return None
     return _retry_at(key, pull.error, pull.attempts, node_name, now)
+
+
+def credentials_seen_at(observed: ObservedNodeImages, now: datetime) -> datetime | None:
+    """When to look whether there is a new credential for a pull that was refused."""
+    refused = any(
+        pull.error is not None and pull.error.kind is PullErrorKind.UNAUTHORIZED
+        for pull in observed.pulls.values()
+    )
+    return now + CREDENTIALS_INTERVAL if refused else None
 
 
 def stalls_at(pull: Pull, desired: Desired, now: datetime) -> datetime | None:

@@ -111,6 +111,8 @@ class Pull:
     attempts: int
     error: PullError | None = None
     """The last failure; it stays while the next attempt runs."""
+    credentials_changed: bool = False
+    """It was refused, and there is a credential that was not tried."""
     progress_at: datetime | None = None
     """When the pull began, or bytes were last seen to arrive; None where that cannot be seen."""
 
