@@ -112,6 +112,7 @@ async def embedded_service(folder: pathlib.Path) -> AsyncIterator[str]:
                 for host in hosts
             ),
             CertificateFolders(folder / "no-certificates"),
+            pytest.fail,
         )
         async with registry_client.connect(SystemClock(), routing=routing) as client:
             await push_images_of_critest(client)

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from lading.adapters.registry import registries_conf
 from lading.adapters.registry.credentials import Table
 from lading.adapters.registry.endpoints import DirectRouting, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
+from lading.kernel import references
 from lading.ports.registry import Credential
 from lading.wiring.registries import ImageCredentials
 
@@ -66,3 +68,35 @@ def mirrored(folder: Path, configuration: str) -> Routing:
     (folder / "registry.example.com").mkdir()
     (folder / "registry.example.com" / "hosts.toml").write_text(configuration)
     return HostsFolders((folder,), pytest.fail)
+
+
+async def test_issue_17_17_a_bad_certificate_does_not_stop_the_runtimes_own_attempt(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "certs.d" / "registry.example.com"
+    folder.mkdir(parents=True)
+    (folder / "ca.crt").write_text("no certificate")
+    (tmp_path / "registries.conf").write_text("")
+    routing = registries_conf.load([tmp_path / "registries.conf"], pytest.fail)
+    subject = ImageCredentials(source=Table({"registry.example.com": CAROL}), routing=routing)
+    found = await subject.credential("registry.example.com/app:v1")
+    assert found is not None
+    assert found.server_address == "https://registry.example.com"
+
+
+async def test_issue_17_17_a_mirror_with_a_bad_certificate_is_passed_over_and_reported(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "certs.d" / "mirror.example.com"
+    folder.mkdir(parents=True)
+    (folder / "ca.crt").write_text("no certificate")
+    file = tmp_path / "registries.conf"
+    file.write_text(
+        '[[registry]]\nlocation = "registry.example.com"\n'
+        '[[registry.mirror]]\nlocation = "mirror.example.com"\n'
+    )
+    reported: list[str] = []
+    routing = registries_conf.load([file], reported.append)
+    found = routing.endpoints(references.parse("registry.example.com/app:v1"))
+    assert [endpoint.host for endpoint in found] == ["registry.example.com"]
+    assert "mirror mirror.example.com is not asked" in reported[0]

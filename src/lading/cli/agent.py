@@ -69,6 +69,7 @@ class _Options:
 )
 @setting_options.parallel_pulls_option
 @setting_options.expansion_factor_option
+@setting_options.progress_timeout_option
 @click.option(
     "--resync-period",
     "resync_period",
@@ -91,6 +92,7 @@ def command(
     kubelet_ca_file: Path | None,
     max_parallel_image_pulls: int,
     expansion_factor: float,
+    pull_progress_timeout: timedelta,
     resync_period: timedelta,
     gates: Gates,
     cleanup: bool,
@@ -113,6 +115,7 @@ def command(
         settings=PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
             expansion_factor=expansion_factor,
+            pull_progress_timeout=pull_progress_timeout,
             resync_period=resync_period,
         ),
         gates=gates,

@@ -27,6 +27,7 @@ FIELD_MANAGER = "lading"
 @feature_gates_option()
 @setting_options.expansion_factor_option
 @setting_options.parallel_pulls_option
+@setting_options.progress_timeout_option
 @running.timeout_option()
 @click.option("--force-conflicts", is_flag=True, help="Take fields over from other managers.")
 @connection.target_options
@@ -37,13 +38,16 @@ def command(
     gates: Gates,
     expansion_factor: float,
     max_parallel_image_pulls: int,
+    pull_progress_timeout: timedelta,
     timeout: timedelta | None,
     force_conflicts: bool,
 ) -> None:
     """Create or update the objects in files. All files are read before anything is written."""
     if runtime_endpoint:
         settings = PinSettings(
-            parallel_pulls_max=max_parallel_image_pulls, expansion_factor=expansion_factor
+            parallel_pulls_max=max_parallel_image_pulls,
+            expansion_factor=expansion_factor,
+            pull_progress_timeout=pull_progress_timeout,
         )
         work = on_host.synchronize(files, runtime_endpoint, gates=gates, settings=settings)
     else:

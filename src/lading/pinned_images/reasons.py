@@ -34,6 +34,8 @@ class Reason(StrEnum):
     """Images are being pulled or pinned."""
     PREFETCH_FAILED = "PrefetchFailed"
     """An image cannot be pulled."""
+    IMAGE_REMOVED = "ImageRemoved"
+    """An image is removed again and again before its set is complete."""
     NO_SPACE = "NoSpace"
     """The disk was full in the middle of a pull. It degrades the node's pool too."""
     INSUFFICIENT_STORAGE = "InsufficientStorage"

@@ -100,6 +100,8 @@ class ImageSpec:
     image: str
     runtime_handler: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    user_specified_image: str = ""
+    """The name that a person gave, where we chose the manifest; empty: `image` is that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,14 @@ from lading.ports.state_file import SharedStateFile
 
 
 class PullCredentials(Protocol):
-    async def credential(self, image: str) -> Credential | None:
-        """The credential that belongs to the image's registry and path; None is anonymous."""
+    async def credentials(self, image: str) -> tuple[Credential, ...]:
+        """All that match the image's registry and path, in the order to try; none: anonymous."""
+
+    def accepted(self, image: str, credential: Credential) -> None:
+        """The registry took it, so it is tried first from now on."""
+
+    def refused(self, image: str, credential: Credential) -> None:
+        """The registry refused it, so a copy that was remembered is dropped."""
 
 
 class StateDirectory(Protocol):

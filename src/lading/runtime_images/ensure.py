@@ -86,7 +86,10 @@ async def ensure(wanted: Wanted, node: ImageNode) -> Ensured:
 async def _present(wanted: Wanted, node: ImageNode, name: str, delivery: Delivery) -> Ensured:
     """The policy as the kubelet reads it: Always asks nothing first, Never pulls nothing."""
     spec = ImageSpec(
-        image=name, runtime_handler=wanted.runtime_handler, annotations=wanted.annotations
+        image=name,
+        runtime_handler=wanted.runtime_handler,
+        annotations=wanted.annotations,
+        user_specified_image=wanted.image,
     )
     if wanted.pull_policy is not PullPolicy.ALWAYS:
         found = await node.runtime.image(spec)

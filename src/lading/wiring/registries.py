@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import structlog
@@ -15,7 +15,7 @@ from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
 from lading.ports.clock import Clock
-from lading.ports.registry import Credential, Registry
+from lading.ports.registry import Credential, Registry, RegistryError
 
 log = structlog.get_logger(__name__)
 
@@ -112,11 +112,30 @@ class ImageCredentials:
     source: CredentialSource
     routing: Routing
 
+    _accepted: dict[str, Credential] = field(default_factory=dict, init=False)
+    """By the address of the server."""
+
+    async def credentials(self, image: str) -> tuple[Credential, ...]:
+        found = [
+            replace(one, server_address=endpoint.server_address)
+            for endpoint in self._endpoints(image)
+            for one in await self.source.find(endpoint)
+        ]
+        distinct = dict.fromkeys(found)
+        return tuple(sorted(distinct, key=lambda one: one not in self._accepted.values()))
+
     async def credential(self, image: str) -> Credential | None:
+        """The one to try first; None is anonymous."""
+        return next(iter(await self.credentials(image)), None)
+
+    def accepted(self, image: str, credential: Credential) -> None:
+        self._accepted[credential.server_address] = credential
+
+    def refused(self, image: str, credential: Credential) -> None:
+        if self._accepted.get(credential.server_address) == credential:
+            del self._accepted[credential.server_address]
         for endpoint in self._endpoints(image):
-            for found in await self.source.find(endpoint):
-                return replace(found, server_address=endpoint.server_address)
-        return None
+            self.source.forget(endpoint)
 
     def limited(self, credential: Credential, image: str) -> Credential:
         """A credential that a person gave for the image, for its registry alone."""
@@ -125,7 +144,11 @@ class ImageCredentials:
     def _endpoints(self, image: str) -> tuple[Endpoint, ...]:
         """Those of the registry itself, which the configuration may have replaced by mirrors."""
         reference = references.parse(image)
-        configured = self.routing.endpoints(reference)
+        try:
+            configured = self.routing.endpoints(reference)
+        except RegistryError as error:  # the runtime has its own routing, and may succeed
+            report_problem(f"{image}: {error}")
+            configured = ()
         own = tuple(endpoint for endpoint in configured if not endpoint.is_mirror)
         return own or DirectRouting().endpoints(reference)
 

@@ -272,3 +272,21 @@ async def test_a_spoilt_state_file_is_written_anew(
     assert await pins.recorded() == ()
     await pins.write([pin])
     assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
+
+
+async def test_issue_17_11_a_drop_in_that_is_not_utf_8_is_named(
+    pins: CrioPins, folder: Path
+) -> None:
+    (folder / crio_config.OUR_FILE).write_bytes(b"\xff\xfe")
+    refusal = await pins.cannot_pin()
+    assert refusal is not None
+    assert f"{folder / crio_config.OUR_FILE} exists and was not written by Lading" in str(refusal)
+
+
+async def test_issue_17_11_a_damaged_drop_in_of_ours_is_written_anew(
+    crio: Crio, registry: MemoryRegistry, pins: CrioPins, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "s")
+    (folder / crio_config.OUR_FILE).write_bytes(crio_config.HEADER.encode() + b"\xff")
+    await pins.write([pin])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)

@@ -263,6 +263,7 @@ async def insecure(host: str) -> AsyncIterator[RegistryClient]:
     routing = RegistriesConf(
         entries=(RegistryEntry(location=host, insecure=True),),
         certificates=CertificateFolders(Path("/nowhere")),
+        report=pytest.fail,
     )
     async with registry_client.connect(
         SystemClock(), routing=routing, limits=hostile.SMALL

@@ -76,7 +76,12 @@ class Look:
     def is_at_rest(self) -> bool:
         """Nothing is done or awaited before the end of the round."""
         round_end = self.now + self.desired.settings.resync_period
-        return not self.plan.actions and self.plan.recheck_at == round_end
+        wanted = {key for one in self.desired.sets for key in one.images}
+        return (
+            wanted <= self.observed.images.keys()
+            and not self.plan.actions
+            and self.plan.recheck_at == round_end
+        )
 
 
 class Life:

@@ -99,7 +99,8 @@ def check_pulls(look: Look) -> None:
     assert len(in_flight) <= 2 * PARALLEL_PULLS_MAX
     if can_pull(look) and not cancelled and len(in_flight) < PARALLEL_PULLS_MAX:
         untried = wanted & observed.resolutions.keys() - observed.images.keys()
-        assert untried - observed.pulls.keys() <= started
+        removed = {key for key, past in observed.past_pulls.items() if past.count > 1}
+        assert untried - observed.pulls.keys() - removed <= started
 
 
 def can_pull(look: Look) -> bool:
@@ -174,6 +175,8 @@ def has_a_cause(look: Look) -> bool:
             for key, pull in observed.pulls.items()
             if key in lacking
         )
+        or any(past.count > 2 for key, past in observed.past_pulls.items() if key in lacking)
+        or any(time >= timedelta(minutes=1) for time in observed.unpinned_for.values())
         or does_not_fit(look)
     )
 

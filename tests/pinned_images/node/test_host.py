@@ -1,6 +1,7 @@
 """A host without a cluster: what its loop waits for, and how it ends."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from lading.pinned_images.node import host
 from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import Desired, DesiredSet, PinSettings
 from lading.ports import cri, registry
-from lading.ports.cri import ImageSpec
+from lading.ports.cri import ImageSpec, Pin
 from lading.ports.registry import Credential
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.builders import NOW, image_set, key
@@ -107,3 +108,32 @@ def test_a_set_of_a_file_has_the_classes_and_the_settings_of_the_host() -> None:
     assert found.settings == settings
     (one,) = found.sets
     assert (one.generation, one.images) == (1, (ImageKey(key("a").image, "kata"),))
+
+
+@dataclass
+class ForgetfulRuntime(Runtime):
+    """Takes pins without an error, and keeps no record of them."""
+
+    async def write(self, pins: Collection[Pin]) -> None:
+        self.pins_written += 1
+
+
+async def test_issue_17_9_pins_that_are_not_kept_end_it_after_a_minute(tmp_path: Path) -> None:
+    async with whole_nodes.opened(tmp_path, ForgetfulRuntime()) as node:
+        found, _ = await synchronized(node, desired(image_set("s", "a")))
+    assert node.runtime.pins_written > 1
+    (problem,) = found.sets[0].problems
+    assert problem.reason == "PinningFailed"
+    assert problem.message == (
+        "all images are on the node, but they are not pinned after a minute: "
+        f"the runtime keeps no record of the pin of {key('a')}"
+    )
+
+
+async def test_issue_17_9_a_node_reports_pins_that_are_not_kept(tmp_path: Path) -> None:
+    async with whole_nodes.opened(tmp_path, ForgetfulRuntime()) as node:
+        wanted = desired(image_set("s", "a"))
+        await node.live(wanted, seconds=30)
+        assert node.status.pinned_image_sets[0].last_failed_generation == 0
+        await node.live(wanted, seconds=70)
+        assert node.status.pinned_image_sets[0].last_failed_generation == 1

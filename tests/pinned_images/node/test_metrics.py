@@ -13,6 +13,7 @@ from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
 from lading.ports.registry import Credential
 from tests.pinned_images.node.builders import image_set, key, observed, pinned
+from tests.pinned_images.node.whole_nodes import Anonymous
 
 PULL_SECONDS = 3.0
 
@@ -31,11 +32,6 @@ class SlowRuntime:
 
     async def image(self, spec: ImageSpec) -> Image | None:
         return Image(id="sha256:1", size_bytes=1, repo_digests=(spec.image,))
-
-
-class Anonymous:
-    async def credential(self, image: str) -> Credential | None:
-        return None
 
 
 async def nothing(key: ImageKey, spec: ImageSpec) -> None:

@@ -4,22 +4,29 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
+import structlog
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
+from lading.adapters.registry.credentials import Table
+from lading.adapters.registry.endpoints import DirectRouting
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
+from lading.pinned_images.node import rules
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.pulls import PullEngine
-from lading.pinned_images.node.types import Desired, PullErrorKind
+from lading.pinned_images.node.pulls import PROGRESS_BYTES_MIN, PullEngine
+from lading.pinned_images.node.types import Desired, PinSettings, PullErrorKind
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
+from lading.ports.node import PullCredentials
 from lading.ports.registry import Credential
+from lading.wiring.registries import ImageCredentials
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.builders import image_set, key
-from tests.pinned_images.node.whole_nodes import LONG_AGO, Runtime
+from tests.pinned_images.node.whole_nodes import LONG_AGO, Anonymous, Runtime
 
 SECRET = Credential(username="me", password="mine")
 
@@ -36,12 +43,15 @@ class AskingRuntime(Runtime):
         return await super().pull(spec, credential)
 
 
-class Credentials:
-    async def credential(self, image: str) -> Credential | None:
+class Credentials(Anonymous):
+    async def credentials(self, image: str) -> tuple[Credential, ...]:
         if image == BROKEN.image:
             secret = "https://me:hunter2@registry.example.com/?signature=hunter2"
             raise ValueError(f"a line that is no JSON: {secret} {'x' * texts.TEXT_BYTES_MAX}")
-        return SECRET if image == key("private").image else None
+        return (SECRET,) if image == key("private").image else ()
+
+    def accepted(self, image: str, credential: Credential) -> None:
+        assert credential == SECRET
 
 
 async def nothing(key: ImageKey, spec: ImageSpec) -> None:
@@ -62,11 +72,13 @@ class Pulling:
 
 
 @asynccontextmanager
-async def pulling(runtime: Runtime) -> AsyncIterator[Pulling]:
+async def pulling(
+    runtime: Runtime, credentials: PullCredentials | None = None
+) -> AsyncIterator[Pulling]:
     clock = VirtualClock()
     engine = PullEngine(
         cri=runtime,  # type: ignore[arg-type]  # the engine only pulls and looks
-        credentials=Credentials(),
+        credentials=credentials or Credentials(),
         clock=clock,
         metrics=PinMetrics(CollectorRegistry()),
         pulled=nothing,
@@ -202,3 +214,125 @@ async def test_a_signed_url_in_the_words_of_a_runtime_does_not_reach_the_status(
         (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
     assert "403 Forbidden" in error
     assert "0123456789abcdef" not in error
+
+
+@dataclass
+class CollectedRuntime(Runtime):
+    """Its kubelet removes every image at once: none is pinned before the set is complete."""
+
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        if spec.image == key("b").image:
+            raise cri.ImageNotFound("no such image")
+        return await super().pull(spec, credential)
+
+
+async def test_issue_17_7_a_removed_image_of_an_incomplete_set_is_not_pulled_in_a_loop(
+    tmp_path: Path,
+) -> None:
+    desired = Desired(node_name="node-1", sets=(image_set("s", "a", "b", first_seen_at=LONG_AGO),))
+    runtime = CollectedRuntime()
+    async with whole_nodes.opened(tmp_path, runtime) as node:
+        for _ in range(1000):
+            await node.live(desired, seconds=1)
+            runtime.names.clear()
+        errors = node.status.pinned_image_sets[0].last_failed_generation_errors
+    assert 4 <= runtime.pulled.count(key("a").image) <= 6
+    assert any(f"{key('a')} was pulled" in error for error in errors)
+
+
+async def test_issue_17_8_a_pull_without_progress_is_cancelled_named_and_tried_again(
+    tmp_path: Path,
+) -> None:
+    limit = timedelta(seconds=30)
+    desired = Desired(
+        node_name="node-1",
+        sets=(image_set("s", "a", first_seen_at=LONG_AGO),),
+        settings=PinSettings(pull_progress_timeout=limit),
+    )
+    async with whole_nodes.opened(tmp_path) as node:
+        node.runtime.gate.clear()
+        with structlog.testing.capture_logs() as logs:
+            await node.live(desired, seconds=33)
+        assert node.runtime.pulling_count == 0
+        (error,) = node.status.pinned_image_sets[0].last_failed_generation_errors
+        assert (
+            error
+            == f"failed to pull {key('a')}: the pull made no progress for 30s and was cancelled"
+        )
+        assert [(one["event"], one["image"]) for one in logs] == [("pull failed", str(key("a")))]
+        await node.live(desired, seconds=10)
+        assert node.runtime.pulling_count == 1
+        node.runtime.gate.set()
+        await node.live(desired, seconds=5)
+        assert node.status.pinned_image_sets[0].current_generation == 1
+
+
+async def test_issue_17_8_a_slow_pull_that_makes_progress_goes_on() -> None:
+    runtime = Runtime()
+    runtime.gate.clear()
+    async with pulling(runtime) as work:
+        work.engine.see_used(0)
+        work.start(key("a"))
+        began = work.clock.now()
+        await work.settle()
+        work.engine.see_used(PROGRESS_BYTES_MIN - 1)
+        assert work.engine.snapshot()[key("a")].progress_at == began
+        await work.settle()
+        work.engine.see_used(PROGRESS_BYTES_MIN)
+        assert work.engine.snapshot()[key("a")].progress_at == work.clock.now()
+        work.engine.see_used(None)
+        assert work.engine.snapshot()[key("a")].progress_at is None
+
+
+STALE, GOOD = (Credential(username="me", password=word) for word in ("stale", "good"))
+
+
+@dataclass
+class GuardedRuntime(Runtime):
+    """Its registry takes one password only."""
+
+    asked: list[str] = field(default_factory=list)
+
+    async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
+        password = credential.password if credential else ""
+        self.asked.append(password)
+        if password != GOOD.password:
+            raise cri.Unauthorized("403 Forbidden", image=spec.image)
+        return await super().pull(spec, credential)
+
+
+async def test_issue_17_16_every_credential_is_tried_and_the_good_one_first_afterwards() -> None:
+    longest_first = {
+        "registry.example/a": STALE,
+        "registry.example/b": STALE,
+        "registry.example": GOOD,
+    }
+    known = ImageCredentials(source=Table(longest_first), routing=DirectRouting())
+    runtime = GuardedRuntime()
+    async with pulling(runtime, known) as work:
+        for name in ("a", "b"):
+            work.start(key(name))
+            await work.settle()
+    assert runtime.pulled == [key("a").image, key("b").image]
+    assert runtime.asked == ["stale", "good", "good"]
+
+
+async def test_issue_17_16_a_new_secret_ends_the_back_off() -> None:
+    secrets = {"registry.example": STALE}
+    known = ImageCredentials(source=Table(secrets), routing=DirectRouting())
+    runtime = GuardedRuntime()
+    async with pulling(runtime, known) as work:
+        work.start(key("a"))
+        await work.settle()
+        for _ in range(3):
+            await work.engine.see_credentials()
+        assert not work.engine.snapshot()[key("a")].credentials_changed
+        secrets["registry.example"] = GOOD
+        for _ in range(2):
+            await work.engine.see_credentials()
+        pull = work.engine.snapshot()[key("a")]
+        assert pull.credentials_changed
+        assert rules.retry_at(key("a"), pull, "node-1", work.clock.now()) is None
+        work.start(key("a"))
+        await work.settle()
+    assert runtime.pulled == [key("a").image]

@@ -335,3 +335,12 @@ def test_counts_that_another_definition_drops_cause_no_write() -> None:
     stored = msgspec.structs.replace(first, pinned_image_sets=tuple(entries))
     plan = planned(sets, observed("a", known=["b"], last_status=stored))
     assert actions_of(plan, WriteStatus) == []
+
+
+def test_issue_17_9_a_runtime_that_does_not_answer_is_the_cause_of_late_pins() -> None:
+    seen = observed("a", pins_delay="the runtime is away")
+    for seconds, errors in ((59, 0), (60, 1)):
+        late = replace(seen, unpinned_for={"s": timedelta(seconds=seconds)})
+        (entry,) = status_of(planned([image_set("s", "a")], late)).pinned_image_sets
+        assert len(entry.last_failed_generation_errors) == errors
+    assert entry.last_failed_generation_errors[0].endswith("a minute: the runtime is away")

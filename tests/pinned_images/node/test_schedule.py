@@ -8,6 +8,7 @@ import pytest
 from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node.types import (
     CancelPull,
+    PastPulls,
     PullErrorKind,
     ResolveImages,
     StartPull,
@@ -216,7 +217,7 @@ GUEST_MANIFEST = Resolution(manifest="registry.example/a@sha256:guest", layers=(
     ("handlers_honoured", "spec"),
     [
         (True, ImageSpec(image=GUEST.image, runtime_handler="kata")),
-        (False, ImageSpec(image=GUEST_MANIFEST.manifest)),
+        (False, ImageSpec(image=GUEST_MANIFEST.manifest, user_specified_image=GUEST.image)),
     ],
     ids=["which knows handlers", "which does not"],
 )
@@ -226,3 +227,16 @@ def test_an_image_for_a_handler_is_asked_for_in_the_way_of_its_runtime(
     seen = observed(resolutions={GUEST: GUEST_MANIFEST}, handlers_honoured=handlers_honoured)
     wanted = replace(image_set("s"), images=(GUEST,))
     assert [start.spec for start in actions_of(planned([wanted], seen), StartPull)] == [spec]
+
+
+@pytest.mark.parametrize(
+    ("pulls_before", "minutes", "is_pulled"), [(1, 0, True), (2, 0, False), (2, 2, True)]
+)
+def test_issue_17_7_an_image_that_was_removed_twice_waits(
+    pulls_before: int, minutes: int, is_pulled: bool
+) -> None:
+    seen = observed(known=["a"], past_pulls={key("a"): PastPulls(count=pulls_before, last_at=NOW)})
+    plan = planned([image_set("s", "a")], seen, now=NOW + timedelta(minutes=minutes))
+    assert bool(actions_of(plan, StartPull)) is is_pulled
+    assert plan.recheck_at is not None
+    assert is_pulled or plan.recheck_at < NOW + timedelta(minutes=2)

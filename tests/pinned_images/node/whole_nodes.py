@@ -146,8 +146,14 @@ class LargeDisk:
 
 
 class Anonymous:
-    async def credential(self, image: str) -> Credential | None:
-        return None
+    async def credentials(self, image: str) -> tuple[Credential, ...]:
+        return ()
+
+    def accepted(self, image: str, credential: Credential) -> None:
+        raise AssertionError("there is no credential")
+
+    def refused(self, image: str, credential: Credential) -> None:
+        raise AssertionError("there is no credential")
 
 
 def image_id(name: str) -> str:
@@ -169,9 +175,11 @@ class Node:
     written: Written = field(default_factory=Written)
 
     async def observe(self, desired: Desired) -> ObservedNodeImages:
-        return await observe.observe(
+        seen = await observe.observe(
             self.tools, desired, node=None, last_status=self.status, written=self.written
         )
+        seen, self.written = observe.timed(desired, seen, self.written, self.clock.now())
+        return seen
 
     async def settle(self, desired: Desired) -> None:
         """Looks and acts until nothing is left to do."""

@@ -16,6 +16,8 @@ from lading.ports.cri import CannotPin
 
 OUR_FILE = "zz-lading-pinned-images.conf"
 HEADER = "# Written by Lading, which replaces this file whenever its pins change.\n"
+_HEADER_BYTES = HEADER.encode()
+"""Files are compared as bytes: one that is not UTF-8 must not stop the node."""
 OPENSHIFT_FILE = "50-pinned-images"
 """Where OpenShift's machine-config-daemon keeps the pins of the same PinnedImageSets."""
 
@@ -34,7 +36,7 @@ class CrioConfig:
                 f"{rival} is managed by OpenShift's machine-config-daemon, which pins the same"
                 " sets; two writers would undo each other. Stop one of them"
             )
-        if self._our_file.exists() and not self._our_file.read_text().startswith(HEADER):
+        if self._our_file.exists() and not self._our_file.read_bytes().startswith(_HEADER_BYTES):
             return CannotPin(f"{self._our_file} exists and was not written by Lading; remove it")
         for file in self._files():
             if self._place(file) > (OUR_FILE,) and _pins_in(file) is not None:
@@ -50,8 +52,8 @@ class CrioConfig:
 
     def write(self, images: Collection[str]) -> bool:
         """Makes these our pins, beside those in force without us; says whether it changed."""
-        before = self._our_file.read_text() if self._our_file.exists() else ""
-        after = self._content(images) if images else ""
+        before = self._our_file.read_bytes() if self._our_file.exists() else b""
+        after = self._content(images).encode() if images else b""
         if before == after:
             return False
         if after:
@@ -78,10 +80,10 @@ class CrioConfig:
         """Sorts as CRI-O walks: a folder is read where its name stands."""
         return file.relative_to(self._folder).parts
 
-    def _replace(self, text: str) -> None:
+    def _replace(self, content: bytes) -> None:
         """The temporary file is beside the folder: inside, CRI-O would read it."""
         beside = self._folder.parent
-        files.write_atomically(self._our_file, text.encode(), temporary_folder=beside)
+        files.write_atomically(self._our_file, content, temporary_folder=beside)
 
 
 def _pins_in(file: Path) -> list[str] | None:

@@ -38,6 +38,7 @@ def spec_data(message: cri_pb2.ImageSpec) -> cri.ImageSpec:
 
 def pull_request(spec: cri.ImageSpec, credential: Credential | None) -> cri_pb2.PullImageRequest:
     request = cri_pb2.PullImageRequest(image=spec_message(spec))
+    request.image.user_specified_image = spec.user_specified_image or spec.image
     if credential is not None:
         request.auth.username = credential.username
         request.auth.password = credential.password

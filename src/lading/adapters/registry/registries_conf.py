@@ -83,10 +83,21 @@ def _whole_names(reference: Reference) -> tuple[str, ...]:
 class RegistriesConf:
     entries: tuple[RegistryEntry, ...]
     certificates: CertificateFolders
+    report: Callable[[str], None]
 
     def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         endpoints.required_registry(reference)
-        return tuple(self._trusting(endpoint) for endpoint in self._endpoints(reference))
+        return tuple(self._usable(self._endpoints(reference)))
+
+    def _usable(self, found: Iterable[Endpoint]) -> Iterable[Endpoint]:
+        """A mirror with bad certificates is passed over, as the runtime does."""
+        for endpoint in found:
+            try:
+                yield self._trusting(endpoint)
+            except registry.Untrusted as error:
+                if not endpoint.is_mirror:
+                    raise
+                self.report(f"mirror {endpoint.host} is not asked: {error}")
 
     def _endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
         entry = self._entry(reference)
@@ -131,7 +142,7 @@ def load(files: Sequence[Path], report: Callable[[str], None]) -> RegistriesConf
         for entry in _read(file, report):
             entry_by_key[entry.key] = entry
     certificates = CertificateFolders(files[0].with_name(CERTIFICATES_FOLDER))
-    return RegistriesConf(tuple(entry_by_key.values()), certificates)
+    return RegistriesConf(tuple(entry_by_key.values()), certificates, report)
 
 
 def files_of(main: Path) -> tuple[Path, ...]:

@@ -5,6 +5,8 @@ A plan that assumed other gates or another factor than the agent would promise s
 
 import click
 
+from lading.cli import options
+from lading.kernel import durations
 from lading.kernel.objects import Key
 from lading.pinned_images.node.types import PinSettings
 
@@ -23,6 +25,14 @@ parallel_pulls_option = click.option(
     default=DEFAULTS.parallel_pulls_max,
     show_default=True,
     help="The most pulls at a time; at most 2 on a control plane node.",
+)
+progress_timeout_option = click.option(
+    "--pull-progress-timeout",
+    "pull_progress_timeout",
+    callback=options.meaning(durations.parse),
+    default=durations.format_duration(DEFAULTS.pull_progress_timeout),
+    show_default=True,
+    help="A pull is cancelled, and tried again later, when no bytes arrive for this long.",
 )
 
 

@@ -15,8 +15,15 @@ _ARCHITECTURE_BY_ALIAS = {
     "x86-64": ("amd64", None),
     "aarch64": ("arm64", None),
     "i386": ("386", ""),
+    "i486": ("386", ""),
+    "i586": ("386", ""),
+    "i686": ("386", ""),
     "armhf": ("arm", "v7"),
     "armel": ("arm", "v6"),
+    "armv5tel": ("arm", "v5"),
+    "armv6l": ("arm", "v6"),
+    "armv7l": ("arm", "v7"),
+    "armv8l": ("arm", "v8"),
 }
 _VARIANT_BY_ALIAS = {
     "amd64": {"v1": ""},

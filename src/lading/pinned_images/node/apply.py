@@ -31,6 +31,8 @@ async def apply(
     match action:
         case StartPull(key=key, spec=spec, new_bytes=new_bytes):
             tools.pulls.start(key, spec, new_bytes=new_bytes)
+        case CancelPull(key=key, is_stalled=True, because=because):
+            tools.pulls.abandon(key, because)
         case CancelPull(key=key):
             tools.pulls.cancel(key)
         case ResolveImages(keys=keys):

@@ -123,6 +123,8 @@ class NodeReconciler:
             last_status=_last_status(mine) if mine else None,
             written=self._written_at,
         )
+        now = self._clock.now()
+        observed, self._written_at = observe.timed(desired, observed, self._written_at, now)
         self._metrics.count(desired, observed)
         self._seen = desired, observed
         return desired, observed
@@ -145,16 +147,23 @@ class NodeReconciler:
         await apply.apply(action, self._tools, write_status=self._write_status, record=self._record)
 
     async def _write_pins(self, action: WritePins) -> None:
-        """Why it failed is a fact that the next reconcile observes, unless it is likely to pass."""
-        reason = ""
+        """Why it failed is a fact that the next reconcile observes."""
+        reason = delay = ""
         try:
             await self._carry_out(action)
         except (cri.CriError, OSError) as error:
-            reason = "" if isinstance(error, cri.Transient) else str(error)
+            if isinstance(error, cri.Transient):
+                delay = str(error)
+            else:
+                reason = str(error)
             raise
         finally:
-            now = self._clock.now()
-            self._written_at = replace(self._written_at, pins_at=now, pins_error=reason)
+            self._written_at = replace(
+                self._written_at,
+                pins_at=self._clock.now(),
+                pins_error=reason,
+                pins_delay=delay,
+            )
 
     def _desired(self, node: Node, mine: MachineConfigNode | None) -> Desired:
         now = self._clock.now()

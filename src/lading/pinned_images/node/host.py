@@ -15,7 +15,7 @@ from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.loop import pipeline, tasks
-from lading.pinned_images.node import apply, desire, observe, plan, progress
+from lading.pinned_images.node import apply, desire, observe, plan, progress, rules
 from lading.pinned_images.node import preview as previews
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.preview import Preview
@@ -93,16 +93,23 @@ class _HostReconciler:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing was planned, and no pull runs."""
-        return not self._plan.actions and not any(
-            pull.running for pull in self._observed.pulls.values()
-        )
+        """Nothing was planned but pins that the runtime does not keep, and no pull runs."""
+        gives_up = any(rules.pins_are_late(one, self._observed) for one in self._desired.sets)
+        planned = [
+            action
+            for action in self._plan.actions
+            if not (gives_up and isinstance(action, WritePins))
+        ]
+        return not planned and not any(pull.running for pull in self._observed.pulls.values())
 
     def progress(self) -> Progress:
         return progress.progress(self._desired, self._observed)
 
     async def observe(self, key: Key) -> ObservedNodeImages:
-        self._observed = await _observe(self._tools, self._desired, self._written)
+        observed = await _observe(self._tools, self._desired, self._written)
+        self._observed, self._written = observe.timed(
+            self._desired, observed, self._written, self._clock.now()
+        )
         return self._observed
 
     def plan(self, observed: ObservedNodeImages, now: datetime) -> Plan:
@@ -112,7 +119,7 @@ class _HostReconciler:
     async def apply(self, action: apply.NodeAction) -> None:
         await apply.apply(action, self._tools, write_status=_no_status, record=_no_event)
         if isinstance(action, WritePins):
-            self._written = Written(pins_at=self._clock.now())
+            self._written = replace(self._written, pins_at=self._clock.now())
 
 
 async def _observe(

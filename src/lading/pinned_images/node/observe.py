@@ -1,21 +1,22 @@
 """Reads the node as it is: the runtime's images and pins, the disk, the ledgers. Writes nothing.
 
-The resolver forgets here what no set wants any more.
+The resolver forgets here what no set wants any more, and the pull engine the past of pinned images.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel.conditions import Truth
 from lading.kernel.images import ImageKey, Resolution
-from lading.pinned_images.node import limits, skew
+from lading.pinned_images.node import limits, rules, skew
 from lading.pinned_images.node.pulls import PullEngine
 from lading.pinned_images.node.resolutions import Resolver
 from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, Present, Written
-from lading.ports.cri import Cri, Image, Pins
-from lading.ports.disk import Disk
+from lading.ports.cri import Cri, Image, Pins, RecordedPin
+from lading.ports.disk import Disk, Space
 from lading.ports.kubelet import Kubelet
 
 
@@ -49,28 +50,46 @@ async def observe(
     images = await tools.cri.images()
     tools.resolver.forget_all_but(keys)
     resolutions = tools.resolver.resolutions()
+    found = present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured)
     cannot_pin = await tools.pins.cannot_pin()
+    pins = await tools.pins.recorded() if cannot_pin is None else ()
+    tools.pulls.forget_past_of_all_but(keys - _pinned(found, pins))
+    await tools.pulls.see_credentials()
+    spaces = await _spaces(tools)
+    tools.pulls.see_used(_used_bytes(spaces))
     return ObservedNodeImages(
         ready=node is None or _condition_is(node, "Ready", Truth.TRUE, absent=True),
         disk_pressure=node is not None
         and not _condition_is(node, "DiskPressure", Truth.FALSE, absent=True),
-        images=present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured),
+        images=found,
         image_ids=frozenset(image.id for image in images),
-        pins=await tools.pins.recorded() if cannot_pin is None else (),
+        pins=pins,
         cannot_pin="" if cannot_pin is None else cannot_pin.message,
         pins_ignored=skew.pins_ignored(node.status.node_info.kubelet_version) if node else "",
         resolutions=resolutions,
         unresolved=tools.resolver.failed(),
         handlers_honoured=tools.handlers_honoured,
-        budget=await _budget(tools),
+        budget=await _budget(tools, spaces),
         pulls=tools.pulls.snapshot(),
+        past_pulls=tools.pulls.past(),
         last_status=last_status or MachineConfigNodeStatus(),
         status_is_wanted=last_status is not None,
         status_writes=written.statuses_at,
         pins_written_at=written.pins_at,
         pins_error=written.pins_error,
+        pins_delay=written.pins_delay,
         reported_problems=written.problems,
     )
+
+
+def timed(
+    desired: Desired, observed: ObservedNodeImages, written: Written, now: datetime
+) -> tuple[ObservedNodeImages, Written]:
+    """With how long complete sets have waited for their pins, and what to remember for that."""
+    names = [one.name for one in desired.sets if rules.set_waits_for_pins(one, observed)]
+    remembered = written.with_unpinned(names, now)
+    unpinned_for = {name: now - since for name, since in remembered.unpinned_since.items()}
+    return replace(observed, unpinned_for=unpinned_for), remembered
 
 
 def present(
@@ -98,15 +117,31 @@ def present(
     return found
 
 
+def _pinned(images: Mapping[ImageKey, Present], pins: Iterable[RecordedPin]) -> frozenset[ImageKey]:
+    in_force = {recorded.pin.image_id for recorded in pins if recorded.effective}
+    return frozenset(key for key, image in images.items() if image.image_id in in_force)
+
+
 def _condition_is(node: Node, type_: str, wanted: Truth, *, absent: bool) -> bool:
     statuses = [one.status for one in node.status.conditions if one.type == type_]
     return statuses[0] is wanted if statuses else absent
 
 
-async def _budget(tools: NodeTools) -> Budget | None:
-    """The tightest of the image file systems; None when the runtime names none that we can see."""
-    kubelet_limits = await tools.kubelet.limits()
+async def _spaces(tools: NodeTools) -> tuple[Space, ...]:
+    """The image file systems that we can see."""
     mountpoints = [usage.mountpoint for usage in (await tools.cri.filesystems()).images]
     spaces = [await tools.disk.space(mountpoint) for mountpoint in mountpoints]
-    budgets = [limits.budget(space, kubelet_limits) for space in spaces if space is not None]
+    return tuple(space for space in spaces if space is not None)
+
+
+def _used_bytes(spaces: tuple[Space, ...]) -> int | None:
+    if not spaces:
+        return None
+    return sum(space.capacity_bytes - space.available_bytes for space in spaces)
+
+
+async def _budget(tools: NodeTools, spaces: tuple[Space, ...]) -> Budget | None:
+    """The tightest of the image file systems; None when the runtime names none that we can see."""
+    kubelet_limits = await tools.kubelet.limits()
+    budgets = [limits.budget(space, kubelet_limits) for space in spaces]
     return min(budgets, key=lambda budget: budget.usable_bytes, default=None)

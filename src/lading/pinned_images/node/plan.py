@@ -158,6 +158,11 @@ def recheck_at(
         rules.resolve_again_at(key, observed, desired.node_name, now)
         for key in wanted & observed.unresolved.keys()
     )
+    removed = (
+        rules.removed_image_pulled_at(key, observed, desired.node_name, now)
+        for key in wanted & observed.past_pulls.keys()
+    )
+    stalls = (rules.stalls_at(pull, desired, now) for pull in observed.pulls.values())
     starts = (
         rules.starts_at(verdict.desired, desired, now)
         for verdict in verdicts
@@ -166,9 +171,11 @@ def recheck_at(
     due = planning.earliest(
         *(
             instant
-            for instant in (*retries, *resolves, *starts)
+            for instant in (*retries, *resolves, *removed, *stalls, *starts)
             if instant is not None and instant > now
         )
     )
     report_due = None if status_is_written else report.next_write_at(desired, observed, now)
-    return planning.earliest(now + desired.settings.resync_period, due, report_due)
+    credentials_due = rules.credentials_seen_at(observed, now)
+    round_end = now + desired.settings.resync_period
+    return planning.earliest(round_end, due, report_due, credentials_due)

@@ -24,6 +24,12 @@ from lading.pinned_images.reasons import Reason
 # A passing failure (a registry restarting) is progress until it has happened this often.
 TRANSIENT_FAILURES_MAX = 3
 RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
+# The kubelet collects images every 5 minutes. What it removes each time is soon pulled more rarely.
+REMOVED = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
+REMOVALS_UNREPORTED_MAX = 2
+CREDENTIALS_INTERVAL = timedelta(seconds=10)
+# A runtime takes pins within seconds, CRI-O after a reload.
+PINNING_TIME_MAX = timedelta(minutes=1)
 
 
 def images_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> tuple[ImageKey, ...]:
@@ -41,6 +47,31 @@ def set_is_pinned(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
         key in observed.images and observed.images[key].image_id in in_force
         for key in image_set.images
     )
+
+
+def set_waits_for_pins(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
+    """Everything is here, and could be pinned."""
+    return (
+        observed.node_is_well
+        and not image_set.unresolvable
+        and not images_missing(image_set, observed)
+        and not set_is_pinned(image_set, observed)
+    )
+
+
+def pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
+    return observed.unpinned_for.get(image_set.name, timedelta(0)) >= PINNING_TIME_MAX
+
+
+def why_pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
+    if observed.pins_delay:
+        return observed.pins_delay
+    recorded = {one.pin.image_id for one in observed.pins if image_set.name in one.pin.owners}
+    unrecorded = [
+        str(key) for key in image_set.images if observed.images[key].image_id not in recorded
+    ]
+    named = unrecorded[0] if unrecorded else "an image"
+    return f"the runtime keeps no record of the pin of {named}"
 
 
 def pin_not_taken(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
@@ -97,9 +128,47 @@ def can_be_pulled(key: ImageKey, observed: ObservedNodeImages) -> bool:
 
 def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> datetime | None:
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
-    if pull.error is None or pull.running:
+    if pull.error is None or pull.running or pull.credentials_changed:
         return None
     return _retry_at(key, pull.error, pull.attempts, node_name, now)
+
+
+def credentials_seen_at(observed: ObservedNodeImages, now: datetime) -> datetime | None:
+    """When to look whether there is a new credential for a pull that was refused."""
+    refused = any(
+        pull.error is not None and pull.error.kind is PullErrorKind.UNAUTHORIZED
+        for pull in observed.pulls.values()
+    )
+    return now + CREDENTIALS_INTERVAL if refused else None
+
+
+def stalls_at(pull: Pull, desired: Desired, now: datetime) -> datetime | None:
+    """When a running pull is given up unless bytes arrive before."""
+    if not pull.running or pull.progress_at is None:
+        return None
+    began = min(pull.progress_at, now)  # the clock may have been set back
+    return began + desired.settings.pull_progress_timeout
+
+
+def removed_image_pulled_at(
+    key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
+) -> datetime | None:
+    """When an image is pulled again that was removed before it was pinned; the first time at once.
+
+    It is counted from the last pull, so an image that stayed for long does not wait.
+    """
+    past = observed.past_pulls.get(key)
+    if past is None or past.count == 1 or key in observed.images:
+        return None
+    jitter = fraction(node_name, *key)
+    delay = REMOVED.delay_seconds(failures=past.count - 1, jitter=jitter)
+    return planning.due(past.last_at, timedelta(seconds=delay), now=now)
+
+
+def removals(key: ImageKey, observed: ObservedNodeImages) -> int:
+    """How often a missing image was removed after a pull, if that must be reported; else 0."""
+    past = observed.past_pulls.get(key)
+    return past.count if past is not None and past.count > REMOVALS_UNREPORTED_MAX else 0
 
 
 def resolve_again_at(
@@ -263,7 +332,11 @@ def _problems(
         elif (error := resolve_error(key, observed)) is not None:
             message = f"failed to resolve {key}: {error.message}"
             yield Problem(reason=Reason.PREFETCH_FAILED, message=message, image=str(key))
-    if not missing and (image := pin_not_taken(image_set, observed)):
+        elif count := removals(key, observed):
+            message = f"{key} was pulled {count} times, and removed before its set was complete"
+            yield Problem(reason=Reason.IMAGE_REMOVED, message=message, image=str(key))
+    image = "" if missing else pin_not_taken(image_set, observed)
+    if image:
         message = f"{image} was pinned, but the runtime does not report it as pinned"
         yield Problem(reason=Reason.PIN_NOT_TAKEN, message=message, image=image)
     if not missing and observed.pins_error:
@@ -272,3 +345,7 @@ def _problems(
     if not missing and observed.cannot_pin:
         message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
         yield Problem(reason=Reason.CANNOT_PIN, message=message)
+    elif pins_are_late(image_set, observed) and not observed.pins_error and not image:
+        cause = why_pins_are_late(image_set, observed)
+        message = f"all images are on the node, but they are not pinned after a minute: {cause}"
+        yield Problem(reason=Reason.PINNING_FAILED, message=message)

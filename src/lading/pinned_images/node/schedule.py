@@ -6,6 +6,7 @@ It never waits: the result of a pull is observed by the next reconcile.
 from collections.abc import Iterable
 from datetime import datetime
 
+from lading.kernel import durations
 from lading.kernel.images import ImageKey, Layer
 from lading.kernel.planning import Action
 from lading.pinned_images.node import rules
@@ -23,7 +24,7 @@ def pull_schedule(
     desired: Desired, admitted: frozenset[ImageKey], observed: ObservedNodeImages, now: datetime
 ) -> tuple[Action, ...]:
     """Starts and cancels; never waits."""
-    cancelled = tuple(_cancellations(desired, observed))
+    cancelled = tuple(_cancellations(desired, observed, now))
     if rules.node_problem(observed, desired.node_name) is not None:
         return cancelled
     if rules.space_is_exhausted(observed, now, desired.node_name):
@@ -42,7 +43,9 @@ def pull_schedule(
     return (*cancelled, *(_start(key, observed, here) for key in chosen))
 
 
-def _cancellations(desired: Desired, observed: ObservedNodeImages) -> Iterable[CancelPull]:
+def _cancellations(
+    desired: Desired, observed: ObservedNodeImages, now: datetime
+) -> Iterable[CancelPull]:
     """A runtime lists an image a moment before its pull has ended, which then ends by itself."""
     wanted = {key for image_set in desired.sets for key in image_set.images}
     for key, pull in sorted(observed.pulls.items()):
@@ -53,6 +56,10 @@ def _cancellations(desired: Desired, observed: ObservedNodeImages) -> Iterable[C
         elif observed.disk_pressure and pull.running:
             because = f"node {desired.node_name} reports DiskPressure"
             yield CancelPull(key=key, because=because)
+        elif (stalls_at := rules.stalls_at(pull, desired, now)) and stalls_at <= now:
+            limit = durations.format_duration(desired.settings.pull_progress_timeout)
+            because = f"the pull made no progress for {limit} and was cancelled"
+            yield CancelPull(key=key, because=because, is_stalled=True)
 
 
 def _may_start(
@@ -66,7 +73,9 @@ def _may_start(
     if not rules.can_be_pulled(key, observed) or (pull is not None and pull.running):
         return False
     retry = rules.retry_at(key, pull, desired.node_name, now) if pull is not None else None
-    return rules.starts_at(image_set, desired, now) <= now and (retry is None or retry <= now)
+    removed = rules.removed_image_pulled_at(key, observed, desired.node_name, now)
+    waits = (rules.starts_at(image_set, desired, now), retry, removed)
+    return all(instant is None or instant <= now for instant in waits)
 
 
 def pull_order(
@@ -111,5 +120,6 @@ def _start(key: ImageKey, observed: ObservedNodeImages, here: frozenset[Layer]) 
 
 def _spec(key: ImageKey, observed: ObservedNodeImages) -> ImageSpec:
     if rules.manifest_is_ours_to_choose(key, observed):
-        return ImageSpec(image=observed.resolutions[key].manifest)
+        manifest = observed.resolutions[key].manifest
+        return ImageSpec(image=manifest, user_specified_image=key.image)
     return ImageSpec(image=key.image, runtime_handler=key.runtime_handler)

@@ -1,6 +1,6 @@
 """What the plan of a node is made from, and what it is made of. Frozen data only."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -41,6 +41,9 @@ class PinSettings:
     status_interval_min: timedelta = timedelta(seconds=30)
     read_back_after: timedelta = timedelta(milliseconds=100)
     """How soon after writing pins the runtime is asked whether they are in force."""
+    pull_progress_timeout: timedelta = timedelta(minutes=10)
+    """A pull is cancelled when the disk has not grown for this long. The limits of the runtimes
+    are shorter, so that they act first and name the cause."""
     pins_interval: timedelta = timedelta(seconds=30)
     """How often pins are written that the runtime does not take."""
 
@@ -88,6 +91,7 @@ class PullErrorKind(StrEnum):
     NO_MATCHING_PLATFORM = "NoMatchingPlatform"
     UNKNOWN_HANDLER = "UnknownRuntimeHandler"
     REJECTED = "ContentRejected"
+    STALLED = "Stalled"
     UNAVAILABLE = "Unavailable"
     OTHER = "PullFailed"
 
@@ -107,6 +111,18 @@ class Pull:
     attempts: int
     error: PullError | None = None
     """The last failure; it stays while the next attempt runs."""
+    credentials_changed: bool = False
+    """It was refused, and there is a credential that was not tried."""
+    progress_at: datetime | None = None
+    """When the pull began, or bytes were last seen to arrive; None where that cannot be seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastPulls:
+    """Pulls of an image that ended well and did not lead to a pin."""
+
+    count: int
+    last_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,12 +173,18 @@ class ObservedNodeImages:
     handlers_honoured: bool = True
     """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
+    past_pulls: Mapping[ImageKey, PastPulls] = field(default_factory=dict)
+    """Of wanted images that are not pinned; one that is missing was removed since."""
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
     status_is_wanted: bool = True
     """False while there is no object to write it to."""
     status_writes: Writes = ()
     pins_written_at: datetime | None = None
     pins_error: str = ""
+    pins_delay: str = ""
+    """Why the last pins could not be written, when that is likely to pass."""
+    unpinned_for: Mapping[str, timedelta] = field(default_factory=dict)
+    """How long sets have been complete without being pinned, by name."""
     reported_problems: ReportedProblems | None = None
     """What the last status of this process reported; None before it wrote one."""
 
@@ -179,12 +201,20 @@ class Written:
     pins_at: datetime | None = None
     pins_error: str = ""
     """Why the last pins could not be written; empty when they could."""
+    pins_delay: str = ""
+    """The same for an error that is likely to pass."""
+    unpinned_since: Mapping[str, datetime] = field(default_factory=dict)
+    """Since when sets are complete without being pinned, by name."""
     problems: ReportedProblems | None = None
     """What the last status reported."""
 
     def with_status(self, now: datetime, problems: ReportedProblems) -> "Written":
         times = pacing.with_write(self.statuses_at, now)
         return replace(self, statuses_at=times, problems=problems)
+
+    def with_unpinned(self, names: Iterable[str], now: datetime) -> "Written":
+        since = {name: min(self.unpinned_since.get(name, now), now) for name in names}
+        return replace(self, unpinned_since=since)
 
 
 class SetState(StrEnum):
@@ -253,6 +283,8 @@ class CancelPull:
 
     key: ImageKey
     because: str
+    is_stalled: bool = False
+    """The pull has failed, and is tried again with back-off."""
 
     @property
     def lane(self) -> Hashable:
