@@ -119,15 +119,16 @@ def _listed(
     return found
 
 
+prepull_image_option = click.option(
+    "--prepull-image",
+    "images",
+    metavar="NAME=URL",
+    multiple=True,
+    callback=_listed,
+    help="An image that every worker node holds; may be repeated.",
+)
 _OPTIONS = (
-    click.option(
-        "--prepull-image",
-        "images",
-        metavar="NAME=URL",
-        multiple=True,
-        callback=_listed,
-        help="An image that every worker node holds; may be repeated.",
-    ),
+    prepull_image_option,
     click.option(
         "--prepull-default",
         "default_value",
