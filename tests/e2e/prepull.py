@@ -140,6 +140,26 @@ async def pushed(prepull: PrePullUnderTest, tag: str) -> dict[str, str]:
     return {name: await prepull.push(name, tag) for name in (SHARE, INSTANCE)}
 
 
+async def until_upgraded(
+    prepull: PrePullUnderTest, old: Mapping[str, str], new: Mapping[str, str]
+) -> None:
+    """Every node holds the new images and only these, and one of each pair all the time."""
+
+    async def is_upgraded() -> bool:
+        for name in old:
+            await prepull.check_no_gap(old[name], new[name])
+        found = await prepull.images()
+        states = {one.status.state for one in found.values()}
+        return set(found) == set(names_of(new)) and states == {"deployed"}
+
+    await prepull.until(is_upgraded, "the upgrade is done")
+
+    async def old_pods_are_gone() -> bool:
+        return all(set(new.values()) == images for images in (await prepull.held()).values())
+
+    await prepull.until(old_pods_are_gone, "only the new images are held")
+
+
 @pytest.mark.asyncio(loop_scope="session")
 class PrePullScenarios:
     async def test_fresh_install_and_upgrade(self, prepull: PrePullUnderTest) -> None:
@@ -151,20 +171,8 @@ class PrePullScenarios:
         new = await pushed(prepull, "2")
         await prepull.start(new)
 
-        async def is_upgraded() -> bool:
-            for name in old:
-                await prepull.check_no_gap(old[name], new[name])
-            found = await prepull.images()
-            states = {one.status.state for one in found.values()}
-            return set(found) == set(names_of(new)) and states == {"deployed"}
-
-        await prepull.until(is_upgraded, "the upgrade is done")
+        await until_upgraded(prepull, old, new)
         await prepull.until_reported(names_of(new), "Deploying", "Deployed")
-
-        async def old_pods_are_gone() -> bool:
-            return all(set(new.values()) == images for images in (await prepull.held()).values())
-
-        await prepull.until(old_pods_are_gone, "only the new images are held")
         await _check_installed(prepull, new)
 
     async def test_setting_off_and_on(self, prepull: PrePullUnderTest) -> None:

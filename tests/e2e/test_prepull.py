@@ -17,8 +17,16 @@ from lading.standalone import sample_images
 from lading.wire import calls
 from lading.wiring.registries import open_registries
 from tests.cli.test_up import client_of, up
+from tests.cli.test_up_workloads import processes_of
 from tests.e2e import waiting
-from tests.e2e.prepull import PrePullScenarios, PrePullUnderTest
+from tests.e2e.prepull import (
+    SHARE,
+    PrePullScenarios,
+    PrePullUnderTest,
+    names_of,
+    pushed,
+    until_upgraded,
+)
 
 pytestmark = pytest.mark.timeout(waiting.TEST_SECONDS_MAX)
 NODE_COUNT = 2
@@ -82,4 +90,26 @@ async def prepull(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sta
 
 
 class TestStandalone(PrePullScenarios):
-    pass
+    async def test_kill_in_the_middle_of_a_roll_out(self, prepull: StandalonePrePull) -> None:
+        old = await pushed(prepull, "kill-1")
+        await prepull.start(old)
+        await prepull.until_deployed(*names_of(old))
+        new = await pushed(prepull, "kill-2")
+        await prepull.start(new)
+
+        async def a_node_pulls() -> bool:
+            return any(
+                pod.spec.node_name and one.image == new[SHARE]
+                for pod in await prepull.pods()
+                for one in pod.spec.containers
+            )
+
+        await prepull.until(a_node_pulls, "a node has a new pod")
+        await prepull.end(signal.SIGKILL)
+
+        async def no_process_is_left() -> bool:
+            return not processes_of(prepull.data)
+
+        await waiting.until(no_process_is_left, "no process is left")
+        await prepull.start(new)
+        await until_upgraded(prepull, old, new)

@@ -158,6 +158,9 @@ class Nodes:
     """How long a pull takes."""
     pulling_max: int = 0
     """The most nodes that were seen to pull at once."""
+    watched: tuple[set[str], ...] = ()
+    """Of each of these sets of images every node must hold one, all the time."""
+    gaps: list[str] = field(default_factory=list)
     _made: int = 0
     _turns: dict[str, int] = field(default_factory=dict)
 
@@ -175,8 +178,15 @@ class Nodes:
         pulling = 0
         for name in names:
             own = [one for one in pods if _node(one) == name]
+            self._watch(name, own)
             pulling += await self._play(name, own, found)
         self.pulling_max = max(self.pulling_max, pulling)
+
+    def _watch(self, node: str, own: list[Pod]) -> None:
+        held = {
+            status.image for pod in own for status in pod.status.container_statuses if status.ready
+        }
+        self.gaps += [f"{node}: none of {sorted(one)}" for one in self.watched if not one & held]
 
     async def _play(self, node: str, own: list[Pod], found: DaemonSet | None) -> int:
         uid = found.metadata.uid if found else ""

@@ -343,14 +343,16 @@ async def test_a_lost_image_is_reported_and_its_pod_deleted(cluster: PrePullClus
 
 
 @pytest.mark.parametrize("writes", range(7))
-async def test_cut_off_after_any_write_it_ends_the_same(
+async def test_cut_off_after_any_write_it_ends_the_same_and_leaves_no_gap(
     cluster: PrePullCluster, writes: int
 ) -> None:
     """An upgrade of the list is begun by a controller that dies, and ended by the next."""
-    await cluster.make_node("node-a")
-    async with playing(cluster):
+    for name in ("node-a", "node-b"):
+        await cluster.make_node(name)
+    async with playing(cluster) as nodes:
         async with running(cluster, ("share-manager", A), ("other", C)):
             await cluster.until_state("deployed")
+        nodes.watched = ({A, B}, {C})
         cluster.line.writes_left = writes
         async with running(cluster, ("share-manager", B), ("other", C)):
 
@@ -372,6 +374,7 @@ async def test_cut_off_after_any_write_it_ends_the_same(
                 )
 
             await cluster.until(is_done, "the next controller ends it")
+        assert nodes.gaps == []
     made = await cluster.daemon_set()
     assert made is not None
     assert {one["image"] for one in made.spec["template"]["spec"]["containers"]} == {B, C}
