@@ -125,16 +125,24 @@ class PrePullCluster:
         selection = Selection(namespace=NAMESPACE, label_selector=holder.HOLDER_SELECTOR)
         return (await self.kube.page(PODS, selection)).items
 
-    async def until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
+    async def until(
+        self,
+        is_so: Callable[[], Awaitable[bool]],
+        what: str,
+        *,
+        seconds_max: float = WAIT_SECONDS_MAX,
+    ) -> None:
         try:
-            async with asyncio.timeout(WAIT_SECONDS_MAX):
+            async with asyncio.timeout(seconds_max):
                 while not await is_so():
                     await CLOCK.sleep(0.05)
         except TimeoutError:
             shown = {name: one.status for name, one in (await self.images()).items()}
             raise AssertionError(f"never came true: {what}\n{shown}") from None
 
-    async def until_state(self, state: str, *names: str) -> None:
+    async def until_state(
+        self, state: str, *names: str, seconds_max: float = WAIT_SECONDS_MAX
+    ) -> None:
         async def is_so() -> bool:
             found = await self.images()
             wanted = names or tuple(found)
@@ -142,7 +150,8 @@ class PrePullCluster:
                 name in found and found[name].status.state == state for name in wanted
             )
 
-        await self.until(is_so, f"{names or 'every Image'} is {state}")
+        what = f"{names or 'every Image'} is {state}"
+        await self.until(is_so, what, seconds_max=seconds_max)
 
 
 @dataclass

@@ -65,13 +65,14 @@ class World(PrePullUnderTest):
         made = images.image(files={"cargo.txt": os.urandom(64)})
         return images.push(made, host=self.registry_host, repository=name, tag=tag)
 
-    async def start(self, listed: Mapping[str, str]) -> None:
+    async def start(self, listed: Mapping[str, str], *options: str) -> None:
         if self.cluster.controller.is_running:
             await self.cluster.controller.stop()
         await self.cluster.controller.start(
             f"--prepull-hold-image={self.hold_image}",
             f"--node-name={self.bed.node_name}",
             *(f"--prepull-image={name}={url}" for name, url in listed.items()),
+            *options,
         )
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
@@ -150,6 +151,22 @@ def _check_pod_security(world: World, made: DaemonSet) -> None:
         "spec": template["spec"],
     }
     world.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(pod))
+
+
+async def test_a_pull_secret_that_is_missing_is_named(world: World) -> None:
+    listed = {"private": await world.cluster.private.push("held")}
+    await world.start(listed, "--prepull-pull-secret=absent")
+    (name,) = names_of(listed)
+
+    async def is_named() -> bool:
+        found = (await world.images()).get(name)
+        return found is not None and any(
+            one.reason == "Unauthorized"
+            and "the Secret absent of --prepull-pull-secret" in one.message
+            for one in found.status.failures
+        )
+
+    await world.until(is_named, "the Image names the Secret")
 
 
 async def test_an_image_that_is_removed_from_the_node_is_pulled_again(world: World) -> None:

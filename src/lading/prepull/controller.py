@@ -46,7 +46,7 @@ ROLL_OUT_DEBOUNCE_SECONDS = 0.3  # many pods change close together
 COUNT_DEBOUNCE_SECONDS = 1.0
 SETTING_RETRY = timedelta(minutes=10)
 DELETIONS_FORGOTTEN_AFTER = timedelta(hours=1)
-MISSING_PODS_INTERVAL = timedelta(seconds=30)
+EVENTS_INTERVAL = timedelta(seconds=30)
 AGENT_PATIENCE = timedelta(minutes=5)
 """An agent compares a new pod at once, and its image may still be on the way to the node."""
 EVENT_ACTION = "HoldImages"
@@ -120,6 +120,8 @@ class DaemonSetReconciler:
         self._deletions: dict[str, Deletion] = {}
         self._creation_failure: Fault | None = None
         self._failure_read_at: datetime | None = None
+        self._missing_secrets: tuple[str, ...] = ()
+        self._secrets_read_at: datetime | None = None
         caches.images.add_handler(self._image_changed)
         caches.daemon_sets.add_handler(self._daemon_set_changed)
 
@@ -129,6 +131,9 @@ class DaemonSetReconciler:
     async def observe(self, key: Key) -> Observed:
         await self._fleet.recount()
         await self._read_creation_failure()
+        await self._read_missing_secrets()
+        self._expect(self._caches.daemon_sets.get(Key(self._namespace, holder.NAME)))
+        await self._fleet.recount()
         hold_image = self._hold_image
         if not self._hold_image:
             self._hold_image = await observe.hold_image(self._kube, self._settings, self._namespace)
@@ -158,7 +163,7 @@ class DaemonSetReconciler:
         found = plan.plan(observed, self._settings, now)
         retry_at = self._setting_refused_at and self._setting_refused_at + SETTING_RETRY
         missing = self._fleet.lacks_pods() and plan.is_ours(observed.daemon_set)
-        look_at = now + MISSING_PODS_INTERVAL if missing else None
+        look_at = now + EVENTS_INTERVAL if missing else None
         return Plan(
             actions=found.actions,
             recheck_at=earliest(found.recheck_at, retry_at, look_at, self._list_images(now)),
@@ -243,11 +248,20 @@ class DaemonSetReconciler:
         now = self._clock.now()
         if not self._fleet.without_pod():
             self._creation_failure = None
-        elif self._failure_read_at is None or now - self._failure_read_at >= MISSING_PODS_INTERVAL:
+        elif self._failure_read_at is None or now - self._failure_read_at >= EVENTS_INTERVAL:
             self._failure_read_at = now
             self._creation_failure = await observe.creation_failure(self._kube, self._namespace)
-        self._expect(self._caches.daemon_sets.get(Key(self._namespace, holder.NAME)))
-        await self._fleet.recount()
+
+    async def _read_missing_secrets(self) -> None:
+        """The kubelet reports a missing secret before it pulls, so what there is, is there now."""
+        now = self._clock.now()
+        if not self._settings.pull_secrets or not self._fleet.is_unauthorized():
+            self._missing_secrets = ()
+        elif self._secrets_read_at is None or now - self._secrets_read_at >= EVENTS_INTERVAL:
+            self._secrets_read_at = now
+            self._missing_secrets = await observe.missing_pull_secrets(
+                self._kube, self._settings.pull_secrets, self._namespace
+            )
 
     def _expect(self, found: DaemonSet | None) -> None:
         if found is None or not plan.is_ours(found):
@@ -259,6 +273,7 @@ class DaemonSetReconciler:
                 template=found.metadata.annotations.get(holder.TEMPLATE_ANNOTATION, ""),
                 containers=plan.containers(found),
                 creation_failure=self._creation_failure,
+                missing_secrets=self._missing_secrets,
             )
         )
 

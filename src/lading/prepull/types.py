@@ -183,7 +183,7 @@ class NodeRecord:
     gated: GatedPod | None = None
     lost: LostImages | None = None
     without_pod_since: datetime | None = None
-    """When it was first seen without a pod, if it has none."""
+    """When it was first seen without a pod of the present template, if it has none."""
     without_agent_since: datetime | None = None
     """When it was first seen with a ready pod that no agent has compared."""
     unready_template: str = ""
