@@ -27,6 +27,7 @@ LIST_LABEL = "lading.dev/prepull-list"
 IMAGES_PRESENT = "lading.dev/ImagesPresent"
 """The condition that the agent of a node sets on the holder pods there."""
 CONTAINERS_MAX = 64
+OS_LABEL, LINUX = "kubernetes.io/os", "linux"
 DEFAULT_RESOURCES: Mapping[str, Mapping[str, str]] = {
     "requests": {"cpu": "1m", "memory": "1Mi"},
     "limits": {"cpu": "100m", "memory": "32Mi"},
@@ -93,7 +94,7 @@ class PrePullSettings:
     @property
     def node_labels(self) -> dict[str, str]:
         """What a node must carry; the program that holds an image is one for Linux."""
-        return {"kubernetes.io/os": "linux", **dict(self.node_selector)}
+        return {OS_LABEL: LINUX, **dict(self.node_selector)}
 
 
 class Why(StrEnum):
