@@ -8,62 +8,24 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from lading.adapters.clock import SystemClock
 from lading.adapters.cri.client import CriClient
-from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import CONFIG_MAPS, NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.ports import kube
 from lading.wire import calls
+from tests.cli.up_process import START_SECONDS_MAX, client_of, up
 from tests.command import lading
 
-START_SECONDS_MAX = STOP_SECONDS_MAX = 90.0
-"""DependencyWaiter costs nothing where all goes well, and a busy machine may need it."""
-READY_LINE = b"Ctrl-C stops it"
+STOP_SECONDS_MAX = START_SECONDS_MAX
 WRITES_BEFORE_THE_KILL = 40
 
 pytestmark = pytest.mark.timeout(300)
-
-
-@asynccontextmanager
-async def up(data: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from lading.cli.main import main; main()",
-        "up", "--data", str(data), "--nodes", "1", *options,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(START_SECONDS_MAX):
-            seen = b""
-            while READY_LINE not in seen:
-                line = await process.stdout.readline()
-                assert line, seen.decode()
-                seen += line
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-
-
-@asynccontextmanager
-async def client_of(data: Path) -> AsyncIterator[KubeClient]:
-    connection = connect.find({}, file=data / "kubeconfig")
-    async with connect.connect(
-        connection, SystemClock(), requests_per_second=1000, burst_requests=1000
-    ) as client:
-        yield client
 
 
 async def names(client: KubeClient) -> set[str]:

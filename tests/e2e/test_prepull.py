@@ -16,8 +16,7 @@ from lading.kernel import references
 from lading.standalone import sample_images
 from lading.wire import calls
 from lading.wiring.registries import open_registries
-from tests.cli.test_up import client_of, up
-from tests.cli.test_up_workloads import processes_of
+from tests.cli.up_process import client_of, processes_of, up
 from tests.e2e import waiting
 from tests.e2e.prepull import (
     SHARE,
