@@ -119,6 +119,13 @@ class Why(StrEnum):
     REGISTRY_UNAVAILABLE = "RegistryUnavailable"
 
 
+class Presence(StrEnum):
+    """The reason of condition ImagesPresent of a holder pod."""
+
+    ALL_PRESENT = "AllPresent"
+    IMAGES_MISSING = "ImagesMissing"
+
+
 class EventReason(StrEnum):
     """What an Image reports beside a change of its state."""
 

@@ -15,7 +15,7 @@ from lading.kernel.planning import Plan
 from lading.ports.cri import Image
 from lading.prepull import holder, presence
 from lading.prepull.nodes import MISSING_PREFIX
-from lading.prepull.types import IMAGES_PRESENT
+from lading.prepull.types import IMAGES_PRESENT, Presence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def _write(pod: Pod, known: frozenset[str], now: datetime) -> WritePresence | No
         key=pod.key,
         uid=pod.metadata.uid,
         status=status,
-        reason="ImagesMissing" if missing else "AllPresent",
+        reason=Presence.IMAGES_MISSING if missing else Presence.ALL_PRESENT,
         message=message,
         now=now,
         because=message or "every image of the pod is on the node",
