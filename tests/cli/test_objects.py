@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.api.core import CONFIG_MAPS
 from lading.standalone import api_server
 from tests import command
 from tests.command import Said
@@ -50,6 +52,22 @@ async def test_one_object_that_is_refused_does_not_stop_the_others(lading: Ladin
     assert (said.code, said.output) == (1, "configmap/good created\n")
     assert "-:1: " in said.errors
     assert "1 of 2 objects were not applied" in said.errors
+
+
+async def test_a_conflict_names_the_other_manager_and_the_option(
+    lading: Lading, tmp_path: Path
+) -> None:
+    body = {"metadata": {"name": "a", "namespace": "default"}, "data": {"key": "theirs"}}
+    connection = connect.find({}, file=tmp_path / "api" / "kubeconfig")
+    async with connect.connect(connection, SystemClock()) as client:
+        await client.create(CONFIG_MAPS, body, namespace="default", field_manager="another")
+    text = MAP.format(name="a") + "data: {key: mine}\n"
+    said = await lading("apply", "-f", "-", text=text)
+    assert said.code == 1
+    assert 'conflict with "another"' in said.errors
+    assert "set --force-conflicts to take the fields over" in said.errors
+    forced = await lading("apply", "--force-conflicts", "-f", "-", text=text)
+    assert forced.output == "configmap/a configured\n"
 
 
 @pytest.mark.parametrize("verb", ["apply", "delete"])

@@ -1,8 +1,6 @@
 """Workloads of `lading up` when it is killed: no process stays, and a restart goes on."""
 
-import os
 import signal
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ from lading.standalone.workloads import own_image
 from lading.standalone.workloads.kinds import DAEMON_SETS, JOBS, PODS, Pod
 from lading.wire import calls
 from lading.wiring.registries import open_registries
-from tests.cli.up_process import client_of, up
+from tests.cli.up_process import client_of, processes_of, up
 from tests.e2e import waiting, workload_objects
 
 pytestmark = pytest.mark.timeout(300)
@@ -81,14 +79,3 @@ async def pods(client: KubeClient) -> tuple[Pod, ...]:
 async def containers(data: Path) -> tuple[Container, ...]:
     async with calls.channel_to(f"unix://{data}/nodes/node-1/runtime.sock") as channel:
         return await CriClient(channel).containers()
-
-
-def processes_of(data: Path) -> set[int]:
-    """The processes that were given the kubeconfig of this data folder."""
-    wanted = f"KUBECONFIG={data / 'kubeconfig'}".encode()
-    found = set()
-    for folder in Path("/proc").iterdir():
-        with suppress(OSError):
-            if folder.name.isdigit() and wanted in (folder / "environ").read_bytes():
-                found.add(int(folder.name))
-    return found - {os.getpid()}

@@ -1,10 +1,10 @@
-"""`lading up` as a process of a test, and a client of its API server."""
+"""`lading up` as a process, and what it started."""
 
 import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from lading.adapters.clock import SystemClock
@@ -12,7 +12,7 @@ from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
 
 START_SECONDS_MAX = 90.0
-"""A busy machine may need it; where all goes well it costs nothing."""
+"""It costs nothing where all goes well, and a busy machine may need it."""
 READY_LINE = b"Ctrl-C stops it"
 
 
@@ -47,3 +47,14 @@ async def client_of(data: Path) -> AsyncIterator[KubeClient]:
         connection, SystemClock(), requests_per_second=1000, burst_requests=1000
     ) as client:
         yield client
+
+
+def processes_of(data: Path) -> set[int]:
+    """The processes that were given the kubeconfig of this data folder."""
+    wanted = f"KUBECONFIG={data / 'kubeconfig'}".encode()
+    found = set()
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError):
+            if folder.name.isdigit() and wanted in (folder / "environ").read_bytes():
+                found.add(int(folder.name))
+    return found - {os.getpid()}

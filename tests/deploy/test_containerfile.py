@@ -39,5 +39,5 @@ def test_the_image_has_the_packages_of_the_pruner() -> None:
         set(re.findall(r"^\S+==\S+", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
         for name in ("runtime.txt", "prune.txt")
     )
-    assert {one.partition("==")[0] for one in prune - runtime} == {"numpy"}
+    assert {one.partition("==")[0] for one in prune - runtime} == {"numpy", "obstore"}
     assert runtime <= prune

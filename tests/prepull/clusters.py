@@ -125,16 +125,24 @@ class PrePullCluster:
         selection = Selection(namespace=NAMESPACE, label_selector=holder.HOLDER_SELECTOR)
         return (await self.kube.page(PODS, selection)).items
 
-    async def until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
+    async def until(
+        self,
+        is_so: Callable[[], Awaitable[bool]],
+        what: str,
+        *,
+        seconds_max: float = WAIT_SECONDS_MAX,
+    ) -> None:
         try:
-            async with asyncio.timeout(WAIT_SECONDS_MAX):
+            async with asyncio.timeout(seconds_max):
                 while not await is_so():
                     await CLOCK.sleep(0.05)
         except TimeoutError:
             shown = {name: one.status for name, one in (await self.images()).items()}
             raise AssertionError(f"never came true: {what}\n{shown}") from None
 
-    async def until_state(self, state: str, *names: str) -> None:
+    async def until_state(
+        self, state: str, *names: str, seconds_max: float = WAIT_SECONDS_MAX
+    ) -> None:
         async def is_so() -> bool:
             found = await self.images()
             wanted = names or tuple(found)
@@ -142,7 +150,8 @@ class PrePullCluster:
                 name in found and found[name].status.state == state for name in wanted
             )
 
-        await self.until(is_so, f"{names or 'every Image'} is {state}")
+        what = f"{names or 'every Image'} is {state}"
+        await self.until(is_so, what, seconds_max=seconds_max)
 
 
 @dataclass
@@ -158,6 +167,9 @@ class Nodes:
     """How long a pull takes."""
     pulling_max: int = 0
     """The most nodes that were seen to pull at once."""
+    watched: tuple[set[str], ...] = ()
+    """Of each of these sets of images every node must hold one, all the time."""
+    gaps: list[str] = field(default_factory=list)
     _made: int = 0
     _turns: dict[str, int] = field(default_factory=dict)
 
@@ -175,8 +187,15 @@ class Nodes:
         pulling = 0
         for name in names:
             own = [one for one in pods if _node(one) == name]
+            self._watch(name, own)
             pulling += await self._play(name, own, found)
         self.pulling_max = max(self.pulling_max, pulling)
+
+    def _watch(self, node: str, own: list[Pod]) -> None:
+        held = {
+            status.image for pod in own for status in pod.status.container_statuses if status.ready
+        }
+        self.gaps += [f"{node}: none of {sorted(one)}" for one in self.watched if not one & held]
 
     async def _play(self, node: str, own: list[Pod], found: DaemonSet | None) -> int:
         uid = found.metadata.uid if found else ""

@@ -8,6 +8,7 @@ import pytest
 
 from lading.api.apps import DAEMON_SETS
 from lading.api.core import PODS
+from lading.api.events import EVENTS
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS
 from lading.kernel import conditions
 from lading.ports import kube
@@ -159,6 +160,37 @@ async def test_an_image_that_does_not_exist_leaves_the_others_alone(
         found = (await cluster.image("absent")).status
         assert [(one.node, one.reason) for one in found.failures] == [("node-a", "ImageNotFound")]
         assert len(await cluster.pods()) == 2
+
+
+async def test_a_pull_secret_that_the_kubelet_did_not_find_is_named(
+    cluster: PrePullCluster,
+) -> None:
+    await cluster.make_node("node-a")
+    async with playing(cluster) as nodes, running(cluster, pull_secrets=("there", "regcred")):
+        nodes.absent[A] = ("ErrImagePull", f"{A}: 401 Unauthorized")
+        await cluster.create(
+            EVENTS,
+            "missing",
+            eventTime="2026-01-01T00:00:00.000000Z",
+            reportingController="kubelet",
+            reportingInstance="node-a",
+            type="Warning",
+            reason="FailedToRetrieveImagePullSecret",
+            action="Pull",
+            note="Unable to retrieve some image pull secrets (regcred, other); attempting to pull "
+            "the image may not succeed.",
+            regarding={"kind": "Pod", "name": "lading-prepull-1", "namespace": NAMESPACE},
+        )
+        await cluster.make_image("private", A)
+
+        async def is_named() -> bool:
+            failures = (await cluster.image("private")).status.failures
+            return any(
+                "the Secret regcred of --prepull-pull-secret" in one.message for one in failures
+            )
+
+        await cluster.until(is_named, "the Image names the Secret")
+        assert (await cluster.image("private")).status.failures[0].reason == "Unauthorized"
 
 
 async def test_twenty_images_at_once_cost_at_most_two_roll_outs(cluster: PrePullCluster) -> None:
@@ -343,14 +375,16 @@ async def test_a_lost_image_is_reported_and_its_pod_deleted(cluster: PrePullClus
 
 
 @pytest.mark.parametrize("writes", range(7))
-async def test_cut_off_after_any_write_it_ends_the_same(
+async def test_cut_off_after_any_write_it_ends_the_same_and_leaves_no_gap(
     cluster: PrePullCluster, writes: int
 ) -> None:
     """An upgrade of the list is begun by a controller that dies, and ended by the next."""
-    await cluster.make_node("node-a")
-    async with playing(cluster):
+    for name in ("node-a", "node-b"):
+        await cluster.make_node(name)
+    async with playing(cluster) as nodes:
         async with running(cluster, ("share-manager", A), ("other", C)):
             await cluster.until_state("deployed")
+        nodes.watched = ({A, B}, {C})
         cluster.line.writes_left = writes
         async with running(cluster, ("share-manager", B), ("other", C)):
 
@@ -372,6 +406,7 @@ async def test_cut_off_after_any_write_it_ends_the_same(
                 )
 
             await cluster.until(is_done, "the next controller ends it")
+        assert nodes.gaps == []
     made = await cluster.daemon_set()
     assert made is not None
     assert {one["image"] for one in made.spec["template"]["spec"]["containers"]} == {B, C}

@@ -149,6 +149,29 @@ def test_a_quota_is_a_fault_of_nodes_that_lack_a_pod_for_half_a_minute() -> None
     assert found.faults == {NAME_A: quota}
 
 
+def test_in_an_upgrade_a_quota_is_a_fault_of_what_no_old_pod_holds() -> None:
+    quota = Fault(why=ImageReason.QUOTA, message="exceeded quota")
+    wanted = expected(A, B, template="t2", creation_failure=quota)
+    old = pod("a", running(A), ready=True, template="t1")
+    before = record(old, wanted=wanted)
+    found = record(old, wanted=wanted, previous=before, now=NOW + timedelta(seconds=30))
+    assert found.held == {NAME_A}
+    assert found.faults == {NAME_B: quota}
+
+
+def test_a_pull_secret_that_is_missing_is_named_with_the_fix() -> None:
+    wanted = expected(A, missing_secrets=("regcred",))
+    refused = record(pod("a", waiting(A, "ErrImagePull", "x: 401 Unauthorized")), wanted=wanted)
+    fault = refused.faults[NAME_A]
+    assert fault.why is ImageReason.UNAUTHORIZED
+    assert fault.message == (
+        "x: 401 Unauthorized The kubelet did not find the Secret regcred of --prepull-pull-secret "
+        "in the controller's namespace. Create it, or correct the option."
+    )
+    absent = record(pod("a", waiting(A, "ErrImagePull", "x: not found")), wanted=wanted)
+    assert "Secret" not in absent.faults[NAME_A].message
+
+
 def test_a_lost_image_is_not_held_and_names_its_pod() -> None:
     condition = {
         "type": "lading.dev/ImagesPresent",

@@ -209,6 +209,16 @@ def test_more_than_64_images_do_not_fit_and_the_oldest_are_held() -> None:
     assert set(cargo.problems) == {"i58", "i59"}
 
 
+@pytest.mark.parametrize("spec", [{}, {"imageURL": A, "instanceManagerImage": B}])
+def test_an_image_with_none_or_both_of_its_fields_is_reported(spec: dict[str, str]) -> None:
+    """Another owner's definition may let it in."""
+    found = rules.cargo((image("both", spec=spec), image("good", B)), ())
+    assert found.urls == (B,)
+    assert found.problems["both"].message == (
+        "spec: exactly one of imageURL and instanceManagerImage must be set"
+    )
+
+
 def test_a_bad_url_is_reported_and_the_others_are_held() -> None:
     cargo = rules.cargo([image("bad", "UPPER CASE"), image("good")], ())
     assert cargo.urls == (A,)

@@ -71,6 +71,17 @@ def test_turned_off_the_state_is_unknown_and_the_map_empty() -> None:
     assert (found.state, found.node_deployment_map, found.node_count) == ("unknown", {}, 0)
 
 
+def test_what_decides_is_reported_at_once() -> None:
+    """Within 30 seconds after a write, although the state is the same."""
+    seen = observed(a=HELD)
+    after = written(seen, status(seen))
+    assert report.plan(after, NOW).actions == ()
+    invalid = Enablement(is_on=True, by=EnabledBy.SETTING_INVALID, message="maybe")
+    found = conditions.find(status(replace(after, enablement=invalid)).conditions, "PrePullEnabled")
+    assert found is not None
+    assert found.reason == "SettingInvalid"
+
+
 def test_a_fault_of_a_ready_node_is_an_error() -> None:
     seen = observed(a=HELD, b=FAULTY)
     assert summary(seen) == ("error", "ImageNotFound")

@@ -19,23 +19,29 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect, requests
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES, PODS, Pod
-from lading.api.events import EVENTS
 from lading.ports import kube
 from lading.ports.http import Request
-from lading.prepull import holder, nodes, observe
+from lading.prepull import nodes
 from lading.prepull.rules import listed_name
-from lading.prepull.types import DefaultImage, ImageReason
+from lading.prepull.types import DefaultImage
+from tests.conformance.kube.api import resource
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.prepull import clusters
 from tests.prepull.clusters import Line, PrePullCluster
-from tests.prepull.worlds import A, B
+from tests.prepull.worlds import A, B, C
 from tests.real.bed import api_server, control_plane, sandbox
 from tests.real.bed.api_server import ApiServer
 
 NODE_COUNT, DEAD_COUNT, WAVE = 20, 3, 2
-CONTROLLERS = "daemonset-controller,garbage-collector-controller,serviceaccount-controller"
+CONTROLLERS = (
+    "daemonset-controller,garbage-collector-controller,serviceaccount-controller,"
+    "resourcequota-controller"
+)
 NAMES = [f"node-{number:02}" for number in range(NODE_COUNT)]
 DEAD = set(NAMES[:DEAD_COUNT])
+QUOTAS = resource("resourcequotas", "ResourceQuota")
+QUOTA_SECONDS_MAX = 180.0
+"""A node may lack its pod for 30 seconds before anybody looks for the cause."""
 RESOURCES = {"cpu": "4", "memory": "8Gi", "pods": "110", "ephemeral-storage": "10Gi"}
 
 pytestmark = [pytest.mark.components("kube"), pytest.mark.asyncio(loop_scope="session")]
@@ -181,18 +187,18 @@ async def test_waves_an_upgrade_without_a_gap_and_dead_nodes(
         kubelets.watched = alive
         kubelets.pulling_max = 0
         async with clusters.running(cluster, ("share-manager", B), client=controller):
-            await cluster.until_state("deployed", new_name())
+            await cluster.until_state("deployed", name_of(B))
 
             async def is_done() -> bool:
-                return set(await cluster.images()) == {new_name()}
+                return set(await cluster.images()) == {name_of(B)}
 
             await cluster.until(is_done, "the old Image is deleted")
         assert kubelets.pulling_max <= WAVE
         assert kubelets.gaps == [], "no Ready node lacks both the old and the new image"
 
 
-def new_name() -> str:
-    return listed_name(DefaultImage(name="share-manager", url=B))
+def name_of(url: str) -> str:
+    return listed_name(DefaultImage(name="share-manager", url=url))
 
 
 async def test_a_node_with_an_old_pod_that_is_not_ready_goes_at_once(
@@ -225,28 +231,24 @@ async def test_a_node_with_an_old_pod_that_is_not_ready_goes_at_once(
             assert bound - {""} - DEAD <= {broken, "node-03", "node-04"}
 
 
-async def test_the_controller_finds_the_event_of_a_quota_that_refuses_pods(
+async def test_a_quota_that_refuses_new_pods_is_reported_and_the_old_ones_stay(
     cluster: PrePullCluster, controller: KubeClient
 ) -> None:
-    regarding = {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "name": holder.NAME,
-        "namespace": NAMESPACE,
-    }
-    note = 'Error creating: pods "x" is forbidden: exceeded quota: small'
-    await cluster.create(
-        EVENTS,
-        "refused",
-        eventTime="2026-01-01T00:00:00.000000Z",
-        reportingController="daemonset-controller",
-        reportingInstance="test",
-        type="Warning",
-        reason="FailedCreate",
-        action="Create",
-        note=note,
-        regarding=regarding,
-    )
-    found = await observe.creation_failure(controller, NAMESPACE)
-    assert found is not None
-    assert (found.why, found.message) == (ImageReason.QUOTA, note)
+    kubelets = Kubelets(cluster)
+    async with playing(kubelets):
+        async with clusters.running(cluster, ("share-manager", A), client=controller):
+            await cluster.until_state("deployed", name_of(A))
+        kubelets.watched = set(NAMES) - DEAD
+        await cluster.create(QUOTAS, "small", spec={"hard": {"pods": "0"}})
+
+        async def is_counted() -> bool:
+            found = await cluster.kube.get(QUOTAS, "small", namespace=NAMESPACE)
+            return bool(found.get("status", {}).get("hard"))
+
+        await cluster.until(is_counted, "the quota counts")
+        async with clusters.running(cluster, ("share-manager", C), client=controller):
+            await cluster.until_state("error", name_of(C), seconds_max=QUOTA_SECONDS_MAX)
+            found = (await cluster.image(name_of(C))).status
+            assert {one.reason for one in found.failures} == {"QuotaExceeded"}
+            assert "exceeded quota: small" in found.failures[0].message
+        assert kubelets.gaps == []

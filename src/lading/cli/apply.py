@@ -19,6 +19,7 @@ from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
 
 FIELD_MANAGER = "lading"
+TAKE_OVER = "; set --force-conflicts to take the fields over"
 
 
 @click.command(name="apply")
@@ -64,7 +65,8 @@ async def _apply(target: Target, sources: list[ManifestSource], force: bool) -> 
                 output.sentence(await _apply_one(client, catalogue, source, target, force=force))
             except kube.KubeError as error:
                 failed += 1
-                output.sentence(f"{source.file}:{source.line(())}: {error}", err=True)
+                step = TAKE_OVER if isinstance(error, kube.Conflict) else ""
+                output.sentence(f"{source.file}:{source.line(())}: {error}{step}", err=True)
     if failed:
         raise click.ClickException(f"{failed} of {len(sources)} objects were not applied")
 

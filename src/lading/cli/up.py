@@ -10,9 +10,11 @@ import click
 
 from lading.cli import connection, options, process, running
 from lading.cli.feature_gates import feature_gates_option
+from lading.cli.prepull.settings import prepull_image_option
 from lading.kernel import quantities
 from lading.kernel.feature_gates import Gates
 from lading.observability import logs
+from lading.prepull.types import DefaultImage, PrePullSettings
 from lading.servers.registry.core import DEFAULT_LIMITS
 from lading.servers.registry.usage import GIB
 from lading.standalone import cluster, first_set
@@ -81,6 +83,7 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
     "--registry-quota", DEFAULT_LIMITS.store_bytes_max, "The most bytes that the registry stores."
 )
 @_size_option("--registry-blob-max", DEFAULT_LIMITS.blob_bytes_max, "The most bytes of one blob.")
+@prepull_image_option
 @feature_gates_option()
 @options.log_level_option(default="warning")
 def command(
@@ -93,6 +96,7 @@ def command(
     registry_auth: bool,
     registry_quota: int,
     registry_blob_max: int,
+    images: tuple[DefaultImage, ...],
     gates: Gates,
     log_level: str,
 ) -> None:
@@ -114,6 +118,7 @@ def command(
             with_password=registry_auth,
         ),
         gates=gates,
+        prepull=PrePullSettings(images=images),
     )
     running.run(_up(wanted))
 

@@ -166,7 +166,12 @@ class Kube(Protocol):
         """Ends quietly when the server ends it; raises Gone when the revision was compacted."""
 
     async def create(
-        self, resource: Resource[T], body: Mapping[str, Any], *, namespace: str = ""
+        self,
+        resource: Resource[T],
+        body: Mapping[str, Any],
+        *,
+        namespace: str = "",
+        field_manager: str = "",
     ) -> T: ...
 
     async def patch(

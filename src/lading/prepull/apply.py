@@ -64,7 +64,9 @@ async def _create(
     api: Kube, resource: Resource[Any], body: dict[str, Any], namespace: str
 ) -> Object | None:
     try:
-        created: Object = await api.create(resource, body, namespace=namespace)
+        created: Object = await api.create(
+            resource, body, namespace=namespace, field_manager=FIELD_MANAGER
+        )
     except kube.AlreadyExists:
         return None  # what is there stands; the cache shows it soon
     return created

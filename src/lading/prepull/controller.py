@@ -115,6 +115,8 @@ class HolderReconciler:
         self._deletions: dict[str, PodDeletion] = {}
         self._creation_failure: Fault | None = None
         self._failure_read_at: datetime | None = None
+        self._missing_secrets: tuple[str, ...] = ()
+        self._secrets_read_at: datetime | None = None
         caches.images.add_handler(self._image_changed)
         caches.daemon_sets.add_handler(self._daemon_set_changed)
 
@@ -124,6 +126,9 @@ class HolderReconciler:
     async def observe(self, key: Key) -> ObservedPrePull:
         await self._fleet.recount()
         await self._read_creation_failure()
+        await self._read_missing_secrets()
+        self._expect(self._caches.daemon_sets.get(Key(self._namespace, holder.NAME)))
+        await self._fleet.recount()
         hold_image = self._hold_image
         if not self._hold_image:
             self._hold_image = await observe.hold_image(self._kube, self._settings, self._namespace)
@@ -239,14 +244,22 @@ class HolderReconciler:
         now = self._clock.now()
         if not self._fleet.without_pod():
             self._creation_failure = None
-        elif self._failure_is_due(now):
+        elif self._events_are_due(self._failure_read_at, now):
             self._failure_read_at = now
             self._creation_failure = await observe.creation_failure(self._kube, self._namespace)
-        self._expect(self._caches.daemon_sets.get(Key(self._namespace, holder.NAME)))
-        await self._fleet.recount()
 
-    def _failure_is_due(self, now: datetime) -> bool:
-        read_at = self._failure_read_at
+    async def _read_missing_secrets(self) -> None:
+        """The kubelet reports a missing secret before it pulls, so what there is, is there now."""
+        now = self._clock.now()
+        if not self._settings.pull_secrets or not self._fleet.is_unauthorized():
+            self._missing_secrets = ()
+        elif self._events_are_due(self._secrets_read_at, now):
+            self._secrets_read_at = now
+            self._missing_secrets = await observe.missing_pull_secrets(
+                self._kube, self._settings.pull_secrets, self._namespace
+            )
+
+    def _events_are_due(self, read_at: datetime | None, now: datetime) -> bool:
         return read_at is None or now - read_at >= self._periods.missing_pods_interval
 
     def _expect(self, found: DaemonSet | None) -> None:
@@ -259,6 +272,7 @@ class HolderReconciler:
                 template=found.metadata.annotations.get(holder.TEMPLATE_ANNOTATION, ""),
                 containers=plan.containers(found),
                 creation_failure=self._creation_failure,
+                missing_secrets=self._missing_secrets,
             )
         )
 

@@ -4,6 +4,7 @@ A reason that is none of these (a container that is being made, a pull that goes
 """
 
 import re
+from collections.abc import Sequence
 
 from lading.api.core import ContainerStatus, Pod
 from lading.kernel import texts
@@ -69,6 +70,18 @@ def of_container(status: ContainerStatus) -> Fault | None:
         message = f"{detail.reason}: {detail.message}".removesuffix(": ")
         return Fault(why=ImageReason.CANNOT_START, message=_bounded(message))
     return None
+
+
+def with_missing_secrets(fault: Fault, names: Sequence[str]) -> Fault:
+    """A registry that lets nobody in is often one without credentials."""
+    if fault.why is not ImageReason.UNAUTHORIZED or not names:
+        return fault
+    step = (
+        f" The kubelet did not find the Secret {', '.join(names)} of --prepull-pull-secret in the "
+        "controller's namespace. Create it, or correct the option."
+    )
+    message = fault.message.removesuffix(_HINTS[ImageReason.UNAUTHORIZED]) + step
+    return Fault(why=fault.why, message=message, since=fault.since)
 
 
 def names_no_cause(status: ContainerStatus) -> bool:

@@ -17,7 +17,7 @@ from lading.ports.clock import Clock
 from lading.prepull import nodes
 from lading.prepull.image_lists import NodeImageLists
 from lading.prepull.nodes import ExpectedDaemonSet
-from lading.prepull.types import NodeRecord, PrePullSettings, RollOut
+from lading.prepull.types import ImageReason, NodeRecord, PrePullSettings, RollOut
 
 NODES_PER_SLICE = 100  # about 10 ms on a slow core, with 20 containers on each
 
@@ -103,14 +103,23 @@ class HolderFleet:
             *(one.without_agent_since for one in self._records.values() if one.is_ready)
         )
 
+    def is_unauthorized(self) -> bool:
+        """Whether a registry refuses the credentials of a Ready node."""
+        return any(
+            fault.why is ImageReason.UNAUTHORIZED
+            for one in self._records.values()
+            if one.is_ready
+            for fault in one.faults.values()
+        )
+
     def lacks_pods(self) -> bool:
-        """Whether a Ready node has no pod."""
+        """Whether a Ready node has no pod of the present template."""
         return any(
             one.is_ready and one.without_pod_since is not None for one in self._records.values()
         )
 
     def without_pod(self) -> bool:
-        """Whether a Ready node has lacked a pod for too long."""
+        """Whether a Ready node has lacked such a pod for too long."""
         now = self._clock.now()
         return any(
             one.is_ready

@@ -30,7 +30,9 @@ class ExpectedDaemonSet:
     template: str = ""
     containers: tuple[str, ...] = ()
     creation_failure: Fault | None = None
-    """ImageReason its pods cannot be created, when the API server says so."""
+    """Why its pods cannot be created, when the API server says so."""
+    missing_secrets: tuple[str, ...] = ()
+    """Pull secrets that kubelets did not find."""
     released: frozenset[str] = frozenset()
     """Pods, by uid, that lost their gate although the cache may not show it yet."""
 
@@ -65,9 +67,9 @@ def record(
     held = frozenset(_held(alive, listed))
     without_pod_since = (previous and previous.without_pod_since) or now
     found = {} if is_gated else _faults(current, expected, held, previous, now)
-    if not alive:
+    if current is None:
         found = _creation_faults(
-            expected, now - without_pod_since, settings.periods.pod_creation_grace
+            expected, held, now - without_pod_since, settings.periods.pod_creation_grace
         )
     node_is_ready = is_ready(node)
     return NodeRecord(
@@ -77,7 +79,7 @@ def record(
         is_pulling=node_is_ready and not is_gated and _is_pulling(current, expected, found),
         gated=_gated(current, own, previous) if current and is_gated else None,
         lost=lost,
-        without_pod_since=None if alive else without_pod_since,
+        without_pod_since=None if current else without_pod_since,
         without_agent_since=_without_agent_since(alive, previous, now),
         unready_template=_unready_template(alive, previous),
     )
@@ -166,6 +168,8 @@ def _faults(
         fault = faults.of_container(status)
         if fault is not None and faults.names_no_cause(status):
             fault = before.get(status.name, fault)
+        elif fault is not None:
+            fault = faults.with_missing_secrets(fault, expected.missing_secrets)
         if fault is not None:
             found[status.name] = fault
     return {
@@ -181,12 +185,13 @@ def _since(fault: Fault, before: Fault | None, now: datetime) -> Fault:
 
 
 def _creation_faults(
-    expected: ExpectedDaemonSet, without_pod: timedelta, grace: timedelta
+    expected: ExpectedDaemonSet, held: frozenset[str], without_pod: timedelta, grace: timedelta
 ) -> Mapping[str, Fault]:
+    """Of the images that no older pod holds either."""
     failure = expected.creation_failure
     if failure is None or without_pod < grace:
         return {}
-    return dict.fromkeys(expected.containers, failure)
+    return {name: failure for name in expected.containers if name not in held}
 
 
 def _is_gated(pod: Pod) -> bool:

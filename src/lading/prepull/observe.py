@@ -1,4 +1,7 @@
-"""Reads what no cache has: Lading's own image, and why pods cannot be created."""
+"""Reads what no cache has: Lading's own image, why pods cannot be created, and missing secrets."""
+
+import re
+from collections.abc import Sequence
 
 from lading.api.core import PODS
 from lading.api.events import EVENTS
@@ -10,6 +13,8 @@ from lading.prepull.types import Fault, ImageReason, PrePullSettings
 
 OWN_CONTAINER = "controller"
 _FAILED_CREATE = f"regarding.kind=DaemonSet,regarding.name={holder.NAME},reason=FailedCreate"
+_MISSING_SECRET = "regarding.kind=Pod,reason=FailedToRetrieveImagePullSecret"
+_SECRET_NAMES = re.compile(r"\((?P<names>[^)]*)\)")
 _EVENTS_MAX = 20
 
 
@@ -37,3 +42,23 @@ async def creation_failure(api: Kube, namespace: str) -> Fault | None:
     note = max(page.items, key=lambda one: int(one.metadata.resource_version or 0)).note
     why = ImageReason.QUOTA if "exceeded quota" in note else ImageReason.CANNOT_START
     return Fault(why=why, message=texts.bounded_text(note, bytes_max=faults.MESSAGE_BYTES_MAX))
+
+
+async def missing_pull_secrets(
+    api: Kube, secrets: Sequence[str], namespace: str
+) -> tuple[str, ...]:
+    """Those of the secrets that a kubelet did not find for a holder pod, by its events.
+
+    The controller may not read Secrets, and need not.
+    """
+    selection = Selection(namespace=namespace, field_selector=_MISSING_SECRET)
+    try:
+        page = await api.page(EVENTS, selection, limit=_EVENTS_MAX)
+    except (kube.Forbidden, kube.Invalid):
+        return ()
+    missing: set[str] = set()
+    for one in page.items:
+        found = _SECRET_NAMES.search(one.note)
+        if found is not None and one.regarding.name.startswith(f"{holder.NAME}-"):
+            missing.update(found["names"].split(", "))
+    return tuple(name for name in secrets if name in missing)

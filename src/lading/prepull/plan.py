@@ -71,7 +71,7 @@ def is_ours(found: DaemonSet | None) -> bool:
 def daemon_set_problem(
     found: DaemonSet | None, hold_image: str, refusal: str, namespace: str
 ) -> PrePullProblem | None:
-    """ImageReason no Image can be held at all."""
+    """Why no Image can be held at all."""
     if found is not None and not is_ours(found):
         message = (
             f"DaemonSet {namespace}/{holder.NAME} belongs to another owner and is left as it is. "
@@ -175,7 +175,7 @@ def _deleted(found: DaemonSet | None, because: str) -> Iterator[DeleteDaemonSet]
 def _difference(
     found: DaemonSet, body: Mapping[str, Any], answered: Mapping[str, Any] | None
 ) -> str:
-    """ImageReason the DaemonSet must be written; empty when it need not be.
+    """Why the DaemonSet must be written; empty when it need not be.
 
     The API server and its webhooks add to what is written, so what they answered is compared.
     """

@@ -1,7 +1,8 @@
 """The status of one Image: its state, the map of nodes, faults and conditions. Pure.
 
-Readiness may flap on many nodes at once, so a status is written at an interval, except when
-the Image reaches a state for the first time or pre-pulling is turned on or off.
+Readiness may flap on many nodes at once, so a status is written at an interval, except when the
+Image reaches a state for the first time, pre-pulling is turned on or off, or something else
+decides about that.
 """
 
 from collections import Counter
@@ -75,7 +76,9 @@ def _due_at(
     last = observed.image.status
     if not observed.writes or last.observed_generation != observed.image.metadata.generation:
         return now
-    is_switched = ImageState.UNKNOWN in (state, last.state) and state != last.state
+    before = conditions.find(last.conditions, PRE_PULL_ENABLED)
+    is_switched = before is None or before.reason != observed.enablement.by
+    is_switched |= ImageState.UNKNOWN in (state, last.state) and state != last.state
     if is_switched or state not in observed.states_written:
         return now
     return planning.due(observed.writes[-1], interval, now=now)

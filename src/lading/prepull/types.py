@@ -28,6 +28,7 @@ LIST_LABEL = "lading.dev/prepull-list"
 IMAGES_PRESENT = "lading.dev/ImagesPresent"
 """The condition that the agent of a node sets on the holder pods there."""
 CONTAINERS_MAX = 64
+OS_LABEL, LINUX = "kubernetes.io/os", "linux"
 DEFAULT_RESOURCES: Mapping[str, Mapping[str, str]] = {
     "requests": {"cpu": "1m", "memory": "1Mi"},
     "limits": {"cpu": "100m", "memory": "32Mi"},
@@ -95,11 +96,11 @@ class PrePullSettings:
     @property
     def node_labels(self) -> dict[str, str]:
         """What a node must carry; the program that holds an image is one for Linux."""
-        return {"kubernetes.io/os": "linux", **dict(self.node_selector)}
+        return {OS_LABEL: LINUX, **dict(self.node_selector)}
 
 
 class ImageReason(StrEnum):
-    """ImageReason an Image has its state; each is the reason of its condition Deployed."""
+    """Why an Image has its state; each is the reason of its condition Deployed."""
 
     DEPLOYED = "Deployed"
     DEPLOYING = "Deploying"
@@ -152,7 +153,7 @@ class Enablement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """ImageReason a container is not ready on a node."""
+    """Why a container is not ready on a node."""
 
     why: ImageReason
     message: str = ""
@@ -192,7 +193,7 @@ class NodeRecord:
     gated: GatedPod | None = None
     lost: LostImages | None = None
     without_pod_since: datetime | None = None
-    """When it was first seen without a pod, if it has none."""
+    """When it was first seen without a pod of the present template, if it has none."""
     without_agent_since: datetime | None = None
     """When it was first seen with a ready pod that no agent has compared."""
     unready_template: str = ""
@@ -243,7 +244,7 @@ class ObservedPrePull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrePullProblem:
-    """ImageReason there is no container for an Image, or no DaemonSet."""
+    """Why there is no container for an Image, or no DaemonSet."""
 
     why: ImageReason
     message: str

@@ -152,7 +152,7 @@ def _prepull_settings(options: ClusterOptions, served: EmbeddedRegistry) -> PreP
     return replace(
         options.prepull,
         hold_image=str(own_image.reference(served.host)),
-        node_name=options.nodes[0].name,
+        node_name=next((one.name for one in options.nodes), ""),
     )
 
 

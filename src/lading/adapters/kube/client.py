@@ -118,6 +118,7 @@ class KubeClient:
         namespace: str = "",
         name: str = "",
         subresource: str = "",
+        field_manager: str = "",
         dry_run: bool = False,
         field_validation: str = "",
     ) -> T:
@@ -128,7 +129,7 @@ class KubeClient:
             namespace=namespace,
             name=name,
             subresource=subresource,
-            query=requests.write_options(dry_run, field_validation),
+            query=requests.write_options(dry_run, field_validation, field_manager),
         )
         return await self._decoded(resource, request)
 

@@ -4,20 +4,34 @@ import functools
 import json
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import click
 
-from lading.kernel import references, selectors
+from lading.kernel import quantities, references, selectors
 from lading.kernel.errors import Malformed
-from lading.prepull.types import DefaultImage, PrePullSettings, Toleration, Wave
+from lading.prepull.types import (
+    LINUX,
+    OS_LABEL,
+    DefaultImage,
+    PrePullSettings,
+    Toleration,
+    Wave,
+)
 
 _DEFAULTS = PrePullSettings()
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_OBJECT_NAME_CHARACTERS_MAX = 253
 _WAVE = re.compile(r"(?P<number>[1-9][0-9]{0,4})(?P<percent>%?)")
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 _PERCENT_MAX = 100
+_USER_ID = re.compile(r"[1-9][0-9]{0,9}")
+_USER_ID_MAX = 2**31 - 1  # of the API server
+_AFFINITIES = ("nodeAffinity", "podAffinity", "podAntiAffinity")
+_LISTS = ("requests", "limits")
+_RESOURCES_EXAMPLE = '{"requests": {"cpu": "1m", "memory": "1Mi"}, "limits": {"memory": "32Mi"}}'
 T = TypeVar("T")
 Callback = Callable[[click.Context, click.Parameter, Any], Any]
 
@@ -36,6 +50,22 @@ def parse_image(text: str) -> DefaultImage:
     return DefaultImage(name=name, url=url)
 
 
+def parse_hold_image(text: str) -> str:
+    if text:
+        try:
+            references.parse(text)
+        except Malformed as error:
+            raise click.BadParameter(str(error)) from error
+    return text
+
+
+def parse_default(text: str) -> bool:
+    found = {"true": True, "false": False}.get(text.lower())
+    if found is None:
+        raise click.BadParameter(f"{text!r}: expected true or false")
+    return found
+
+
 def parse_wave(text: str) -> Wave:
     found = _WAVE.fullmatch(text)
     number = int(found["number"]) if found else 0
@@ -51,7 +81,8 @@ def parse_toleration(text: str) -> Toleration:
     left, colon, effect = text.partition(":")
     key, _, value = left.partition("=")
     is_known = effect in _EFFECTS or not colon
-    if not is_known or not selectors.LABEL_KEY.fullmatch(key):
+    is_taint = selectors.LABEL_KEY.fullmatch(key) and selectors.LABEL_VALUE.fullmatch(value)
+    if not is_known or not is_taint:
         raise click.BadParameter(
             f"{text!r}: expected KEY[=VALUE][:EFFECT] or *, with effect {', '.join(_EFFECTS)}"
         )
@@ -63,14 +94,18 @@ def parse_label(text: str) -> tuple[str, str]:
     is_label = selectors.LABEL_KEY.fullmatch(key) and selectors.LABEL_VALUE.fullmatch(value)
     if not equals or not is_label:
         raise click.BadParameter(f"{text!r}: expected KEY=VALUE, a label of nodes")
+    if key == OS_LABEL and value != LINUX:
+        raise click.BadParameter(f"{text!r}: holder pods run on Linux nodes only; leave it out")
     return key, value
 
 
 def parse_user(text: str) -> int | None:
     if text == "none":
         return None
-    if not text.isdigit() or int(text) == 0:
-        raise click.BadParameter(f"{text!r}: expected a user ID above 0, or none on OpenShift")
+    if not _USER_ID.fullmatch(text) or int(text) > _USER_ID_MAX:
+        raise click.BadParameter(
+            f"{text!r}: expected a user ID above 0, at most {_USER_ID_MAX}, or none on OpenShift"
+        )
     return int(text)
 
 
@@ -84,20 +119,49 @@ def parse_object(text: str) -> dict[str, Any]:
     return found
 
 
-def parse_resources(text: str) -> dict[str, Any]:
+def parse_affinity(text: str) -> dict[str, Any]:
     found = parse_object(text)
-    if not found.get("requests") or not found.get("limits"):
-        raise click.BadParameter(
-            "expected requests and limits, for example "
-            '{"requests": {"cpu": "1m", "memory": "1Mi"}, "limits": {"memory": "32Mi"}}'
-        )
+    for name, value in found.items():
+        if name not in _AFFINITIES or not isinstance(value, dict):
+            raise click.BadParameter(f"{name}: expected objects named {', '.join(_AFFINITIES)}")
     return found
 
 
+def parse_resources(text: str) -> dict[str, Any]:
+    found = parse_object(text)
+    if set(found) != set(_LISTS):
+        raise click.BadParameter(f"expected requests and limits, for example {_RESOURCES_EXAMPLE}")
+    requests, limits = (_quantities(name, found[name]) for name in _LISTS)
+    for name, amount in requests.items():
+        if name in limits and amount > limits[name]:
+            raise click.BadParameter(f"requests.{name}: expected at most limits.{name}")
+    return found
+
+
+def _quantities(field: str, found: object) -> dict[str, Decimal]:
+    if not isinstance(found, dict) or not found:
+        raise click.BadParameter(f"{field}: expected quantities, for example {_RESOURCES_EXAMPLE}")
+    amounts = {}
+    for name, text in found.items():
+        try:
+            amounts[name] = quantities.parse(str(text))
+        except Malformed as error:
+            raise click.BadParameter(f"{field}.{name}: {error}") from error
+        if amounts[name] < 0:
+            raise click.BadParameter(f"{field}.{name}: {text!r}: expected 0 or more")
+    return amounts
+
+
 def parse_name(text: str) -> str:
-    if text and not _OBJECT_NAME.fullmatch(text):
-        raise click.BadParameter(f"{text!r}: expected the name of an object")
+    if not _OBJECT_NAME.fullmatch(text) or len(text) > _OBJECT_NAME_CHARACTERS_MAX:
+        raise click.BadParameter(
+            f"{text!r}: expected the name of an object: lower-case letters, digits, '-' and '.'"
+        )
     return text
+
+
+def parse_optional_name(text: str) -> str:
+    return parse_name(text) if text else ""
 
 
 def _each(parse: Callable[[str], T]) -> Callback:
@@ -119,27 +183,30 @@ def _listed(
     return found
 
 
+prepull_image_option = click.option(
+    "--prepull-image",
+    "images",
+    metavar="NAME=URL",
+    multiple=True,
+    callback=_listed,
+    help="An image that every worker node holds; may be repeated.",
+)
 _OPTIONS = (
-    click.option(
-        "--prepull-image",
-        "images",
-        metavar="NAME=URL",
-        multiple=True,
-        callback=_listed,
-        help="An image that every worker node holds; may be repeated.",
-    ),
+    prepull_image_option,
     click.option(
         "--prepull-default",
         "default_value",
-        type=bool,
-        default=_DEFAULTS.default_value,
+        metavar="BOOL",
+        default=str(_DEFAULTS.default_value).lower(),
         show_default=True,
+        callback=_one(parse_default),
         help="The first value of Setting start-pre-pull-manager-images.",
     ),
     click.option(
         "--prepull-hold-image",
         "hold_image",
         default="",
+        callback=_one(parse_hold_image),
         help="Lading's own image for holder pods; default: that of the controller's pod.",
     ),
     click.option(
@@ -172,7 +239,7 @@ _OPTIONS = (
         "affinity",
         metavar="JSON",
         default="",
-        callback=_one(parse_object),
+        callback=_one(parse_affinity),
         help="The affinity of holder pods.",
     ),
     click.option(
@@ -180,7 +247,7 @@ _OPTIONS = (
         "priority_class",
         default=_DEFAULTS.priority_class,
         show_default=True,
-        callback=_one(parse_name),
+        callback=_one(parse_optional_name),
         help="The PriorityClass of holder pods; empty for none.",
     ),
     click.option(
