@@ -45,6 +45,9 @@ IDENTITIES = {
     "controller": User(
         name=ACCOUNT.format("lading-system", "lading-controller"), groups=("system:masters",)
     ),
+    "controller-in-another-namespace": User(
+        name=ACCOUNT.format("images", "lading-controller"), groups=("system:masters",)
+    ),
     "with-a-prefix": User(
         name=ACCOUNT.format("lading-system", "my-lading-agent"), extra={NODE_NAME: ("node-a",)}
     ),
@@ -370,6 +373,16 @@ async def test_the_controller_creates_only_the_daemon_set_that_holds_images() ->
                     namespace=manifests.NAMESPACE,
                     patch_type=PatchType.MERGE,
                 )
+
+
+async def test_policies_for_other_names_refuse_the_controller() -> None:
+    async with installed() as clients:
+        await make_holder_pod(clients["admin"], "holder", "node-a")
+        controller, namespace = clients["controller-in-another-namespace"], manifests.NAMESPACE
+        with pytest.raises(kube.KubeError, match="this policy was made for"):
+            await controller.create(DAEMON_SETS, holder_body(), namespace=namespace)
+        with pytest.raises(kube.KubeError, match="this policy was made for"):
+            await controller.delete(PODS, "holder", namespace=namespace)
 
 
 async def test_the_controller_deletes_only_pods_that_hold_images() -> None:

@@ -1,4 +1,4 @@
-"""`lading policies`: the admission policies that bind agents to their nodes, as YAML."""
+"""`lading policies`: the admission policies that bind the processes, as YAML."""
 
 import click
 
@@ -12,12 +12,24 @@ from lading.installation import policies
     "--namespace",
     default=rbac.NAMESPACE,
     show_default=True,
-    help="Where the agents run.",
+    help="Where the agents and the controller run.",
 )
 @click.option(
-    "--account", default=policies.ACCOUNT, show_default=True, help="Their ServiceAccount."
+    "--account",
+    default=policies.ACCOUNT,
+    show_default=True,
+    help="The ServiceAccount of the agents.",
 )
-def command(namespace: str, account: str) -> None:
-    """Print the ValidatingAdmissionPolicies of the agents, for the names that you use."""
-    made = policies.agent_policies(namespace=namespace, account=account)
+@click.option(
+    "--controller-account",
+    default=policies.CONTROLLER_ACCOUNT,
+    show_default=True,
+    help="The ServiceAccount of the controller.",
+)
+def command(namespace: str, account: str, controller_account: str) -> None:
+    """Print the ValidatingAdmissionPolicies of the agents and of the controller."""
+    made = [
+        *policies.agent_policies(namespace=namespace, account=account),
+        *policies.controller_policies(namespace=namespace, account=controller_account),
+    ]
     click.echo(policies.as_yaml(made), nl=False)

@@ -69,7 +69,7 @@ def _own_node(namespace: str, account: str) -> Document:
             ' annotations of its MachineConfigNode"'
         ),
     }
-    return _policy(
+    return _agent_policy(
         "lading-agent-own-node",
         [
             {
@@ -116,7 +116,7 @@ def _own_events(namespace: str, account: str) -> Document:
         "operations": ["CREATE", "UPDATE", "DELETE"],
         "resources": ["events"],
     }
-    return _policy(
+    return _agent_policy(
         "lading-agent-own-events", [rule], validations, namespace=namespace, account=account
     )
 
@@ -150,16 +150,13 @@ def _own_holder_pods(namespace: str, account: str) -> Document:
         "operations": ["UPDATE"],
         "resources": ["pods", "pods/status"],
     }
-    return _policy(
+    return _agent_policy(
         "lading-agent-own-pods", [rule], validations, namespace=namespace, account=account
     )
 
 
 def controller_policies(*, namespace: str, account: str) -> list[Document]:
-    """What the controller may do with DaemonSets and pods beside agents, which run as root.
-
-    They bind one account of one namespace: under other names they have no effect.
-    """
+    """What the controller may do with DaemonSets and pods beside agents, which run as root."""
     daemon_sets = {
         "apiGroups": ["apps"],
         "apiVersions": ["*"],
@@ -172,33 +169,12 @@ def controller_policies(*, namespace: str, account: str) -> list[Document]:
         "operations": ["CREATE", "UPDATE", "DELETE"],
         "resources": ["pods"],
     }
+    names = {"namespace": namespace, "account": account}
     made = [
-        _of_controller("lading-controller-daemon-set", daemon_sets, _holder_daemon_set()),
-        _of_controller("lading-controller-pods", pods, _holder_pods()),
+        _policy("lading-controller-daemon-set", [daemon_sets], _holder_daemon_set(), **names),
+        _policy("lading-controller-pods", [pods], _holder_pods(), **names),
     ]
-    username = f"system:serviceaccount:{namespace}:{account}"
-    for policy in made:
-        policy["spec"]["matchConditions"] = [
-            {
-                "name": "by-the-controller",
-                "expression": f'request.userInfo.username == "{username}"',
-            }
-        ]
     return [document for policy in made for document in (policy, _binding(policy))]
-
-
-def _of_controller(name: str, rule: Document, validations: list[Document]) -> Document:
-    return {
-        "apiVersion": _API_VERSION,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [rule]},
-            "matchConditions": [],
-            "validations": validations,
-        },
-    }
 
 
 def _holder_daemon_set() -> list[Document]:
@@ -254,6 +230,27 @@ def _of_each(condition: str) -> str:
     return f"[object, oldObject].all(one, one == null || ({condition}))"
 
 
+def _agent_policy(
+    name: str,
+    rules: list[Document],
+    validations: list[Document],
+    *,
+    namespace: str,
+    account: str,
+) -> Document:
+    bound = {
+        "expression": 'variables.node != ""',
+        "message": (
+            "the agent's token names no node; it must be the token of a pod that was scheduled"
+            " to one"
+        ),
+    }
+    made = _policy(name, rules, [bound, *validations], namespace=namespace, account=account)
+    node = f'request.userInfo.?extra[?"{_NODE_KEY}"][?0].orValue("")'
+    made["spec"]["variables"] = [{"name": "node", "expression": node}]
+    return made
+
+
 def _policy(
     name: str,
     rules: list[Document],
@@ -272,13 +269,6 @@ def _policy(
             ' + "; install the policy for the names that are in use"'
         ),
     }
-    bound = {
-        "expression": 'variables.node != ""',
-        "message": (
-            "the agent's token names no node; it must be the token of a pod that was scheduled"
-            " to one"
-        ),
-    }
     return {
         "apiVersion": _API_VERSION,
         "kind": "ValidatingAdmissionPolicy",
@@ -288,17 +278,11 @@ def _policy(
             "matchConstraints": {"resourceRules": rules},
             "matchConditions": [
                 {
-                    "name": "by-an-agent",
+                    "name": "by-the-account",
                     "expression": f'request.userInfo.username.matches("{pattern}")',
                 }
             ],
-            "variables": [
-                {
-                    "name": "node",
-                    "expression": (f'request.userInfo.?extra[?"{_NODE_KEY}"][?0].orValue("")'),
-                }
-            ],
-            "validations": [known, bound, *validations],
+            "validations": [known, *validations],
         },
     }
 
