@@ -19,6 +19,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect, requests
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES, PODS, Pod
+from lading.api.longhorn import IMAGES
 from lading.ports import kube
 from lading.ports.http import Request
 from lading.prepull import nodes
@@ -28,7 +29,7 @@ from tests.conformance.kube.api import resource
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.prepull import clusters
 from tests.prepull.clusters import Line, PrePullCluster
-from tests.prepull.worlds import A, B, C
+from tests.prepull.worlds import A, B
 from tests.real.bed import api_server, control_plane, sandbox
 from tests.real.bed.api_server import ApiServer
 
@@ -40,6 +41,7 @@ CONTROLLERS = (
 NAMES = [f"node-{number:02}" for number in range(NODE_COUNT)]
 DEAD = set(NAMES[:DEAD_COUNT])
 QUOTAS = resource("resourcequotas", "ResourceQuota")
+QUOTA = "small"
 QUOTA_SECONDS_MAX = 180.0
 """A node may lack its pod for 30 seconds before anybody looks for the cause."""
 RESOURCES = {"cpu": "4", "memory": "8Gi", "pods": "110", "ephemeral-storage": "10Gi"}
@@ -63,7 +65,24 @@ def server() -> Iterator[ApiServer]:
 async def cluster(server: ApiServer) -> AsyncIterator[PrePullCluster]:
     connection = connect.find({}, file=server.kubeconfig_path)
     async with connect.connect(connection, SystemClock()) as admin:
-        yield PrePullCluster(kube=admin, line=Line(no_line))
+        made = PrePullCluster(kube=admin, line=Line(no_line))
+        await make_nodes(made)
+        yield made
+        await clean(made)
+
+
+async def clean(cluster: PrePullCluster) -> None:
+    """The next test finds the nodes, and nothing else."""
+    with contextlib.suppress(kube.NotFound):
+        await cluster.kube.delete(QUOTAS, QUOTA, namespace=NAMESPACE)
+    for name in await cluster.images():
+        await cluster.kube.delete(IMAGES, name, namespace=NAMESPACE)
+
+    async def are_gone() -> bool:
+        return not await cluster.pods()
+
+    async with playing(Kubelets(cluster)):
+        await cluster.until(are_gone, "the DaemonSet and its pods are gone with the Images")
 
 
 async def no_line(request: object) -> Any:
@@ -79,7 +98,8 @@ async def controller(server: ApiServer, tmp_path: Path) -> AsyncIterator[KubeCli
 
 
 async def make_nodes(cluster: PrePullCluster) -> None:
-    for name in NAMES:
+    known = {one.metadata.name async for one in cluster.kube.each(NODES)}
+    for name in sorted(set(NAMES) - known):
         labels = {"kubernetes.io/os": "linux", "kubernetes.io/hostname": name}
         await cluster.create(NODES, name, metadata={"labels": labels})
         ready = {"type": "Ready", "status": str(name not in DEAD)}
@@ -170,7 +190,6 @@ async def playing(kubelets: Kubelets) -> AsyncIterator[None]:
 async def test_waves_an_upgrade_without_a_gap_and_dead_nodes(
     cluster: PrePullCluster, controller: KubeClient
 ) -> None:
-    await make_nodes(cluster)
     kubelets = Kubelets(cluster)
     alive = set(NAMES) - DEAD
     async with playing(kubelets):
@@ -208,6 +227,8 @@ async def test_a_node_with_an_old_pod_that_is_not_ready_goes_at_once(
     broken = "node-19"
     kubelets = Kubelets(cluster)
     async with playing(kubelets):
+        async with clusters.running(cluster, ("share-manager", A), client=controller):
+            await cluster.until_state("deployed")
         (pod,) = (one for one in await cluster.pods() if one.spec.node_name == broken)
         not_ready = {"conditions": [{"type": "Ready", "status": "False"}]}
         await cluster.kube.patch(
@@ -218,7 +239,7 @@ async def test_a_node_with_an_old_pod_that_is_not_ready_goes_at_once(
             subresource="status",
         )
         kubelets.broken = {broken, "node-03", "node-04"}  # the first two of the wave end never
-        async with clusters.running(cluster, ("share-manager", A), client=controller):
+        async with clusters.running(cluster, ("share-manager", B), client=controller):
 
             async def is_started() -> bool:
                 return any(
@@ -239,16 +260,16 @@ async def test_a_quota_that_refuses_new_pods_is_reported_and_the_old_ones_stay(
         async with clusters.running(cluster, ("share-manager", A), client=controller):
             await cluster.until_state("deployed", name_of(A))
         kubelets.watched = set(NAMES) - DEAD
-        await cluster.create(QUOTAS, "small", spec={"hard": {"pods": "0"}})
+        await cluster.create(QUOTAS, QUOTA, spec={"hard": {"pods": "0"}})
 
         async def is_counted() -> bool:
-            found = await cluster.kube.get(QUOTAS, "small", namespace=NAMESPACE)
+            found = await cluster.kube.get(QUOTAS, QUOTA, namespace=NAMESPACE)
             return bool(found.get("status", {}).get("hard"))
 
         await cluster.until(is_counted, "the quota counts")
-        async with clusters.running(cluster, ("share-manager", C), client=controller):
-            await cluster.until_state("error", name_of(C), seconds_max=QUOTA_SECONDS_MAX)
-            found = (await cluster.image(name_of(C))).status
+        async with clusters.running(cluster, ("share-manager", B), client=controller):
+            await cluster.until_state("error", name_of(B), seconds_max=QUOTA_SECONDS_MAX)
+            found = (await cluster.image(name_of(B))).status
             assert {one.reason for one in found.failures} == {"QuotaExceeded"}
             assert "exceeded quota: small" in found.failures[0].message
         assert kubelets.gaps == []
