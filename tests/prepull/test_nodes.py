@@ -222,3 +222,10 @@ def test_a_node_without_an_agent_is_noticed() -> None:
     assert later.without_agent_since == NOW
     seen = {"type": "lading.dev/ImagesPresent", "status": "True", "reason": "AllPresent"}
     assert record(holder_pod(conditions=[seen]), previous=first).without_agent_since is None
+
+
+def test_an_evicted_pod_does_not_hide_its_successor() -> None:
+    evicted = pod("z", status={"phase": "Failed", "reason": "Evicted"})
+    found = record(evicted, pod("a", gated=True), wanted=expected(A))
+    assert found.gated is not None
+    assert found.faults == {}

@@ -197,8 +197,9 @@ async def test_an_image_that_is_removed_from_the_node_is_pulled_again(world: Wor
 async def test_the_garbage_collection_of_the_kubelet_takes_no_image_that_is_held(
     world: World,
 ) -> None:
+    """A pod that is not critical may be evicted first, and what is then held by none may go."""
     url = await world.push("kept", "1")
-    await world.start({"kept": url})
+    await world.start({"kept": url}, "--prepull-priority-class=system-node-critical")
     await world.until_deployed(*names_of({"kept": url}))
     (node,) = world.cluster.nodes
     ballast = {

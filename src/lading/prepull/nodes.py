@@ -94,9 +94,13 @@ def _template(pod: Pod) -> str:
 
 
 def _newest(pods: Iterable[Pod]) -> Pod | None:
-    return max(
-        pods, key=lambda one: (one.metadata.creation_timestamp, one.metadata.name), default=None
-    )
+    """One that has failed, as after an eviction, counts only where it has no successor yet."""
+
+    def age(one: Pod) -> tuple[bool, str, str]:
+        has_not_failed = one.status.phase != "Failed"
+        return has_not_failed, one.metadata.creation_timestamp, one.metadata.name
+
+    return max(pods, key=age, default=None)
 
 
 def _held(pods: Iterable[Pod], listed: ImageList | None) -> Iterator[str]:
