@@ -43,7 +43,7 @@ DEAD = set(NAMES[:DEAD_COUNT])
 QUOTAS = resource("resourcequotas", "ResourceQuota")
 QUOTA = "small"
 QUOTA_SECONDS_MAX = 180.0
-"""A node may lack its pod for 30 seconds before anybody looks for the cause."""
+"""A node may lack its pod for 30 seconds before the controller reads the cause."""
 RESOURCES = {"cpu": "4", "memory": "8Gi", "pods": "110", "ephemeral-storage": "10Gi"}
 
 pytestmark = [pytest.mark.components("kube"), pytest.mark.asyncio(loop_scope="session")]
@@ -105,7 +105,7 @@ async def make_nodes(cluster: PrePullCluster) -> None:
         ready = {"type": "Ready", "status": str(name not in DEAD)}
         status = {"conditions": [ready], "allocatable": RESOURCES, "capacity": RESOURCES}
         await cluster.kube.patch(NODES, name, {"status": status}, subresource="status")
-        # The API server taints a new node, and nobody here takes the taint away.
+        # The API server taints a new node, and no controller here removes the taint.
         await cluster.kube.patch(NODES, name, {"spec": {"taints": None}})
 
 

@@ -1,6 +1,6 @@
 """What keeps a container from being ready, by the words of the kubelet and the runtime. Pure.
 
-A reason that is none of these (a container that is being made, a pull that goes on) is no fault.
+Any other reason is not a fault: the container is being created, or the pull continues.
 """
 
 import re
@@ -73,7 +73,7 @@ def of_container(status: ContainerStatus) -> Fault | None:
 
 
 def with_missing_secrets(fault: Fault, names: Sequence[str]) -> Fault:
-    """A registry that lets nobody in is often one without credentials."""
+    """With the Secrets that the kubelet did not find, where the registry refused the pull."""
     if fault.why is not ImageReason.UNAUTHORIZED or not names:
         return fault
     step = (

@@ -20,7 +20,7 @@ from lading.prepull.presence import ImageList
 
 
 class NodeImageLists:
-    """Fed by a watch of its own, from the time when somebody wants it."""
+    """Filled by a watch of its own, which starts when the lists are first needed."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ class PrePullPeriods:
     status_interval: timedelta = timedelta(seconds=30)
     """Between two statuses of an Image that differ in progress only."""
     registry_grace: timedelta = timedelta(minutes=5)
-    """A registry that is away for less is no fault."""
+    """A registry that is unavailable for less than this is not a fault."""
     pod_creation_grace: timedelta = timedelta(seconds=30)
     """A DaemonSet controller that is well makes a pod within seconds."""
     missing_pods_interval: timedelta = timedelta(seconds=30)

@@ -12,7 +12,7 @@ from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images.reasons import ConditionType, Reason
 
 _NEVER_READY = (Reason.NO_NODES, Reason.GATE_OFF)
-"""Somebody must change something first."""
+"""A retry does not help: a person must change something first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
