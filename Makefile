@@ -10,7 +10,7 @@ SEED ?=
 IMAGE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test fuzz check format real real-setup real-up bench lock generate audit deploy dist clean
+.PHONY: help setup demo up test coverage fuzz check format real real-setup real-up bench lock generate audit deploy dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -43,6 +43,9 @@ up: $(RUNTIME) ## run a standalone cluster until Ctrl-C
 	@$(BIN)/lading up
 
 test: setup ## every test that needs only Python and this repository
+	@$(BIN)/pytest -q --numprocesses auto --dist worksteal
+
+coverage: setup ## the same tests with line coverage; about twice as long
 	@$(BIN)/pytest -q --numprocesses auto --dist worksteal --cov --cov-report=term
 
 fuzz: setup ## draw new inputs for the property tests (SEED=... draws the same again, ONLY=PATH selects)
