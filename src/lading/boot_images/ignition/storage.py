@@ -154,19 +154,17 @@ class _Nodes:
     def check(self) -> None:
         """No path leads through a link, and no hard link to a directory."""
         links, directories = self._found["links"], self._found["directories"]
+        lengths = {len(path) for path in links}
         for path, reader in self._readers.items():
-            if any(parent in links for parent in _parents(path)):
+            if any(
+                path[length : length + 1] == "/" and path[:length] in links for length in lengths
+            ):
                 reader.reject(RejectionReason.PATH_UNDER_LINK, "path")
         for path, link in links.items():
             target = link["target"]
             absolute = clean(target if target.startswith("/") else f"{path}/{target}")
             if link.get("hard") and absolute in directories:
                 self._readers[path].reject(RejectionReason.LINK_TO_DIRECTORY, "target")
-
-
-def _parents(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(2, len(parts))]
 
 
 def _file(reader: Reader) -> dict[str, Any]:
