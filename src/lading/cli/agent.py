@@ -73,7 +73,7 @@ class _Options:
 @click.option(
     "--resync-period",
     "resync_period",
-    callback=options.meaning(durations.parse),
+    callback=options.meaning(options.positive_period),
     default=durations.format_duration(setting_options.DEFAULTS.resync_period),
     show_default=True,
     help="The longest time between two reconciles of the node.",

@@ -4,14 +4,17 @@ Such a text is read once, and refused with what was expected.
 """
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
 import click
 
+from lading.kernel import durations, quantities
 from lading.kernel.errors import Malformed
 
 T = TypeVar("T")
+Amount = TypeVar("Amount", timedelta, int)
 Choice = TypeVar("Choice", bound=StrEnum)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -27,6 +30,30 @@ def meaning(parse: Callable[[str], T]) -> Callable[[Any, Any, str | None], T | N
             raise click.BadParameter(str(error)) from error
 
     return read
+
+
+def period(text: str) -> timedelta:
+    """A duration of 0 or more."""
+    return _at_least(timedelta(), durations.parse(text), text, what="duration")
+
+
+def positive_period(text: str) -> timedelta:
+    """A duration of more than 0: what is repeated or waited for needs some time."""
+    found = durations.parse(text)
+    if found <= timedelta():
+        raise Malformed(what="duration", text=text, reason="expected more than 0")
+    return found
+
+
+def size(text: str) -> int:
+    """Bytes, 0 or more."""
+    return _at_least(0, quantities.parse_bytes(text), text, what="size")
+
+
+def _at_least(smallest: Amount, found: Amount, text: str, *, what: str) -> Amount:
+    if found < smallest:
+        raise Malformed(what=what, text=text, reason="expected 0 or more")
+    return found
 
 
 def choice_option(*names: str, default: Choice, choices: Iterable[Choice], help: str) -> Decorator:  # noqa: A002

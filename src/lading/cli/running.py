@@ -14,7 +14,6 @@ import structlog
 from lading.cli import options
 from lading.cli.exit_codes import CommandTimedOut
 from lading.kernel import durations
-from lading.kernel.errors import Malformed
 from lading.observability import logs
 
 _SHOWN_BY_COMMANDS = "lading.pinned_images"
@@ -25,7 +24,7 @@ def timeout_option(default: str | None = None) -> Callable[[Callable[..., Any]],
     """Hands over `timeout`, for `run`."""
     return click.option(
         "--timeout",
-        callback=options.meaning(_limit),
+        callback=options.meaning(options.positive_period),
         default=default,
         help="Stop waiting after this long, such as 10m, with exit code 124; "
         f"default: {default or 'never'}.",
@@ -40,13 +39,6 @@ def run(work: Coroutine[Any, Any, None], *, timeout: timedelta | None = None) ->
         asyncio.run(work if timeout is None else _within(timeout, work))
     except KeyboardInterrupt:
         raise click.Abort from None
-
-
-def _limit(text: str) -> timedelta:
-    found = durations.parse(text)
-    if found <= timedelta(0):
-        raise Malformed(what="timeout", text=text, reason="expected more than 0")
-    return found
 
 
 async def _within(timeout: timedelta, work: Coroutine[Any, Any, None]) -> None:

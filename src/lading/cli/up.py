@@ -11,7 +11,6 @@ import click
 from lading.cli import connection, options, process, running
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.prepull.settings import prepull_image_option
-from lading.kernel import quantities
 from lading.kernel.feature_gates import Gates
 from lading.observability import logs
 from lading.prepull.types import DefaultImage, PrePullSettings
@@ -29,7 +28,7 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
     return click.option(
         name,
         metavar="SIZE",
-        callback=options.meaning(quantities.parse_bytes),
+        callback=options.meaning(options.size),
         default=f"{default_bytes // GIB}Gi",
         show_default=True,
         help=text,

@@ -17,7 +17,9 @@ from lading.cli.exit_codes import RefusedByGuard
 
 @click.command(name="restore")
 @click.argument("name", metavar="[KIND/]NAME")
-@click.option("--to", "index", type=int, required=True, help="The index in the history.")
+@click.option(
+    "--to", "index", type=click.IntRange(min=0), required=True, help="The index in the history."
+)
 @click.option("--yes", is_flag=True, help="Carry out the plan; without --yes it is only shown.")
 @connection.target_options
 def command(target: Target, name: str, index: int, yes: bool) -> None:

@@ -51,7 +51,7 @@ _OPTIONS = (
     click.option(
         "--keep-unused-templates",
         "unused_templates_retention",
-        callback=options.meaning(durations.parse),
+        callback=options.meaning(options.period),
         default=durations.format_duration(_DEFAULTS.unused_templates_retention),
         show_default=True,
         metavar="DURATION",

@@ -10,7 +10,6 @@ from lading.cli.image import removals
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.output import Format
-from lading.kernel import durations
 from lading.kernel.errors import Malformed
 from lading.runtime_images import observe
 from lading.runtime_images import plan as planning
@@ -29,10 +28,10 @@ from lading.wiring import image_commands as wiring
               help="The disk usage in percent that starts the removal.")  # fmt: skip
 @click.option("--low", type=click.IntRange(0, 100), default=80, show_default=True,
               help="The disk usage in percent that ends the removal.")  # fmt: skip
-@click.option("--minimum-age", callback=options.meaning(durations.parse), default="2m",
+@click.option("--minimum-age", callback=options.meaning(options.period), default="2m",
               show_default=True,
               help="Keep images that were first detected more recently.")  # fmt: skip
-@click.option("--maximum-age", callback=options.meaning(durations.parse), default=None,
+@click.option("--maximum-age", callback=options.meaning(options.period), default=None,
               help="Remove images that are unused for longer."
               " Run the command at least twice in this time.")  # fmt: skip
 @removals.yes_option

@@ -29,7 +29,7 @@ parallel_pulls_option = click.option(
 progress_timeout_option = click.option(
     "--pull-progress-timeout",
     "pull_progress_timeout",
-    callback=options.meaning(durations.parse),
+    callback=options.meaning(options.positive_period),
     default=durations.format_duration(DEFAULTS.pull_progress_timeout),
     show_default=True,
     help="A pull is cancelled, and tried again later, when no bytes arrive for this long.",

@@ -12,7 +12,7 @@ import yaml
 from lading.adapters.kube.connection import Connection
 from lading.cli import options as general
 from lading.cli.connection import Target
-from lading.kernel import durations, quantities, yaml_text
+from lading.kernel import yaml_text
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import custom_paths, guards, policy, registry_url
 from lading.pruning.engine.custom_paths import READY_MADE
@@ -59,7 +59,7 @@ _CLUSTER = (
     click.option("--kubeconfig", type=FILE, help="The kubeconfig file; else as kubectl."),
     many("--context", "A context of the kubeconfig: a cluster that uses the registry."),
     many("--references", "A file that `lading prune references` wrote.", type=FILE),
-    click.option("--references-max-age", callback=general.meaning(durations.parse), default="1h",
+    click.option("--references-max-age", callback=general.meaning(general.period), default="1h",
                  show_default=True, help="Files of references that are older are refused."),
     custom_path_option,
 )  # fmt: skip
@@ -79,15 +79,16 @@ _REGISTRY = (
     click.option("--storage", default="",
                  help="The storage of the registry: file:///FOLDER, s3://BUCKET/PREFIX, gs, az."),
     many("--repository", "Only this repository; needed if the registry has no catalog."),
-    click.option("--num-workers", type=int, default=WORKERS_DEFAULT, show_default=True,
-                 help="How many requests run at a time."),
+    click.option("--num-workers", type=click.IntRange(min=1), default=WORKERS_DEFAULT,
+                 show_default=True, help="How many requests run at a time."),
 )  # fmt: skip
 _RULES = (
     click.option("-n", "--namespace", default="", help="Prune only this namespace."),
-    click.option("--keep-younger-than", callback=general.meaning(durations.parse), default="60m",
+    click.option("--keep-younger-than", callback=general.meaning(general.period), default="60m",
                  show_default=True, help="Keep images younger than this."),
-    click.option("--keep-tag-revisions", type=int, default=KEEP_TAG_REVISIONS_DEFAULT,
-                 show_default=True, help="How many revisions of each tag stay."),
+    click.option("--keep-tag-revisions", type=click.IntRange(min=0),
+                 default=KEEP_TAG_REVISIONS_DEFAULT, show_default=True,
+                 help="How many revisions of each tag stay."),
     switch("--prune-over-size-limit", default=False, help="Prune what exceeds image limits."),
     switch("--all", default=True, help="Prune images of other registries, too."),
     switch("--prune-registry", default=True, help="Delete from the registry, not only objects."),
@@ -102,7 +103,7 @@ _GUARDS = (
     click.option("--max-delete-percent", type=click.IntRange(0, 100),
                  default=guards.SHARE_PERCENT_MAX_DEFAULT, show_default=True,
                  help="The largest percentage of manifests that one run deletes."),
-    click.option("--max-delete-bytes", callback=general.meaning(quantities.parse_bytes),
+    click.option("--max-delete-bytes", callback=general.meaning(general.size),
                  default=None, help="The most bytes that one run deletes, such as 500Gi."),
     many("--ignore-guard", "A guard to turn off.",
          type=click.Choice([one.value for one in Guard])),
@@ -110,7 +111,7 @@ _GUARDS = (
 _TRASH = (
     click.option("--trash-repository", default="",
                  help="Where deleted images are kept; {project} is the first part of a path."),
-    click.option("--trash-period", callback=general.meaning(durations.parse), default="168h",
+    click.option("--trash-period", callback=general.meaning(general.period), default="168h",
                  show_default=True, help="How long deleted images are kept."),
     click.option("--no-trash", is_flag=True, help="Delete without a copy in the trash."),
     click.option("--trash", "stream_trash", is_flag=True,
@@ -189,7 +190,7 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
         no_trash=given["no_trash"],
         stream_trash=given["stream_trash"],
         state_folder=given["state_dir"],
-        workers=given["num_workers"] if given["num_workers"] >= 1 else WORKERS_DEFAULT,
+        workers=given["num_workers"],
     )
 
 
