@@ -24,6 +24,12 @@ def test_the_texts_of_a_secret_are_encoded_and_win_over_its_data() -> None:
     assert secret["type"] == "Opaque"
 
 
+@pytest.mark.parametrize("data", [True, False, "", [], 1])
+def test_data_of_a_secret_that_is_no_object_stays_for_the_schema_to_refuse(data: Any) -> None:
+    assert filled("", "Secret", data=data, stringData={"a": "z"})["data"] == data
+    assert filled("", "Secret", data=None, stringData={"a": "z"})["data"] == {"a": "eg=="}
+
+
 def test_a_new_namespace_is_active_labelled_and_finalized_by_the_server() -> None:
     namespace = defaults.begin("", "Namespace", filled("", "Namespace"))
     assert namespace["spec"] == {"finalizers": ["kubernetes"]}

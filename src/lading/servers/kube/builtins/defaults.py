@@ -144,8 +144,9 @@ def _filled(given: Document, defaults: Document) -> Document:
 
 
 def _secret(secret: Document) -> Document:
-    texts = secret.get("stringData")
-    if not isinstance(texts, dict):
+    """What is there in another form than objects stays, for the schema to refuse."""
+    texts, data = secret.get("stringData"), secret.get("data")
+    if not isinstance(texts, dict) or not (data is None or isinstance(data, dict)):
         return secret
     encoded = {
         key: base64.b64encode(value.encode()).decode()
@@ -153,7 +154,7 @@ def _secret(secret: Document) -> Document:
         if isinstance(value, str)
     }
     kept = {key: value for key, value in secret.items() if key != "stringData"}
-    return {**kept, "data": {**(secret.get("data") or {}), **encoded}}
+    return {**kept, "data": {**(data or {}), **encoded}}
 
 
 def _pod(pod: Document) -> Document:
