@@ -2,8 +2,8 @@
 
 import asyncio
 from dataclasses import dataclass
+from unittest import mock
 
-import structlog
 from click.testing import CliRunner
 
 from lading.cli.main import lading_command
@@ -19,9 +19,12 @@ class Said:
 async def lading(*words: str, text: str | None = None) -> Said:
     """In a thread, because a command has an event loop of its own; `text` is its input.
 
-    Each sets up its logs itself, as a new process does, whatever a test before has set up.
+    Each sets up its logs itself, as a new process does, whatever a test before has set up. Until
+    then those of the test stay: a cluster that runs beside it may log at any moment.
     """
-    structlog.reset_defaults()
-    result = await asyncio.to_thread(CliRunner().invoke, lading_command, list(words), input=text)
+    with mock.patch("structlog.is_configured", return_value=False):
+        result = await asyncio.to_thread(
+            CliRunner().invoke, lading_command, list(words), input=text
+        )
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return Said(code=result.exit_code, output=result.stdout, errors=result.stderr)

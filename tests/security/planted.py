@@ -24,6 +24,8 @@ BEARER = "canary-bearer-token-4711"
 SIGNATURE = "canary-signed-url-4711"
 PROXY_PASSWORD = "canary-proxy-password-4711"
 SECRETS = (PASSWORD, BEARER, SIGNATURE, PROXY_PASSWORD)
+USER_DATA = "canary-user-data-4711"
+"""In the stub of a machine set; no form of text gives it away."""
 STORAGE_REFUSES = "storage-refuses"
 REGISTRY_REFUSES = "registry-refuses"
 TOKENS_REFUSED = "tokens-refused"
@@ -42,7 +44,8 @@ def _basic(user: str, secret: str) -> str:
 
 def leaks(text: str) -> set[str]:
     """The secrets that can be read in a text, in any form."""
-    return {secret for secret in SECRETS if any(form in text for form in every_form(secret))}
+    planted = (*SECRETS, USER_DATA)
+    return {secret for secret in planted if any(form in text for form in every_form(secret))}
 
 
 @dataclass

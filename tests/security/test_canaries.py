@@ -7,22 +7,16 @@ others may read are searched. Without redaction the same run shows each secret.
 """
 
 import asyncio
-import contextlib
-import io
 import json
 import os
-import sqlite3
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import prometheus_client
 import pytest
-from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
@@ -30,9 +24,6 @@ from lading.api.core import SECRETS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import references, texts
-from lading.kernel.backoff import Backoff
-from lading.observability import logs
-from lading.pinned_images.node import rules
 from lading.pinned_images.node.types import PinSettings
 from lading.ports.registry import Credential
 from lading.standalone import cluster, sample_images, sample_sets
@@ -40,7 +31,8 @@ from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from tests.command import lading
 from tests.e2e import waiting
-from tests.security import planted
+from tests.security import places, planted
+from tests.security.places import Run
 from tests.security.planted import Seen, leaks
 
 NODE_STATUSES = "machineconfignodes.machineconfiguration.openshift.io"
@@ -52,47 +44,6 @@ sys.stdin.read()
 print(json.dumps({{"ServerURL": "x", "Username": {user!r}, "Secret": {secret!r}}}))
 """
 POLICY = {"policies": [{"repositories": ["**"], "keepTags": [{"patterns": ["keep"]}]}]}
-_arguments: list[str] = []
-"""Of all processes that this one started since the module was loaded."""
-
-
-def _note_arguments(event: str, details: tuple[Any, ...]) -> None:
-    if event == "subprocess.Popen":
-        _arguments.append(" ".join(map(os.fsdecode, details[1])))
-
-
-sys.addaudithook(_note_arguments)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A whole cluster with planted secrets, in a folder of its own."""
-
-    folder: Path
-    debug_logs: io.StringIO
-    metrics: list[CollectorRegistry]
-
-    @property
-    def data(self) -> Path:
-        return self.folder / "data"
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Its metrics are those of the controllers and of every node, once the cluster is open."""
-    made: list[CollectorRegistry] = []
-
-    def registry() -> CollectorRegistry:
-        made.append(CollectorRegistry())
-        return made[-1]
-
-    monkeypatch.setattr(cluster, "CollectorRegistry", registry)
-    # A proxy that refuses is reported after several attempts.
-    monkeypatch.setattr(rules, "RETRY", Backoff(seconds_min=1, seconds_max=1))
-    stream = io.StringIO()
-    logs.configure(logs.LogFormat.JSON, "debug", stream=stream)
-    yield Run(folder=tmp_path, debug_logs=stream, metrics=made)
-    logs.configure(logs.LogFormat.CONSOLE, "warning")
 
 
 def write_credentials(folder: Path, monkeypatch: pytest.MonkeyPatch, registry_host: str) -> Path:
@@ -183,16 +134,6 @@ async def create(made: StandaloneCluster, host: str, sets: list[dict[str, Any]])
         await made.kube.create(PINNED_IMAGE_SETS, one)
 
 
-def stored_objects(data: Path) -> dict[str, str]:
-    """Every revision of every object but the Secrets, as text, by resource."""
-    found: dict[str, str] = {}
-    with contextlib.closing(sqlite3.connect(data / "api.sqlite")) as database:
-        for resource, body in database.execute("SELECT resource, body FROM changes"):
-            found[resource] = found.get(resource, "") + body.decode()
-    assert leaks(found.pop("secrets")), "the pull secret itself is stored, so it would be found"
-    return found
-
-
 async def printed(made: StandaloneCluster, run: Run, sets: Path, host: str) -> str:
     """What the commands print; they leave a plan, references and state in the folder."""
     policy = run.folder / "policy.yaml"
@@ -218,16 +159,6 @@ async def printed(made: StandaloneCluster, run: Run, sets: Path, host: str) -> s
     return "\n".join(one.output + one.errors for one in output)
 
 
-def open_files(run: Run) -> dict[str, str]:
-    """All that others may read, but for the store of the planted registry."""
-    found = (path for path in run.folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return {
-        str(path.relative_to(run.folder)): path.read_bytes().decode(errors="replace")
-        for path in found
-        if path.stat().st_mode & 0o077 and run.folder / "registry" not in path.parents
-    }
-
-
 async def texts_of(
     run: Run, monkeypatch: pytest.MonkeyPatch, *, nodes: int, with_commands: bool
 ) -> dict[str, str]:
@@ -248,14 +179,16 @@ async def texts_of(
             await create(made, host, sets)
             await waiting.until(lambda: has_settled(made, images, seen), "all sets are reported")
             output = await printed(made, run, file, host) if with_commands else ""
-            shown = "".join(prometheus_client.generate_latest(one).decode() for one in run.metrics)
+            shown = run.shown_metrics()
+    objects = places.stored_objects(run.data)
+    assert leaks(objects.pop("secrets")), "the pull secret itself is stored, so it would be found"
     return {
         "metrics": shown,
         "printed": output,
         "logs": run.debug_logs.getvalue(),
-        "arguments": arguments.read_text() + "\n".join(_arguments),
-        **stored_objects(run.data),
-        **open_files(run),
+        "arguments": arguments.read_text() + "\n".join(places.arguments),
+        **objects,
+        **places.open_files(run.folder, without=run.folder / "registry"),
     }
 
 
