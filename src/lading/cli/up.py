@@ -132,11 +132,11 @@ async def _up(wanted: ClusterOptions) -> None:
 
 async def _run(made: StandaloneCluster, first: Path) -> None:
     """The welcome is printed when Ctrl-C already works: a reader may press it at once."""
-    click.echo(_welcome(made, first))
+    click.echo(welcome(made, first))
     await made.run()
 
 
-def _welcome(made: StandaloneCluster, first: Path) -> str:
+def welcome(made: StandaloneCluster, first: Path) -> str:
     nodes = "\n".join(f"  {one.description.name:<12} {one.endpoint}" for one in made.nodes)
     quoted = shlex.quote(str(first))
     variables = _exports(made)
