@@ -1,29 +1,14 @@
 """docs/commands.md names every command and option, and nothing that is not there."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from lading.cli.main import lading_command
+from tests.cli.commands import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
-
-
-def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
-    if not isinstance(command, click.Group):
-        yield name, command
-        return
-    context = click.Context(command)
-    for inner_name in command.list_commands(context):
-        inner = command.get_command(context, inner_name)
-        assert inner is not None
-        yield from commands(inner, f"{name} {inner_name}")
-
-
-COMMANDS = dict(commands(lading_command, "lading"))
 
 
 def sections() -> dict[str, str]:

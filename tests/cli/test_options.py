@@ -8,7 +8,7 @@ import pytest
 
 from lading.cli import options
 from lading.kernel.errors import Malformed
-from tests.cli.test_docs import COMMANDS
+from tests.cli.commands import COMMANDS
 
 BELOW_ZERO = ("-1", "-1s", "-250ms", "-1h30m", "-5Gi")
 AMOUNTS = {

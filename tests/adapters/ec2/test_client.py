@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from lading.adapters.clock import SystemClock
-from lading.adapters.ec2 import client
+from lading.adapters.ec2 import client, exchange
 from lading.adapters.ec2.client import Ec2Client
 from lading.ports.ec2 import Ami, Ec2Error
 
@@ -125,7 +125,7 @@ async def test_an_answer_that_is_none(keys: Path, answer: Answer, message: str) 
 async def test_an_answer_without_end_is_not_read_to_it(
     keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "ANSWER_BYTES_MAX", 1000)
+    monkeypatch.setattr(exchange, "ANSWER_BYTES_MAX", 1000)
     async with asking(keys, text("x" * 1001)) as (ec2, _):
         with pytest.raises(Ec2Error, match="more than 1000 bytes"):
             await ec2.image(REGION, AMI.id)
@@ -147,23 +147,16 @@ async def test_a_region_that_is_none_is_not_asked(keys: Path, region: str) -> No
     assert seen == []
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "nonsense", "[other]\nx = 1", f"[default]\naws_secret_access_key = {SECRET}"],
-)
-def test_a_file_without_keys_is_named_and_not_shown(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "credentials"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(Ec2Error, match="has no profile") as caught:
-        client.read_keys(path)
-    assert SECRET not in str(caught.value)
-
-
-def test_a_file_that_is_gone(tmp_path: Path) -> None:
-    with pytest.raises(Ec2Error, match="cannot read"):
-        client.read_keys(tmp_path / "gone")
-
-
 def test_the_endpoint_of_a_region() -> None:
     assert client.endpoint_of("eu-west-1") == "https://ec2.eu-west-1.amazonaws.com"
     assert client.endpoint_of("cn-north-1") == "https://ec2.cn-north-1.amazonaws.com.cn"
+
+
+async def test_no_redirect_is_followed(keys: Path) -> None:
+    def moved() -> web.Response:
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    async with asking(keys, moved) as (ec2, seen):
+        with pytest.raises(Ec2Error, match="refused: 307"):
+            await ec2.image(REGION, AMI.id)
+    assert len(seen) == 1

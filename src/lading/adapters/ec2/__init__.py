@@ -1,1 +1,1 @@
-"""Amazon EC2 over signed HTTPS requests, without an SDK: two questions need no more."""
+"""Amazon EC2 and STS over HTTPS requests, without an SDK: three questions need no more."""

@@ -1,10 +1,5 @@
-"""Asks EC2's DescribeImages. The keys come from a file in the form of AWS's own tools.
+"""Asks EC2's DescribeImages. The keys come from a file in the form of AWS's own tools."""
 
-The file is read for each question, so keys that rotate are used at once. An answer is bounded,
-and neither a key nor a request reaches an error.
-"""
-
-import configparser
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,24 +9,20 @@ from xml.etree import ElementTree
 
 import aiohttp
 
-from lading.adapters import connecting, proxies
-from lading.adapters.ec2 import signing
-from lading.adapters.ec2.signing import AwsKeys
+from lading.adapters.ec2 import exchange, signing
+from lading.adapters.ec2.exchange import AwsExchange
+from lading.adapters.ec2.keys import KeySource, sts_endpoint_of
 from lading.ports.clock import Clock
 from lading.ports.ec2 import Ami, Ec2Error
 
 API_VERSION = "2016-11-15"
 NAMESPACE = "{http://ec2.amazonaws.com/doc/2016-11-15/}"
-SECONDS_MAX = 15.0
-ANSWER_BYTES_MAX = 8 * 1024 * 1024
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}")
 _PRODUCT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_OK = 200
 
 
 def endpoint_of(region: str) -> str:
-    suffix = ".cn" if region.startswith("cn-") else ""
-    return f"https://ec2.{region}.amazonaws.com{suffix}"
+    return f"https://ec2.{region}.{exchange.domain_of(region)}"
 
 
 @asynccontextmanager
@@ -41,28 +32,23 @@ async def open_client(
     environment: Mapping[str, str],
     *,
     endpoint: Callable[[str], str] = endpoint_of,
+    sts_endpoint: Callable[[str], str] = sts_endpoint_of,
 ) -> AsyncIterator["Ec2Client"]:
     async with aiohttp.ClientSession(
-        timeout=aiohttp.ClientTimeout(total=SECONDS_MAX),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"User-Agent": "lading"},
+        cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": "lading"}
     ) as session:
-        yield Ec2Client(session, keys_file, clock, environment, endpoint)
+        aws = AwsExchange(session, environment)
+        source = KeySource(file=keys_file, aws=aws, clock=clock, sts_endpoint=sts_endpoint)
+        yield Ec2Client(aws, source, clock, endpoint)
 
 
 class Ec2Client:
     def __init__(
-        self,
-        session: aiohttp.ClientSession,
-        keys_file: Path,
-        clock: Clock,
-        environment: Mapping[str, str],
-        endpoint: Callable[[str], str],
+        self, aws: AwsExchange, source: KeySource, clock: Clock, endpoint: Callable[[str], str]
     ) -> None:
-        self._session = session
-        self._keys_file = keys_file
+        self._aws = aws
+        self._source = source
         self._clock = clock
-        self._environment = environment
         self._endpoint = endpoint
 
     async def image(self, region: str, ami: str) -> Ami | None:
@@ -79,79 +65,25 @@ class Ec2Client:
         if not _REGION.fullmatch(region):
             raise Ec2Error(f"{region[:64]!r} is not the name of a region")
         asked = {"Action": "DescribeImages", "Version": API_VERSION, **query}
-        text = await self._post(region, urlencode(asked).encode())
-        return _images(text)
+        return images(await self._post(region, urlencode(asked).encode()))
 
     async def _post(self, region: str, body: bytes) -> str:
         url = self._endpoint(region)
         headers = signing.signed_headers(
-            read_keys(self._keys_file),
+            await self._source.keys(region),
             method="POST",
-            headers={
-                "content-type": "application/x-www-form-urlencoded; charset=utf-8",
-                "host": urlsplit(url).netloc,
-            },
+            headers={"content-type": exchange.FORM, "host": urlsplit(url).netloc},
             body=body,
             region=region,
             service="ec2",
             now=self._clock.now(),
         )
-        proxy = proxies.proxy_for(url, self._environment)
-        try:
-            async with self._session.post(
-                url,
-                data=body,
-                headers=headers,
-                allow_redirects=False,
-                proxy=proxy.url if proxy else None,
-                proxy_headers=proxy.headers if proxy else None,
-            ) as response:
-                found = await response.content.read(ANSWER_BYTES_MAX + 1)
-                while len(found) <= ANSWER_BYTES_MAX and not response.content.at_eof():
-                    found += await response.content.read(ANSWER_BYTES_MAX + 1 - len(found))
-        except TimeoutError:
-            raise Ec2Error(f"{url} did not answer within {SECONDS_MAX:.0f} s") from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise Ec2Error(f"cannot connect to {url}: {connecting.reason(error)}") from None
-        if len(found) > ANSWER_BYTES_MAX:
-            raise Ec2Error(f"{url} answered with more than {ANSWER_BYTES_MAX} bytes")
-        text = found.decode("utf-8", "replace")
-        if response.status != _OK:
-            raise Ec2Error(f"{url} refused: {response.status} {_code(text)}".rstrip())
-        return text
+        return await self._aws.post(url, body, headers)
 
 
-def read_keys(path: Path) -> AwsKeys:
-    """Of the profile `default`; the text of the file reaches no error."""
-    parser = configparser.ConfigParser(interpolation=None)
-    try:
-        parser.read_string(path.read_text(encoding="utf-8"))
-        profile = parser["default"]
-        return AwsKeys(
-            access_key_id=profile["aws_access_key_id"],
-            secret_access_key=profile["aws_secret_access_key"],
-            session_token=profile.get("aws_session_token", ""),
-        )
-    except (OSError, UnicodeDecodeError) as error:
-        raise Ec2Error(f"cannot read {path}: {type(error).__name__}") from None
-    except (configparser.Error, KeyError):
-        raise Ec2Error(
-            f"{path} has no profile [default] with aws_access_key_id and aws_secret_access_key"
-        ) from None
-
-
-def _parsed(text: str) -> ElementTree.Element | None:
-    """None where it is no XML that EC2 would send: it sends no document type."""
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        return None
-    try:
-        return ElementTree.fromstring(text)  # noqa: S314 - without a document type, and bounded
-    except ElementTree.ParseError:
-        return None
-
-
-def _images(text: str) -> tuple[Ami, ...]:
-    root = _parsed(text)
+def images(text: str) -> tuple[Ami, ...]:
+    """What EC2 answered with; raises Ec2Error."""
+    root = exchange.parsed(text)
     if root is None or root.tag != f"{NAMESPACE}DescribeImagesResponse":
         raise Ec2Error("EC2 answered with something that is no list of images")
     return tuple(
@@ -169,10 +101,3 @@ def _images(text: str) -> tuple[Ami, ...]:
 
 def _text(item: ElementTree.Element, name: str) -> str:
     return item.findtext(f"{NAMESPACE}{name}", default="")
-
-
-def _code(text: str) -> str:
-    """`AuthFailure`, `UnauthorizedOperation`: the message beside it may name the account."""
-    root = _parsed(text)
-    found = root.findtext(".//Code", default="") if root is not None else ""
-    return found if re.fullmatch(r"[A-Za-z.]{1,64}", found) else ""

@@ -62,7 +62,7 @@ _OPTIONS = (
 aws_credentials_option = click.option(
     "--aws-credentials-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Keys in the form of AWS's tools; with them EC2 is asked who owns an AMI.",
+    help="Keys or a role in the form of AWS's tools; with them EC2 is asked who owns an AMI.",
 )
 
 
