@@ -220,6 +220,15 @@ async def install_kinds(admin: KubeClient, *names: str) -> None:
             await admin.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
 
 
+async def install_older_kinds(admin: KubeClient) -> None:
+    """All kinds of others, as a Cluster API serves them that knows no v1beta2."""
+    for manifest in loose.manifests():
+        versions = [one for one in manifest["spec"]["versions"] if one["name"] != "v1beta2"]
+        kept = [{**one, "storage": number == 0} for number, one in enumerate(versions)]
+        whole = {**manifest, "spec": {**manifest["spec"], "versions": kept}}
+        await admin.create(CUSTOM_RESOURCE_DEFINITIONS, whole)
+
+
 @contextlib.asynccontextmanager
 async def running(
     cluster: BootCluster,
