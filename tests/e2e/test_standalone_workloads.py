@@ -1,6 +1,7 @@
 """DaemonSets, Jobs and CronJobs on a cluster in this process, with several embedded nodes."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from lading.adapters.clock import SystemClock
+from lading.api.core import CONFIG_MAPS, SECRETS
 from lading.api.events import EVENTS
 from lading.kernel import references
 from lading.kernel.objects import Resource
@@ -39,6 +41,7 @@ NODE_COUNT = 3
 @dataclass(frozen=True, slots=True)
 class World:
     cluster: StandaloneCluster
+    data: Path
 
     async def push(self, name: str) -> str:
         """A small image by its digest."""
@@ -117,7 +120,7 @@ async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worl
     )
     async with cluster.open_cluster(options, SystemClock()) as made:
         running = asyncio.create_task(made.run())
-        yield World(made)
+        yield World(made, options.data)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
@@ -327,6 +330,44 @@ class TestJobs:
         (failed,) = [one for one in job.status.conditions if one.type == "Failed"]
         assert failed.reason == "PodFailurePolicy"
         assert "failed with exit code 2 matching FailJob rule at index 0" in failed.message
+
+    async def test_a_job_reads_its_secret_and_its_config_map(self, world: World) -> None:
+        body = workload_objects.job(world.cluster.own_image, "apply", "-f", "/etc/made/one.json")
+        pod = body["spec"]["template"]["spec"]
+        pod["volumes"] = [{"name": "made", "configMap": {"name": "given"}}]
+        (container,) = pod["containers"]
+        container["volumeMounts"] = [{"name": "made", "mountPath": "/etc/made"}]
+        container["envFrom"] = [{"secretRef": {"name": "extra"}}]
+        await world.apply(JOBS, body)
+
+        async def is_waiting(message: str) -> bool:
+            return any(
+                one.state.waiting is not None and one.state.waiting.message == message
+                for pod in await world.pods_of("job")
+                for one in pod.status.container_statuses
+            )
+
+        await world.until(
+            lambda: is_waiting('secret "extra" not found'), "the pod named the Secret"
+        )
+        secret = {"metadata": {"name": "extra"}, "stringData": {"EXTRA": "1"}}
+        await world.cluster.kube.create(SECRETS, secret, namespace="default")
+        await world.until(lambda: is_waiting('configmap "given" not found'), "then the ConfigMap")
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}}
+        given = {"metadata": {"name": "given"}, "data": {"one.json": json.dumps(made)}}
+        await world.cluster.kube.create(CONFIG_MAPS, given, namespace="default")
+        job = await world.ended("job")
+        (pod_of_job,) = await world.pods_of("job")
+        assert job.has("Complete"), pod_of_job.status
+        await world.cluster.kube.get(CONFIG_MAPS, "made", namespace="default")
+        volumes = world.data / "nodes" / pod_of_job.spec.node_name / "pods"
+        assert (volumes / pod_of_job.metadata.uid).is_dir()
+        await world.delete(JOBS, "job")
+
+        async def no_volume_is_left() -> bool:
+            return not list(volumes.iterdir())
+
+        await world.until(no_volume_is_left, "the volumes of the pod were gone")
 
     async def test_another_image_is_not_run(self, world: World) -> None:
         image = await world.push("other/program")

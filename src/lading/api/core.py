@@ -133,6 +133,8 @@ class Namespace(Object, frozen=True, kw_only=True):
 
 class ConfigMap(Object, frozen=True, kw_only=True):
     data: dict[str, str] = {}
+    binary_data: dict[str, str] = {}
+    """Base64 text, as on the wire."""
 
 
 class Secret(Object, frozen=True, kw_only=True):

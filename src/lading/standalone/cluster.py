@@ -121,6 +121,7 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
             for description in options.nodes
         ]
         own_images = await _push_own_image(nodes, registries, served)
+        environment = _process_environment(api, served)
         kubelets.update({one.description.name: EmbeddedKubelet(one.parts) for one in nodes})
         yield StandaloneCluster(
             api=api,
@@ -138,7 +139,7 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
                 settings=(_prepull_settings(options, served),),
             ),
             workloads=await workloads.open_workloads(
-                (_pod_node(one, kube, registries, own_images, api, served) for one in nodes),
+                (_pod_node(one, kube, registries, own_images, environment) for one in nodes),
                 kube=kube,
                 clock=clock,
             ),
@@ -170,8 +171,7 @@ def _pod_node(
     kube: Kube,
     registries: Registries,
     own_images: frozenset[str],
-    api: ApiServer,
-    served: EmbeddedRegistry,
+    environment: dict[str, str],
 ) -> PodNode:
     return PodNode(
         name=one.description.name,
@@ -179,7 +179,8 @@ def _pod_node(
         credentials=PullSecrets(kube=kube, registries=registries),
         declare=one.declare_containers,
         own_images=own_images,
-        environment=_process_environment(api, served),
+        environment=environment,
+        folder=one.folder / "pods",
     )
 
 

@@ -41,6 +41,7 @@ class NodeDescription:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedNode:
     description: NodeDescription
+    folder: Path
     endpoint: str
     parts: NodeParts
     agent: Manager
@@ -76,6 +77,7 @@ async def open_node(
         await register(kube, description, clock)
         yield EmbeddedNode(
             description=description,
+            folder=folder,
             endpoint=host.endpoint,
             parts=host.parts,
             declare_containers=host.declare_containers,

@@ -51,6 +51,7 @@ async def opened(folder: Path, clock: Clock) -> AsyncIterator[tuple[KubeClient, 
         declare=runtime.declare_containers,
         own_images=frozenset(),
         environment={},
+        folder=folder / "pods",
     )
     yield KubeClient(Authorized(core, "t")), node, str(image)
     runtime.close()

@@ -53,10 +53,40 @@ class Node(Object, frozen=True, kw_only=True):
     status: NodeStatus = NodeStatus()
 
 
+class SourceReference(Model, frozen=True, kw_only=True):
+    """A Secret or a ConfigMap, or one of its keys."""
+
+    name: str = ""
+    key: str = ""
+    optional: bool = False
+
+
+class FieldReference(Model, frozen=True, kw_only=True):
+    field_path: str = ""
+
+
+class VariableSource(Model, frozen=True, kw_only=True):
+    field_ref: FieldReference | None = None
+    secret_key_ref: SourceReference | None = None
+    config_map_key_ref: SourceReference | None = None
+
+
 class EnvironmentVariable(Model, frozen=True, kw_only=True):
     name: str
     value: str = ""
-    value_from: Document | None = None
+    value_from: VariableSource | None = None
+
+
+class EnvironmentSource(Model, frozen=True, kw_only=True):
+    prefix: str = ""
+    secret_ref: SourceReference | None = None
+    config_map_ref: SourceReference | None = None
+
+
+class VolumeMount(Model, frozen=True, kw_only=True):
+    name: str
+    mount_path: str
+    sub_path: str = ""
 
 
 class Container(Model, frozen=True, kw_only=True):
@@ -65,7 +95,33 @@ class Container(Model, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     env: tuple[EnvironmentVariable, ...] = ()
+    env_from: tuple[EnvironmentSource, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
     image_pull_policy: str = "IfNotPresent"
+
+
+class KeyPath(Model, frozen=True, kw_only=True):
+    key: str
+    path: str
+
+
+class SecretVolume(Model, frozen=True, kw_only=True):
+    secret_name: str = ""
+    items: tuple[KeyPath, ...] = ()
+    optional: bool = False
+
+
+class ConfigMapVolume(Model, frozen=True, kw_only=True):
+    name: str = ""
+    items: tuple[KeyPath, ...] = ()
+    optional: bool = False
+
+
+class Volume(Model, frozen=True, kw_only=True):
+    name: str
+    empty_dir: Document | None = None
+    secret: SecretVolume | None = None
+    config_map: ConfigMapVolume | None = None
 
 
 class LocalReference(Model, frozen=True, kw_only=True):
@@ -80,6 +136,7 @@ class PodSpec(Model, frozen=True, kw_only=True):
     tolerations: tuple[Toleration, ...] = ()
     init_containers: tuple[Container, ...] = ()
     containers: tuple[Container, ...] = ()
+    volumes: tuple[Volume, ...] = ()
     image_pull_secrets: tuple[LocalReference, ...] = ()
     restart_policy: str = "Always"
     termination_grace_period_seconds: int = 30

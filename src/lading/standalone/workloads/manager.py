@@ -21,6 +21,7 @@ from lading.standalone.workloads.daemon_sets import controller as daemon_sets
 from lading.standalone.workloads.jobs import controller as jobs
 from lading.standalone.workloads.kinds import PODS
 from lading.standalone.workloads.pods import controller as pods
+from lading.standalone.workloads.pods import folders
 from lading.standalone.workloads.pods import plan as pod_plan
 from lading.standalone.workloads.pods.controller import Declarations, PodNode
 from lading.standalone.workloads.reconciler import WorkloadContext
@@ -79,14 +80,18 @@ async def _nothing_to_check(kinds: Iterable[Kind]) -> FoundKinds:
 async def _declared(kube: Kube, node: PodNode) -> Declarations:
     declarations = Declarations(node.declare)
     selection = Selection(field_selector=f"spec.nodeName={node.name}")
+    uids: set[str] = set()
     page = await kube.page(PODS, selection)
     while True:
         for pod in page.items:
             present = await pods.images_of(node.runtime, pod)
             declarations.set(pod.metadata.uid, tuple(pod_plan.declared(pod, present)))
+            uids.add(pod.metadata.uid)
         if not page.continue_token:
-            return declarations
+            break
         page = await kube.page(PODS, selection, continue_token=page.continue_token)
+    folders.keep_only(node.folder, uids)
+    return declarations
 
 
 def _work(context: WorkloadContext, nodes: Iterable[tuple[PodNode, Declarations]]) -> Work:

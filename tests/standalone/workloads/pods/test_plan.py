@@ -15,8 +15,11 @@ from lading.standalone.workloads.kinds import (
     EnvironmentVariable,
     Pod,
     PodStatus,
+    SourceReference,
+    VariableSource,
 )
 from lading.standalone.workloads.pods import containers
+from lading.standalone.workloads.pods.inputs import SourceKind, ValueSource
 from lading.standalone.workloads.pods.plan import plan
 from lading.standalone.workloads.pods.types import (
     DeclareContainers,
@@ -218,7 +221,7 @@ class TestProcesses:
     def test_a_lading_command_is_started_when_its_image_is_there(self) -> None:
         one = pod(node="n", containers=(command("prune", "images"),), restart_policy="Never")
         (start,) = actions(planned(one, present={"lading": OWN_IMAGE}), StartProcess)
-        assert start.arguments == ("prune", "images")
+        assert start.inputs.arguments == ("prune", "images")
 
     def test_its_end_is_reported_with_code_and_output(self) -> None:
         one = pod(node="n", containers=(command(),), restart_policy="Never")
@@ -276,16 +279,34 @@ class TestProcesses:
         assert [waiting_reason(of, name) for name in ("a", "b")] == ["NotRunStandalone"] * 2
         assert actions(of, StartProcess) == []
 
-    def test_a_command_without_one_of_its_variables_is_not_run(self) -> None:
-        secret = {"secretKeyRef": {"name": "s", "key": "k"}}
-        variable = EnvironmentVariable(name="TOKEN", value_from=secret)
+    def test_a_command_with_a_variable_of_another_kind_is_not_run(self) -> None:
+        variable = EnvironmentVariable(name="MEMORY", value_from=VariableSource())
         one = pod(node="n", containers=(command("prune", env=(variable,)),))
         of = planned(one, present={"lading": OWN_IMAGE})
         assert actions(of, StartProcess) == []
         assert waiting_reason(of, "lading") == "NotRunStandalone"
         (status,) = written(of).container_statuses
         assert status.state.waiting is not None
-        assert status.state.waiting.message.endswith(": TOKEN.")
+        assert status.state.waiting.message.endswith(": variable MEMORY.")
+
+    def test_a_command_waits_for_its_secret_and_gets_it(self) -> None:
+        reference = SourceReference(name="s", key="k")
+        variable = EnvironmentVariable(
+            name="TOKEN", value_from=VariableSource(secret_key_ref=reference)
+        )
+        one = pod(node="n", containers=(command("prune", env=(variable,)),))
+        of = planned(one, present={"lading": OWN_IMAGE})
+        assert actions(of, StartProcess) == []
+        assert waiting_reason(of, "lading") == "CreateContainerConfigError"
+        assert of.recheck_at == NOW + timedelta(seconds=2)
+        assert [(event.reason, event.because) for event in actions(of, RecordWorkloadEvent)] == [
+            ("Failed", 'Error: secret "s" not found')
+        ]
+        values = {ValueSource(SourceKind.SECRET, "s"): {"k": b"v"}}
+        later = planned(after(one, of), present={"lading": OWN_IMAGE}, values=values)
+        (start,) = actions(later, StartProcess)
+        assert start.inputs.environment == {"TOKEN": "v"}
+        assert "TOKEN" not in repr(start), "a log shows the action"
 
 
 class TestDeletion:

@@ -10,7 +10,8 @@ import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.kernel.objects import Key
-from lading.standalone.workloads.pods.processes import OUTPUT_BYTES_MAX, Processes
+from lading.standalone.workloads.pods.inputs import ProcessInputs
+from lading.standalone.workloads.pods.processes import CANNOT_START, OUTPUT_BYTES_MAX, Processes
 from lading.standalone.workloads.pods.types import ProcessRecord, StartProcess
 from tests.e2e import waiting
 from tests.standalone.workloads.builders import command, pod
@@ -35,8 +36,7 @@ def start(*arguments: str, container_id: str = "1", **environment: str) -> Start
         pod=one,
         container=one.spec.containers[0],
         container_id=container_id,
-        arguments=arguments,
-        environment=environment,
+        inputs=ProcessInputs(arguments=arguments, environment=environment),
         because="",
     )
 
@@ -101,6 +101,13 @@ async def test_only_named_variables_are_passed_on(
         record = await ended(processes)
         assert record.exit_code != 0
         assert str(tmp_path / "k") in record.output
+
+
+async def test_a_variable_that_no_process_can_have_ends_the_container() -> None:
+    async with opened() as (processes, _):
+        processes.start(start("--version", BROKEN="zero\0byte"))
+        record = await ended(processes)
+        assert (record.exit_code, record.output) == (CANNOT_START, "embedded null byte")
 
 
 async def test_nothing_outlives_the_loop(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lading.standalone.workloads.kinds import Container, EnvironmentVariable
+from lading.standalone.workloads.kinds import Container
 from lading.standalone.workloads.pods import roles
 from lading.standalone.workloads.pods.roles import Role
 from tests.standalone.workloads.builders import command, holder, pod
@@ -36,26 +36,3 @@ def test_an_init_container_beside_holders_copies_the_holder() -> None:
 def test_arguments_follow_the_command() -> None:
     container = Container(name="c", command=("lading", "prune"), args=("images", "--all"))
     assert roles.arguments(container) == ("prune", "images", "--all")
-
-
-def test_variables_have_values_or_name_a_field_of_the_pod() -> None:
-    fields = {"fieldRef": {"fieldPath": "spec.nodeName"}}
-    secret = {"secretKeyRef": {"name": "s", "key": "k"}}
-    container = Container(
-        name="c",
-        env=(
-            EnvironmentVariable(name="A", value="1"),
-            EnvironmentVariable(name="NODE", value_from=fields),
-            EnvironmentVariable(name="SECRET", value_from=secret),
-            EnvironmentVariable(name="PYTHONPATH", value="/planted"),
-            EnvironmentVariable(name="LD_PRELOAD", value="/planted.so"),
-        ),
-    )
-    assert roles.environment(pod(node="n-1"), container) == {"A": "1", "NODE": "n-1"}
-    assert roles.missing_variables(pod(node="n-1"), container) == ("SECRET",)
-
-
-def test_an_optional_variable_may_be_missing() -> None:
-    secret = {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}
-    container = Container(name="c", env=(EnvironmentVariable(name="S", value_from=secret),))
-    assert roles.missing_variables(pod(), container) == ()

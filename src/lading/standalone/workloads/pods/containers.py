@@ -22,7 +22,7 @@ from lading.standalone.workloads.kinds import (
     Terminated,
     Waiting,
 )
-from lading.standalone.workloads.pods import roles
+from lading.standalone.workloads.pods import inputs, roles
 from lading.standalone.workloads.pods.roles import Role
 from lading.standalone.workloads.pods.types import ObservedPod, ProcessRecord, PullPhase
 
@@ -35,7 +35,13 @@ NOT_RUN = (
     "lading up runs only `lading` commands of Lading's own image, and holds the images of"
     " pre-pull pods."
 )
-MISSING = "lading up has no value for variables that are no field of the pod"
+UNSUPPORTED = (
+    "lading up provides variables and volumes of Secrets and ConfigMaps, some fields of the pod,"
+    " and emptyDir; it does not provide"
+)
+MISSING = "CreateContainerConfigError"
+MISSING_RETRY = timedelta(seconds=2)
+"""How soon a Secret or a ConfigMap is looked for again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,16 +202,24 @@ def _start(
             return Step(status=_held(before, own_id, now))
         case Role.HOLD_COPIER:
             return Step(status=_terminated(before, _done(own_id, now)))
-        case Role.PROCESS if missing := roles.missing_variables(pod, container):
-            message = f"{MISSING}: {', '.join(missing)}."
+        case Role.PROCESS if missing := inputs.unsupported(pod, container):
+            message = f"{UNSUPPORTED}: {', '.join(missing)}."
             return Step(status=_waiting(before, "NotRunStandalone", message))
         case Role.PROCESS:
             process = observed.processes.get(container.name)
-            if process is None or process.container_id != own_id:
-                return Step(status=before, start=True)
-            return Step(status=_of_process(before, process))
+            if process is not None and process.container_id == own_id:
+                return Step(status=_of_process(before, process))
+            return _start_process(pod, container, before, observed, now)
         case Role.NOT_RUN:
             return Step(status=_waiting(before, "NotRunStandalone", NOT_RUN))
+
+
+def _start_process(
+    pod: Pod, container: Container, before: ContainerStatus, observed: ObservedPod, now: datetime
+) -> Step:
+    if absent := inputs.missing(pod, container, observed.values):
+        return Step(status=_waiting(before, MISSING, absent), recheck_at=now + MISSING_RETRY)
+    return Step(status=before, start=True)
 
 
 def _is_reference(image: str) -> bool:

@@ -1,9 +1,10 @@
 """The pods of one node: watches them, pulls their images, runs what can be run, writes status."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from lading.kernel.objects import Key
@@ -17,7 +18,8 @@ from lading.ports.cri import Cri, ImageSpec
 from lading.ports.kube import PatchType
 from lading.standalone.workloads.event_reasons import KubernetesEvent
 from lading.standalone.workloads.kinds import PODS, Pod
-from lading.standalone.workloads.pods import plan
+from lading.standalone.workloads.pods import folders, inputs, plan, values
+from lading.standalone.workloads.pods.inputs import Values
 from lading.standalone.workloads.pods.node_images import NodeImagesReconciler
 from lading.standalone.workloads.pods.processes import Processes
 from lading.standalone.workloads.pods.pulls import PodCredentials, Pulls
@@ -47,6 +49,8 @@ class PodNode:
     own_images: frozenset[str]
     environment: dict[str, str]
     """What every process gets."""
+    folder: Path
+    """For the volumes of pods."""
     images_interval: timedelta = plan.IMAGES_INTERVAL
     """How often the images of the node are compared with what its containers hold."""
 
@@ -100,15 +104,33 @@ class PodReconciler(WorkloadReconciler[ObservedPod]):
         uid = pod.metadata.uid if pod else ""
         if pod is not None:
             self._keys[uid] = key
+        present = await images_of(self._node.runtime, pod) if pod else {}
         return ObservedPod(
             pod=pod,
-            present=await images_of(self._node.runtime, pod) if pod else {},
+            present=present,
             own_images=self._node.own_images,
             pulls=self.pulls.records(uid),
             processes=self.processes.records(uid),
+            values=await self._values(pod, present) if pod else {},
+            folder=str(self._node.folder / uid),
             declared=self._declarations.get(uid),
             strays=tuple(one for one, of in self._keys.items() if of == key and one != uid),
         )
+
+    async def _values(self, pod: Pod, present: Mapping[str, cri.Image]) -> Values:
+        """Read only for containers that may start now."""
+        if pod.is_finished or pod.metadata.deletion_timestamp:
+            return {}
+        processes = self.processes.records(pod.metadata.uid)
+        running = {name for name, one in processes.items() if one.exit_code is None}
+        wanted = {
+            source
+            for one in (*pod.spec.init_containers, *pod.spec.containers)
+            if one.name not in running and one.image in present
+            if present[one.image].id in self._node.own_images
+            for source in inputs.sources(pod, one)
+        }
+        return await values.read(self._context.kube, pod.metadata.namespace, wanted)
 
     def plan(self, observed: ObservedPod, now: datetime) -> Plan:
         return plan.plan(observed, now, images_interval=self._node.images_interval)
@@ -158,6 +180,8 @@ class PodReconciler(WorkloadReconciler[ObservedPod]):
         if found is None or found.metadata.uid != uid:
             self.processes.forget(uid)
             self._declarations.set(uid, ())
+            if not self.processes.records(uid):
+                folders.remove(self._node.folder, uid)
             if not self.processes.records(uid):
                 self._keys.pop(uid, None)
 

@@ -25,7 +25,7 @@ from lading.standalone.workloads.kinds import (
     Pod,
     PodStatus,
 )
-from lading.standalone.workloads.pods import containers, roles
+from lading.standalone.workloads.pods import containers, inputs, roles
 from lading.standalone.workloads.pods.containers import Step
 from lading.standalone.workloads.pods.types import (
     DeclareContainers,
@@ -74,7 +74,7 @@ def plan(
         return Plan(actions=(*strays, *(ended if running else ()), *_declared(pod, observed)))
     walk = _walk(pod, observed, now)
     status = _status(pod, walk, now)
-    actions: list[Action] = [*strays, *_work(pod, walk)]
+    actions: list[Action] = [*strays, *_work(pod, walk, observed)]
     if _differs(pod.status, status):
         actions += [*_events(pod, status), _write(pod, status)]
     actions += _declared(msgspec.structs.replace(pod, status=status), observed)
@@ -109,25 +109,27 @@ def _before(pod: Pod, container: Container) -> ContainerStatus:
     return next(found, fresh)
 
 
-def _work(pod: Pod, walk: _Walk) -> list[Action]:
+def _work(pod: Pod, walk: _Walk, observed: ObservedPod) -> list[Action]:
     actions: list[Action] = []
     by_name = {one.name: one for one in (*pod.spec.init_containers, *pod.spec.containers)}
     pull = next((step.pull for step in walk.steps if step.pull), "")
     if pull:
         actions.append(RequestPull(pod=pod, image=pull, because="a container needs the image"))
     starting = (step.status for step in walk.steps if step.start)
-    return [*actions, *(_process(pod, by_name[status.name], status) for status in starting)]
+    return [
+        *actions,
+        *(_process(pod, by_name[status.name], status, observed) for status in starting),
+    ]
 
 
-def _process(pod: Pod, container: Container, status: ContainerStatus) -> StartProcess:
-    arguments = roles.arguments(container)
-    assert arguments is not None, "only a lading command becomes a process"
+def _process(
+    pod: Pod, container: Container, status: ContainerStatus, observed: ObservedPod
+) -> StartProcess:
     return StartProcess(
         pod=pod,
         container=container,
         container_id=containers.container_id(pod, container.name, status.restart_count),
-        arguments=arguments,
-        environment=roles.environment(pod, container),
+        inputs=inputs.inputs(pod, container, observed.values, observed.folder),
         because="its image is there",
     )
 
@@ -279,6 +281,10 @@ def _events(pod: Pod, status: PodStatus) -> list[Action]:
             note = new.state.waiting.message
             actions.append(_record(pod, _IMAGE_FAULTS[reason], note, warning=True))
             actions.append(_record(pod, KubernetesEvent.FAILED, f"Error: {reason}", warning=True))
+        if reason == containers.MISSING and was != reason:
+            assert new.state.waiting is not None
+            note = f"Error: {new.state.waiting.message}"
+            actions.append(_record(pod, KubernetesEvent.FAILED, note, warning=True))
         if reason == "CrashLoopBackOff" and was != reason:
             note = f"Back-off restarting failed container {new.name} in pod {pod.metadata.name}"
             actions.append(_record(pod, KubernetesEvent.BACK_OFF, note, warning=True))

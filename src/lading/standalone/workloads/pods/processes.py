@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from lading.kernel import texts
 from lading.kernel.objects import Key
 from lading.ports.clock import Clock
+from lading.standalone.workloads.pods import folders
 from lading.standalone.workloads.pods.types import ProcessRecord, StartProcess
 
 OUTPUT_BYTES_MAX = 2048  # as a kubelet takes from the log of a container
@@ -88,8 +89,9 @@ class Processes:
 
     async def _run(self, one: _Process, action: StartProcess) -> None:
         try:
+            folders.write(action.inputs)
             process = await self._started(action)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter for a zero byte in a variable
             self._ended(one, CANNOT_START, str(error))
             return
         tail = _Tail()
@@ -109,11 +111,11 @@ class Processes:
     async def _started(self, action: StartProcess) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "lading.standalone.workloads.pods.guard"),
-            *(str(os.getpid()), *action.arguments),
+            *(str(os.getpid()), *action.inputs.arguments),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env={**self._environment, **action.environment},
+            env={**self._environment, **action.inputs.environment},
             start_new_session=True,
         )
 

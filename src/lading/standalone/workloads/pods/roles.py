@@ -3,13 +3,11 @@
 import posixpath
 from enum import StrEnum
 
-from lading.standalone.workloads.kinds import Container, Document, EnvironmentVariable, Pod
+from lading.standalone.workloads.kinds import Container, Pod
 
 HOLD = "/lading-hold/hold"
 """The first word of a command that only holds its image on the node."""
 COMMAND = "lading"
-REFUSED_VARIABLES = ("PYTHON", "LD_")
-"""Beginnings of names that would make the interpreter or the loader run something else."""
 
 
 class Role(StrEnum):
@@ -43,42 +41,3 @@ def arguments(container: Container) -> tuple[str, ...] | None:
         return container.args
     program, *rest = container.command
     return (*rest, *container.args) if posixpath.basename(program) == COMMAND else None
-
-
-def environment(pod: Pod, container: Container) -> dict[str, str]:
-    """The variables that the container gives a value, and those that name a field of the pod.
-
-    Those that change how a program starts are left out.
-    """
-    found = ((one.name, _value(pod, one)) for one in container.env)
-    return {
-        name: value
-        for name, value in found
-        if value is not None and not name.startswith(REFUSED_VARIABLES)
-    }
-
-
-def missing_variables(pod: Pod, container: Container) -> tuple[str, ...]:
-    """The variables that a node of `lading up` has no value for, such as those of Secrets."""
-    return tuple(
-        one.name
-        for one in container.env
-        if _value(pod, one) is None and not _is_optional(one.value_from or {})
-    )
-
-
-def _value(pod: Pod, variable: EnvironmentVariable) -> str | None:
-    if variable.value_from is None:
-        return variable.value
-    fields = {
-        "metadata.name": pod.metadata.name,
-        "metadata.namespace": pod.metadata.namespace,
-        "metadata.uid": pod.metadata.uid,
-        "spec.nodeName": pod.spec.node_name,
-    }
-    return fields.get((variable.value_from.get("fieldRef") or {}).get("fieldPath", ""))
-
-
-def _is_optional(source: Document) -> bool:
-    keys = ("secretKeyRef", "configMapKeyRef")
-    return any((source.get(key) or {}).get("optional") is True for key in keys)

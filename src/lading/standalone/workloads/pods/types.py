@@ -8,6 +8,7 @@ from enum import StrEnum
 from lading.kernel.objects import Key
 from lading.ports import cri
 from lading.standalone.workloads.kinds import Container, Document, Pod
+from lading.standalone.workloads.pods.inputs import ProcessInputs, Values
 
 
 class PullPhase(StrEnum):
@@ -57,6 +58,10 @@ class ObservedPod:
     """By container."""
     declared: tuple[cri.Container, ...] = ()
     """The containers of the pod that the runtime knows."""
+    values: Values = field(default_factory=dict, repr=False)
+    """Of the Secrets and ConfigMaps that its containers need to start."""
+    folder: str = ""
+    """Where its volumes are on this machine."""
     strays: tuple[str, ...] = ()
     """UIDs of other pods of this name that still have processes or pulls here."""
 
@@ -74,9 +79,7 @@ class StartProcess:
     pod: Pod = field(repr=False)
     container: Container = field(repr=False)
     container_id: str
-    arguments: tuple[str, ...]
-    """Of the command `lading`."""
-    environment: Mapping[str, str] = field(repr=False)
+    inputs: ProcessInputs
     because: str
     lane: Hashable = "process"
 
