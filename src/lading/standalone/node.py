@@ -64,8 +64,12 @@ async def open_node(
     metrics: Metrics,
     gates: Gates,
     settings: PinSettings,
+    namespace: str = "default",
 ) -> AsyncIterator[EmbeddedNode]:
-    """The agent is put together but not running; the caller runs it."""
+    """The agent is put together but not running; the caller runs it.
+
+    `namespace` is that of the controller.
+    """
     async with embedded.open_host(
         folder,
         clock,
@@ -88,6 +92,7 @@ async def open_node(
                 clock=clock,
                 metrics=metrics,
                 gates=gates,
+                namespace=namespace,
                 settings=(settings, GcPolicy()),  # no kubelet collects images here
                 rng=random.Random(description.name),  # noqa: S311 - jitter, not a secret
             ),

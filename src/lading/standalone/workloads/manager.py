@@ -1,7 +1,7 @@
 """Puts the workload controllers together, with the pod loop of each node."""
 
 import random
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -28,13 +28,23 @@ from lading.standalone.workloads.reconciler import WorkloadContext
 from lading.standalone.workloads.scheduler import controller as scheduler
 
 COMPONENT = "lading-workloads"
-CLUSTER_CONTROLLERS = (daemon_sets, jobs, cron_jobs, scheduler)
+ClusterController = Callable[[WorkloadContext], Controller]
+CLUSTER_CONTROLLERS: tuple[ClusterController, ...] = tuple(
+    one.open_controller for one in (daemon_sets, jobs, cron_jobs, scheduler)
+)
 
 
-async def open_workloads(nodes: Iterable[PodNode], *, kube: Kube, clock: Clock) -> Manager:
+async def open_workloads(
+    nodes: Iterable[PodNode],
+    *,
+    kube: Kube,
+    clock: Clock,
+    cluster_controllers: Iterable[ClusterController] = CLUSTER_CONTROLLERS,
+) -> Manager:
     """When it returns, every runtime knows the containers of the pods that are on its node.
 
-    So the garbage collection of images, which starts later, takes none of theirs.
+    So the garbage collection of images, which starts later, takes none of theirs. Nodes of a
+    cluster that has controllers and a scheduler of its own get none from here.
     """
     rng = random.Random()  # noqa: S311 - jitter, not a secret
     metrics = Metrics(CollectorRegistry())
@@ -58,7 +68,7 @@ async def open_workloads(nodes: Iterable[PodNode], *, kube: Kube, clock: Clock) 
 
     @asynccontextmanager
     async def opened(served: Served) -> AsyncIterator[Work]:
-        yield _work(context, declared)
+        yield _work(context, declared, cluster_controllers)
 
     part = ManagedPart(
         name="workloads",
@@ -94,8 +104,12 @@ async def _declared(kube: Kube, node: PodNode) -> Declarations:
     return declarations
 
 
-def _work(context: WorkloadContext, nodes: Iterable[tuple[PodNode, Declarations]]) -> Work:
-    controllers: list[Controller] = [one.open_controller(context) for one in CLUSTER_CONTROLLERS]
+def _work(
+    context: WorkloadContext,
+    nodes: Iterable[tuple[PodNode, Declarations]],
+    cluster_controllers: Iterable[ClusterController],
+) -> Work:
+    controllers = [one(context) for one in cluster_controllers]
     support: list[Runnable] = []
     for node, declarations in nodes:
         own = replace(context, metrics=Metrics(CollectorRegistry()))

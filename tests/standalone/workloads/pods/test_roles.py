@@ -29,8 +29,16 @@ def test_an_init_container_beside_holders_copies_the_holder() -> None:
     holding = pod(init_containers=(copier,), containers=(holder(),))
     assert roles.role_of(holding, copier, is_own_image=True) is Role.HOLD_COPIER
     assert roles.role_of(holding, copier, is_own_image=False) is Role.NOT_RUN
-    mixed = pod(init_containers=(copier,), containers=(holder(), Container(name="other")))
-    assert roles.role_of(mixed, copier, is_own_image=True) is Role.NOT_RUN
+    with_sidecar = pod(init_containers=(copier,), containers=(holder(), Container(name="other")))
+    assert roles.role_of(with_sidecar, copier, is_own_image=True) is Role.HOLD_COPIER
+    without = pod(init_containers=(copier,), containers=(Container(name="other"),))
+    assert roles.role_of(without, copier, is_own_image=True) is Role.NOT_RUN
+
+
+def test_a_lading_command_beside_holders_runs() -> None:
+    first = command("version")
+    holding = pod(init_containers=(first,), containers=(holder(),))
+    assert roles.role_of(holding, first, is_own_image=True) is Role.PROCESS
 
 
 def test_arguments_follow_the_command() -> None:

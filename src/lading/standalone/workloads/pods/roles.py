@@ -25,10 +25,11 @@ def role_of(pod: Pod, container: Container, *, is_own_image: bool) -> Role:
         return Role.HOLDER
     if not is_own_image:
         return Role.NOT_RUN
+    if arguments(container) is not None:
+        return Role.PROCESS
     is_init = container in pod.spec.init_containers
-    if is_init and all(is_holder(one) for one in pod.spec.containers):
-        return Role.HOLD_COPIER
-    return Role.NOT_RUN if arguments(container) is None else Role.PROCESS
+    copies = is_init and any(is_holder(one) for one in pod.spec.containers)
+    return Role.HOLD_COPIER if copies else Role.NOT_RUN
 
 
 def is_holder(container: Container) -> bool:
