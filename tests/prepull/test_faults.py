@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from lading.api.core import ContainerStatus
+from lading.api.longhorn import FAILURE_CHARACTERS_MAX
 from lading.prepull import faults
 from lading.prepull.types import ImageReason
 from tests.prepull.worlds import A, pod, waiting
@@ -89,3 +90,17 @@ def test_a_secret_in_a_message_is_not_shown() -> None:
     )
     assert found is not None
     assert "secret" not in found.message
+
+
+def test_a_message_with_the_names_of_many_secrets_fits_the_field() -> None:
+    names = [f"pull-secret-of-team-{number:02}" for number in range(20)]
+    message = f"failed to pull {'x' * 300}: 401 Unauthorized"
+    found = faults.of_container(
+        msgspec.convert(waiting(A, "ErrImagePull", message), ContainerStatus)
+    )
+    assert found is not None
+    named = faults.with_missing_secrets(found, names).message
+    assert len(named) <= FAILURE_CHARACTERS_MAX
+    assert "the Secret pull-secret-of-team-00, pull-secret-of-team-01" in named
+    assert "401 Unauthorized" in named
+    assert named.endswith("Create it, or correct the option.")

@@ -243,6 +243,7 @@ def gated(count: int, **more: Any) -> tuple[GatedPod, ...]:
         (Wave(), 20, 1, 1),
         (Wave(), 20, 2, 0),
         (Wave(), 20, 5, 0),
+        (Wave(), 29, 0, 2),
         (Wave(), 3, 0, 1),
         (Wave(count=7), 20, 0, 7),
         (Wave(percent=50), 20, 0, 10),

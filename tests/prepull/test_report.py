@@ -183,5 +183,14 @@ def test_with_5000_nodes_an_image_stays_below_512_kib() -> None:
         found = report.with_zero_counts(status(replace(observed(), nodes=nodes)))
         whole = {**msgspec.to_builtins(image()), "status": found}
         assert len(json.dumps(whole)) < 512 * 1024
+        shown = msgspec.convert(whole, Image).status
+        message = getattr(conditions.find(shown.conditions, "Deployed"), "message", "")
+        listed = shown.node_deployment_map
+        assert (shown.node_count, shown.deployed_node_count) == (5000, 2500)
         if length == 63:
-            assert len(msgspec.convert(whole, Image).status.node_deployment_map) == 5000
+            assert len(listed) == 5000
+            assert "nodeDeploymentMap" not in message
+        else:
+            assert len(listed) < 5000
+            assert not any(listed.values()), "nodes without the image come first"
+            assert f"nodeDeploymentMap lists {len(listed)} of 5000 nodes" in message

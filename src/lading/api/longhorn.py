@@ -17,6 +17,7 @@ GROUP = "longhorn.io"
 VERSION = "v1beta2"
 SETTING_NAME = "start-pre-pull-manager-images"
 FAILURES_MAX = 100
+FAILURE_CHARACTERS_MAX = 512
 URL_CHARACTERS_MAX = 1024
 
 _LABEL = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
@@ -80,7 +81,7 @@ class ImageFailure(Model, frozen=True, kw_only=True):
 
     node: Annotated[str, Field("The node's name.", max_length=253)]
     reason: Annotated[str, Field("One word for programs.", max_length=64)]
-    message: Annotated[str, Field("What the node reports.", max_length=512)] = ""
+    message: Annotated[str, Field("What the node reports.", max_length=FAILURE_CHARACTERS_MAX)] = ""
 
 
 class ImageStatus(Model, frozen=True, kw_only=True):

@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 
 from lading.api.core import ContainerStatus, Pod
+from lading.api.longhorn import FAILURE_CHARACTERS_MAX
 from lading.kernel import texts
 from lading.prepull import holder
 from lading.prepull.types import Fault, ImageReason
 
 MESSAGE_BYTES_MAX = 300
+NAMES_BYTES_MAX = 200
 BACK_OFF = "ImagePullBackOff"
 _PULL_REASONS = {"ErrImagePull", BACK_OFF, "RegistryUnavailable", "ErrImageNeverPull"}
 _START_REASONS = {
@@ -76,11 +78,14 @@ def with_missing_secrets(fault: Fault, names: Sequence[str]) -> Fault:
     """With the Secrets that the kubelet did not find, where the registry refused the pull."""
     if fault.why is not ImageReason.UNAUTHORIZED or not names:
         return fault
+    listed = texts.bounded_text(", ".join(names), bytes_max=NAMES_BYTES_MAX)
     step = (
-        f" The kubelet did not find the Secret {', '.join(names)} of --prepull-pull-secret in the "
+        f" The kubelet did not find the Secret {listed} of --prepull-pull-secret in the "
         "controller's namespace. Create it, or correct the option."
     )
-    message = fault.message.removesuffix(_HINTS[ImageReason.UNAUTHORIZED]) + step
+    cause = fault.message.removesuffix(_HINTS[ImageReason.UNAUTHORIZED])
+    room_bytes = FAILURE_CHARACTERS_MAX - len(step)
+    message = texts.bounded_text(cause, bytes_max=room_bytes) + step
     return Fault(why=fault.why, message=message, since=fault.since)
 
 

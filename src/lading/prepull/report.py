@@ -146,10 +146,11 @@ def _status(
     is_held = observed.enablement.is_on and bool(observed.container)
     shown = observed.nodes if is_held else {}
     held = {name: observed.container in one.held for name, one in shown.items()}
+    listed = _bounded_map(held)
     return ImageStatus(
         owner_id=observed.owner_id,
         state=verdict.state,
-        node_deployment_map=_bounded_map(held),
+        node_deployment_map=listed,
         observed_generation=generation,
         node_count=len(held),
         deployed_node_count=sum(held.values()),
@@ -157,7 +158,7 @@ def _status(
         failures=tuple(_failures(faults)),
         conditions=conditions.with_conditions(
             observed.image.status.conditions,
-            (_deployed(verdict), _enabled(observed.enablement)),
+            (_deployed(verdict, _cut(listed, held)), _enabled(observed.enablement)),
             generation=generation,
             now=now,
         ),
@@ -184,13 +185,23 @@ def _failures(faults: Mapping[str, Fault]) -> Iterable[ImageFailure]:
         yield ImageFailure(node=name, reason=fault.why, message=fault.message)
 
 
-def _deployed(verdict: _Verdict) -> Condition:
+def _cut(listed: Mapping[str, bool], held: Mapping[str, bool]) -> str:
+    """A reader of the map must not take it for whole."""
+    if len(listed) == len(held):
+        return ""
+    return (
+        f" nodeDeploymentMap lists {len(listed)} of {len(held)} nodes, those without the image"
+        " first: more do not fit."
+    )
+
+
+def _deployed(verdict: _Verdict, cut: str) -> Condition:
     truths = {ImageState.DEPLOYED: Truth.TRUE, ImageState.UNKNOWN: Truth.UNKNOWN}
     return Condition(
         type=DEPLOYED,
         status=truths.get(verdict.state, Truth.FALSE),
         reason=verdict.why,
-        message=verdict.message,
+        message=verdict.message + cut,
     )
 
 
