@@ -63,6 +63,15 @@ async def test_the_first_set_is_pinned(tmp_path: Path) -> None:
         assert "Pinned" in pinned.output.splitlines()[-1]
 
 
+async def test_the_first_image_is_held(tmp_path: Path) -> None:
+    where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+    async with up(tmp_path):
+        first = await lading("apply", "-f", str(tmp_path / "first-image.yaml"), *where)
+        assert (first.code, first.output) == (0, "image/first created\n")
+        held = await lading("prepull", "status", "-w", *where)
+        assert held.output.splitlines()[-1].split()[:3] == ["first", "deployed", "1/1"]
+
+
 async def test_the_registry_keeps_its_port(tmp_path: Path) -> None:
     port = port_that_nobody_is_given()
     async with up(tmp_path, "--registry-port", str(port)) as process:

@@ -122,6 +122,12 @@ def test_an_invalid_value_changes_nothing_also_after_a_restart() -> None:
     assert actions(off) == []
 
 
+def test_an_invalid_value_after_the_gate_was_off_leaves_the_decision_to_the_option() -> None:
+    condition = {"type": "PrePullEnabled", "status": "False", "reason": "FeatureGateOff"}
+    seen = observed(images=(image(status={"conditions": [condition]}),), setting=setting("yes"))
+    assert [type(one) for one in actions(seen)] == [CreateDaemonSet]
+
+
 def test_a_refused_setting_leaves_the_decision_to_the_option() -> None:
     seen = observed(setting=None, setting_refusal="not known")
     assert [type(one) for one in actions(seen)] == [CreateDaemonSet]

@@ -123,22 +123,22 @@ def command(
 
 
 async def _up(wanted: ClusterOptions) -> None:
-    first = wanted.data / "first-set.yaml"
     async with cluster.open_cluster(wanted, system_clock()) as made:
-        await first_set.write(made, first)
-        await process.until_signalled(_run(made, first))
+        await first_set.write(made, wanted.data)
+        await process.until_signalled(_run(made, wanted.data))
         click.echo("Stopping; `lading up` continues from here.")
 
 
-async def _run(made: StandaloneCluster, first: Path) -> None:
+async def _run(made: StandaloneCluster, data: Path) -> None:
     """The welcome is printed when Ctrl-C already works: a reader may press it at once."""
-    click.echo(welcome(made, first))
+    click.echo(welcome(made, data))
     await made.run()
 
 
-def welcome(made: StandaloneCluster, first: Path) -> str:
+def welcome(made: StandaloneCluster, data: Path) -> str:
     nodes = "\n".join(f"  {one.description.name:<12} {one.endpoint}" for one in made.nodes)
-    quoted = shlex.quote(str(first))
+    a_set = shlex.quote(str(data / first_set.SET_FILE))
+    an_image = shlex.quote(str(data / first_set.IMAGE_FILE))
     variables = _exports(made)
     return f"""\
 API server    {made.api.url}
@@ -150,9 +150,12 @@ Nodes, each with a container runtime on a socket:
 In another terminal, to see three small images come to every node:
 {_way_to_the_command()}{variables}
   lading get nodes            # kubectl works too
-  lading pin plan -f {quoted}
-  lading apply -f {quoted}
+  lading pin plan -f {a_set}
+  lading apply -f {a_set}
   lading pin status -w
+To see a pod on every node hold one of them:
+  lading apply -f {an_image}
+  lading prepull status -w
 To bring images of your own into the registry:
   skopeo copy --dest-tls-verify=false docker://IMAGE docker://{made.registry_host}/NAME:TAG
 Ctrl-C stops it; everything is kept."""

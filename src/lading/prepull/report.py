@@ -136,7 +136,8 @@ def _error(faulty: Mapping[str, Fault]) -> _Verdict:
     name, first = next((name, one) for name, one in faulty.items() if one.why is why)
     others = len(faulty) - 1
     more = f" {others} more nodes have a fault; see failures." if others else ""
-    return _Verdict(state=ImageState.ERROR, why=why, message=f"Node {name}: {first.message}{more}")
+    message = f"Node {name}: {first.message.removesuffix('.')}.{more}"
+    return _Verdict(state=ImageState.ERROR, why=why, message=message)
 
 
 def _status(

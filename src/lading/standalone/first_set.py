@@ -1,25 +1,40 @@
-"""Something to try at once: small images in the registry, and the manifest of a set of them."""
+"""Something to try at once: small images in the registry, a set of them, and one to pre-pull."""
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from lading import files
+from lading.api.longhorn import IMAGES
 from lading.kernel import references
 from lading.standalone import sample_images, sample_sets
 from lading.standalone.cluster import StandaloneCluster
 
+SET_FILE, IMAGE_FILE = "first-set.yaml", "first-image.yaml"
 IMAGE_COUNT = 3
 IMAGE_BYTES = 1024 * 1024
 
 
-async def write(cluster: StandaloneCluster, file: Path) -> None:
-    """Does nothing where the manifest is there already, for this registry."""
-    if _names(file, cluster.registry_host):
+async def write(cluster: StandaloneCluster, data: Path) -> None:
+    """Does nothing where the manifests are there already, for this registry."""
+    manifests = (data / SET_FILE, data / IMAGE_FILE)
+    if all(_names(file, cluster.registry_host) for file in manifests):
         return
     images = [await _push(cluster, f"first/app-{number + 1}") for number in range(IMAGE_COUNT)]
-    manifest = yaml.safe_dump(sample_sets.set_of("first", images), sort_keys=False)
-    files.write_atomically(file, manifest.encode())
+    for file, content in zip(
+        manifests, (sample_sets.set_of("first", images), _image_of("first", images[0])), strict=True
+    ):
+        files.write_atomically(file, yaml.safe_dump(content, sort_keys=False).encode())
+
+
+def _image_of(name: str, url: str) -> dict[str, Any]:
+    return {
+        "apiVersion": IMAGES.api_version,
+        "kind": IMAGES.kind,
+        "metadata": {"name": name},
+        "spec": {"imageURL": url},
+    }
 
 
 def _names(file: Path, registry_host: str) -> bool:

@@ -29,7 +29,35 @@ def test_a_table_has_one_line_per_image_and_the_faults_below() -> None:
     assert lines[0] == ["IMAGE", "STATE", "NODES", "REASON", "URL"]
     assert lines[1][:4] == ["a", "deployed", "3/3", "Deployed"]
     assert lines[2][:4] == ["b", "error", "2/3", "ImageNotFound"]
-    assert lines[5][:3] == ["b", "node-c", "ImageNotFound"]
+    assert shown.splitlines()[4:] == ["b: ImageNotFound on node-c", "  not found"]
+
+
+def test_the_same_fault_of_many_nodes_is_shown_once_and_wrapped() -> None:
+    failures = [
+        {"node": f"node-{number}", "reason": "ImageNotFound", "message": "not found " * 30}
+        for number in range(9)
+    ]
+    shown = status.rendered([image("b", status={**FAILED, "failures": failures})], Format.TABLE)
+    assert "b: ImageNotFound on node-0, node-1, " in shown
+    assert " more\n" in shown
+    assert " ".join(shown.split()).count("not found") == 30
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_keeps_images_from_every_node_is_explained_once() -> None:
+    condition = {"type": "Deployed", "status": "False", "reason": "ForeignDaemonSet"}
+    waiting = {"state": "deploying", "conditions": [{**condition, "message": "Rename it."}]}
+    found = [image(name, status=waiting) for name in ("a", "b")]
+    shown = status.rendered([*found, image("c")], Format.TABLE)
+    assert shown.endswith(
+        f"a, b: ForeignDaemonSet\n  Rename it.\n\nc: NotReconciled\n  {status.NOT_SEEN}\n"
+    )
+
+
+def test_a_url_with_a_digest_shows_the_name() -> None:
+    url = f"127.0.0.1:5000/first/app@sha256:{'0123456789abcdef' * 4}"
+    shown = status.rendered([image("a", url, status=DEPLOYED)], Format.TABLE)
+    assert "/first/app@sha256:01234567\n" in shown
 
 
 def test_json_has_the_whole_url_and_the_failures() -> None:

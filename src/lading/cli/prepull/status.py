@@ -1,6 +1,8 @@
 """`lading prepull status`: one line per Image, once or until every Image is settled."""
 
 import asyncio
+import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -10,13 +12,18 @@ from lading.api.longhorn import IMAGES, Image, ImageState
 from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
-from lading.kernel import conditions
+from lading.kernel import conditions, texts
 from lading.ports.kube import Selection
 from lading.prepull.rules import DEPLOYED
+from lading.prepull.types import ImageReason
 
 WATCH_SECONDS = 1.0
 _SETTLED = {ImageState.DEPLOYED, ImageState.UNKNOWN}
 _URL_CHARACTERS_MAX = 34
+_DIGEST_CHARACTERS = 8
+COLUMNS = 80
+_WITHOUT_NOTE = {ImageReason.DEPLOYED, ImageReason.DEPLOYING}
+NOT_SEEN = "The controller has not seen it. It serves Images in its own namespace only."
 
 
 @click.command(name="status")
@@ -64,7 +71,7 @@ def row(image: Image) -> dict[str, Any]:
         "deployedNodes": status.deployed_node_count,
         "nodes": status.node_count,
         "reason": condition.reason if condition else "NotReconciled",
-        "message": condition.message if condition else "The controller has not seen it yet.",
+        "message": condition.message if condition else NOT_SEEN,
         "failures": [
             {"node": one.node, "reason": one.reason, "message": one.message}
             for one in status.failures
@@ -78,28 +85,50 @@ def rendered(found: list[Image], form: Format) -> str:
         return output.document(rows, form)
     if not rows:
         return "No Images; --prepull-image of the controller or `lading apply -f FILE` makes one\n"
-    shown = output.table(
-        ("IMAGE", "STATE", "NODES", "REASON", "URL"),
-        [
-            (
-                one["name"],
-                one["state"],
-                f"{one['deployedNodes']}/{one['nodes']}",
-                one["reason"],
-                _short(one["url"]),
-            )
-            for one in rows
-        ],
-    )
-    failures = [(one["name"], fault) for one in rows for fault in one["failures"]]
-    if failures:
-        shown += "\n" + output.table(
-            ("IMAGE", "NODE", "REASON", "MESSAGE"),
-            [(name, one["node"], one["reason"], one["message"]) for name, one in failures],
+    headers = ("IMAGE", "STATE", "NODES", "REASON", "URL")
+    cells = [
+        (
+            one["name"],
+            one["state"],
+            f"{one['deployedNodes']}/{one['nodes']}",
+            one["reason"],
+            _short(one["url"]),
         )
-    return shown
+        for one in rows
+    ]
+    shown = output.table(headers, output.fitted(headers, cells, COLUMNS, shortened=(0, 4)))
+    return "\n".join((shown, *_notes(rows)))
+
+
+def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Why Images are not held: once for all nodes, and for all Images, with the same fault."""
+    for one in rows:
+        nodes_by_reason: dict[str, list[str]] = {}
+        messages: dict[str, str] = {}
+        for fault in one["failures"]:
+            nodes_by_reason.setdefault(fault["reason"], []).append(fault["node"])
+            messages.setdefault(fault["reason"], fault["message"])
+        for reason, nodes in nodes_by_reason.items():
+            yield _note(f"{one['name']}: {reason} on {output.names(nodes)}", messages[reason])
+    others: dict[tuple[str, str], list[str]] = {}
+    for one in rows:
+        if not one["failures"] and one["reason"] not in _WITHOUT_NOTE:
+            others.setdefault((one["reason"], one["message"]), []).append(one["name"])
+    for (reason, message), names in others.items():
+        yield _note(f"{output.names(names)}: {reason}", message)
+
+
+def _note(about: str, message: str) -> str:
+    lines = textwrap.wrap(
+        texts.bounded_text(message), COLUMNS, initial_indent="  ", subsequent_indent="  "
+    )
+    return "\n".join((texts.bounded_text(about), *lines, ""))
 
 
 def _short(url: str) -> str:
-    """Tables fit 80 columns: the end of a URL names the image."""
+    """Eight characters of a digest tell images apart; the end of a long URL names the image."""
+    name, at, digest = url.partition("@")
+    if at:
+        algorithm, _, value = digest.partition(":")
+        url = f"{name}@{algorithm}:{value[:_DIGEST_CHARACTERS]}"
     return url if len(url) <= _URL_CHARACTERS_MAX else f"…{url[1 - _URL_CHARACTERS_MAX :]}"

@@ -145,4 +145,5 @@ def _message(image: str, error: cri.CriError) -> str:
     """As a kubelet shows what containerd answered: a code other than Unknown comes first."""
     code = "rpc error: code = NotFound desc = " if isinstance(error, _NOT_FOUND) else ""
     cause = _CAUSES.get(type(error), "the pull failed")
-    return f'{code}failed to pull and unpack image "{image}": {error.message}: {cause}'
+    what = error.message.removesuffix(".")
+    return f'{code}failed to pull and unpack image "{image}": {what}: {cause}'
