@@ -31,8 +31,9 @@ from lading.standalone.workloads.kinds import (
     Job,
     Pod,
 )
-from tests.e2e import waiting, workload_objects
+from tests.e2e import private_registry, waiting, workload_objects
 from tests.e2e.pod_pulls import PodPullScenarios, PodsUnderTest
+from tests.e2e.private_registry import OWNER
 
 pytestmark = pytest.mark.timeout(waiting.TEST_SECONDS_MAX)
 NODE_COUNT = 3
@@ -219,6 +220,38 @@ class TestDaemonSets:
         types = {one.type: str(one.status) for one in found.status.conditions}
         assert types["Ready"] == "False"
         assert types["lading.dev/ImagesPresent"] == "True", "another writer's condition stays"
+
+    async def test_a_private_image_is_pulled_with_the_pull_secret_of_the_pod(
+        self, world: World, tmp_path: Path
+    ) -> None:
+        async with private_registry.opened(tmp_path) as private:
+            image = await private.push("held/private")
+            entry = {"username": OWNER.username, "password": OWNER.password}
+            content = json.dumps({"auths": {private.host: entry}})
+            secret = {
+                "metadata": {"name": "regcred"},
+                "type": "kubernetes.io/dockerconfigjson",
+                "stringData": {".dockerconfigjson": content},
+            }
+            own = world.cluster.own_image
+            template = workload_objects.holder_template(own, {"held": image})
+            template["spec"]["imagePullSecrets"] = [{"name": "regcred"}]
+            await world.apply(DAEMON_SETS, workload_objects.daemon_set(template))
+
+            async def is_refused() -> bool:
+                return any(
+                    one.state.waiting and "authorization failed" in one.state.waiting.message
+                    for pod in await world.pods()
+                    for one in pod.status.container_statuses
+                )
+
+            await world.until(is_refused, "without the Secret the registry refused the pull")
+            await world.cluster.kube.create(SECRETS, secret, namespace="default")
+
+            async def is_held() -> bool:
+                return len(await world.ready_pods(image=image)) == NODE_COUNT
+
+            await world.until(is_held, "the image was held")
 
     async def test_in_an_update_an_old_pod_stays_until_the_new_one_is_ready(
         self, world: World

@@ -14,6 +14,7 @@ from lading.kernel import conditions
 from lading.ports import kube
 from lading.ports.kube import PatchType
 from lading.prepull import holder
+from lading.prepull.periods import PrePullPeriods
 from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED, listed_name
 from lading.prepull.types import DefaultImage, Wave
 from tests.prepull.clusters import CLOCK, PrePullCluster, opened, playing, running
@@ -143,6 +144,24 @@ async def test_where_the_setting_is_refused_the_option_decides_and_the_status_sa
             return found is not None and found.reason == "SettingRefused"
 
         await cluster.until(is_reported, "the status says that the option decides")
+
+
+async def test_a_setting_that_was_refused_is_tried_again_later(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    cluster.line.refused = "/settings"
+    soon = PrePullPeriods(setting_retry_interval=timedelta(seconds=0.5))
+    async with running(cluster, ("share-manager", A), periods=soon):
+
+        async def has_reason(reason: str) -> bool:
+            found = [
+                conditions.find(one.status.conditions, PRE_PULL_ENABLED)
+                for one in (await cluster.images()).values()
+            ]
+            return [one.reason for one in found if one] == [reason]
+
+        await cluster.until(lambda: has_reason("SettingRefused"), "the Setting is refused")
+        cluster.line.refused = ""
+        await cluster.until(lambda: has_reason("Setting"), "the Setting is made and decides")
 
 
 async def test_an_image_that_does_not_exist_leaves_the_others_alone(
