@@ -58,7 +58,8 @@ def test_an_apply_ends(silent_cluster: str, silent_runtime: str, tmp_path: Path)
     path = tmp_path / "sets.json"
     path.write_text(json.dumps(sample_sets.set_of("s", [IMAGE])))
     assert ended("apply", "-f", str(path), "--kubeconfig", silent_cluster)[0] == 124
-    code, output = ended("apply", "-f", str(path), "--runtime-endpoint", silent_runtime)
+    place = ("--runtime-endpoint", silent_runtime, "--state-dir", str(tmp_path / "state"))
+    code, output = ended("apply", "-f", str(path), *place)
     assert code == 124, output
 
 

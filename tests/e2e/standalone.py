@@ -92,7 +92,7 @@ async def _node(name: str, around: _Surroundings) -> AsyncIterator[NodeUnderTest
     )
     async with (
         cri_server.serve(embedded, own / "runtime.sock") as endpoint,
-        open_runtime(endpoint, clock, state_dir=own / "state") as runtime,
+        open_runtime(endpoint, clock) as runtime,
     ):
         await node.register(around.kube, NodeDescription(name=name), clock)
         place = (

@@ -1,7 +1,6 @@
 """Pins outlive the runtime and the agent: both are started anew and still know them."""
 
 import asyncio
-import pathlib
 import secrets
 from collections.abc import Callable
 
@@ -41,9 +40,7 @@ async def test_pins_of_containerd_are_still_in_force(
 
 
 @pytest.mark.components("cri-o", "registry")
-async def test_pins_of_crio_are_still_in_force(
-    registry_3_1: registry.Registry, tmp_path: pathlib.Path
-) -> None:
+async def test_pins_of_crio_are_still_in_force(registry_3_1: registry.Registry) -> None:
     with sandbox.sandbox() as place:
         running = crio.start(place, registries=[registry_3_1])
         main_file = running.conf_dir.parent / "crio.conf"
@@ -54,12 +51,52 @@ async def test_pins_of_crio_are_still_in_force(
                 return CrioPins(
                     client,
                     config=CrioConfig(main_file=main_file, drop_in_folder=running.conf_dir),
-                    state_file=tmp_path / "pins.json",
                     reload=crio_reload.by_signal(running.endpoint),
                     clock=SystemClock(),
                 )
 
             await check(place, running, registry_3_1.host, client, new_driver)
+
+
+@pytest.mark.components("cri-o", "registry")
+async def test_issue_17_12_an_unpin_on_crio_outlives_a_reload_that_failed(
+    registry_3_1: registry.Registry,
+) -> None:
+    """And another list in force beside ours is followed."""
+    with sandbox.sandbox() as place:
+        running = crio.start(place, registries=[registry_3_1])
+        config = CrioConfig(
+            main_file=running.conf_dir.parent / "crio.conf", drop_in_folder=running.conf_dir
+        )
+        async with calls.channel_to(running.endpoint) as channel:
+            client = CriClient(channel)
+
+            def new_driver(reload: crio_reload.Reload) -> CrioPins:
+                return CrioPins(client, config=config, reload=reload, clock=SystemClock())
+
+            pin, theirs = [await pulled(client, registry_3_1.host) for _ in range(2)]
+            driver = new_driver(crio_reload.by_signal(running.endpoint))
+            await driver.write([pin])
+            with pytest.raises(cri.Unavailable):
+                await new_driver(_no_reload).write([])
+            assert await driver.recorded() == (RecordedPin(pin=pin, effective=True, released=True),)
+            await driver.write([])
+            assert await driver.recorded() == ()
+            await unpinned(client, pin.image_id)
+
+            await driver.write([pin])
+            list_of_another = running.conf_dir / "10-theirs.conf"
+            list_of_another.write_text(f"[crio.image]\npinned_images = ['{theirs.image}']\n")
+            assert await driver.outdated()
+            await driver.write([pin])
+            await pinned(client, theirs.image_id)
+            await driver.write([])
+            await unpinned(client, pin.image_id)
+            await pinned(client, theirs.image_id)
+
+
+async def _no_reload() -> None:
+    raise cri.Unavailable("CRI-O's process is gone; it cannot be reloaded")
 
 
 async def check(
@@ -90,12 +127,20 @@ async def pulled(client: CriClient, host: str) -> Pin:
 
 
 async def unpinned(client: CriClient, image_id: str) -> None:
+    await _reported(client, image_id, pinned=False)
+
+
+async def pinned(client: CriClient, image_id: str) -> None:
+    await _reported(client, image_id, pinned=True)
+
+
+async def _reported(client: CriClient, image_id: str, *, pinned: bool) -> None:
     """CRI-O reloads in its own time."""
     async with asyncio.timeout(ANSWER_SECONDS_MAX):
         while True:
             image = await client.image(ImageSpec(image=image_id))
             assert image is not None
-            if not image.pinned:
+            if image.pinned is pinned:
                 return
             await asyncio.sleep(0.1)
 

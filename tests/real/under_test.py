@@ -134,9 +134,7 @@ async def _node(
         f"--state-dir={state}",
     )
     connection = f"--kubeconfig={installation.agent_kubeconfig}"
-    async with open_runtime(
-        engine.endpoint, SystemClock(), state_dir=state, host_root=engine.host_root
-    ) as opened:
+    async with open_runtime(engine.endpoint, SystemClock(), host_root=engine.host_root) as opened:
         yield NodeUnderTest(
             name=name,
             cri=opened.cri,

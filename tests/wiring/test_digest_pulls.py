@@ -41,7 +41,7 @@ async def test_an_image_of_a_class_is_found_after_the_agent_pulled_it(stand: Sta
     by_digest = found.manifest
     clock = SystemClock()
     async with (
-        open_runtime(stand.endpoint, clock, state_dir=stand.folder) as runtime,
+        open_runtime(stand.endpoint, clock) as runtime,
         open_registries(clock) as registries,
     ):
         blind = WithoutHandlers(runtime.cri)

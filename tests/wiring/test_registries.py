@@ -10,7 +10,7 @@ from lading.adapters.registry.endpoints import DirectRouting, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
 from lading.kernel import references
 from lading.ports.registry import Credential
-from lading.wiring.registries import ImageCredentials
+from lading.wiring.registries import HostRouting, ImageCredentials
 
 CAROL = Credential(username="carol", password="x")
 DIRECT = DirectRouting(plain_http_hosts=frozenset({"plain.example.com:5000"}))
@@ -100,3 +100,42 @@ async def test_issue_17_17_a_mirror_with_a_bad_certificate_is_passed_over_and_re
     found = routing.endpoints(references.parse("registry.example.com/app:v1"))
     assert [endpoint.host for endpoint in found] == ["registry.example.com"]
     assert "mirror mirror.example.com is not asked" in reported[0]
+
+
+def test_issue_17_15_a_changed_registries_conf_is_read_again(tmp_path: Path) -> None:
+    routing = HostRouting(tmp_path)
+    folder = tmp_path / "etc/containers"
+    assert hosts_of(routing) == ["registry.example.com"]
+    folder.mkdir(parents=True)
+    (folder / "registries.conf").write_text(mirror_entry("one.example.com"))
+    assert hosts_of(routing) == ["one.example.com", "registry.example.com"]
+    (folder / "registries.conf").write_text(mirror_entry("another.example.com"))
+    assert hosts_of(routing) == ["another.example.com", "registry.example.com"]
+    (folder / "registries.conf.d").mkdir()
+    (folder / "registries.conf.d/10.conf").write_text(mirror_entry("dropped-in.example.com"))
+    assert hosts_of(routing) == ["dropped-in.example.com", "registry.example.com"]
+    (folder / "registries.conf.d/10.conf").unlink()
+    assert hosts_of(routing) == ["another.example.com", "registry.example.com"]
+    (folder / "registries.conf").unlink()
+    assert hosts_of(routing) == ["registry.example.com"]
+
+
+def test_folders_of_containerd_that_appear_later_are_followed(tmp_path: Path) -> None:
+    routing = HostRouting(tmp_path)
+    assert hosts_of(routing) == ["registry.example.com"]
+    folder = tmp_path / "etc/containerd/certs.d/registry.example.com"
+    folder.mkdir(parents=True)
+    (folder / "hosts.toml").write_text(MIRROR_FIRST)
+    assert hosts_of(routing) == ["mirror.example.com", "registry.example.com"]
+
+
+def hosts_of(routing: Routing) -> list[str]:
+    found = routing.endpoints(references.parse("registry.example.com/app:v1"))
+    return [endpoint.host for endpoint in found]
+
+
+def mirror_entry(mirror: str) -> str:
+    return (
+        '[[registry]]\nlocation = "registry.example.com"\n'
+        f'[[registry.mirror]]\nlocation = "{mirror}"\n'
+    )

@@ -12,12 +12,12 @@ from lading.cli import connection, options, running
 from lading.cli.connection import Target
 from lading.cli.credential_options import credential_options
 from lading.cli.feature_gates import feature_gates_option
-from lading.cli.pin import setting_options
+from lading.cli.pin import host_state, setting_options
 from lading.cli.process import ServingProcess, process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node.types import PinSettings
-from lading.wiring import agent, host
+from lading.wiring import agent, host, ownership
 from lading.wiring.clock import system_clock
 from lading.wiring.host import Host
 from lading.wiring.registries import CredentialSettings
@@ -48,13 +48,7 @@ class _Options:
     show_default=True,
     help="The directory where the host's files are mounted.",
 )
-@click.option(
-    "--state-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("/var/lib/lading"),
-    show_default=True,
-    help="The directory for state that must survive a restart.",
-)
+@host_state.state_dir_option(help="The directory for state that must survive a restart.")
 @click.option(
     "--kubelet-port",
     type=click.IntRange(1, 65535),
@@ -130,6 +124,7 @@ async def _run(wanted: _Options, target: Target, process: ServingProcess) -> Non
     clock, found = system_clock(), target.found()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
+        await process.dependencies.wait_for("the state directory", lambda: _own(wanted, stack))
         kube = await enter(process.open_kube(found))
         parts = await process.dependencies.wait_for(
             "the container runtime",
@@ -149,15 +144,19 @@ async def _run(wanted: _Options, target: Target, process: ServingProcess) -> Non
         await process.run(manager)
 
 
+async def _own(wanted: _Options, stack: AsyncExitStack) -> None:
+    """Until the process ends. A command without a cluster has the node for a while only."""
+    owner = f"the agent of node {wanted.node_name}"
+    stack.enter_context(ownership.owning(wanted.host.state_dir, owner))
+
+
 async def _cleanup(place: Host) -> None:
     """Needs the runtime only: it works when the cluster is gone."""
-    async with open_runtime(
-        place.runtime_endpoint,
-        system_clock(),
-        state_dir=place.state_dir,
-        host_root=place.root,
-    ) as runtime:
-        pins = await runtime.pins.recorded()
-        if pins:
-            await runtime.pins.write(())
-        click.echo(f"unpinned {len(pins)} images")
+    with host_state.owned(place.state_dir, "agent --cleanup"):
+        async with open_runtime(
+            place.runtime_endpoint, system_clock(), host_root=place.root
+        ) as runtime:
+            pins = await runtime.pins.recorded()
+            if pins or await runtime.pins.outdated():
+                await runtime.pins.write(())
+            click.echo(f"unpinned {len({one.pin.image_id for one in pins})} images")

@@ -1,6 +1,7 @@
 """`lading apply`: objects from files, by server-side apply; or onto one host without a cluster."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from lading.cli import connection, documents, objects, options, output, running
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
 from lading.cli.feature_gates import feature_gates_option
-from lading.cli.pin import on_host, setting_options
+from lading.cli.pin import host_state, on_host, setting_options
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import PartialObjectMetadata, Resource
 from lading.pinned_images.node.types import PinSettings
@@ -25,6 +26,7 @@ TAKE_OVER = "; set --force-conflicts to take the fields over"
 @click.command(name="apply")
 @options.files_option(required=True)
 @options.host_option(help="Preload and pin on this container runtime, unix:///...")
+@host_state.state_dir_option(help="The state directory of the host, with --runtime-endpoint.")
 @feature_gates_option()
 @setting_options.expansion_factor_option
 @setting_options.parallel_pulls_option
@@ -36,6 +38,7 @@ def command(
     target: Target,
     files: tuple[str, ...],
     runtime_endpoint: str,
+    state_dir: Path,
     gates: Gates,
     expansion_factor: float,
     max_parallel_image_pulls: int,
@@ -50,7 +53,9 @@ def command(
             expansion_factor=expansion_factor,
             pull_progress_timeout=pull_progress_timeout,
         )
-        work = on_host.synchronize(files, runtime_endpoint, gates=gates, settings=settings)
+        work = on_host.synchronize(
+            files, runtime_endpoint, state_dir=state_dir, gates=gates, settings=settings
+        )
     else:
         work = _apply(target, documents.read(files), force_conflicts)
     running.run(work, timeout=timeout)

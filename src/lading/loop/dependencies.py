@@ -1,8 +1,8 @@
 """Waits for a dependency that a process cannot start without, for as long as it takes.
 
-Only an error that may pass is waited for: no connection, or the request to come back later. Every
-other error is raised at once. The dependency that is waited for can be asked for, and is logged
-now and then.
+Only an error that may pass is waited for: no connection, the request to come back later, or another
+owner of the node. Every other error is raised at once. The dependency that is waited for can be
+asked for, and is logged now and then.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ import structlog
 
 from lading.kernel.backoff import Backoff
 from lading.loop import tasks
-from lading.ports import cri, kube
+from lading.ports import cri, kube, node
 from lading.ports.clock import Clock
 
 R = TypeVar("R")
-MAY_PASS = (kube.Unavailable, kube.TooManyRequests, cri.Transient)
+MAY_PASS = (kube.Unavailable, kube.TooManyRequests, cri.Transient, node.NodeOwned)
 RETRY = Backoff(seconds_min=0.5, seconds_max=15)  # a whole fleet may wait for one API server
 SILENCE_SECONDS_MAX = 10.0  # a dependency that neither answers nor refuses is reported as well
 REPORT_SECONDS = 60.0

@@ -226,6 +226,8 @@ class RecordedPin:
 
     pin: Pin
     effective: bool
+    released: bool = False
+    """It was taken back, and the runtime may not have noticed yet; writing again repeats that."""
 
 
 class Pins(Protocol):
@@ -235,6 +237,9 @@ class Pins(Protocol):
         """Why pinning is impossible here; None when it is possible."""
 
     async def recorded(self) -> tuple[RecordedPin, ...]: ...
+
+    async def outdated(self) -> bool:
+        """Whether pins of others have changed that ours hide; writing ours again repairs it."""
 
     async def write(self, pins: Collection[Pin]) -> None:
         """Makes these exactly our pins; an image that is absent at that moment gets none."""

@@ -13,6 +13,10 @@ from lading.ports.registry import Credential, Registry
 from lading.ports.state_file import SharedStateFile
 
 
+class NodeOwned(Exception):
+    """Another process changes the pins of this machine; the message names it."""
+
+
 class PullCredentials(Protocol):
     async def credentials(self, image: str) -> tuple[Credential, ...]:
         """All that match the image's registry and path, in the order to try; none: anonymous."""

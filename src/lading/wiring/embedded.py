@@ -113,7 +113,7 @@ async def open_host(
     )
     async with (
         cri_server.serve(runtime, folder / "runtime.sock") as endpoint,
-        open_runtime(endpoint, clock, state_dir=folder) as opened,
+        open_runtime(endpoint, clock) as opened,
     ):
         parts = NodeParts(
             runtime=opened,

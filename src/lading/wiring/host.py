@@ -48,9 +48,7 @@ async def open_host(
     """
     async with AsyncExitStack() as stack:
         runtime = await stack.enter_async_context(
-            open_runtime(
-                host.runtime_endpoint, clock, state_dir=host.state_dir, host_root=host.root
-            )
+            open_runtime(host.runtime_endpoint, clock, host_root=host.root)
         )
         registries = await stack.enter_async_context(
             open_registries(clock, host_root=host.root, settings=host.credentials)

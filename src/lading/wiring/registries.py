@@ -8,12 +8,14 @@ from pathlib import Path
 
 import structlog
 
-from lading.adapters.registry import auth_files, client, node_credentials, registries_conf
+from lading.adapters.registry import auth_files, client, node_credentials
 from lading.adapters.registry.auth_files import AuthFile
 from lading.adapters.registry.credentials import Chain, CredentialSource, Table
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint, Routing
 from lading.adapters.registry.hosts_toml import HostsFolders
+from lading.adapters.registry.registries_conf import FollowedRegistriesConf
 from lading.kernel import references
+from lading.kernel.references import Reference
 from lading.ports.clock import Clock
 from lading.ports.registry import Credential, Registry, RegistryError
 
@@ -64,7 +66,7 @@ async def open_registries(
     environment: Mapping[str, str] = os.environ,
     settings: CredentialSettings = AUTH_FILES_ONLY,
 ) -> AsyncIterator[Registries]:
-    routing = routing_of(host_root)
+    routing = HostRouting(host_root)
     paths = node_credentials.auth_file_paths(environment, host_root)
     source = Chain(
         (
@@ -90,15 +92,20 @@ def _from_plugins(plugins: CredentialPlugins | None, clock: Clock) -> tuple[Cred
     return (provided,)
 
 
-def routing_of(host_root: Path) -> Routing:
-    """What the host's runtime goes by: containerd's folders if there are any, else the other."""
-    hosts = host_root / HOSTS_FOLDER
-    if hosts.is_dir():
-        return HostsFolders((hosts,), report_problem, host_root)
-    conf = host_root / REGISTRIES_CONF
-    if conf.exists():
-        return registries_conf.load(registries_conf.files_of(conf), report_problem)
-    return DirectRouting()
+class HostRouting:
+    """What the host's runtime goes by now: containerd's folders if there are any, else the file.
+
+    Without entries the file routes every registry directly.
+    """
+
+    def __init__(self, host_root: Path) -> None:
+        self._hosts_folder = host_root / HOSTS_FOLDER
+        self._hosts = HostsFolders((self._hosts_folder,), report_problem, host_root)
+        self._conf = FollowedRegistriesConf(host_root / REGISTRIES_CONF, report_problem)
+
+    def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
+        routing: Routing = self._hosts if self._hosts_folder.is_dir() else self._conf
+        return routing.endpoints(reference)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

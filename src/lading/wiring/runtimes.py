@@ -21,7 +21,7 @@ CRIO_DROP_IN_FOLDER = Path("etc/crio/crio.conf.d")
 
 @asynccontextmanager
 async def open_runtime(
-    endpoint: str, clock: Clock, *, state_dir: Path, host_root: Path = Path("/")
+    endpoint: str, clock: Clock, *, host_root: Path = Path("/")
 ) -> AsyncIterator[NodeRuntime]:
     """Asks the runtime who it is, to know how it pins; `host_root` is where the host is mounted."""
     async with calls.channel_to(endpoint) as channel:
@@ -35,7 +35,6 @@ async def open_runtime(
                     main_file=host_root / CRIO_MAIN_FILE,
                     drop_in_folder=host_root / CRIO_DROP_IN_FOLDER,
                 ),
-                state_file=state_dir / "crio-pins.json",
                 reload=crio_reload.by_signal(endpoint),
                 clock=clock,
             )

@@ -28,6 +28,7 @@ class Crio(EmbeddedRuntime):
 
     release = "1.36.0"
     reloads = 0
+    fails_to_reload = False
 
     async def pull(self, spec: ImageSpec, credential: Credential | None = None) -> str:
         self.pulled_names.add(spec.image)
@@ -41,6 +42,8 @@ class Crio(EmbeddedRuntime):
         return cri.RuntimeVersion(name="cri-o", version=self.release, api_version="v1")
 
     def read(self, folder: Path) -> None:
+        if self.fails_to_reload:
+            raise cri.Unavailable("CRI-O's process is gone; it cannot be reloaded")
         self.reloads += 1
         pinned: list[str] = []
         for file in sorted(file for file in folder.rglob("*") if file.is_file()):
@@ -71,14 +74,17 @@ def crio(tmp_path: Path, registry: MemoryRegistry) -> Iterator[Crio]:
 
 
 @pytest.fixture
-def pins(crio: Crio, folder: Path, tmp_path: Path) -> CrioPins:
+def pins(crio: Crio, folder: Path) -> CrioPins:
+    return new_driver(crio, folder)
+
+
+def new_driver(crio: Crio, folder: Path) -> CrioPins:
     async def reload() -> None:
         crio.read(folder)
 
     return CrioPins(
         crio,
         config=CrioConfig(main_file=folder.parent / "crio.conf", drop_in_folder=folder),
-        state_file=tmp_path / "state" / "pins.json",
         reload=reload,
         clock=HurryingClock(),
     )
@@ -262,18 +268,6 @@ async def test_a_release_that_needs_a_restart_is_refused(
         await pins.write([])
 
 
-@pytest.mark.parametrize("spoilt", [b"{", b'["\xff"]'])
-async def test_a_spoilt_state_file_is_written_anew(
-    pins: CrioPins, crio: Crio, registry: MemoryRegistry, tmp_path: Path, spoilt: bytes
-) -> None:
-    pin = await pulled(crio, registry, "r.io/a", "blue")
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "pins.json").write_bytes(spoilt)
-    assert await pins.recorded() == ()
-    await pins.write([pin])
-    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
-
-
 async def test_issue_17_11_a_drop_in_that_is_not_utf_8_is_named(
     pins: CrioPins, folder: Path
 ) -> None:
@@ -290,3 +284,189 @@ async def test_issue_17_11_a_damaged_drop_in_of_ours_is_written_anew(
     (folder / crio_config.OUR_FILE).write_bytes(crio_config.HEADER.encode() + b"\xff")
     await pins.write([pin])
     assert await pins.recorded() == (RecordedPin(pin=pin, effective=True),)
+
+
+async def test_issue_17_12_an_unpin_is_repeated_when_the_reload_failed(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    kept, freed = [await pulled(crio, registry, f"r.io/{name}", "s") for name in ("a", "b")]
+    await pins.write([kept, freed])
+    crio.fails_to_reload = True
+    with pytest.raises(cri.Unavailable):
+        await pins.write([kept])
+    again = new_driver(crio, folder)  # the agent died meanwhile
+    assert await again.recorded() == (
+        RecordedPin(pin=kept, effective=True),
+        RecordedPin(pin=freed, effective=True, released=True),
+    )
+    crio.fails_to_reload = False
+    await again.write([kept])
+    assert await again.recorded() == (RecordedPin(pin=kept, effective=True),)
+    assert await pinned_ids(crio) == {kept.image_id}
+
+
+async def test_issue_17_12_the_last_unpin_is_repeated_too(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "s")
+    await pins.write([pin])
+    crio.fails_to_reload = True
+    with pytest.raises(cri.Unavailable):
+        await pins.write([])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True, released=True),)
+    crio.fails_to_reload = False
+    await new_driver(crio, folder).write([])
+    assert (await pins.recorded(), await pinned_ids(crio), files_in(folder)) == ((), set(), {})
+
+
+async def test_issue_17_12_an_unpin_that_crio_does_not_take_is_an_error(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a reload that stops at another option of the configuration."""
+    pin = await pulled(crio, registry, "r.io/a", "s")
+    await pins.write([pin])
+    with monkeypatch.context() as deaf:
+        deaf.setattr(crio, "read", lambda _folder: None)
+        with pytest.raises(cri.CriError, match=f"still reports as pinned: {pin.image}"):
+            await pins.write([])
+    assert await pins.recorded() == (RecordedPin(pin=pin, effective=True, released=True),)
+
+
+async def test_issue_17_12_what_another_list_pins_too_is_let_go_all_the_same(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "s")
+    theirs = folder / "10-theirs"
+    theirs.write_text(f'[crio.image]\npinned_images = ["{pin.image}"]\n')
+    await pins.write([pin])
+    await pins.write([])
+    assert await pins.recorded() == ()
+    assert await pinned_ids(crio) == {pin.image_id}
+
+
+async def test_issue_17_12_the_unpin_of_an_image_that_has_gone_is_repeated(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    """It may be pulled again, and CRI-O would still pin its name."""
+    pin = await pulled(crio, registry, "r.io/a", "s")
+    await pins.write([pin])
+    await crio.remove(ImageSpec(image=pin.image_id))
+    crio.fails_to_reload = True
+    with pytest.raises(cri.Unavailable):
+        await pins.write([])
+    reloads, crio.fails_to_reload = crio.reloads, False
+    await new_driver(crio, folder).write([])
+    assert crio.reloads == reloads + 1
+    assert files_in(folder) == {}
+
+
+async def test_issue_17_13_the_drop_in_itself_records_what_is_ours(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    (folder / "10-theirs").write_text('[crio.image]\npinned_images = ["r.io/theirs"]\n')
+    pin = await pulled_by_tag(crio, registry, "r.io/a", "blue")
+    await pins.write([pin])
+    elsewhere = new_driver(crio, folder)
+    assert await elsewhere.recorded() == (RecordedPin(pin=pin, effective=True),)
+    await elsewhere.write([])
+    assert list(files_in(folder)) == ["10-theirs"]
+    assert await pinned_ids(crio) == set()
+
+
+async def test_issue_17_13_pins_without_their_records_are_outdated_and_go(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.write([pin])
+    ours = folder / crio_config.OUR_FILE
+    lines = ours.read_text().splitlines(keepends=True)
+    ours.write_text("".join(one for one in lines if crio_config.RECORD_PREFIX not in one))
+    assert await pins.recorded() == ()
+    assert await pins.outdated()
+    await pins.write([])
+    assert files_in(folder) == {}
+    assert await pinned_ids(crio) == set()
+
+
+async def test_issue_17_13_everything_can_be_taken_back_beside_another_manager(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.write([pin])
+    (folder / crio_config.OPENSHIFT_FILE).write_text("")
+    await pins.write([])
+    assert files_in(folder) == {crio_config.OPENSHIFT_FILE: ""}
+
+
+async def test_a_file_of_ours_in_name_only_is_left_alone(pins: CrioPins, folder: Path) -> None:
+    (folder / crio_config.OUR_FILE).write_text("# mine\n")
+    assert not await pins.outdated()
+    await pins.write([])
+    assert files_in(folder) == {crio_config.OUR_FILE: "# mine\n"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, ["r.io/theirs"]),
+        (["r.io/theirs"], ["r.io/other", "r.io/theirs"]),
+        (["r.io/theirs"], []),
+        (["r.io/theirs"], None),
+    ],
+    ids=["a first list", "one more", "an empty list", "no list"],
+)
+async def test_issue_17_14_a_later_edit_of_another_list_is_followed(
+    pins: CrioPins,
+    crio: Crio,
+    registry: MemoryRegistry,
+    folder: Path,
+    before: list[str] | None,
+    after: list[str] | None,
+) -> None:
+    theirs = folder / "10-theirs"
+    set_list(theirs, before)
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.write([pin])
+    assert not await pins.outdated()
+    set_list(theirs, after)
+    assert await pins.outdated()
+    await pins.write([pin])
+    assert not await pins.outdated()
+    assert written(folder) == [pin.image, *(after or ())]
+
+
+async def test_issue_17_14_a_tag_that_another_list_gave_up_is_not_kept_as_ours(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    set_list(folder / "10-theirs", ["r.io/a:1"])
+    await pins.write([pin])
+    set_list(folder / "10-theirs", [])
+    await pins.write([pin])
+    assert written(folder) == [pin.image]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        ("r.io/a:1", True),
+        ("R.IO/A:1", True),
+        ("r.io/a", False),
+        ("io/a*", True),
+        ("*o/a*", True),
+        ("r.io/b*", False),
+    ],
+)
+def test_another_list_is_compared_as_crio_does(folder: Path, pattern: str, fits: bool) -> None:
+    set_list(folder / "10-theirs", [pattern])
+    config = CrioConfig(main_file=folder.parent / "crio.conf", drop_in_folder=folder)
+    image = cri.Image(id="1", size_bytes=0, repo_tags=("r.io/a:1",))
+    assert config.is_pinned_by_others(image) is fits
+
+
+def set_list(file: Path, names: list[str] | None) -> None:
+    file.write_text("" if names is None else f"[crio.image]\npinned_images = {names}\n")
+
+
+async def pinned_ids(crio: Crio) -> set[str]:
+    return {image.id for image in await crio.images() if image.pinned}

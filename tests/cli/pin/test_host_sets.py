@@ -9,7 +9,7 @@ import click
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.cli.pin import host_sets, sets
+from lading.cli.pin import host_sets
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
@@ -27,9 +27,13 @@ class PinnedHost:
     runtime: EmbeddedRuntime
     own: str
     shared: str
+    state_dir: Path
 
     async def run(self, *words: str) -> Said:
         return await lading(*words, "--runtime-endpoint", self.endpoint)
+
+    async def delete(self, *words: str) -> Said:
+        return await self.run("delete", *words, "--state-dir", str(self.state_dir))
 
     async def pinned(self) -> set[str]:
         images = await self.runtime.images()
@@ -37,11 +41,8 @@ class PinnedHost:
 
 
 @pytest.fixture
-async def host(
-    served: ServedRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[PinnedHost]:
+async def host(served: ServedRegistry, tmp_path: Path) -> AsyncIterator[PinnedHost]:
     """The set `one` has both images, the set `two` has the shared one."""
-    monkeypatch.setattr(sets, "HOST_STATE_FOLDER", tmp_path / "host")
     runtime = EmbeddedRuntime(
         root=tmp_path / "images",
         registry=served.client,
@@ -51,14 +52,14 @@ async def host(
     own, shared = await served.push("own:v1"), await served.push("shared:v1")
     async with (
         cri_server.serve(runtime, tmp_path / "cri.sock") as endpoint,
-        open_runtime(endpoint, SystemClock(), state_dir=tmp_path / "host") as opened,
+        open_runtime(endpoint, SystemClock()) as opened,
     ):
         pins = [
             Pin(image=image, image_id=await runtime.pull(ImageSpec(image=image)), owners=owners)
             for image, owners in ((own, ("one",)), (shared, ("one", "two")))
         ]
         await opened.pins.write(pins)
-        yield PinnedHost(endpoint, runtime, own, shared)
+        yield PinnedHost(endpoint, runtime, own, shared, tmp_path / "host")
 
 
 async def test_issue_17_28_the_sets_of_a_host_are_listed(host: PinnedHost) -> None:
@@ -75,14 +76,14 @@ async def test_issue_17_28_the_sets_of_a_host_are_listed(host: PinnedHost) -> No
 
 
 async def test_issue_17_28_one_set_of_a_host_is_removed_alone(host: PinnedHost) -> None:
-    said = await host.run("delete", "pis", "one")
+    said = await host.delete("pis", "one")
     assert (said.code, said.output) == (0, "pinnedimageset/one deleted\n")
     assert await host.pinned() == {host.shared}
     assert "one" not in (await host.run("get", "pis", "-o", "name")).output
 
 
 async def test_a_set_that_the_host_does_not_have_is_an_error(host: PinnedHost) -> None:
-    said = await host.run("delete", "pis", "three")
+    said = await host.delete("pis", "three")
     assert said.code == 1
     assert "the host has no set 'three' pinned; it has one, two" in said.errors
     assert await host.pinned() == {host.own, host.shared}

@@ -20,6 +20,7 @@ from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.servers.registry import server as registry_server
 from lading.standalone import sample_images
+from lading.wiring import ownership
 from lading.wiring.host import machine_platform
 
 
@@ -29,6 +30,15 @@ class HostUnderTest:
     images: tuple[str, ...]
     folder: Path
     runtime: EmbeddedRuntime
+
+    def place_of(self, *command: str) -> tuple[str, ...]:
+        """A plan changes nothing, so it needs no state directory."""
+        state_dir = ("--state-dir", str(self.state_dir)) if command == ("apply",) else ()
+        return ("--runtime-endpoint", self.endpoint, *state_dir)
+
+    @property
+    def state_dir(self) -> Path:
+        return self.folder / "state"
 
     def set_file(self, *images: str, name: str = "mine", runtime_class: str = "") -> str:
         path = self.folder / f"{name}.yaml"
@@ -100,7 +110,7 @@ async def lading(host: HostUnderTest, *arguments: str) -> Result:
 
 async def applied(host: HostUnderTest, *images: str, name: str = "mine") -> Result:
     file = host.set_file(*images, name=name)
-    return await lading(host, "apply", "-f", file, "--runtime-endpoint", host.endpoint)
+    return await lading(host, "apply", "-f", file, *host.place_of("apply"))
 
 
 async def pinned_names(host: HostUnderTest) -> list[str]:
@@ -204,7 +214,7 @@ async def test_a_set_that_a_cluster_would_refuse_is_refused_here(
     host: HostUnderTest, command: tuple[str, ...]
 ) -> None:
     file = host.set_file("nginx")
-    result = await lading(host, *command, "-f", file, "--runtime-endpoint", host.endpoint)
+    result = await lading(host, *command, "-f", file, *host.place_of(*command))
     assert result.code == 1
     assert f"{file}:7: spec.pinnedImages[0].name: Invalid value" in result.output
     assert await host.runtime.images() == ()
@@ -223,7 +233,7 @@ async def test_the_gate_of_runtime_classes_means_the_same_to_a_plan_and_to_a_hos
     host: HostUnderTest, command: tuple[str, ...], gates: str, message: str
 ) -> None:
     file = host.set_file(host.images[0], runtime_class="absent")
-    where = ("--runtime-endpoint", host.endpoint, "--feature-gates", gates)
+    where = (*host.place_of(*command), "--feature-gates", gates)
     result = await lading(host, *command, "-f", file, *where)
     assert result.code == 1, result.output
     assert message in result.output
@@ -266,3 +276,26 @@ async def test_a_pull_secret_needs_a_cluster(host: HostUnderTest) -> None:
     )  # fmt: skip
     assert result.code == 2
     assert "REGISTRY_AUTH_FILE" in result.output
+
+
+async def test_issue_17_15_an_apply_beside_an_agent_is_refused_and_names_the_owner(
+    host: HostUnderTest,
+) -> None:
+    with ownership.owning(host.state_dir, "the agent of node worker-1"):
+        result = await applied(host)
+    assert result.code == 3
+    assert "the agent of node worker-1 owns the pins of this machine" in result.output
+    assert await host.runtime.images() == ()
+    assert (await applied(host)).code == 0, "the agent has ended"
+
+
+async def test_issue_17_13_apply_and_the_clean_up_of_the_agent_agree(host: HostUnderTest) -> None:
+    """Whoever runs them, and from whichever home."""
+    await applied(host)
+    place = (*host.place_of("apply"), "--node-name", "worker-1")
+    with ownership.owning(host.state_dir, "the agent of node worker-1"):
+        result = await lading(host, "agent", "--cleanup", *place)
+    assert (result.code, len(await pinned_names(host))) == (3, 3)
+    result = await lading(host, "agent", "--cleanup", *place)
+    assert (result.code, result.output) == (0, "unpinned 3 images\n")
+    assert await pinned_names(host) == []

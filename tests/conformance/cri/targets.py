@@ -82,7 +82,7 @@ async def _embedded(folder: Path, environment: Mapping[str, str]) -> AsyncIterat
                 calls.channel_to(endpoint) as channel,
             ):
                 host = url.removeprefix("http://")
-                yield await _target(channel, registry, host, environment, folder)
+                yield await _target(channel, registry, host, environment)
 
 
 @contextlib.asynccontextmanager
@@ -91,7 +91,7 @@ async def _real(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[T
         registry_client.connect(SystemClock()) as registry,
         calls.channel_to(environment[ENDPOINT_VARIABLE]) as channel,
     ):
-        yield await _target(channel, registry, environment[REGISTRY_VARIABLE], environment, folder)
+        yield await _target(channel, registry, environment[REGISTRY_VARIABLE], environment)
 
 
 async def _target(
@@ -99,7 +99,6 @@ async def _target(
     registry: Registry,
     registry_host: str,
     environment: Mapping[str, str],
-    folder: Path,
 ) -> Target:
     cri_client = CriClient(channel)
     version = await cri_client.version()
@@ -108,7 +107,7 @@ async def _target(
         name=version.name,
         release=version.version,
         cri=cri_client,
-        pins=_crio_pins(cri_client, environment, folder)
+        pins=_crio_pins(cri_client, environment)
         if is_crio
         else ContainerdPins(channel, cri_client, SystemClock()),
         registry=registry,
@@ -116,12 +115,11 @@ async def _target(
     )
 
 
-def _crio_pins(cri_client: CriClient, environment: Mapping[str, str], folder: Path) -> CrioPins:
+def _crio_pins(cri_client: CriClient, environment: Mapping[str, str]) -> CrioPins:
     drop_ins = Path(environment[CRIO_DROP_INS_VARIABLE])
     return CrioPins(
         cri_client,
         config=CrioConfig(main_file=drop_ins.parent / "crio.conf", drop_in_folder=drop_ins),
-        state_file=folder / "pins.json",
         reload=crio_reload.by_signal(environment[ENDPOINT_VARIABLE]),
         clock=SystemClock(),
     )

@@ -230,3 +230,17 @@ def test_no_pin_is_ever_planned_for_an_absent_image_or_a_set_that_is_not_there(
     assert set(written) <= seen.image_ids
     allowed = {one.name for one in sets}
     assert all(owners and set(owners) <= allowed for owners in written.values())
+
+
+def test_issue_17_12_an_unpin_that_the_runtime_has_not_taken_is_written_again() -> None:
+    left = tuple(replace(one, released=True) for one in pinned("b", by="gone"))
+    seen = observed("a", pins=pinned("a", by="s"), released_pins=left)
+    (write,) = actions_of(planned([image_set("s", "a")], seen), WritePins)
+    assert [pin.image_id for pin in write.pins] == [image_id("a")]
+    assert write.because == "0 to pin, 1 to unpin, 1 to keep"
+
+
+def test_issue_17_14_pins_that_hide_a_change_of_others_are_written_again() -> None:
+    seen = observed("a", pins=pinned("a", by="s"), pins_outdated=True)
+    (write,) = actions_of(planned([image_set("s", "a")], seen), WritePins)
+    assert [pin.image_id for pin in write.pins] == [image_id("a")]

@@ -127,6 +127,9 @@ class Runtime:
         )
         return Filesystems(images=(usage,), containers=())
 
+    async def outdated(self) -> bool:
+        return False
+
     async def cannot_pin(self) -> cri.CannotPin | None:
         return None
 

@@ -1,25 +1,45 @@
 """CRI-O's drop-in folder, as far as pins are concerned: who sets them, and our one file.
 
 CRI-O reads every file of the folder and of those in it, whatever its suffix, in the order of their
-names; a list in a later file replaces the list of an earlier one.
+names; a list in a later file replaces the list of an earlier one. So our file repeats the list that
+is in force without it. Which pins are ours, and of which sets, is in comments of the file itself:
+there is no second file that could be lost or differ.
 """
 
 import tomllib
-from collections.abc import Collection
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import tomli_w
 
 from lading import files
-from lading.ports.cri import CannotPin
+from lading.ports.cri import CannotPin, Image, Pin
 
 OUR_FILE = "zz-lading-pinned-images.conf"
 HEADER = "# Written by Lading, which replaces this file whenever its pins change.\n"
+RECORD_PREFIX = "# lading: "
 _HEADER_BYTES = HEADER.encode()
 """Files are compared as bytes: one that is not UTF-8 must not stop the node."""
 OPENSHIFT_FILE = "50-pinned-images"
 """Where OpenShift's machine-config-daemon keeps the pins of the same PinnedImageSets."""
+
+
+class PinRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One pin of ours in our file."""
+
+    image: str
+    image_id: str
+    owners: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    """Further names by which it is pinned."""
+    released: bool = False
+    """No longer in the list; it stays recorded until CRI-O has let it go."""
+
+    @property
+    def pin(self) -> Pin:
+        return Pin(image=self.image, image_id=self.image_id, owners=self.owners)
 
 
 class CrioConfig:
@@ -46,26 +66,60 @@ class CrioConfig:
                 )
         return None
 
-    def written(self) -> set[str]:
-        """What our file names now, ours and others'."""
-        return set(_pins_in(self._our_file) or ())
+    def records(self) -> tuple[PinRecord, ...]:
+        """Our pins, and those that CRI-O may not have let go yet."""
+        lines = self._our_content().decode(errors="replace").splitlines()
+        return tuple(
+            record
+            for line in lines
+            if line.startswith(RECORD_PREFIX)
+            and (record := _record(line.removeprefix(RECORD_PREFIX))) is not None
+        )
 
-    def write(self, images: Collection[str]) -> bool:
-        """Makes these our pins, beside those in force without us; says whether it changed."""
-        before = self._our_file.read_bytes() if self._our_file.exists() else b""
-        after = self._content(images).encode() if images else b""
+    def is_outdated(self) -> bool:
+        """Our file is damaged, or it hides a change of the list that is in force without it."""
+        return self._our_content() != self._content(self.records())
+
+    def write(self, records: Iterable[PinRecord]) -> bool:
+        """Makes these our pins; returns whether CRI-O must read its configuration again."""
+        before, after = self._our_content(), self._content(tuple(records))
         if before == after:
             return False
+        pinned_before = self._pinned_now()
         if after:
             self._replace(after)
         else:
             self._our_file.unlink()
-        return True
+        return pinned_before != self._pinned_now()
 
-    def _content(self, images: Collection[str]) -> str:
-        pinned = sorted({*images, *self._pinned_by_others()})
-        table = {"crio": {"image": {"pinned_images": pinned}}}
-        return HEADER + tomli_w.dumps(table, multiline_strings=False)
+    def is_pinned_by_others(self, image: Image) -> bool:
+        names = (*image.repo_tags, *image.repo_digests)
+        return any(_fits(pattern, name) for pattern in self._pinned_by_others() for name in names)
+
+    def _our_content(self) -> bytes:
+        """Empty when there is no file, or it is not ours."""
+        try:
+            content = self._our_file.read_bytes()
+        except FileNotFoundError:
+            return b""
+        return content if content.startswith(_HEADER_BYTES) else b""
+
+    def _content(self, records: tuple[PinRecord, ...]) -> bytes:
+        """Empty: there is nothing to record, so there must be no file."""
+        if not records:
+            return b""
+        lines = [f"{RECORD_PREFIX}{msgspec.json.encode(record).decode()}\n" for record in records]
+        ours = {name for one in records if not one.released for name in (one.image, *one.tags)}
+        table = {"crio": {"image": {"pinned_images": sorted({*ours, *self._pinned_by_others()})}}}
+        text = "".join((HEADER, *lines, tomli_w.dumps(table, multiline_strings=False)))
+        return text.encode()
+
+    def _pinned_now(self) -> list[str] | None:
+        """The list in force; None when our file cannot be read."""
+        if not self._our_content():
+            return sorted(self._pinned_by_others())
+        ours = _pins_in(self._our_file)
+        return None if ours is None else sorted(ours)
 
     def _pinned_by_others(self) -> list[str]:
         """The list of the last file that has one: the one in force without ours."""
@@ -98,3 +152,19 @@ def _pins_in(file: Path) -> list[str] | None:
             return None
     pins = document.get("pinned_images")
     return [pin for pin in pins if isinstance(pin, str)] if isinstance(pins, list) else None
+
+
+def _record(text: str) -> PinRecord | None:
+    """A damaged record is none: the list without it is outdated, and is written anew."""
+    try:
+        return msgspec.json.decode(text, type=PinRecord)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """As CRI-O compares: `*word*` and `word*` are found anywhere in the name, others are equal."""
+    pattern, name = pattern.lower(), name.lower()
+    if not pattern.endswith("*"):
+        return pattern == name
+    return pattern.removeprefix("*").removesuffix("*") in name

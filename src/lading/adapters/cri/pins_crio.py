@@ -3,22 +3,20 @@
 CRI-O pins by the names that an image was pulled by. One that a pod pulled by its tag has no other
 name, though CRI-O lists its digest, so what the digest does not pin is pinned by its tags.
 
-The owners of the pins are in a state file of our own, outside CRI-O's folders. The state is
-written before the configuration, so after a crash a pin is listed as not in force, never lost.
+What is unpinned stays recorded in the file until CRI-O no longer reports it as pinned, so neither a
+reload that fails nor a crash loses an unpin.
 """
 
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Collection, Mapping
 
 import msgspec
 
-from lading import files
 from lading.adapters.cri import read_back, releases
-from lading.adapters.cri.crio_config import CrioConfig
+from lading.adapters.cri.crio_config import CrioConfig, PinRecord
 from lading.adapters.cri.crio_reload import Reload
 from lading.ports import cri
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, Pin, RecordedPin
+from lading.ports.cri import Cri, Image, Pin, RecordedPin
 
 # Before these, a reload does not change the pins, or cannot take the last one back.
 PINNING_PATCH_BY_LINE = {(1, 29): 7, (1, 30): 3}
@@ -27,75 +25,127 @@ NAMED_SECONDS_MAX = 3.0
 
 
 class CrioPins:
-    def __init__(
-        self, runtime: Cri, *, config: CrioConfig, state_file: Path, reload: Reload, clock: Clock
-    ) -> None:
+    def __init__(self, runtime: Cri, *, config: CrioConfig, reload: Reload, clock: Clock) -> None:
         self._runtime = runtime
         self._config = config
-        self._state_file = state_file
         self._reload = reload
         self._clock = clock
 
     async def cannot_pin(self) -> cri.CannotPin | None:
-        version = await self._runtime.version()
-        if version.name != "cri-o":
-            return cri.CannotPin(f"{version.name} does not read CRI-O's configuration")
-        reason = "it needs a restart to notice pins"
-        return (
-            releases.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
-            or self._config.refusal()
-        )
+        return await self._unfit() or self._config.refusal()
 
     async def recorded(self) -> tuple[RecordedPin, ...]:
         """A pin without its image is listed too, as not in force, until it is let go."""
         pinned_ids = await read_back.pinned_ids(self._runtime)
         return tuple(
-            RecordedPin(pin=pin, effective=pin.image_id in pinned_ids) for pin in self._recorded()
+            RecordedPin(
+                pin=record.pin,
+                effective=record.image_id in pinned_ids,
+                released=record.released,
+            )
+            for record in self._config.records()
         )
 
+    async def outdated(self) -> bool:
+        return self._config.is_outdated()
+
     async def write(self, pins: Collection[Pin]) -> None:
-        refusal = await self.cannot_pin()
+        """Taking everything back is possible beside other owners of the configuration too."""
+        refusal = await (self.cannot_pin() if pins else self._unfit())
         if refusal is not None:
             raise refusal
         present = {image.id: image for image in await self._runtime.images()}
-        ours = sorted(
-            (pin for pin in pins if pin.image_id in present),
-            key=lambda pin: (pin.image, pin.image_id),
-        )
-        self._record(ours)
-        tags = {pin.image_id: set(present[pin.image_id].repo_tags) for pin in ours}
-        every_tag = set().union(*tags.values())
+        before = self._config.records()
         # The tags that were needed before stay, so that nothing is unpinned for a moment.
-        names = {pin.image for pin in ours} | self._config.written() & every_tag
-        if every_tag <= names:
-            await self._put_in_force(names, ours)
-            return
-        await self._put_in_force(names, ours, seconds_max=NAMED_SECONDS_MAX)
-        pinned = await read_back.pinned_ids(self._runtime)
-        needed = names.union(*(tags[pin.image_id] for pin in ours if pin.image_id not in pinned))
-        await self._put_in_force(needed, ours)
+        needed = {tag for record in before for tag in record.tags}
+        ours = [
+            _record(pin, needed.intersection(present[pin.image_id].repo_tags))
+            for pin in sorted(pins, key=lambda pin: (pin.image, pin.image_id))
+            if pin.image_id in present
+        ]
+        kept = {record.image_id for record in ours}
+        released = [
+            msgspec.structs.replace(record, released=True)
+            for record in before
+            if record.image_id not in kept
+        ]
+        held = await self._held_by_us_alone(released, present)
+        ours = await self._put_in_force(ours, released, held=held, present=present)
+        if not await read_back.in_force(self._runtime, (), released=held):
+            names = ", ".join(sorted(one.image for one in released if one.image_id in held))
+            raise cri.CriError(
+                f"CRI-O was reloaded, but still reports as pinned: {names}. Its log says why"
+            )
+        self._config.write(ours)
+
+    async def _unfit(self) -> cri.CannotPin | None:
+        """Why this runtime does not follow the configuration at all."""
+        version = await self._runtime.version()
+        if version.name != "cri-o":
+            return cri.CannotPin(f"{version.name} does not read CRI-O's configuration")
+        reason = "it needs a restart to notice pins"
+        return releases.too_old(version, patch_by_line=PINNING_PATCH_BY_LINE, reason=reason)
+
+    async def _held_by_us_alone(
+        self, released: Collection[PinRecord], present: Mapping[str, Image]
+    ) -> set[str]:
+        """The IDs of images that must not be pinned any more, once CRI-O has been reloaded."""
+        if not released:
+            return set()
+        sandbox_image = (await self._runtime.status()).sandbox_image
+        return {
+            record.image_id
+            for record in released
+            if (image := present.get(record.image_id)) is not None
+            and sandbox_image not in (*image.repo_tags, *image.repo_digests)
+            and not self._config.is_pinned_by_others(image)
+        }
 
     async def _put_in_force(
         self,
-        names: Collection[str],
+        ours: list[PinRecord],
+        released: list[PinRecord],
+        *,
+        held: set[str],
+        present: Mapping[str, Image],
+    ) -> list[PinRecord]:
+        """First by digest; then by its tags what that did not pin. Returns what is needed."""
+        pins = [record.pin for record in ours]
+        tagged = [_record(one.pin, present[one.image_id].repo_tags) for one in ours]
+        changed = self._config.write((*ours, *released))
+        is_last = tagged == ours
+        if changed or released or not await read_back.in_force(self._runtime, pins):
+            seconds_max = read_back.READ_BACK_SECONDS_MAX if is_last else NAMED_SECONDS_MAX
+            await self._reload_and_wait(pins, held, seconds_max=seconds_max)
+        if is_last:
+            return ours
+        pinned = await read_back.pinned_ids(self._runtime)
+        ours = [
+            one if one.image_id in pinned else by_tag
+            for one, by_tag in zip(ours, tagged, strict=True)
+        ]
+        changed = self._config.write((*ours, *released))
+        if changed or not await read_back.in_force(self._runtime, pins, released=held):
+            await self._reload_and_wait(pins, held)
+        return ours
+
+    async def _reload_and_wait(
+        self,
         pins: Collection[Pin],
+        held: set[str],
         *,
         seconds_max: float = read_back.READ_BACK_SECONDS_MAX,
     ) -> None:
-        changed = self._config.write(names)
-        if changed or not await read_back.in_force(self._runtime, pins):
-            await self._reload()
-            await read_back.wait_until_in_force(
-                self._runtime, pins, self._clock, seconds_max=seconds_max
-            )
+        await self._reload()
+        await read_back.wait_until_in_force(
+            self._runtime, pins, self._clock, released=held, seconds_max=seconds_max
+        )
 
-    def _recorded(self) -> list[Pin]:
-        """An unreadable state is no state: the next `write` writes it anew."""
-        try:
-            return msgspec.json.decode(self._state_file.read_bytes(), type=list[Pin])
-        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-            return []
 
-    def _record(self, pins: list[Pin]) -> None:
-        if self._recorded() != pins:
-            files.write_atomically(self._state_file, msgspec.json.encode(pins))
+def _record(pin: Pin, tags: Collection[str]) -> PinRecord:
+    return PinRecord(
+        image=pin.image,
+        image_id=pin.image_id,
+        owners=pin.owners,
+        tags=tuple(sorted(set(tags) - {pin.image})),
+    )

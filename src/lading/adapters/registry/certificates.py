@@ -40,8 +40,16 @@ def in_folder(folder: Path) -> HostCertificates:
 
 
 def stamp(paths: Iterable[Path]) -> Stamp:
-    """What differs once one of them was replaced; 0 for one that is not there."""
-    return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)
+    """What differs once one of them was replaced or written; 0 for one that is not there."""
+    return tuple(number for path in paths for number in _stamp(path))
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0,)
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from lading.adapters.registry import endpoints
-from lading.adapters.registry.certificates import CertificateFolders
+from lading.adapters.registry import certificates, endpoints
+from lading.adapters.registry.certificates import CertificateFolders, Stamp
 from lading.adapters.registry.endpoints import DirectRouting, Endpoint
 from lading.kernel import references
 from lading.kernel.errors import Malformed
@@ -141,8 +141,24 @@ def load(files: Sequence[Path], report: Callable[[str], None]) -> RegistriesConf
     for file in files:
         for entry in _read(file, report):
             entry_by_key[entry.key] = entry
-    certificates = CertificateFolders(files[0].with_name(CERTIFICATES_FOLDER))
-    return RegistriesConf(tuple(entry_by_key.values()), certificates, report)
+    folders = CertificateFolders(files[0].with_name(CERTIFICATES_FOLDER))
+    return RegistriesConf(tuple(entry_by_key.values()), folders, report)
+
+
+class FollowedRegistriesConf:
+    """The file and its drop-ins as they are now; there may be none yet."""
+
+    def __init__(self, main: Path, report: Callable[[str], None]) -> None:
+        self._main = main
+        self._report = report
+        self._read: tuple[tuple[Path, ...], Stamp, RegistriesConf] | None = None
+
+    def endpoints(self, reference: Reference) -> tuple[Endpoint, ...]:
+        files = files_of(self._main)
+        stamp = certificates.stamp(files)
+        if self._read is None or self._read[:2] != (files, stamp):
+            self._read = files, stamp, load(files, self._report)
+        return self._read[2].endpoints(reference)
 
 
 def files_of(main: Path) -> tuple[Path, ...]:

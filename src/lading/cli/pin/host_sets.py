@@ -5,13 +5,14 @@ pinned there; what was in its file is not kept.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET, PINNED_IMAGE_SETS
 from lading.cli import output
-from lading.cli.pin import sets
+from lading.cli.pin import host_state
 from lading.pinned_images.node.pins_of_sets import PinsOfSets
 from lading.ports.cri import RecordedPin
 from lading.wiring.clock import system_clock
@@ -30,19 +31,20 @@ def require_kind(kind: str) -> None:
 
 
 async def pinned_sets(endpoint: str) -> dict[str, list[RecordedPin]]:
-    async with open_runtime(endpoint, system_clock(), state_dir=sets.HOST_STATE_FOLDER) as runtime:
+    async with open_runtime(endpoint, system_clock()) as runtime:
         return by_set(await runtime.pins.recorded())
 
 
-async def remove(endpoint: str, names: Sequence[str]) -> None:
+async def remove(endpoint: str, names: Sequence[str], *, state_dir: Path) -> None:
     """An image that another set has too stays pinned; the runtime keeps all images."""
-    async with open_runtime(endpoint, system_clock(), state_dir=sets.HOST_STATE_FOLDER) as runtime:
-        found = by_set(await runtime.pins.recorded())
-        for name in names:
-            require_pinned(name, found)
-        for name in names:
-            await PinsOfSets(runtime.pins, frozenset({name})).write(())
-            click.echo(f"pinnedimageset/{name} deleted")
+    with host_state.owned(state_dir, "delete"):
+        async with open_runtime(endpoint, system_clock()) as runtime:
+            found = by_set(await runtime.pins.recorded())
+            for name in names:
+                require_pinned(name, found)
+            for name in names:
+                await PinsOfSets(runtime.pins, frozenset({name})).write(())
+                click.echo(f"pinnedimageset/{name} deleted")
 
 
 def require_pinned(name: str, found: Mapping[str, Sequence[RecordedPin]]) -> None:

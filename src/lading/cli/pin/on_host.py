@@ -6,10 +6,12 @@ it, with the names of the sets.
 
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from lading.cli.pin import sets
+from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.cli.pin import host_state, sets
 from lading.cli.status_line import StatusLine
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node import host as node_host
@@ -21,11 +23,19 @@ from lading.wiring.host import Host
 
 
 async def synchronize(
-    files: Sequence[str], endpoint: str, *, gates: Gates, settings: PinSettings
+    files: Sequence[str], endpoint: str, *, state_dir: Path, gates: Gates, settings: PinSettings
 ) -> None:
-    clock, line = system_clock(), StatusLine()
     wanted = await sets.sets_in(files)
-    place = Host(runtime_endpoint=endpoint, state_dir=sets.HOST_STATE_FOLDER)
+    place = Host(runtime_endpoint=endpoint, state_dir=state_dir)
+    with host_state.owned(state_dir, "apply"):
+        found = await _synchronized(wanted, place, gates=gates, settings=settings)
+    _report(found)
+
+
+async def _synchronized(
+    wanted: Sequence[PinnedImageSet], place: Host, *, gates: Gates, settings: PinSettings
+) -> Progress:
+    clock, line = system_clock(), StatusLine()
     async with host.open_host(place, clock) as parts:
         desired = node_host.desired_of(
             socket.gethostname(),
@@ -35,12 +45,11 @@ async def synchronize(
             now=clock.now(),
         )
         try:
-            found = await without_cluster.synchronize(
+            return await without_cluster.synchronize(
                 parts, desired, clock, gates=gates, show=lambda one: line.show(one.message)
             )
         finally:
             line.clear()
-    _report(found)
 
 
 def _report(found: Progress) -> None:

@@ -52,7 +52,8 @@ async def observe(
     resolutions = tools.resolver.resolutions()
     found = present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured)
     cannot_pin = await tools.pins.cannot_pin()
-    pins = await tools.pins.recorded() if cannot_pin is None else ()
+    recorded = await tools.pins.recorded() if cannot_pin is None else ()
+    pins = tuple(one for one in recorded if not one.released)
     tools.pulls.forget_past_of_all_but(keys - _pinned(found, pins))
     await tools.pulls.see_credentials()
     spaces = await _spaces(tools)
@@ -64,6 +65,8 @@ async def observe(
         images=found,
         image_ids=frozenset(image.id for image in images),
         pins=pins,
+        released_pins=tuple(one for one in recorded if one.released),
+        pins_outdated=cannot_pin is None and await tools.pins.outdated(),
         cannot_pin="" if cannot_pin is None else cannot_pin.message,
         pins_ignored=skew.pins_ignored(node.status.node_info.kubelet_version) if node else "",
         resolutions=resolutions,

@@ -20,10 +20,13 @@ class PinsOfSets:
         recorded = await self.pins.recorded()
         return tuple(_owned(recorded, lambda owner: owner in self.names))
 
+    async def outdated(self) -> bool:
+        return await self.pins.outdated()
+
     async def write(self, pins: Collection[Pin]) -> None:
         recorded = await self.pins.recorded()
         others = _owned(recorded, lambda owner: owner not in self.names)
-        await self.pins.write((*pins, *(one.pin for one in others)))
+        await self.pins.write((*pins, *(one.pin for one in others if not one.released)))
 
 
 def _owned(pins: Iterable[RecordedPin], wanted: Callable[[str], bool]) -> Iterator[RecordedPin]:

@@ -122,13 +122,16 @@ def _in_force(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> bool:
         for recorded in observed.pins
         if recorded.effective
     }
+    if observed.released_pins or observed.pins_outdated:
+        return False
     return len(effective) == len(observed.pins) and effective == {
         pin.image_id: pin.owners for pin in wanted
     }
 
 
 def _why_pins_change(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> str:
-    before = {recorded.pin.image_id for recorded in observed.pins if recorded.effective}
+    held = (*observed.pins, *observed.released_pins)
+    before = {recorded.pin.image_id for recorded in held if recorded.effective}
     after = {pin.image_id for pin in wanted}
     kept = len(before & after)
     return f"{len(after - before)} to pin, {len(before - after)} to unpin, {kept} to keep"

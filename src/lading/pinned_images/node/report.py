@@ -89,7 +89,8 @@ def _entries(
 
 def lingering(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> list[str]:
     """Sets that the node no longer has, reported as long as a pin of theirs is left."""
-    owners = {owner for recorded in observed.pins for owner in recorded.pin.owners}
+    held = (*observed.pins, *observed.released_pins)
+    owners = {owner for recorded in held for owner in recorded.pin.owners}
     return sorted(owners - {verdict.desired.name for verdict in verdicts})
 
 

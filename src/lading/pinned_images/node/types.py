@@ -162,6 +162,10 @@ class ObservedNodeImages:
     image_ids: frozenset[str] = frozenset()
     """Everything that the runtime lists, wanted by a set or not."""
     pins: tuple[RecordedPin, ...] = ()
+    released_pins: tuple[RecordedPin, ...] = ()
+    """Those that were taken back, and that the runtime has not been seen to let go."""
+    pins_outdated: bool = False
+    """Pins of others have changed, and ours hide that."""
     cannot_pin: str = ""
     """Why this runtime lets us pin nothing; empty when it does."""
     pins_ignored: str = ""
