@@ -83,6 +83,22 @@ async def test_an_error_that_is_over_no_longer_hides_the_progress(api: KubeClien
     assert row.detail == "1 of 4 images are on the node"
 
 
+async def test_issue_17_4_a_retry_that_runs_is_shown_with_the_last_error(api: KubeClient) -> None:
+    counts = {"imageCount": 4, "presentImageCount": 1, "pullingImageCount": 1, "pullAttempt": 3}
+    row = await row_of(api, {**WITH_ERROR, **counts}, degraded=True)
+    assert (row.state, row.last_error) == ("Pulling", "there was no room")
+    assert row.detail == "[###.........] 1 of 4 images are on the node, attempt 3"
+    shown = status.rendered([row], Format.TABLE, columns=80)
+    assert "s on n: attempt 3 runs; last error: there was no room" in shown
+
+
+async def test_issue_17_4_a_failed_set_shows_its_next_try(api: KubeClient) -> None:
+    waiting = {"pullAttempt": 3, "nextPullTime": "2026-01-01T00:05:00Z"}
+    row = await row_of(api, {**WITH_ERROR, **waiting}, degraded=True)
+    assert row.state == "Failed"
+    assert row.detail == "there was no room; attempt 3 at 2026-01-01T00:05:00Z"
+
+
 async def test_the_progress_of_a_set_comes_from_its_own_counts(api: KubeClient) -> None:
     counts = {"imageCount": 8, "presentImageCount": 2, "missingBytes": 3 * 1024**2}
     row = await row_of(api, {"desiredGeneration": 2, **counts}, degraded=False)

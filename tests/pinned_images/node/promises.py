@@ -146,8 +146,27 @@ def check_status(
             check_that_the_past_survives(last[one.name], entry)
     all_held = all(is_held(one, look.observed) for one in look.desired.sets)
     assert conditions.is_true(after.conditions, report.PROGRESSING) == (not all_held)
-    if conditions.is_true(after.conditions, report.DEGRADED):
+    is_degraded = conditions.is_true(after.conditions, report.DEGRADED)
+    if reported_before(look, before):
+        assert is_degraded, "an error is forgotten"
+    elif is_degraded:
         assert has_a_cause(look)
+
+
+def reported_before(look: Look, before: MachineConfigNodeStatus) -> bool:
+    """Whether an error was reported, perhaps by an earlier process, that nothing has ended."""
+    if not conditions.is_true(before.conditions, report.DEGRADED):
+        return False
+    errors = {
+        (entry.name, entry.uid, entry.last_failed_generation): entry.last_failed_generation_errors
+        for entry in before.pinned_image_sets
+    }
+    return any(
+        f"{key}: " in error
+        for one in look.desired.sets
+        for key in missing(one, look.observed) - look.observed.past_pulls.keys()
+        for error in errors.get((one.name, one.uid, one.generation), ())
+    )
 
 
 def check_that_the_past_survives(last: NodePinnedImageSet, entry: NodePinnedImageSet) -> None:

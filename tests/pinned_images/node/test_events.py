@@ -6,7 +6,6 @@ from lading.pinned_images.node.types import (
     WriteStatus,
 )
 from tests.pinned_images.node.builders import (
-    RUNNING,
     events_of,
     failed,
     image_set,
@@ -30,7 +29,7 @@ def test_another_image_that_fails_is_another_event() -> None:
 def test_a_failure_that_comes_back_is_another_event() -> None:
     sets, broken = [image_set("s", "a")], {key("a"): failed(PullErrorKind.NOT_FOUND)}
     first = written(planned(sets, observed(known=["a"], pulls=broken)))
-    retried = planned(sets, observed(known=["a"], pulls={key("a"): RUNNING}, **first))
+    retried = planned(sets, observed("a", **first))
     again = planned(sets, observed(known=["a"], pulls=broken, **written(retried)))
     assert events_of(again) == [("s", "PrefetchFailed")]
 

@@ -11,6 +11,7 @@ from lading.kernel import conditions
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import (
     STATUS_BURST_MAX,
+    PastPulls,
     PullErrorKind,
     WritePins,
     WriteStatus,
@@ -344,3 +345,69 @@ def test_issue_17_9_a_runtime_that_does_not_answer_is_the_cause_of_late_pins() -
         (entry,) = status_of(planned([image_set("s", "a")], late)).pinned_image_sets
         assert len(entry.last_failed_generation_errors) == errors
     assert entry.last_failed_generation_errors[0].endswith("a minute: the runtime is away")
+
+
+def test_issue_17_4_a_retry_that_runs_is_reported_beside_the_last_error() -> None:
+    again = replace(failed(PullErrorKind.NOT_FOUND, attempts=4), running=True)
+    status = status_of(
+        planned([image_set("s", "a")], observed(known=["a"], pulls={key("a"): again}))
+    )
+    (entry,) = status.pinned_image_sets
+    assert (entry.pulling_image_count, entry.pull_attempt, entry.next_pull_time) == (1, 4, "")
+    assert "it broke" in entry.last_failed_generation_errors[0]
+    progressing = conditions.find(status.conditions, report.PROGRESSING)
+    assert progressing is not None
+    assert progressing.message.endswith("1 being pulled, attempt 4")
+
+
+def test_issue_17_4_the_next_try_is_reported_while_nothing_is_pulled() -> None:
+    pulls = {
+        key("a"): failed(PullErrorKind.NOT_FOUND, attempts=1),
+        key("b"): failed(PullErrorKind.NOT_FOUND, attempts=6),
+    }
+    plan = planned([image_set("s", "a", "b")], observed(known=["a", "b"], pulls=pulls))
+    (entry,) = status_of(plan).pinned_image_sets
+    assert (entry.pulling_image_count, entry.pull_attempt) == (0, 2)
+    at = conditions.instant(entry.next_pull_time)
+    assert at is not None
+    assert NOW < at < NOW + timedelta(seconds=10), "that of the image with the shorter back-off"
+    assert plan.recheck_at is not None
+    assert conditions.timestamp(plan.recheck_at) == entry.next_pull_time
+
+
+@pytest.mark.parametrize("kind", [PullErrorKind.NO_SPACE, PullErrorKind.NOT_FOUND])
+def test_issue_17_4_errors_are_still_known_after_a_restart(kind: PullErrorKind) -> None:
+    sets = [image_set("s", "a", "b")]
+    pulls = {key("a"): failed(kind, message="as it was")}
+    before = status_of(planned(sets, observed(known=["a", "b"], pulls=pulls)))
+    seen = observed(known=["a", "b"], last_status=before)
+    for pulls in ({}, {key("a"): RUNNING}, {key("a"): failed(PullErrorKind.UNAVAILABLE)}):
+        plan = planned(sets, replace(seen, pulls=pulls), now=NOW + timedelta(hours=1))
+        status = status_of(plan) if actions_of(plan, WriteStatus) else before
+        assert truth(status, report.DEGRADED) == truth(before, report.DEGRADED)
+        assert status.pinned_image_sets[0].last_failed_generation_errors == (
+            f"failed to pull {key('a')}: as it was",
+        )
+    after = status_of(planned(sets, observed("a", known=["b"], last_status=before)))
+    assert truth(after, report.DEGRADED)[0] == "False", "the image is on the node"
+
+
+def test_issue_17_4_an_earlier_error_is_about_its_own_image_set_and_generation() -> None:
+    pulls = {key("a"): failed(PullErrorKind.NOT_FOUND)}
+    before = status_of(planned([image_set("s", "a")], observed(known=["a"], pulls=pulls)))
+    for other in (
+        image_set("s", "b"),
+        image_set("s", "a", generation=2),
+        image_set("s", "a", uid="another"),
+        image_set("t", "a"),
+    ):
+        status = status_of(planned([other], observed(known=["a", "b"], last_status=before)))
+        assert truth(status, report.DEGRADED)[0] == "False", other
+
+
+def test_issue_17_4_an_image_that_was_pulled_and_removed_has_no_earlier_error() -> None:
+    sets, pulls = [image_set("s", "a")], {key("a"): failed(PullErrorKind.NOT_FOUND)}
+    before = status_of(planned(sets, observed(known=["a"], pulls=pulls)))
+    past = {key("a"): PastPulls(count=1, last_at=NOW)}
+    status = status_of(planned(sets, observed(known=["a"], past_pulls=past, last_status=before)))
+    assert truth(status, report.DEGRADED)[0] == "False"

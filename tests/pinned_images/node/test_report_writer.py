@@ -18,6 +18,7 @@ from lading.kernel.objects import Resource
 from lading.loop.informer import Informer
 from lading.loop.read_your_writes import ReadYourWrites
 from lading.pinned_images import claims
+from lading.pinned_images.node import report_writer
 from lading.pinned_images.node.report_writer import ReportWriter
 from lading.ports import kube
 from lading.ports.kube import Kube
@@ -68,6 +69,37 @@ async def test_the_uid_is_in_the_status_where_it_is_declared_and_else_in_the_ann
     await writer(api).write(STATUS)
     assert (api.status["pinnedImageSets"][0].get("uid") == "u") is declares_uid
     assert (claims.ANNOTATION in api.stored.get("annotations", {})) is not declares_uid
+
+
+async def test_fields_that_another_definition_does_not_declare_are_not_sent() -> None:
+    """Server-side apply would refuse the whole status."""
+    api = Api(declares_uid=False)
+    (entry,) = STATUS.pinned_image_sets
+    counted = msgspec.structs.replace(
+        entry,
+        image_count=2,
+        present_image_count=1,
+        missing_bytes=5,
+        pulling_image_count=1,
+        pull_attempt=2,
+        next_pull_time="2026-01-01T00:00:00Z",
+    )
+    await writer(api).write(msgspec.structs.replace(STATUS, pinned_image_sets=(counted,)))
+    assert api.status["pinnedImageSets"] == [
+        {"name": "s", "currentGeneration": 1, "desiredGeneration": 1}
+    ]
+
+
+def test_every_field_beyond_the_design_is_known_as_our_own() -> None:
+    of_the_design = {
+        "name",
+        "currentGeneration",
+        "desiredGeneration",
+        "lastFailedGeneration",
+        "lastFailedGenerationErrors",
+    }
+    fields = {one.encode_name for one in msgspec.structs.fields(NodePinnedImageSet)}
+    assert fields - of_the_design == report_writer.OUR_FIELDS
 
 
 async def test_the_definition_is_read_once_and_again_after_a_refused_write() -> None:

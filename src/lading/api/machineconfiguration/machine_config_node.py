@@ -88,6 +88,20 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
     missing_bytes: Annotated[
         int, Field("What is still to be pulled, compressed; absent while unknown.", minimum=0)
     ] = 0
+    pulling_image_count: Annotated[
+        int, Field("Those of them that are being pulled now.", minimum=0, format="int32")
+    ] = 0
+    pull_attempt: Annotated[
+        int,
+        Field(
+            "The highest attempt of the pulls that run, or that of the next one.",
+            minimum=0,
+            format="int32",
+        ),
+    ] = 0
+    next_pull_time: Annotated[
+        str, Field("When the next pull is tried; absent while one runs.", format="date-time")
+    ] = ""
     last_failed_generation: Annotated[
         int, Field("The last generation that met an error.", minimum=0, format="int32")
     ] = 0

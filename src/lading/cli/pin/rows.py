@@ -50,6 +50,11 @@ class Row:
     missing_bytes: int
     """Still to pull, as far as the node knows."""
     detail: str
+    attempt: int = 0
+    """Of the pulls that run, or of the next one."""
+    next_pull_time: str = ""
+    last_error: str = ""
+    """Of this generation; it stays while the node tries again."""
 
     @property
     def is_settled(self) -> bool:
@@ -57,7 +62,9 @@ class Row:
 
     @property
     def needs_detail(self) -> bool:
-        return bool(self.detail) and self.state not in (RowState.PINNED, RowState.PULLING)
+        if self.state is RowState.PULLING:
+            return bool(self.last_error)
+        return bool(self.detail) and self.state is not RowState.PINNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +169,9 @@ def _of_node(node: MachineConfigNode, existing: Mapping[str, PinnedImageSet]) ->
             present=entry.present_image_count,
             missing_bytes=entry.missing_bytes,
             detail=_detail(node, entry, state),
+            attempt=entry.pull_attempt,
+            next_pull_time=entry.next_pull_time,
+            last_error=_last_error(entry, wanted, state),
         )
 
 
@@ -171,6 +181,8 @@ def _state(node: MachineConfigNode, entry: NodePinnedImageSet, wanted: int) -> R
         return RowState.WAITING
     if entry.current_generation == wanted:
         return RowState.PINNED
+    if entry.pulling_image_count:
+        return RowState.PULLING
     failed = entry.last_failed_generation == wanted
     degraded = conditions.is_true(node.status.conditions, report.DEGRADED)
     return RowState.FAILED if failed and degraded else RowState.PULLING
@@ -179,16 +191,25 @@ def _state(node: MachineConfigNode, entry: NodePinnedImageSet, wanted: int) -> R
 def _detail(node: MachineConfigNode, entry: NodePinnedImageSet, state: RowState) -> str:
     match state:
         case RowState.FAILED:
-            return next(
+            error = next(
                 iter(entry.last_failed_generation_errors),
                 "the node reports a failure without a message",
             )
+            again = f"; attempt {entry.pull_attempt} at {entry.next_pull_time}"
+            return f"{error}{again}" if entry.next_pull_time else error
         case RowState.PULLING:
-            return _progress(node, entry)
+            again = f", attempt {entry.pull_attempt}" if entry.pull_attempt > 1 else ""
+            return f"{_progress(node, entry)}{again}"
         case RowState.WAITING:
             return "the node does not report this generation yet; check that its agent runs"
         case _:
             return ""
+
+
+def _last_error(entry: NodePinnedImageSet, wanted: int, state: RowState) -> str:
+    if state is RowState.PINNED or entry.last_failed_generation != wanted:
+        return ""
+    return next(iter(entry.last_failed_generation_errors), "")
 
 
 def _progress(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:

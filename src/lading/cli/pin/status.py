@@ -122,11 +122,18 @@ def _explanations(found: Sequence[Row], columns: int) -> str:
     nodes_with: dict[tuple[str, str], list[str]] = {}
     for row in found:
         if row.needs_detail:
-            nodes_with.setdefault((row.set, row.detail), []).append(row.node)
+            nodes_with.setdefault((row.set, _explanation(row)), []).append(row.node)
     return "".join(
         _explained(image_set, detail, [node for node in nodes if node], columns)
         for (image_set, detail), nodes in nodes_with.items()
     )
+
+
+def _explanation(row: Row) -> str:
+    if row.state is not RowState.PULLING:
+        return row.detail
+    again = f"attempt {row.attempt} runs; " if row.attempt > 1 else ""
+    return f"{again}last error: {row.last_error}"
 
 
 def _explained(image_set: str, detail: str, nodes: Sequence[str], columns: int) -> str:
@@ -147,4 +154,7 @@ def _plain(row: Row) -> dict[str, object]:
         "present": row.present,
         "missingBytes": row.missing_bytes,
         "detail": row.detail,
+        "attempt": row.attempt,
+        "nextPullTime": row.next_pull_time,
+        "lastError": row.last_error,
     }

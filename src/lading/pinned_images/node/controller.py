@@ -105,7 +105,7 @@ class NodeReconciler:
 
     def progress(self) -> Progress | None:
         """How far the node is, as last observed; None before the first reconcile."""
-        return progress.progress(*self._seen) if self._seen else None
+        return progress.progress(*self._seen, self._clock.now()) if self._seen else None
 
     async def reconcile(self, key: Key) -> datetime | None:
         return await pipeline.reconcile(self, key, self._clock)

@@ -103,7 +103,7 @@ class _HostReconciler:
         return not planned and not any(pull.running for pull in self._observed.pulls.values())
 
     def progress(self) -> Progress:
-        return progress.progress(self._desired, self._observed)
+        return progress.progress(self._desired, self._observed, self._clock.now())
 
     async def observe(self, key: Key) -> ObservedNodeImages:
         observed = await _observe(self._tools, self._desired, self._written)

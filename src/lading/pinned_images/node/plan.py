@@ -5,11 +5,12 @@ what an incomplete set had pinned before; nothing is pinned that is not on the n
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from lading.kernel import planning
 from lading.kernel.planning import Action, Plan
-from lading.pinned_images.node import admission, events, report, rules, schedule
+from lading.pinned_images.node import activity, admission, events, report, rules, schedule
 from lading.pinned_images.node.types import (
     Desired,
     ObservedNodeImages,
@@ -24,7 +25,7 @@ from lading.ports.cri import Pin
 
 def plan(desired: Desired, observed: ObservedNodeImages, now: datetime) -> Plan:
     admitted, refusals = admission.admit_by_storage(desired, observed)
-    found = verdicts(desired, observed, refusals)
+    found = verdicts(desired, observed, refusals, now)
     pulls = schedule.pull_schedule(desired, admitted, observed, now)
     pins = pins_to_write(found, observed)
     status = report.status_to_write(desired, found, observed, now)
@@ -44,13 +45,16 @@ def plan(desired: Desired, observed: ObservedNodeImages, now: datetime) -> Plan:
 
 
 def verdicts(
-    desired: Desired, observed: ObservedNodeImages, refusals: dict[str, Problem]
+    desired: Desired, observed: ObservedNodeImages, refusals: dict[str, Problem], now: datetime
 ) -> tuple[SetVerdict, ...]:
     is_complete = all(key in observed.images for one in desired.sets for key in one.images)
     here = frozenset() if is_complete else rules.layers_present(observed)
+    name = desired.node_name
+    found = (
+        rules.verdict(one, observed, refusals, node_name=name, here=here) for one in desired.sets
+    )
     return tuple(
-        rules.verdict(one, observed, refusals, node_name=desired.node_name, here=here)
-        for one in desired.sets
+        replace(one, activity=activity.activity(one.missing, observed, name, now)) for one in found
     )
 
 

@@ -3,9 +3,18 @@
 The status reports the same more rarely: it is written for the cluster, and every write costs.
 """
 
+from datetime import datetime
+
+from lading.kernel import conditions
 from lading.kernel.objects import Model
-from lading.pinned_images.node import admission, plan, rules
-from lading.pinned_images.node.types import Budget, Desired, ObservedNodeImages, SetVerdict
+from lading.pinned_images.node import activity, admission, plan, rules
+from lading.pinned_images.node.types import (
+    Budget,
+    Desired,
+    ObservedNodeImages,
+    SetState,
+    SetVerdict,
+)
 
 
 class SetProblem(Model, frozen=True, kw_only=True, omit_defaults=False):
@@ -18,6 +27,10 @@ class SetProgress(Model, frozen=True, kw_only=True, omit_defaults=False):
     name: str
     generation: int
     state: str
+    pulling: int
+    attempt: int
+    next_try_at: str
+    """Empty while a pull runs, and where nothing failed."""
     image_count: int
     missing: tuple[str, ...]
     problems: tuple[SetProblem, ...]
@@ -51,9 +64,11 @@ class Progress(Model, frozen=True, kw_only=True, omit_defaults=False):
     storage: StorageBudget | None
 
 
-def progress(desired: Desired, observed: ObservedNodeImages) -> Progress:
+def progress(desired: Desired, observed: ObservedNodeImages, now: datetime) -> Progress:
     _, refusals = admission.admit_by_storage(desired, observed)
-    counts = rules.counts(desired.sets, observed)
+    verdicts = plan.verdicts(desired, observed, refusals, now)
+    doing = activity.combined(verdict.activity for verdict in verdicts)
+    counts = rules.counts(desired.sets, observed, doing)
     return Progress(
         node=desired.node_name,
         message=str(counts),
@@ -61,7 +76,7 @@ def progress(desired: Desired, observed: ObservedNodeImages) -> Progress:
         present_count=counts.present,
         bytes_wanted=counts.wanted_bytes,
         bytes_missing=counts.missing_bytes,
-        sets=tuple(_set(verdict) for verdict in plan.verdicts(desired, observed, refusals)),
+        sets=tuple(map(_set, verdicts)),
         pulls=tuple(
             PullProgress(
                 image=str(key),
@@ -76,10 +91,15 @@ def progress(desired: Desired, observed: ObservedNodeImages) -> Progress:
 
 
 def _set(verdict: SetVerdict) -> SetProgress:
+    """A pull that is tried again is a pull; what failed before is among the problems."""
+    doing = verdict.activity
     return SetProgress(
         name=verdict.desired.name,
         generation=verdict.desired.generation,
-        state=verdict.state,
+        state=SetState.PULLING if doing.pulling else verdict.state,
+        pulling=doing.pulling,
+        attempt=doing.attempt,
+        next_try_at=conditions.timestamp(doing.next_try_at) if doing.next_try_at else "",
         image_count=len(verdict.desired.images),
         missing=tuple(map(str, verdict.missing)),
         problems=tuple(

@@ -15,7 +15,7 @@ from lading.api.machineconfiguration.machine_config_node import (
 from lading.kernel import conditions, planning, texts
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images import claims
-from lading.pinned_images.node import rules
+from lading.pinned_images.node import activity, rules
 from lading.pinned_images.node.types import (
     Desired,
     ObservedNodeImages,
@@ -123,6 +123,9 @@ def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedIm
         image_count=count,
         present_image_count=count - len(verdict.missing),
         missing_bytes=verdict.missing_bytes or 0,
+        pulling_image_count=verdict.activity.pulling,
+        pull_attempt=verdict.activity.attempt,
+        next_pull_time=conditions.timestamp(at) if (at := verdict.activity.next_try_at) else "",
     )
     if entry.current_generation == generation:  # something was lost
         entry = msgspec.structs.replace(entry, current_generation=0)
@@ -144,7 +147,8 @@ def _progressing(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages)
         return _condition(
             PROGRESSING, Truth.FALSE, Reason.AS_EXPECTED, "All pinned image sets complete"
         )
-    counts = rules.counts((verdict.desired for verdict in verdicts), observed)
+    doing = activity.combined(verdict.activity for verdict in verdicts)
+    counts = rules.counts((verdict.desired for verdict in verdicts), observed, doing)
     return _condition(PROGRESSING, Truth.TRUE, Reason.PREFETCHING, str(counts))
 
 
@@ -190,7 +194,15 @@ def _without_counts(status: MachineConfigNodeStatus) -> MachineConfigNodeStatus:
     return msgspec.structs.replace(
         status,
         pinned_image_sets=tuple(
-            msgspec.structs.replace(one, image_count=0, present_image_count=0, missing_bytes=0)
+            msgspec.structs.replace(
+                one,
+                image_count=0,
+                present_image_count=0,
+                missing_bytes=0,
+                pulling_image_count=0,
+                pull_attempt=0,
+                next_pull_time="",
+            )
             for one in status.pinned_image_sets
         ),
     )

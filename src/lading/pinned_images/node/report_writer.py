@@ -1,7 +1,7 @@
 """Writes the report of a node: the status of its MachineConfigNode, and the claims annotation.
 
-Server-side apply refuses a field that the definition does not declare, so whether it has our `uid`
-is asked before the first claim, and again after a write that failed.
+Server-side apply refuses a field that the definition does not declare, so which of our additions
+it has is asked before the first claim, and again after a write that failed.
 """
 
 from typing import Any
@@ -23,6 +23,18 @@ from lading.ports import kube
 from lading.ports.kube import Kube
 
 FIELD_MANAGER = "lading-agent"
+OUR_FIELDS = frozenset(
+    {
+        "uid",
+        "imageCount",
+        "presentImageCount",
+        "missingBytes",
+        "pullingImageCount",
+        "pullAttempt",
+        "nextPullTime",
+    }
+)
+"""Of an entry; the definition of another owner need not have them."""
 
 
 class ReportWriter:
@@ -32,17 +44,18 @@ class ReportWriter:
         self._node_name = node_name
         self._kube = api
         self._reports = reports
-        self._uid_is_declared: bool | None = None
+        self._undeclared: frozenset[str] | None = None
 
     async def write(self, status: MachineConfigNodeStatus) -> None:
         """The annotation comes second: what it claims was true when the status was written."""
         entries = status.pinned_image_sets
-        listed = claims.listed(entries, with_uid=not entries or await self._declares_uid())
+        undeclared = await self._undeclared_fields() if entries else frozenset()
+        listed = claims.listed(entries, with_uid="uid" not in undeclared)
         shown = msgspec.structs.replace(status, pinned_image_sets=listed)
         try:
-            written = await self._apply({}, status=apply.status_body(shown))
+            written = await self._apply({}, status=_without(undeclared, apply.status_body(shown)))
         except kube.KubeError:
-            self._uid_is_declared = None
+            self._undeclared = None
             raise
         annotation = claims.annotation(entries, written.status)
         if annotation != written.metadata.annotations.get(claims.ANNOTATION, ""):
@@ -67,11 +80,11 @@ class ReportWriter:
         self._reports.add(written)
         return written
 
-    async def _declares_uid(self) -> bool:
-        if self._uid_is_declared is None:
+    async def _undeclared_fields(self) -> frozenset[str]:
+        if self._undeclared is None:
             found = await self._kube.get(_DEFINITIONS, MACHINE_CONFIG_NODE.name)
-            self._uid_is_declared = _declares_uid(found)
-        return self._uid_is_declared
+            self._undeclared = OUR_FIELDS - _declared_fields(found)
+        return self._undeclared
 
 
 class _Version(Model, frozen=True, kw_only=True):
@@ -99,11 +112,19 @@ _DEFINITIONS = Resource(
 )
 
 
-def _declares_uid(definition: _Definition) -> bool:
+def _without(undeclared: frozenset[str], body: dict[str, Any]) -> dict[str, Any]:
+    entries = [
+        {name: value for name, value in entry.items() if name not in undeclared}
+        for entry in body["pinnedImageSets"]
+    ]
+    return {**body, "pinnedImageSets": entries}
+
+
+def _declared_fields(definition: _Definition) -> frozenset[str]:
     for version in definition.spec.versions:
         if version.name == MACHINE_CONFIG_NODES.version:
             root = version.schema.get("openAPIV3Schema", {})
             status = root.get("properties", {}).get("status", {})
             entries = status.get("properties", {}).get("pinnedImageSets", {})
-            return "uid" in entries.get("items", {}).get("properties", {})
-    return False
+            return frozenset(entries.get("items", {}).get("properties", {}))
+    return frozenset()

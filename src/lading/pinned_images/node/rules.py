@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from lading.kernel import planning
 from lading.kernel.backoff import Backoff
 from lading.kernel.images import ImageKey, Layer
+from lading.pinned_images.node import earlier_errors
 from lading.pinned_images.node.types import (
+    Activity,
     Desired,
     DesiredSet,
     ImageCounts,
@@ -258,7 +260,10 @@ def bytes_missing(
     return bytes_of(layers_of(missing, observed) - here)
 
 
-def counts(sets: Iterable[DesiredSet], observed: ObservedNodeImages) -> ImageCounts:
+def counts(
+    sets: Iterable[DesiredSet], observed: ObservedNodeImages, activity: Activity
+) -> ImageCounts:
+    """`activity` is that of the whole node."""
     wanted = {key for image_set in sets for key in image_set.images}
     missing = wanted - observed.images.keys()
     here = layers_present(observed) if missing else frozenset()
@@ -268,6 +273,7 @@ def counts(sets: Iterable[DesiredSet], observed: ObservedNodeImages) -> ImageCou
         pulling=sum(pull.running for pull in observed.pulls.values()),
         wanted_bytes=bytes_of(layers_of(wanted, observed)),
         missing_bytes=bytes_missing(missing, observed, here),
+        activity=activity,
     )
 
 
@@ -323,8 +329,12 @@ def _problems(
         yield Problem(reason=Reason.PREFETCH_FAILED, message=text)
     if image_set.name in refusals:
         yield refusals[image_set.name]
+    earlier = earlier_errors.earlier_errors(image_set, missing, observed)
     for key in missing:
-        if (error := pull_error(key, observed)) is not None:
+        error = pull_error(key, observed)
+        if error is None and key in earlier:
+            yield earlier[key]
+        elif error is not None:
             no_space = error.kind is PullErrorKind.NO_SPACE
             reason = Reason.NO_SPACE if no_space else Reason.PREFETCH_FAILED
             message = f"failed to pull {key}: {error.message}"

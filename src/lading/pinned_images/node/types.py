@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
-from lading.kernel import pacing, quantities
+from lading.kernel import conditions, pacing, quantities
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.pacing import Pacing, Writes
 from lading.pinned_images.reasons import EventReason, Reason
@@ -229,6 +229,24 @@ class SetState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """What the node does now about images that are missing."""
+
+    pulling: int = 0
+    """Pulls that run."""
+    attempt: int = 0
+    """The highest of the running pulls, or that of the next one."""
+    next_try_at: datetime | None = None
+    """Only while no pull runs."""
+
+    def __str__(self) -> str:
+        """`attempt 3` of what runs, `next try at 2026-01-01T00:00:00Z`, or empty."""
+        if self.next_try_at is not None:
+            return f"next try at {conditions.timestamp(self.next_try_at)}"
+        return f"attempt {self.attempt}" if self.attempt > 1 else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetVerdict:
     """How far one set is; no verdict depends on another set's."""
 
@@ -238,6 +256,7 @@ class SetVerdict:
     missing_bytes: int | None = 0
     """Compressed bytes of the layers that are not here; None when the size is not known."""
     problems: tuple[Problem, ...] = ()
+    activity: Activity = Activity()
 
     @property
     def is_complete(self) -> bool:
@@ -255,15 +274,18 @@ class ImageCounts:
     wanted_bytes: int
     missing_bytes: int | None
     """None when the size of an image is not known."""
+    activity: Activity = Activity()
 
     def __str__(self) -> str:
-        """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled`."""
+        """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled, attempt 2`."""
         parts = [f"{self.present} of {self.wanted} images are on the node"]
         if self.missing_bytes is not None and self.present < self.wanted:
             shown = quantities.format_bytes
             parts.append(f"{shown(self.missing_bytes)} of {shown(self.wanted_bytes)} to go")
         if self.pulling:
             parts.append(f"{self.pulling} being pulled")
+        if str(self.activity):
+            parts.append(str(self.activity))
         return ", ".join(parts)
 
 
