@@ -168,6 +168,25 @@ class Life:
         (found,) = self.caches.machine_config_nodes
         return found.status
 
+    def held(self) -> dict[str, bool]:
+        """By set: whether the runtime holds all its images and pins them for it, as it is now.
+
+        It does not depend on what the agent knows about images.
+        """
+        in_force = {
+            image_id: pin.owners
+            for image_id, pin in self.runtime.pins.items()
+            if image_id not in self.runtime.lost_pins
+        }
+        return {
+            one.metadata.name: all(
+                image.name in self.runtime.names
+                and one.metadata.name in in_force.get(whole_nodes.image_id(image.name), ())
+                for image in one.spec.pinned_images
+            )
+            for one in self.caches.sets
+        }
+
     async def look(self, *, actions_max: int | None = None) -> Look:
         """Looks and acts once; with a maximum, the agent is killed after so many actions."""
         self.is_woken = False

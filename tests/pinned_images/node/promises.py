@@ -169,6 +169,31 @@ def reported_before(look: Look, before: MachineConfigNodeStatus) -> bool:
     )
 
 
+def check_claims(
+    look: Look,
+    held: dict[str, bool],
+    before: MachineConfigNodeStatus,
+    after: MachineConfigNodeStatus,
+) -> None:
+    """A claim is made only for what the runtime held, and taken back only for what it did not.
+
+    `held` was read from the runtime itself, right before the look.
+    """
+    claims_before, claims_after = claims_of(before), claims_of(after)
+    for one in look.desired.sets:
+        claim = (one.name, one.uid, one.generation)
+        if claim in claims_after - claims_before:
+            assert held[one.name], f"{claim} is claimed, and the runtime does not hold it"
+        if claim in claims_before - claims_after:
+            is_lost = not held[one.name] or look.observed.cannot_pin or one.unresolvable
+            assert is_lost, f"{claim} is taken back, and the runtime holds it"
+
+
+def claims_of(status: MachineConfigNodeStatus) -> set[tuple[str, str, int]]:
+    entries = status.pinned_image_sets
+    return {(one.name, one.uid, one.current_generation) for one in entries}
+
+
 def check_that_the_past_survives(last: NodePinnedImageSet, entry: NodePinnedImageSet) -> None:
     if last.desired_generation > entry.desired_generation:
         return  # a namesake

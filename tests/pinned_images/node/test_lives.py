@@ -69,9 +69,10 @@ class AnyLife(RuleBasedStateMachine):
             self._run(self.life.pass_time(LOOK_SECONDS))
 
     def _look(self, *, actions_max: int | None = None) -> None:
-        before = self.life.status
+        before, held = self.life.status, self.life.held()
         look = self._run(self.life.look(actions_max=actions_max))
         promises.check(look, before, self.life.status)
+        promises.check_claims(look, held, before, self.life.status)
 
     @rule(name=SETS, words=st.dictionaries(WORDS, st.booleans(), min_size=1))
     def a_set_is_written(self, name: str, words: dict[str, bool]) -> None:
@@ -140,9 +141,10 @@ class AnyLife(RuleBasedStateMachine):
 
     async def _converge(self) -> None:
         for _ in range(LOOKS_MAX):
-            before = self.life.status
+            before, held = self.life.status, self.life.held()
             look = await self.life.look()
             promises.check(look, before, self.life.status)
+            promises.check_claims(look, held, before, self.life.status)
             if look.is_at_rest:
                 promises.check_that_all_is_well(look, self.life.status)
                 return

@@ -13,7 +13,7 @@ from lading.pinned_images.node import observe
 from lading.pinned_images.node.types import Desired, ObservedNodeImages, Present, Written
 from lading.ports.cri import Filesystems, FilesystemUsage, Image
 from lading.ports.disk import Space
-from tests.pinned_images.node import whole_nodes
+from tests.pinned_images.node import builders, whole_nodes
 from tests.pinned_images.node.whole_nodes import Runtime
 
 NAME = f"registry.example/app@sha256:{'a' * 64}"
@@ -111,3 +111,22 @@ async def test_what_no_set_wants_is_forgotten(tmp_path: Path) -> None:
         )
         assert not found.resolutions
         assert not made.tools.resolver.resolutions()
+
+
+async def test_issue_17_6_a_restart_takes_no_claim_of_images_for_guests_back(
+    tmp_path: Path,
+) -> None:
+    """On a runtime that ignores handlers, the manifest of the guests is found by its digest."""
+    runtime, key = Runtime(), ImageKey(NAME, "kata")
+    wanted = builders.image_set("s", uid="s")
+    desired = Desired(node_name="n", sets=(replace(wanted, images=(key,)),))
+    gates = "RuntimeClassInImageCriApi=true"
+    async with whole_nodes.opened(tmp_path, runtime, gates=gates) as before:
+        assert not before.tools.handlers_honoured
+        await before.settle(desired)
+        (entry,) = before.status.pinned_image_sets
+        assert entry.current_generation == 1
+    async with whole_nodes.opened(tmp_path, runtime, gates=gates) as after:
+        after.status, after.registry.is_away = before.status, True
+        await after.settle(desired)
+        assert after.statuses_written == 0

@@ -1,6 +1,7 @@
 """Reads the node as it is: the runtime's images and pins, the disk, the ledgers. Writes nothing.
 
-The resolver forgets here what no set wants any more, and the pull engine the past of pinned images.
+The resolver forgets here what no set wants any more and recalls what it knew before a restart; the
+pull engine forgets the past of pinned images.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,6 +50,7 @@ async def observe(
     keys = {key for image_set in desired.sets for key in image_set.images}
     images = await tools.cri.images()
     tools.resolver.forget_all_but(keys)
+    tools.resolver.recall(keys)
     resolutions = tools.resolver.resolutions()
     found = present(keys, images, resolutions, handlers_honoured=tools.handlers_honoured)
     cannot_pin = await tools.pins.cannot_pin()

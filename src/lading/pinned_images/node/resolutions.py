@@ -80,13 +80,20 @@ class Resolver:
         for key in self._tasks.keys() - wanted:
             self._tasks.pop(key).cancel()
 
+    def recall(self, keys: Iterable[ImageKey]) -> None:
+        """Knows again what the journal has: after a restart, nothing has become unknown."""
+        for key in keys:
+            is_new = not (key in self._known or key in self._tasks or key in self._failed)
+            if is_new and (noted := self._noted(key)) is not None:
+                self._learn(key, noted)
+
     def resolve(self, keys: Iterable[ImageKey]) -> None:
         """Starts to resolve what is not known; returns at once."""
         keys = tuple(keys)
         for key in keys:
             if key in self._known or key in self._tasks:
                 continue
-            noted = _read(self._journal.entries().get(self._entry(key)))
+            noted = self._noted(key)
             if noted is not None:
                 self._learn(key, noted)
             else:
@@ -159,6 +166,9 @@ class Resolver:
         return await platform_image.resolve(
             self._registry, reference, platform, for_guest=bool(key.runtime_handler)
         )
+
+    def _noted(self, key: ImageKey) -> Resolution | None:
+        return _read(self._journal.entries().get(self._entry(key)))
 
     def _entry(self, key: ImageKey) -> str:
         return f"{key.image} {self._platform_of(key.runtime_handler)} {bool(key.runtime_handler)}"
