@@ -63,6 +63,7 @@ class _Options:
 )
 @setting_options.parallel_pulls_option
 @setting_options.expansion_factor_option
+@setting_options.require_disk_check_option
 @setting_options.progress_timeout_option
 @click.option(
     "--resync-period",
@@ -86,6 +87,7 @@ def command(
     kubelet_ca_file: Path | None,
     max_parallel_image_pulls: int,
     expansion_factor: float,
+    require_disk_check: bool,
     pull_progress_timeout: timedelta,
     resync_period: timedelta,
     gates: Gates,
@@ -109,6 +111,7 @@ def command(
         settings=PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
             expansion_factor=expansion_factor,
+            require_disk_check=require_disk_check,
             pull_progress_timeout=pull_progress_timeout,
             resync_period=resync_period,
         ),

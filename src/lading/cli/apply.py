@@ -29,6 +29,7 @@ TAKE_OVER = "; set --force-conflicts to take the fields over"
 @host_state.state_dir_option(help="The state directory of the host, with --runtime-endpoint.")
 @feature_gates_option()
 @setting_options.expansion_factor_option
+@setting_options.require_disk_check_option
 @setting_options.parallel_pulls_option
 @setting_options.progress_timeout_option
 @running.timeout_option()
@@ -41,6 +42,7 @@ def command(
     state_dir: Path,
     gates: Gates,
     expansion_factor: float,
+    require_disk_check: bool,
     max_parallel_image_pulls: int,
     pull_progress_timeout: timedelta,
     timeout: timedelta | None,
@@ -51,6 +53,7 @@ def command(
         settings = PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
             expansion_factor=expansion_factor,
+            require_disk_check=require_disk_check,
             pull_progress_timeout=pull_progress_timeout,
         )
         work = on_host.synchronize(

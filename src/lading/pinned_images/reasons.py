@@ -40,6 +40,8 @@ class Reason(StrEnum):
     """The disk was full in the middle of a pull. It degrades the node's pool too."""
     INSUFFICIENT_STORAGE = "InsufficientStorage"
     """A set does not fit on the disk."""
+    DISK_NOT_CHECKED = "DiskNotChecked"
+    """The free space or the size of an image is not known, and `--require-disk-check` is set."""
     NODE_NOT_READY = "NodeNotReady"
     """The node is not Ready."""
     DISK_PRESSURE = "DiskPressure"

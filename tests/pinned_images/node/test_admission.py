@@ -2,22 +2,27 @@
 
 from typing import Any
 
+from lading.kernel import conditions
 from lading.kernel.images import Resolution
+from lading.pinned_images.node import report
 from lading.pinned_images.node.types import (
     StartPull,
 )
 from tests.pinned_images.node.builders import (
     RUNNING,
+    UNRESOLVED,
     actions_of,
     budget,
     image_set,
     key,
     layer,
     observed,
+    pinned,
     planned,
     present,
     started,
     status_of,
+    truth,
 )
 
 
@@ -75,3 +80,28 @@ def test_a_pull_under_way_keeps_its_room_and_refuses_no_set_for_it() -> None:
 def test_a_large_set_that_cannot_fit_takes_nothing_from_a_small_one() -> None:
     seen = observed(known=["a", "b", "c"], budget=budget(free_mib=50))
     assert started([image_set("large", "a", "b"), image_set("small", "c")], seen) == ["c"]
+
+
+def test_issue_17_10_a_disk_that_is_not_checked_is_reported_and_stops_nothing() -> None:
+    seen = observed(known=["a"], disk_unchecked="the agent cannot see /images")
+    plan = planned([image_set("s", "a")], seen)
+    assert len(actions_of(plan, StartPull)) == 1
+    progressing = conditions.find(status_of(plan).conditions, report.PROGRESSING)
+    assert progressing is not None
+    assert "the free space is not checked: the agent cannot see /images" in progressing.message
+
+
+def test_issue_17_10_a_required_check_that_is_not_possible_refuses_what_is_missing() -> None:
+    seen = observed("b", known=["a"], pins=pinned("b", by="t"), disk_unchecked="it is not seen")
+    plan = planned([image_set("s", "a"), image_set("t", "b")], seen, require_disk_check=True)
+    assert actions_of(plan, StartPull) == []
+    status = status_of(plan)
+    assert truth(status, report.DEGRADED) == ("True", "DiskNotChecked")
+    assert [one.current_generation for one in status.pinned_image_sets] == [0, 1]
+
+
+def test_issue_17_10_a_required_check_refuses_an_image_of_unknown_size() -> None:
+    sets = [image_set("s", "a"), image_set("t", "b")]
+    seen = observed(known=["b"], unresolved={key("a"): UNRESOLVED}, budget=budget(1000))
+    assert started(sets, seen) == ["b", "a"]
+    assert started(sets, seen, require_disk_check=True) == ["b"]

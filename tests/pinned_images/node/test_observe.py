@@ -130,3 +130,18 @@ async def test_issue_17_6_a_restart_takes_no_claim_of_images_for_guests_back(
         after.status, after.registry.is_away = before.status, True
         await after.settle(desired)
         assert after.statuses_written == 0
+
+
+class NoDisk:
+    async def space(self, path: str) -> Space | None:
+        return None
+
+
+async def test_issue_17_10_an_image_file_system_that_cannot_be_seen_is_named(
+    tmp_path: Path,
+) -> None:
+    assert (await observed_on(tmp_path, None)).disk_unchecked == ""
+    one_of_three = await observed_on(tmp_path, None, runtime=RuntimeOnTwoDisks(), disk=TwoDisks())
+    assert one_of_three.disk_unchecked.startswith("the agent cannot see /elsewhere")
+    none = await observed_on(tmp_path, None, disk=NoDisk())
+    assert none.disk_unchecked.startswith("the agent cannot see /images")

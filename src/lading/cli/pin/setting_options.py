@@ -26,6 +26,11 @@ parallel_pulls_option = click.option(
     show_default=True,
     help="The most pulls at a time; at most 2 on a control plane node.",
 )
+require_disk_check_option = click.option(
+    "--require-disk-check",
+    is_flag=True,
+    help="Pull nothing while the free space, or the size of an image, is not known.",
+)
 progress_timeout_option = click.option(
     "--pull-progress-timeout",
     "pull_progress_timeout",

@@ -23,10 +23,12 @@ def admit_by_storage(
     incoming = rules.layers_of(running, observed) - here
     factor = desired.settings.expansion_factor
     needs = _needs(desired, observed, here | incoming)
+    unchecked = _unchecked(needs, observed) if desired.settings.require_disk_check else {}
+    needs = [need for need in needs if need.set_name not in unchecked]
     admitted, refusals = _admit(needs, observed, rules.bytes_of(incoming), factor)
     if incoming:
         _, refusals = _admit(needs, observed, 0, factor)
-    return admitted, refusals
+    return admitted, refusals | unchecked
 
 
 class _Need(NamedTuple):
@@ -45,6 +47,21 @@ def _needs(desired: Desired, observed: ObservedNodeImages, known: frozenset[Laye
         layers = rules.layers_of(missing, observed) - known
         needs.append(_Need(rules.bytes_of(layers), image_set.name, missing, layers))
     return sorted(needs, key=lambda need: (need.size_bytes, need.set_name))
+
+
+def _unchecked(needs: Iterable[_Need], observed: ObservedNodeImages) -> dict[str, Problem]:
+    """The sets with missing images of which nobody knows whether they fit."""
+    found = {}
+    for need in needs:
+        sizeless = [key for key in need.missing if key in observed.unresolved]
+        why = observed.disk_unchecked
+        if not why and sizeless:
+            error = observed.unresolved[sizeless[0]].error.message
+            why = f"the size of {sizeless[0]} is not known: {error}"
+        if need.missing and why:
+            message = f"nothing is pulled without a check of the free space: {why}"
+            found[need.set_name] = Problem(reason=Reason.DISK_NOT_CHECKED, message=message)
+    return found
 
 
 def _admit(

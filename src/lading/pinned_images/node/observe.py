@@ -58,7 +58,9 @@ async def observe(
     pins = tuple(one for one in recorded if not one.released)
     tools.pulls.forget_past_of_all_but(keys - _pinned(found, pins))
     await tools.pulls.see_credentials()
-    spaces = await _spaces(tools)
+    mountpoints = [usage.mountpoint for usage in (await tools.cri.filesystems()).images]
+    space_of = {path: await tools.disk.space(path) for path in mountpoints}
+    spaces = tuple(space for space in space_of.values() if space is not None)
     tools.pulls.see_used(_used_bytes(spaces))
     return ObservedNodeImages(
         ready=node is None or _condition_is(node, "Ready", Truth.TRUE, absent=True),
@@ -75,6 +77,7 @@ async def observe(
         unresolved=tools.resolver.failed(),
         handlers_honoured=tools.handlers_honoured,
         budget=await _budget(tools, spaces),
+        disk_unchecked=_disk_unchecked(space_of),
         pulls=tools.pulls.snapshot(),
         past_pulls=tools.pulls.past(),
         last_status=last_status or MachineConfigNodeStatus(),
@@ -132,11 +135,11 @@ def _condition_is(node: Node, type_: str, wanted: Truth, *, absent: bool) -> boo
     return statuses[0] is wanted if statuses else absent
 
 
-async def _spaces(tools: NodeTools) -> tuple[Space, ...]:
-    """The image file systems that we can see."""
-    mountpoints = [usage.mountpoint for usage in (await tools.cri.filesystems()).images]
-    spaces = [await tools.disk.space(mountpoint) for mountpoint in mountpoints]
-    return tuple(space for space in spaces if space is not None)
+def _disk_unchecked(space_of: Mapping[str, Space | None]) -> str:
+    unseen = sorted(path for path, space in space_of.items() if space is None)
+    if unseen:
+        return f"the agent cannot see {', '.join(unseen)}; mount it below --host-root"
+    return "" if space_of else "the runtime names no image file system"
 
 
 def _used_bytes(spaces: tuple[Space, ...]) -> int | None:

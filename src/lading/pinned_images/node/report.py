@@ -143,13 +143,14 @@ def _entry(verdict: SetVerdict, last: NodePinnedImageSet | None) -> NodePinnedIm
 
 
 def _progressing(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> Condition:
+    why = observed.disk_unchecked if verdicts else ""
+    unchecked = f"; the free space is not checked: {why}" if why else ""
     if all(verdict.state is SetState.PINNED for verdict in verdicts):
-        return _condition(
-            PROGRESSING, Truth.FALSE, Reason.AS_EXPECTED, "All pinned image sets complete"
-        )
+        message = f"All pinned image sets complete{unchecked}"
+        return _condition(PROGRESSING, Truth.FALSE, Reason.AS_EXPECTED, message)
     doing = activity.combined(verdict.activity for verdict in verdicts)
     counts = rules.counts((verdict.desired for verdict in verdicts), observed, doing)
-    return _condition(PROGRESSING, Truth.TRUE, Reason.PREFETCHING, str(counts))
+    return _condition(PROGRESSING, Truth.TRUE, Reason.PREFETCHING, f"{counts}{unchecked}")
 
 
 def _degraded(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImages) -> Condition:

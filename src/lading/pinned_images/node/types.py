@@ -44,6 +44,8 @@ class PinSettings:
     pull_progress_timeout: timedelta = timedelta(minutes=10)
     """A pull is cancelled when the disk has not grown for this long. The limits of the runtimes
     are shorter, so that they act first and name the cause."""
+    require_disk_check: bool = False
+    """Pull nothing where free space, or the size of an image, is not known."""
     pins_interval: timedelta = timedelta(seconds=30)
     """How often pins are written that the runtime does not take."""
 
@@ -174,6 +176,8 @@ class ObservedNodeImages:
     unresolved: Mapping[ImageKey, FailedResolution] = field(default_factory=dict)
     """The runtime may reach a registry that we do not, so these are pulled without a size."""
     budget: Budget | None = None
+    disk_unchecked: str = ""
+    """Why the free space of an image file system is not known; empty when it is."""
     handlers_honoured: bool = True
     """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
