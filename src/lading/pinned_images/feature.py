@@ -47,6 +47,7 @@ async def _open_cluster(context: Context) -> AsyncIterator[Work]:
     from lading.pinned_images.cluster.types import FleetSettings
 
     caches = ClusterCaches.of(context.informers)
+    settings = context.setting(FleetSettings) or FleetSettings()
     fleet = Fleet(caches)
     FleetMetrics(context.metrics.registry, fleet)
     tools = cluster.FleetTools(
@@ -56,12 +57,12 @@ async def _open_cluster(context: Context) -> AsyncIterator[Work]:
         clock=context.clock,
         recorder=context.recorder,
         is_on=context.gates[PINNED_IMAGES],
+        settings=settings,
     )
     controllers = {
         name: context.controller(name=name, reconcile=reconcile)
         for name, reconcile in cluster.reconciles(tools).items()
     }
-    settings = context.setting(FleetSettings) or FleetSettings()
     cluster.watch(controllers, caches, fleet, settings, pools_counted=context.pools.changed)
     yield Work(controllers=(fleet, *controllers.values()), pool_facts=fleet)
 

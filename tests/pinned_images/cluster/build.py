@@ -40,7 +40,12 @@ from lading.pinned_images.cluster.controller import (
     SetReconciler,
 )
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet
-from lading.pinned_images.cluster.types import ObservedNode, ObservedPoolSets, ObservedSet
+from lading.pinned_images.cluster.types import (
+    FleetSettings,
+    ObservedNode,
+    ObservedPoolSets,
+    ObservedSet,
+)
 from lading.pools import plan as pools
 from lading.pools.controller import PoolStatusReconciler
 from lading.pools.types import ObservedPool
@@ -49,6 +54,11 @@ from lading.ports.http import Request, Response
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ROLE = "machineconfiguration.openshift.io/role"
 IMAGE = "quay.io/app@sha256:" + "a" * 64
+
+
+def images(count: int) -> list[dict[str, str]]:
+    """Of a set, each another one."""
+    return [{"name": f"quay.io/app@sha256:{number:064}"} for number in range(count)]
 
 
 def node(name: str, *, ready: bool = True, control_plane: bool = False, **labels: str) -> Node:
@@ -256,8 +266,10 @@ def observed_set(name: str, cluster: Cluster) -> ObservedSet | None:
     return replace(found, status_writes=cluster.status_writes) if found else None
 
 
-def tools(kube: KubeClient, caches: ClusterCaches, *, is_on: bool = True) -> FleetTools:
-    clock = VirtualClock()
+def tools(
+    kube: KubeClient, caches: ClusterCaches, *, is_on: bool = True, start: datetime = NOW
+) -> FleetTools:
+    clock = VirtualClock(start)
     return FleetTools(
         caches=caches,
         fleet=Fleet(caches),
@@ -265,6 +277,7 @@ def tools(kube: KubeClient, caches: ClusterCaches, *, is_on: bool = True) -> Fle
         clock=clock,
         recorder=recorder(kube, clock),
         is_on=is_on,
+        settings=FleetSettings(),
     )
 
 

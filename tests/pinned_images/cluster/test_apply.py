@@ -113,7 +113,7 @@ async def test_a_pool_that_was_made_meanwhile_stands(api: KubeClient) -> None:
 
 async def test_a_set_that_no_node_has_shows_noughts(api: KubeClient) -> None:
     made = await api.create(PINNED_IMAGE_SETS, SET)
-    status = report.set_status(ObservedSet(image_set=made), NOW)
+    status = report.set_status(ObservedSet(image_set=made, reported_at=NOW), NOW)
     await apply.apply(writing(made, status), api)
     raw = msgspec.json.decode(
         await api.send(Request(method="GET", path=PINNED_IMAGE_SETS.path(name="s")))

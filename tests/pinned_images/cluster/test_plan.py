@@ -32,6 +32,7 @@ from tests.pinned_images.cluster.build import (
     Cluster,
     applied,
     image_set,
+    images,
     machine_config_node,
     node,
     only,
@@ -480,14 +481,57 @@ def test_a_set_waits_ten_seconds_at_most_for_the_next(nodes: int, seconds: int) 
     assert plan.entry_delay(nodes) == timedelta(seconds=seconds)
 
 
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 40), (70, 60), (5000, 60)])
+def test_the_first_status_waits_a_minute_at_most(nodes: int, seconds: int) -> None:
+    assert plan.first_status_delay(nodes) == timedelta(seconds=seconds)
+
+
 @pytest.mark.parametrize(
-    ("nodes", "images", "seconds"),
-    [(1, 500, 0), (10, 500, 0), (50, 1, 40), (50, 50, 40), (50, 500, 400), (5000, 500, 600)],
+    ("nodes", "image_count", "minutes"),
+    [(10, 500, 0), (11, 50, 0), (11, 51, 15), (50, 500, 15)],
+    ids=["few nodes", "few images", "just too many of both", "many of both"],
 )
-def test_the_first_status_of_a_large_set_waits_ten_minutes_at_most(
-    nodes: int, images: int, seconds: int
+def test_a_large_set_is_in_progress_without_a_status_while_its_nodes_report(
+    nodes: int, image_count: int, minutes: int
 ) -> None:
-    assert plan.first_status_delay(nodes, images) == timedelta(seconds=seconds)
+    made = image_set(pinnedImages=images(image_count))
+    cluster = Cluster(
+        nodes=tuple(node(f"n-{number}") for number in range(nodes)),
+        pools=(pool(sets=("s",)),),
+        sets=(made,),
+    )
+    silent_at = NOW + timedelta(minutes=minutes)
+    if minutes:
+        assert plan_set("s", cluster, NOW) == Plan(recheck_at=silent_at)
+    first = only(plan_set("s", cluster, silent_at), WriteSetStatus).status
+    assert first.node_count == nodes
+    progress = replace(
+        cluster,
+        sets=(msgspec.structs.replace(made, status=first),),
+        machine_config_nodes=(machine_config_node("n-0", holds={"s": 1}),),
+        status_writes=(NOW - timedelta(hours=1),),
+    )
+    if minutes:
+        assert plan_set("s", progress, NOW) == Plan(recheck_at=silent_at)
+    assert only(plan_set("s", progress, silent_at), WriteSetStatus).status.ready_node_count == 1
+
+
+def test_what_happens_to_a_large_set_is_written_at_once() -> None:
+    cluster = Cluster(
+        nodes=tuple(node(f"n-{number}") for number in range(50)),
+        pools=(pool(sets=("s",)),),
+        sets=(image_set(pinnedImages=images(500)),),
+    )
+    failing = replace(cluster, machine_config_nodes=(machine_config_node("n-7", error="gone"),))
+    assert only(plan_set("s", failing, NOW), WriteSetStatus).status.failed_node_count == 1
+    reports = tuple(machine_config_node(f"n-{number}", holds={"s": 1}) for number in range(50))
+    all_ready = replace(cluster, machine_config_nodes=reports)
+    ready = only(plan_set("s", all_ready, NOW), WriteSetStatus).status
+    assert conditions.is_true(ready.conditions, ConditionType.READY)
+    edited = image_set(generation=2, pinnedImages=images(499))
+    again = replace(all_ready, sets=(msgspec.structs.replace(edited, status=ready),))
+    status = only(plan_set("s", again, NOW), WriteSetStatus).status
+    assert (status.observed_generation, status.ready_node_count) == (2, 0)
 
 
 def test_mere_progress_is_written_at_its_interval_only() -> None:

@@ -53,6 +53,7 @@ class FleetTools:
     recorder: EventRecorder
     is_on: bool
     """Switched off, our entries are taken back from the pools, so that nodes unpin."""
+    settings: FleetSettings
 
 
 class FleetReconciler(ObjectReconciler[T, Observed]):
@@ -149,6 +150,10 @@ class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
 
     def __init__(self, tools: FleetTools) -> None:
         super().__init__(tools.caches.sets, tools)
+        self._settings = tools.settings
+        self._started_at = tools.clock.now()
+        self._reported_at: dict[str, datetime] = {}
+        tools.caches.machine_config_nodes.add_handler(self._node_reported)
 
     def plan(self, observed: ObservedSet | None, now: datetime) -> Plan:
         return plan.plan_set(observed, now) if observed else Plan()
@@ -162,9 +167,29 @@ class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
             image_set=_with_status_of(counted, newest),
             counts=counts,
             placement=Placement() if counts.node_count else self._fleet.placement(counted),
+            reported_at=self._last_reported_at(counted),
             status_writes=self.status_writes(key),
             is_on=self._is_on,
+            settings=self._settings,
         )
+
+    def _last_reported_at(self, image_set: PinnedImageSet) -> datetime:
+        """Reports from before this process, and of a set that is new, are not known."""
+        name, created = image_set.metadata.name, image_set.metadata.creation_timestamp
+        known = self._reported_at.get(name, self._started_at)
+        return max(known, datetime.fromisoformat(created)) if created else known
+
+    def _node_reported(self, old: MachineConfigNode | None, new: MachineConfigNode | None) -> None:
+        if old is None or new is None or old.status == new.status:
+            return
+        now = self._clock.now()
+        for name in self._fleet.node_state(new.metadata.name).sets:
+            self._reported_at[name] = now
+
+    def _forget(self, old: PinnedImageSet | None, new: PinnedImageSet | None) -> None:
+        super()._forget(old, new)
+        if new is None and old is not None:
+            self._reported_at.pop(old.metadata.name, None)
 
 
 def _with_status_of(counted: PinnedImageSet, newest: PinnedImageSet) -> PinnedImageSet:

@@ -27,7 +27,7 @@ from lading.pinned_images.reasons import ConditionType, EventReason
 # A new set of images that are on the nodes already is ready soon: then one write is enough.
 FIRST_STATUS_DELAY_PER_NODE = timedelta(seconds=1)
 FIRST_STATUS_DELAY_MAX = timedelta(minutes=1)
-FIRST_STATUS_IMAGES = 50  # ten times as many are ten times the bytes, and wait ten times as long
+LARGE_SET_IMAGES = 50  # a set of more images is sent to every agent only when it must be
 # Sets that are made one after the other enter a large pool together: its agents see each write.
 ENTRY_DELAY_PER_NODE = timedelta(seconds=0.1)
 ENTRY_DELAY_MAX = timedelta(seconds=10)
@@ -173,15 +173,31 @@ def _set_status_due_at(
 ) -> datetime:
     last, created = observed.image_set.status, observed.image_set.metadata.creation_timestamp
     counts = observed.counts
-    if not last.conditions and created and counts.node_count > 0 and not _has_news(counts):
-        images = len(observed.image_set.spec.pinned_images)
-        delay = first_status_delay(counts.node_count, images)
-        return planning.due(datetime.fromisoformat(created), delay, now=now)
-    return pacing.of_fleet(status.node_count).due_at(
-        observed.status_writes,
-        state_changed=_set_state(status) != _set_state(last),
-        now=now,
-    )
+    is_first = not last.conditions and counts.node_count > 0 and not _has_news(counts)
+    if is_first and created:
+        delay = first_status_delay(counts.node_count)
+        due = planning.due(datetime.fromisoformat(created), delay, now=now)
+    else:
+        due = pacing.of_fleet(status.node_count).due_at(
+            observed.status_writes,
+            state_changed=_set_state(status) != _set_state(last),
+            now=now,
+        )
+    if is_first or _set_state(status) == _set_state(last):
+        return max(due, _nodes_silent_at(observed, now))
+    return due
+
+
+def _nodes_silent_at(observed: ObservedSet, now: datetime) -> datetime:
+    """From when on the progress of a set is reported; while its nodes report, it is not.
+
+    The status of a large set sends all its images to every agent of a large fleet. Pools, nodes
+    and metrics show the progress; a rollout that stands still needs the status.
+    """
+    is_small = len(observed.image_set.spec.pinned_images) <= LARGE_SET_IMAGES
+    if is_small or observed.counts.node_count <= NODES_AT_ONCE:
+        return now
+    return planning.due(observed.reported_at, observed.settings.rollout_silence, now=now)
 
 
 def _has_news(counts: SetCounts) -> bool:
@@ -189,11 +205,10 @@ def _has_news(counts: SetCounts) -> bool:
     return counts.failed_node_count > 0 or counts.ready_node_count == counts.node_count
 
 
-def first_status_delay(nodes: int, images: int) -> timedelta:
-    """How long a new set that is in progress is without a status; a large set waits longer."""
+def first_status_delay(nodes: int) -> timedelta:
+    """How long a new set that is in progress is without a status."""
     beyond = max(0, nodes - NODES_AT_ONCE)
-    delay = min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
-    return delay * max(1.0, images / FIRST_STATUS_IMAGES)
+    return min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
 
 
 def _events(

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from lading.api.core import Node
@@ -22,6 +23,9 @@ class FleetSettings:
     """Many nodes report close together."""
     entry_debounce_seconds: float = 1.0
     """Sets are applied many at a time, and each entry of a pool is sent to every agent."""
+    rollout_silence: timedelta = timedelta(minutes=15)
+    """The nodes of a rollout that stands still report nothing for this long. Longer than the
+    ten minutes after which an agent cancels a pull and reports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +98,13 @@ class Placement:
 class ObservedSet:
     image_set: PinnedImageSet
     """Of the generation that was counted, with the newest status and revision."""
+    reported_at: datetime
+    """When a node of the set last reported anything, or the set was made."""
     counts: SetCounts = SetCounts()
     placement: Placement = Placement()
     status_writes: Writes = ()
     is_on: bool = True
+    settings: FleetSettings = FleetSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
