@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lading.kernel import pacing
-from lading.kernel.pacing import Pacing, Writes
+from lading.kernel.pacing import FleetPacing, Pacing, Writes
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PACING = Pacing(
@@ -61,4 +61,4 @@ def test_only_so_many_writes_are_remembered() -> None:
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(1, 30), (5, 60), (50, 600), (5000, 600)])
 def test_the_larger_the_fleet_the_more_rarely_progress_is_written(nodes: int, seconds: int) -> None:
-    assert pacing.of_fleet(nodes).progress_interval == timedelta(seconds=seconds)
+    assert FleetPacing().for_nodes(nodes).progress_interval == timedelta(seconds=seconds)

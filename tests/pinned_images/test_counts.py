@@ -156,14 +156,15 @@ async def test_what_happens_to_sets_is_an_event(cluster: WholeCluster) -> None:
     await cluster.until(is_recorded, "an event says that the set is Ready")
 
 
-async def test_a_rollout_costs_a_set_two_writes_and_a_pool_three(cluster: WholeCluster) -> None:
-    await cluster.make_set("before", image("a"))
-    await until_ready(cluster, "before")
-    sets, pools = Seen(cluster, PINNED_IMAGE_SETS), Seen(cluster, MACHINE_CONFIG_POOLS)
-    async with tasks.started(sets.watch("s")), tasks.started(pools.watch("worker")):
-        await cluster.make_set("s", image("b"))
-        await until_ready(cluster, "s")
-        await CLOCK.sleep(2 * FleetSettings().entry_debounce_seconds)
+async def test_a_rollout_costs_a_set_two_writes_and_a_pool_three(tmp_path: Path) -> None:
+    async with whole_clusters.opened(tmp_path, {NODE: Runtime()}, settings=()) as cluster:
+        await cluster.make_set("before", image("a"))
+        await until_ready(cluster, "before")
+        sets, pools = Seen(cluster, PINNED_IMAGE_SETS), Seen(cluster, MACHINE_CONFIG_POOLS)
+        async with tasks.started(sets.watch("s")), tasks.started(pools.watch("worker")):
+            await cluster.make_set("s", image("b"))
+            await until_ready(cluster, "s")
+            await CLOCK.sleep(2 * FleetSettings().entry_debounce_seconds)
     assert len(sets.revisions) <= 1 + 2, "made; in progress, ready"
     assert len(pools.revisions) <= 1 + 3, "before; entered, in progress, updated"
 

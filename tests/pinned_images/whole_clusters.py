@@ -30,7 +30,9 @@ from lading.kernel import conditions
 from lading.kernel.conditions import Condition
 from lading.loop.feature import Runnable
 from lading.observability.metrics import Metrics
+from lading.pinned_images.cluster.types import FleetSettings
 from lading.pinned_images.node.types import PinSettings
+from lading.pools.types import PoolSettings
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
@@ -47,7 +49,12 @@ from tests.pinned_images.node.whole_nodes import Registry, Runtime
 
 WAIT_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.02
-ROUND = timedelta(seconds=1)
+ROUND = timedelta(seconds=0.3)
+QUICK = (
+    FleetSettings(count_debounce_seconds=0.05, entry_debounce_seconds=0.1),
+    PoolSettings(facts_debounce_seconds=0.05),
+)
+"""For clusters where no one counts the writes."""
 CLOCK = SystemClock()
 CHANCE = random.Random(1)
 
@@ -192,7 +199,9 @@ class WholeCluster:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, runtimes: dict[str, Runtime]) -> AsyncIterator[WholeCluster]:
+async def opened(
+    folder: Path, runtimes: dict[str, Runtime], settings: tuple[object, ...] = QUICK
+) -> AsyncIterator[WholeCluster]:
     """A cluster with a node of each name, everything of it running."""
     core = Core(MemoryStorage(), CLOCK, tokens={"token": ADMIN})
     direct = Authorized(core, "token")
@@ -204,18 +213,19 @@ async def opened(folder: Path, runtimes: dict[str, Runtime]) -> AsyncIterator[Wh
     async with contextlib.AsyncExitStack() as stack:
         for name, own in runtimes.items():
             await stack.enter_async_context(agent_running(folder / name, name, own, line))
-        await stack.enter_async_context(_running(_controllers(admin)))
+        await stack.enter_async_context(_running(_controllers(admin, settings)))
         yield WholeCluster(kube=admin, line=line, runtimes=runtimes)
     await core.close()
 
 
-def _controllers(kube: KubeClient) -> Runnable:
+def _controllers(kube: KubeClient, settings: tuple[object, ...]) -> Runnable:
     return controller.controllers(
         kube=kube,
         clock=CLOCK,
         metrics=Metrics(CollectorRegistry()),
         rng=CHANCE,
         gates=parse_gates(""),
+        settings=settings,
     )
 
 

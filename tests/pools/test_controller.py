@@ -40,6 +40,7 @@ class Writer:
             kube=api,
             clock=self.clock,
             recorder=recorder(api, self.clock),
+            settings=PoolSettings(),
         )
         self.controller = Controller(
             name="pools",

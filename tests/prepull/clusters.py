@@ -28,6 +28,7 @@ from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
 from lading.prepull import holder
 from lading.prepull.feature import FEATURE
+from lading.prepull.periods import PrePullPeriods
 from lading.prepull.types import DefaultImage, PrePullSettings
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
@@ -40,6 +41,9 @@ from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, affinity_to
 WAIT_SECONDS_MAX = 60.0
 CLOCK = SystemClock()
 QUIET = timedelta(seconds=0.3)
+PERIODS = PrePullPeriods(roll_out_debounce_seconds=0.05, count_debounce_seconds=0.1)
+REST_SECONDS = 1.0
+"""Longer than the controller waits for anything here."""
 
 
 @dataclass
@@ -332,7 +336,7 @@ async def running(
         settings=(
             PrePullSettings(
                 images=tuple(DefaultImage(name=name, url=url) for name, url in listed),
-                **{"hold_image": HOLD_IMAGE, "quiet": QUIET, **settings},
+                **{"hold_image": HOLD_IMAGE, "quiet": QUIET, "periods": PERIODS, **settings},
             ),
         ),
         features=(FEATURE,),

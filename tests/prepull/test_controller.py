@@ -17,7 +17,7 @@ from lading.prepull import holder
 from lading.prepull.periods import PrePullPeriods
 from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED, listed_name
 from lading.prepull.types import DefaultImage, Wave
-from tests.prepull.clusters import CLOCK, PrePullCluster, opened, playing, running
+from tests.prepull.clusters import CLOCK, REST_SECONDS, PrePullCluster, opened, playing, running
 from tests.prepull.worlds import NAMESPACE, A, B, C
 
 
@@ -312,27 +312,33 @@ async def test_at_rest_nothing_is_written(cluster: PrePullCluster) -> None:
     async with playing(cluster), running(cluster, ("share-manager", A)):
         await cluster.until_state("deployed")
         written = len(cluster.line.written)
-        await CLOCK.sleep(3.0)
+        await CLOCK.sleep(REST_SECONDS)
         assert cluster.line.written[written:] == []
 
 
 async def test_a_webhook_that_adds_a_label_and_a_sidecar_causes_no_write_loop(
     cluster: PrePullCluster,
 ) -> None:
+    def writes() -> list[tuple[str, str]]:
+        return [one for one in cluster.line.written if "/daemonsets" in one[1]]
+
+    async def both_have_written() -> bool:
+        return len(writes()) >= 2
+
     await cluster.make_node("node-a")
     cluster.line.has_webhook = True
     async with playing(cluster):
         async with running(cluster, ("share-manager", A)):
             await cluster.until_state("deployed")
         async with running(cluster, ("share-manager", A)):
-            await CLOCK.sleep(3.0)
+            await cluster.until(both_have_written, "each process has written the DaemonSet")
+            await CLOCK.sleep(REST_SECONDS)
             await cluster.until_state("deployed")
     made = await cluster.daemon_set()
     assert made is not None
     assert made.spec["template"]["metadata"]["labels"]["injected"] == "true"
     assert made.metadata.generation == 1
-    writes = [one for one in cluster.line.written if "/daemonsets" in one[1]]
-    assert len(writes) == 2, "one for each process"
+    assert len(writes()) == 2, "one for each process"
 
 
 async def test_upgrading_lading_alone_is_one_roll_out(cluster: PrePullCluster) -> None:

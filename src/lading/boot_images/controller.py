@@ -53,7 +53,6 @@ from lading.ports.ec2 import Ec2
 from lading.ports.kube import Kube, Selection
 
 KEY = Key("", "machine-sets")
-DEBOUNCE_SECONDS = 0.3  # an upgrade changes many objects close together
 
 log = structlog.get_logger(__name__)
 
@@ -279,7 +278,10 @@ def watch(
     caches: BootImageCaches,
     cluster_versions: OptionalInformer[ClusterVersion],
     infrastructures: OptionalInformer[Infrastructure],
+    settings: BootImageSettings,
 ) -> None:
+    soon = settings.changes_debounce_seconds
+
     def everything(old: object, new: object) -> Iterable[Key]:
         return (KEY,)
 
@@ -300,10 +302,10 @@ def watch(
         caches.histories,
     )
     for informer in informers:
-        controller.watch(informer, everything, debounce_seconds=DEBOUNCE_SECONDS)
-    controller.watch(caches.nodes, if_it_matters, debounce_seconds=DEBOUNCE_SECONDS)
-    controller.watch(cluster_versions, if_its_status_changed, debounce_seconds=DEBOUNCE_SECONDS)
-    controller.watch(infrastructures, if_its_status_changed, debounce_seconds=DEBOUNCE_SECONDS)
+        controller.watch(informer, everything, debounce_seconds=soon)
+    controller.watch(caches.nodes, if_it_matters, debounce_seconds=soon)
+    controller.watch(cluster_versions, if_its_status_changed, debounce_seconds=soon)
+    controller.watch(infrastructures, if_its_status_changed, debounce_seconds=soon)
 
 
 def _facts_of(node: Node | None) -> tuple[object, ...] | None:

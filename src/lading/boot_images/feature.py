@@ -71,7 +71,7 @@ async def _open_machine_sets(api: Api, context: Context) -> AsyncIterator[Work]:
     controller = context.controller(
         name=f"boot-images-{api.partition('.')[0]}", reconcile=reconciler.reconcile, workers=1
     )
-    boot.watch(controller, caches, cluster_versions, infrastructures)
+    boot.watch(controller, caches, cluster_versions, infrastructures, settings)
     yield Work(controllers=(controller,), support=(cluster_versions, infrastructures))
 
 
@@ -91,7 +91,8 @@ async def _open_report(context: Context) -> AsyncIterator[Work]:
     controller = context.controller(
         name="boot-images-report", reconcile=reconciler.reconcile, workers=1
     )
-    reporting.watch(controller, caches, context.pools.changed)
+    settings = context.setting(BootImageSettings) or _DEFAULTS
+    reporting.watch(controller, caches, settings, context.pools.changed)
     yield Work(controllers=(controller,), pool_facts=reconciler)
 
 

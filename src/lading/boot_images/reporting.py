@@ -11,7 +11,7 @@ from lading.api.machineconfiguration.boot_image_history import (
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
 from lading.boot_images import apply, report
 from lading.boot_images.metrics import BootImageMetrics
-from lading.boot_images.types import Action
+from lading.boot_images.types import Action, BootImageSettings
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from lading.loop import pipeline
@@ -20,8 +20,6 @@ from lading.loop.informer import Informer, Informers
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection
 from lading.ports.pools import PoolFacts
-
-DEBOUNCE_SECONDS = 0.3  # many machine sets are reported close together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +84,10 @@ class ReportReconciler:
 
 
 def watch(
-    controller: Controller, caches: ReportCaches, pools_changed: Callable[[Iterable[str]], None]
+    controller: Controller,
+    caches: ReportCaches,
+    settings: BootImageSettings,
+    pools_changed: Callable[[Iterable[str]], None],
 ) -> None:
     """`pools_changed` is called with the pools that the reconciler has other facts about."""
 
@@ -95,4 +96,5 @@ def watch(
         return tuple(caches.configurations.known_keys())
 
     controller.watch(caches.configurations, everything)
-    controller.watch(caches.histories, everything, debounce_seconds=DEBOUNCE_SECONDS)
+    soon = settings.changes_debounce_seconds
+    controller.watch(caches.histories, everything, debounce_seconds=soon)

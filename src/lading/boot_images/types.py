@@ -46,6 +46,8 @@ class BootImageSettings:
     golden_namespace: str = "openshift-machine-config-operator"
     trusted_boot_images: tuple[str, ...] = ()
     """Boot images that may be replaced although nothing proves them; `*` at the end matches all."""
+    changes_debounce_seconds: float = 0.3
+    """An upgrade changes many objects close together."""
     secrets_interval: timedelta = timedelta(minutes=10)
     """How often Secrets are read again: they are not watched, so that none is kept in memory."""
     after_stub_delay: timedelta = timedelta(seconds=1)

@@ -13,13 +13,6 @@ from lading.kernel import planning
 Writes = tuple[datetime, ...]
 """When a status was written, oldest first: the last `WRITES_KEPT` times."""
 WRITES_KEPT = 30
-# Every agent watches pools and sets, so each write is sent to the whole fleet: progress is
-# reported the more rarely the more nodes there are (docs/adr/0005).
-PROGRESS_INTERVAL_MIN = timedelta(seconds=30)
-PROGRESS_INTERVAL_PER_NODE = timedelta(seconds=12)
-PROGRESS_INTERVAL_MAX = timedelta(minutes=10)
-STATE_INTERVAL = timedelta(minutes=5)
-STATE_BURST = 6  # a rollout has a start and an end; a node may fail and recover in between
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +39,30 @@ class Pacing:
         )
 
 
-def of_fleet(nodes: int) -> Pacing:
-    """For the status of an object that so many agents watch."""
-    grown = max(PROGRESS_INTERVAL_MIN, PROGRESS_INTERVAL_PER_NODE * nodes)
-    return Pacing(
-        progress_interval=min(grown, PROGRESS_INTERVAL_MAX),
-        state_interval=STATE_INTERVAL,
-        burst=STATE_BURST,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPacing:
+    """For the status of an object that every agent watches: a write is sent to the whole fleet.
+
+    Progress is reported the more rarely the more nodes there are (docs/adr/0005).
+    """
+
+    progress_interval_min: timedelta = timedelta(seconds=30)
+    progress_interval_per_node: timedelta = timedelta(seconds=12)
+    progress_interval_max: timedelta = timedelta(minutes=10)
+    state_interval: timedelta = timedelta(minutes=5)
+    burst: int = 6
+    """A rollout has a start and an end; a node may fail and recover in between."""
+
+    def for_nodes(self, count: int) -> Pacing:
+        grown = max(self.progress_interval_min, self.progress_interval_per_node * count)
+        return Pacing(
+            progress_interval=min(grown, self.progress_interval_max),
+            state_interval=self.state_interval,
+            burst=self.burst,
+        )
+
+
+FLEET_PACING = FleetPacing()
 
 
 def with_write(writes: Writes, now: datetime) -> Writes:

@@ -28,11 +28,13 @@ class PoolStatusReconciler(ObjectReconciler[MachineConfigPool, ObservedPool | No
         kube: Kube,
         clock: Clock,
         recorder: EventRecorder,
+        settings: PoolSettings,
     ) -> None:
         super().__init__(informer=pools, clock=clock, recorder=recorder)
         self._pools = pools
         self._contributions = contributions
         self._kube = kube
+        self._settings = settings
 
     async def observe(self, key: Key) -> ObservedPool | None:
         """Facts, and the generation that they are about, are read without waiting in between."""
@@ -45,6 +47,7 @@ class PoolStatusReconciler(ObjectReconciler[MachineConfigPool, ObservedPool | No
             generation=counted.metadata.generation,
             facts=self._contributions.facts(key.name),
             status_writes=self.status_writes(key),
+            settings=self._settings,
         )
 
     def plan(self, observed: ObservedPool | None, now: datetime) -> Plan:

@@ -19,6 +19,7 @@ CONTROLLER = "pools"
 async def _open(context: Context) -> AsyncIterator[Work]:
     from lading.pools import controller as pools
 
+    settings = context.setting(PoolSettings) or PoolSettings()
     informer = context.informers.of(MACHINE_CONFIG_POOLS)
     reconciler = pools.PoolStatusReconciler(
         pools=informer,
@@ -26,9 +27,9 @@ async def _open(context: Context) -> AsyncIterator[Work]:
         kube=context.kube,
         clock=context.clock,
         recorder=context.recorder,
+        settings=settings,
     )
     controller = context.controller(name=CONTROLLER, reconcile=reconciler.reconcile)
-    settings = context.setting(PoolSettings) or PoolSettings()
     pools.watch(controller, informer, context.pools, settings)
     writer = pools.PoolStatusWriter(controller=controller, contributions=context.pools)
     yield Work(controllers=(writer,))

@@ -9,7 +9,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPoolStatus,
     PoolSynchronizerStatus,
 )
-from lading.kernel import conditions, pacing
+from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan
 from lading.pools.reasons import PoolConditionType, PoolEventReason, PoolReason
@@ -29,7 +29,7 @@ def plan(observed: ObservedPool, now: datetime) -> Plan:
     if status == pool.status:
         return Plan()
     nodes = sum(one.machine_count for one in status.pool_synchronizers_status)
-    due = pacing.of_fleet(nodes).due_at(
+    due = observed.settings.status_pacing.for_nodes(nodes).due_at(
         observed.status_writes, state_changed=_state(status) != _state(pool.status), now=now
     )
     if due > now:

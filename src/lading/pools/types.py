@@ -7,7 +7,7 @@ from lading.api.machineconfiguration.machine_config_pool import (
     MachineConfigPool,
     MachineConfigPoolStatus,
 )
-from lading.kernel.pacing import Writes
+from lading.kernel.pacing import FLEET_PACING, FleetPacing, Writes
 from lading.pools.reasons import PoolEventReason
 from lading.ports.pools import PoolFacts
 
@@ -18,6 +18,7 @@ FIELD_MANAGER = "lading-pools"
 class PoolSettings:
     facts_debounce_seconds: float = 0.5
     """Many nodes report close together."""
+    status_pacing: FleetPacing = FLEET_PACING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,7 @@ class ObservedPool:
     facts: tuple[PoolFacts, ...] = ()
     """Of every feature that has any about this pool."""
     status_writes: Writes = ()
+    settings: PoolSettings = PoolSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

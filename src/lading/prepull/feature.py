@@ -81,6 +81,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
     from lading.prepull.node import controller as node
 
     settings = context.setting(PinSettings) or PinSettings()
+    periods = (context.setting(PrePullSettings) or PrePullSettings()).periods
     pods = node.pods_of(context.informers, context.namespace, context.node_name)
     reconciler = node.PresenceReconciler(
         pods=pods,
@@ -90,7 +91,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
         resync_period=settings.resync_period,
     )
     controller = context.controller(name="prepull-node", reconcile=reconciler.reconcile, workers=1)
-    node.watch(controller, pods)
+    node.watch(controller, pods, periods)
     yield Work(controllers=(controller,))
 
 

@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from lading.kernel.backoff import Backoff
+
+_REPULL = Backoff(seconds_min=15, seconds_max=600, jitter_fraction=0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrePullPeriods:
@@ -27,3 +31,7 @@ class PrePullPeriods:
     """After a webhook refused the Setting."""
     deletion_memory: timedelta = timedelta(hours=1)
     """A pod that is deleted later than this after the last one begins a new back-off."""
+    repull: Backoff = _REPULL
+    """Between two deletions of a node's pod because of images that it lost."""
+    presence_debounce_seconds: float = 1.0
+    """On a node: containers of a pod become ready one after the other."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from lading.api.apps import DaemonSet
 from lading.api.definitions import OWNER, OWNER_LABEL
-from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Key
 from lading.kernel.planning import Plan, earliest
 from lading.prepull import holder, rules
@@ -33,14 +32,12 @@ from lading.prepull.types import (
     ReplaceDaemonSet,
 )
 
-REPULL = Backoff(seconds_min=15, seconds_max=600, jitter_fraction=0)
-
 
 def plan(observed: ObservedPrePull, settings: PrePullSettings, now: datetime) -> Plan:
     enabled = enablement(observed, settings)
     cargo = rules.cargo(observed.images, settings.images)
     waits_until = _quiet_at(observed, cargo, settings, now) if enabled.is_on else None
-    repulls = tuple(_repulls(observed, now)) if enabled.is_on else ()
+    repulls = tuple(_repulls(observed, settings, now)) if enabled.is_on else ()
     actions: list[Action] = [
         *_setting(observed, settings, enabled),
         *_new_images(observed, settings),
@@ -215,13 +212,15 @@ def _gates(observed: ObservedPrePull, settings: PrePullSettings) -> Iterator[Rem
         )
 
 
-def _repulls(observed: ObservedPrePull, now: datetime) -> Iterator[tuple[DeletePod, datetime]]:
+def _repulls(
+    observed: ObservedPrePull, settings: PrePullSettings, now: datetime
+) -> Iterator[tuple[DeletePod, datetime]]:
     """Each pod with lost images, and when it may be deleted."""
     for one in observed.roll_out.lost:
         before = observed.deletions.get(one.node)
         due_at = now
         if before is not None:
-            delay = REPULL.delay_seconds(failures=before.count, jitter=0)
+            delay = settings.periods.repull.delay_seconds(failures=before.count, jitter=0)
             due_at = before.last_at + timedelta(seconds=delay)
         action = DeletePod(
             key=Key(observed.namespace, one.pod),

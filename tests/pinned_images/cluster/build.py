@@ -48,7 +48,7 @@ from lading.pinned_images.cluster.types import (
 )
 from lading.pools import plan as pools
 from lading.pools.controller import PoolStatusReconciler
-from lading.pools.types import ObservedPool
+from lading.pools.types import ObservedPool, PoolSettings
 from lading.ports.http import Request, Response
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -246,6 +246,7 @@ def observed_pool(name: str, cluster: Cluster) -> ObservedPool | None:
             kube=tools.kube,
             clock=tools.clock,
             recorder=tools.recorder,
+            settings=PoolSettings(),
         )
         return await made.observe(Key("", name))
 

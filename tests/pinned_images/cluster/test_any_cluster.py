@@ -31,6 +31,7 @@ from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
+    FleetSettings,
     WriteSetStatus,
 )
 from lading.pools.types import WritePoolStatus
@@ -192,7 +193,7 @@ class AnyCluster(RuleBasedStateMachine):
             if not any(found.actions or found.recheck_at for _, found in plans):
                 self._check_that_all_is_counted()
                 return
-            self.now += pacing.PROGRESS_INTERVAL_MAX
+            self.now += FleetSettings().status_pacing.progress_interval_max
         raise AssertionError(f"there is still something to do: {plans}")
 
     def _cluster(self, name: str) -> Cluster:

@@ -25,6 +25,7 @@ from lading.kernel.objects import Key
 from lading.pinned_images.cluster import plan
 from lading.pinned_images.cluster.controller import PoolSetsReconciler, SetReconciler
 from lading.pinned_images.cluster.fleet import ClusterCaches
+from lading.pinned_images.cluster.types import NODES_AT_ONCE
 from lading.ports.http import Exchange, Request, Response
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
@@ -110,7 +111,7 @@ async def test_a_rollout_of_a_large_set_costs_one_write_however_long_it_takes(
     network: Network, caches: ClusterCaches
 ) -> None:
     api = KubeClient(network)
-    nodes = [f"n-{number}" for number in range(plan.NODES_AT_ONCE + 1)]
+    nodes = [f"n-{number}" for number in range(NODES_AT_ONCE + 1)]
     for name in nodes:
         caches.nodes.put(node(name))
         caches.machine_config_nodes.put(machine_config_node(name))

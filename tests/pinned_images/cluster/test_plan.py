@@ -21,6 +21,7 @@ from lading.pinned_images.cluster.types import (
     CreatePool,
     DescribeNode,
     EnterSets,
+    FleetSettings,
     RecordClusterEvent,
     WriteSetStatus,
 )
@@ -478,12 +479,12 @@ def test_a_set_that_goes_is_taken_out_of_a_large_pool_at_once() -> None:
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 4), (110, 10), (5000, 10)])
 def test_a_set_waits_ten_seconds_at_most_for_the_next(nodes: int, seconds: int) -> None:
-    assert plan.entry_delay(nodes) == timedelta(seconds=seconds)
+    assert FleetSettings().entry_delay(nodes) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (10, 0), (50, 40), (70, 60), (5000, 60)])
 def test_the_first_status_waits_a_minute_at_most(nodes: int, seconds: int) -> None:
-    assert plan.first_status_delay(nodes) == timedelta(seconds=seconds)
+    assert FleetSettings().first_status_delay(nodes) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(

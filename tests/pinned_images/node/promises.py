@@ -9,11 +9,12 @@ from lading.api.machineconfiguration.machine_config_node import (
 )
 from lading.kernel import conditions
 from lading.kernel.images import ImageKey
-from lading.pinned_images.node import report, rules
+from lading.pinned_images.node import report
 from lading.pinned_images.node.types import (
     CancelPull,
     DesiredSet,
     ObservedNodeImages,
+    PinSettings,
     PullErrorKind,
     StartPull,
     WritePins,
@@ -22,6 +23,7 @@ from tests.pinned_images.node.builders import actions_of
 from tests.pinned_images.node.lives import PARALLEL_PULLS_MAX, Look
 
 PASSING = (PullErrorKind.UNAVAILABLE, PullErrorKind.OTHER)
+RETRY_MIN = timedelta(seconds=PinSettings().pull_retry.seconds_min)
 
 
 def check(look: Look, before: MachineConfigNodeStatus, after: MachineConfigNodeStatus) -> None:
@@ -113,7 +115,7 @@ def is_out_of_space(look: Look) -> bool:
     """A pull has only just hit the end of the disk."""
     return any(
         pull.error.kind is PullErrorKind.NO_SPACE
-        and timedelta(0) <= look.now - pull.error.at < timedelta(seconds=rules.RETRY.seconds_min)
+        and timedelta(0) <= look.now - pull.error.at < RETRY_MIN
         for pull in look.observed.pulls.values()
         if pull.error and not pull.running
     )

@@ -125,7 +125,7 @@ async def test_issue_17_9_pins_that_are_not_kept_end_it_after_a_minute(tmp_path:
     (problem,) = found.sets[0].problems
     assert problem.reason == "PinningFailed"
     assert problem.message == (
-        "all images are on the node, but they are not pinned after a minute: "
+        "all images are on the node, but they are not pinned after 1m: "
         f"the runtime keeps no record of the pin of {key('a')}"
     )
 

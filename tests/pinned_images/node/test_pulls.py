@@ -29,8 +29,7 @@ from tests.pinned_images.node.builders import image_set, key
 from tests.pinned_images.node.whole_nodes import LONG_AGO, Anonymous, Runtime
 
 SECRET = Credential(username="me", password="mine")
-
-
+NODE = Desired(node_name="node-1", sets=())
 BROKEN = key("broken")
 
 
@@ -332,7 +331,7 @@ async def test_issue_17_16_a_new_secret_ends_the_back_off() -> None:
             await work.engine.see_credentials()
         pull = work.engine.snapshot()[key("a")]
         assert pull.credentials_changed
-        assert rules.retry_at(key("a"), pull, "node-1", work.clock.now()) is None
+        assert rules.retry_at(key("a"), pull, NODE, work.clock.now()) is None
         work.start(key("a"))
         await work.settle()
     assert runtime.pulled == [key("a").image]

@@ -344,7 +344,7 @@ def test_issue_17_9_a_runtime_that_does_not_answer_is_the_cause_of_late_pins() -
         late = replace(seen, unpinned_for={"s": timedelta(seconds=seconds)})
         (entry,) = status_of(planned([image_set("s", "a")], late)).pinned_image_sets
         assert len(entry.last_failed_generation_errors) == errors
-    assert entry.last_failed_generation_errors[0].endswith("a minute: the runtime is away")
+    assert entry.last_failed_generation_errors[0].endswith("1m: the runtime is away")
 
 
 def test_issue_17_4_a_retry_that_runs_is_reported_beside_the_last_error() -> None:

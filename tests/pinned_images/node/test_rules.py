@@ -20,7 +20,7 @@ from tests.pinned_images.node.builders import (
 
 def retried_after(node: str, attempts: int) -> float:
     pull = failed(PullErrorKind.UNAVAILABLE, attempts=attempts)
-    at = rules.retry_at(key("a"), pull, node, NOW)
+    at = rules.retry_at(key("a"), pull, Desired(node_name=node, sets=()), NOW)
     assert at is not None
     return (at - NOW).total_seconds()
 

@@ -65,6 +65,7 @@ class FleetReconciler(ObjectReconciler[T, Observed]):
         self._fleet = tools.fleet
         self._kube = tools.kube
         self._is_on = tools.is_on
+        self._settings = tools.settings
 
     async def observe(self, key: Key) -> Observed:
         await self._fleet.recount()
@@ -142,6 +143,7 @@ class PoolSetsReconciler(FleetReconciler[MachineConfigPool, ObservedPoolSets | N
             selected_sets=self._fleet.selected_sets(newest),
             node_count=self._fleet.node_count(key.name),
             is_on=self._is_on,
+            settings=self._settings,
         )
 
 
@@ -150,7 +152,6 @@ class SetReconciler(FleetReconciler[PinnedImageSet, ObservedSet | None]):
 
     def __init__(self, tools: FleetTools) -> None:
         super().__init__(tools.caches.sets, tools)
-        self._settings = tools.settings
         self._started_at = tools.clock.now()
         self._reported_at: dict[str, datetime] = {}
         tools.caches.machine_config_nodes.add_handler(self._node_reported)

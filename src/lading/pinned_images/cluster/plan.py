@@ -1,17 +1,18 @@
 """What the cluster does about a node, a pool and a set. Each is planned on its own."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
-from lading.kernel import conditions, pacing, planning
+from lading.kernel import conditions, planning
 from lading.kernel.conditions import Condition, Truth
 from lading.kernel.planning import Plan
 from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import report, rules
 from lading.pinned_images.cluster.types import (
+    NODES_AT_ONCE,
     CreatePool,
     DescribeNode,
     EnterSets,
@@ -24,15 +25,8 @@ from lading.pinned_images.cluster.types import (
 )
 from lading.pinned_images.reasons import ConditionType, EventReason
 
-# A new set of images that are on the nodes already is ready soon: then one write is enough.
-FIRST_STATUS_DELAY_PER_NODE = timedelta(seconds=1)
-FIRST_STATUS_DELAY_MAX = timedelta(minutes=1)
 LARGE_SET_IMAGES = 50  # a set of more images is sent to every agent only when it must be
-# Sets that are made one after the other enter a large pool together: its agents see each write.
-ENTRY_DELAY_PER_NODE = timedelta(seconds=0.1)
-ENTRY_DELAY_MAX = timedelta(seconds=10)
 ENTRY_DELAYS_MAX = 3  # a set waits no longer than this many delays, however many others follow
-NODES_AT_ONCE = 10  # in a small fleet no write waits for another
 DEFAULT_POOLS: dict[str, dict[str, Any]] = {
     membership.MASTER: {
         "machineConfigSelector": {
@@ -126,17 +120,12 @@ def _entries_due_at(
     created = [observed.selected_sets[name] for name in wanted - ours]
     if ours - wanted or not all(created):
         return now
-    quiet = entry_delay(observed.node_count)
+    quiet = observed.settings.entry_delay(observed.node_count)
     first, last = (datetime.fromisoformat(one) for one in (min(created), max(created)))
     return min(
         planning.due(last, quiet, now=now),
         planning.due(first, quiet * ENTRY_DELAYS_MAX, now=now),
     )
-
-
-def entry_delay(nodes: int) -> timedelta:
-    """How long a set that was just made waits for others, so that one write enters them all."""
-    return min(ENTRY_DELAY_PER_NODE * max(0, nodes - NODES_AT_ONCE), ENTRY_DELAY_MAX)
 
 
 def plan_set(observed: ObservedSet, now: datetime) -> Plan:
@@ -172,13 +161,13 @@ def _set_status_due_at(
     observed: ObservedSet, status: PinnedImageSetStatus, now: datetime
 ) -> datetime:
     last, created = observed.image_set.status, observed.image_set.metadata.creation_timestamp
-    counts = observed.counts
+    counts, settings = observed.counts, observed.settings
     is_first = not last.conditions and counts.node_count > 0 and not _has_news(counts)
     if is_first and created:
-        delay = first_status_delay(counts.node_count)
+        delay = settings.first_status_delay(counts.node_count)
         due = planning.due(datetime.fromisoformat(created), delay, now=now)
     else:
-        due = pacing.of_fleet(status.node_count).due_at(
+        due = settings.status_pacing.for_nodes(status.node_count).due_at(
             observed.status_writes,
             state_changed=_set_state(status) != _set_state(last),
             now=now,
@@ -203,12 +192,6 @@ def _nodes_silent_at(observed: ObservedSet, now: datetime) -> datetime:
 def _has_news(counts: SetCounts) -> bool:
     """Whether a set that is only beginning is ready on all nodes, or fails on one."""
     return counts.failed_node_count > 0 or counts.ready_node_count == counts.node_count
-
-
-def first_status_delay(nodes: int) -> timedelta:
-    """How long a new set that is in progress is without a status."""
-    beyond = max(0, nodes - NODES_AT_ONCE)
-    return min(FIRST_STATUS_DELAY_PER_NODE * beyond, FIRST_STATUS_DELAY_MAX)
 
 
 def _events(

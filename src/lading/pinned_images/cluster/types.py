@@ -13,8 +13,10 @@ from lading.api.machineconfiguration.pinned_image_set import (
     PinnedImageSet,
     PinnedImageSetStatus,
 )
-from lading.kernel.pacing import Writes
+from lading.kernel.pacing import FLEET_PACING, FleetPacing, Writes
 from lading.pinned_images.reasons import EventReason
+
+NODES_AT_ONCE = 10  # in a small fleet no write waits for another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +25,29 @@ class FleetSettings:
     """Many nodes report close together."""
     entry_debounce_seconds: float = 1.0
     """Sets are applied many at a time, and each entry of a pool is sent to every agent."""
+    entry_delay_per_node: timedelta = timedelta(seconds=0.1)
+    """Sets that are made one after the other enter a large pool together."""
+    entry_delay_max: timedelta = timedelta(seconds=10)
+    first_status_delay_per_node: timedelta = timedelta(seconds=1)
+    """A new set of images that are on the nodes already is ready soon: then one write is enough."""
+    first_status_delay_max: timedelta = timedelta(minutes=1)
+    status_pacing: FleetPacing = FLEET_PACING
     rollout_silence: timedelta = timedelta(minutes=15)
     """The nodes of a rollout that stands still report nothing for this long. Longer than the
     ten minutes after which an agent cancels a pull and reports it."""
+
+    def entry_delay(self, nodes: int) -> timedelta:
+        """How long a set that was just made waits for others, so that one write enters them all."""
+        return min(self.entry_delay_per_node * _waited_for(nodes), self.entry_delay_max)
+
+    def first_status_delay(self, nodes: int) -> timedelta:
+        """How long a new set that is in progress is without a status."""
+        delay = self.first_status_delay_per_node * _waited_for(nodes)
+        return min(delay, self.first_status_delay_max)
+
+
+def _waited_for(nodes: int) -> int:
+    return max(0, nodes - NODES_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +102,7 @@ class ObservedPoolSets:
     """Of all nodes that the pool selects."""
     is_on: bool = True
     """Whether the feature is on; off, no set is entered into a pool."""
+    settings: FleetSettings = FleetSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,16 +5,16 @@ from datetime import datetime
 
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node import rules
-from lading.pinned_images.node.types import Activity, ObservedNodeImages
+from lading.pinned_images.node.types import Activity, Desired, ObservedNodeImages
 
 
 def activity(
-    missing: Collection[ImageKey], observed: ObservedNodeImages, node_name: str, now: datetime
+    missing: Collection[ImageKey], desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> Activity:
     running = [pull for key in missing if (pull := observed.pulls.get(key)) and pull.running]
     if running:
         return Activity(pulling=len(running), attempt=max(pull.attempts for pull in running))
-    tries = [one for key in missing for one in _next_tries(key, observed, node_name, now)]
+    tries = [one for key in missing for one in _next_tries(key, desired, observed, now)]
     if not tries:
         return Activity()
     at, attempt = min(tries)
@@ -35,17 +35,15 @@ def combined(activities: Iterable[Activity]) -> Activity:
 
 
 def _next_tries(
-    key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
+    key: ImageKey, desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> Iterable[tuple[datetime, int]]:
     """When and for which time the image is tried again; what is due waits for a free place."""
     pull, past = observed.pulls.get(key), observed.past_pulls.get(key)
     failed = observed.unresolved.get(key)
     found = [
-        (rules.retry_at(key, pull, node_name, now), pull.attempts) if pull else None,
-        (rules.removed_image_pulled_at(key, observed, node_name, now), past.count)
-        if past
-        else None,
-        (rules.resolve_again_at(key, observed, node_name, now), failed.attempts)
+        (rules.retry_at(key, pull, desired, now), pull.attempts) if pull else None,
+        (rules.removed_image_pulled_at(key, desired, observed, now), past.count) if past else None,
+        (rules.resolve_again_at(key, desired, observed, now), failed.attempts)
         if failed and not rules.can_be_pulled(key, observed)
         else None,
     ]

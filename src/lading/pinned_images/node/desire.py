@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_pool import (
@@ -16,8 +16,6 @@ from lading.pinned_images import rules
 from lading.pinned_images.node.types import Desired, DesiredSet, PinSettings
 
 CONTROL_PLANE_PARALLEL_PULLS_MAX = 2  # etcd shares the disk there
-START_SPREAD_PER_NODE = timedelta(milliseconds=100)
-START_SPREAD_MAX = timedelta(minutes=1)
 
 FirstSeen = Mapping[tuple[str, int], datetime]
 """When a generation was first seen, by (uid of the set, generation)."""
@@ -94,7 +92,7 @@ def _settings_for(
     if control_plane:
         at_once = min(at_once, CONTROL_PLANE_PARALLEL_PULLS_MAX)
     machines = max((_machine_count(pool) for pool in rules.pools_of_node(node, pools)), default=0)
-    spread = min(START_SPREAD_PER_NODE * machines, START_SPREAD_MAX)
+    spread = min(settings.start_spread_per_node * machines, settings.start_spread_max)
     return replace(settings, parallel_pulls_max=at_once, start_spread=spread)
 
 

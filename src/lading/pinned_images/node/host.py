@@ -94,7 +94,8 @@ class _HostReconciler:
     @property
     def is_idle(self) -> bool:
         """Nothing was planned but pins that the runtime does not keep, and no pull runs."""
-        gives_up = any(rules.pins_are_late(one, self._observed) for one in self._desired.sets)
+        desired, observed = self._desired, self._observed
+        gives_up = any(rules.pins_are_late(one, desired, observed) for one in desired.sets)
         planned = [
             action
             for action in self._plan.actions

@@ -56,7 +56,8 @@ async def observe(
     cannot_pin = await tools.pins.cannot_pin()
     recorded = await tools.pins.recorded() if cannot_pin is None else ()
     pins = tuple(one for one in recorded if not one.released)
-    tools.pulls.forget_past_of_all_but(keys - _pinned(found, pins))
+    unpinned = keys - _pinned(found, pins)
+    tools.pulls.forget_past_of_all_but(unpinned, kept=desired.settings.past_pulls_kept)
     await tools.pulls.see_credentials()
     mountpoints = [usage.mountpoint for usage in (await tools.cri.filesystems()).images]
     space_of = {path: await tools.disk.space(path) for path in mountpoints}

@@ -49,12 +49,10 @@ def verdicts(
 ) -> tuple[SetVerdict, ...]:
     is_complete = all(key in observed.images for one in desired.sets for key in one.images)
     here = frozenset() if is_complete else rules.layers_present(observed)
-    name = desired.node_name
-    found = (
-        rules.verdict(one, observed, refusals, node_name=name, here=here) for one in desired.sets
-    )
+    found = (rules.verdict(one, desired, observed, refusals, here=here) for one in desired.sets)
     return tuple(
-        replace(one, activity=activity.activity(one.missing, observed, name, now)) for one in found
+        replace(one, activity=activity.activity(one.missing, desired, observed, now))
+        for one in found
     )
 
 
@@ -63,11 +61,7 @@ def images_to_resolve(
 ) -> tuple[ResolveImages, ...]:
     wanted = {key for image_set in desired.sets for key in image_set.images}
     unknown = tuple(
-        sorted(
-            key
-            for key in wanted
-            if rules.resolution_is_wanted(key, observed, desired.node_name, now)
-        )
+        sorted(key for key in wanted if rules.resolution_is_wanted(key, desired, observed, now))
     )
     if not unknown:
         return ()
@@ -158,15 +152,13 @@ def recheck_at(
 ) -> datetime | None:
     """After the resync period at the latest: what was removed by hand is noticed then."""
     wanted = {key for image_set in desired.sets for key in image_set.images}
-    retries = (
-        rules.retry_at(key, pull, desired.node_name, now) for key, pull in observed.pulls.items()
-    )
+    retries = (rules.retry_at(key, pull, desired, now) for key, pull in observed.pulls.items())
     resolves = (
-        rules.resolve_again_at(key, observed, desired.node_name, now)
+        rules.resolve_again_at(key, desired, observed, now)
         for key in wanted & observed.unresolved.keys()
     )
     removed = (
-        rules.removed_image_pulled_at(key, observed, desired.node_name, now)
+        rules.removed_image_pulled_at(key, desired, observed, now)
         for key in wanted & observed.past_pulls.keys()
     )
     stalls = (rules.stalls_at(pull, desired, now) for pull in observed.pulls.values())
@@ -183,6 +175,6 @@ def recheck_at(
         )
     )
     report_due = None if status_is_written else report.next_write_at(desired, observed, now)
-    credentials_due = rules.credentials_seen_at(observed, now)
+    credentials_due = rules.credentials_seen_at(desired, observed, now)
     round_end = now + desired.settings.resync_period
     return planning.earliest(round_end, due, report_due, credentials_due)

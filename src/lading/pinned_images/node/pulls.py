@@ -36,8 +36,6 @@ _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
 
 PROGRESS_BYTES_MIN = 1024 * 1024
 """The disk grows a little by itself, by logs and databases; a pull brings more."""
-# Twice the longest delay before an image that was removed is pulled again (`rules.REMOVED`).
-PAST_PULLS_KEPT = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +77,9 @@ class PullEngine:
     def past(self) -> Mapping[ImageKey, PastPulls]:
         return dict(self._past)
 
-    def forget_past_of_all_but(self, keys: Collection[ImageKey]) -> None:
-        oldest = self._clock.now() - PAST_PULLS_KEPT
+    def forget_past_of_all_but(self, keys: Collection[ImageKey], *, kept: timedelta) -> None:
+        """Of these, pulls that are longer ago than `kept` are forgotten too."""
+        oldest = self._clock.now() - kept
         self._past = {
             key: past for key, past in self._past.items() if key in keys and past.last_at > oldest
         }

@@ -4,8 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
-from lading.kernel import planning
-from lading.kernel.backoff import Backoff
+from lading.kernel import durations, planning
 from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node import earlier_errors
 from lading.pinned_images.node.types import (
@@ -25,13 +24,7 @@ from lading.pinned_images.reasons import Reason
 
 # A passing failure (a registry restarting) is progress until it has happened this often.
 TRANSIENT_FAILURES_MAX = 3
-RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
-# The kubelet collects images every 5 minutes. What it removes each time is soon pulled more rarely.
-REMOVED = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
 REMOVALS_UNREPORTED_MAX = 2
-CREDENTIALS_INTERVAL = timedelta(seconds=10)
-# A runtime takes pins within seconds, CRI-O after a reload.
-PINNING_TIME_MAX = timedelta(minutes=1)
 
 
 def images_missing(image_set: DesiredSet, observed: ObservedNodeImages) -> tuple[ImageKey, ...]:
@@ -61,8 +54,9 @@ def set_waits_for_pins(image_set: DesiredSet, observed: ObservedNodeImages) -> b
     )
 
 
-def pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> bool:
-    return observed.unpinned_for.get(image_set.name, timedelta(0)) >= PINNING_TIME_MAX
+def pins_are_late(image_set: DesiredSet, desired: Desired, observed: ObservedNodeImages) -> bool:
+    unpinned_for = observed.unpinned_for.get(image_set.name, timedelta(0))
+    return unpinned_for >= desired.settings.pinning_timeout
 
 
 def why_pins_are_late(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
@@ -128,20 +122,22 @@ def can_be_pulled(key: ImageKey, observed: ObservedNodeImages) -> bool:
     return key in observed.unresolved and not manifest_is_ours_to_choose(key, observed)
 
 
-def retry_at(key: ImageKey, pull: Pull, node_name: str, now: datetime) -> datetime | None:
+def retry_at(key: ImageKey, pull: Pull, desired: Desired, now: datetime) -> datetime | None:
     """When a failed pull may be tried again: doubling, with a jitter of each node's own."""
     if pull.error is None or pull.running or pull.credentials_changed:
         return None
-    return _retry_at(key, pull.error, pull.attempts, node_name, now)
+    return _retry_at(key, pull.error, pull.attempts, desired, now)
 
 
-def credentials_seen_at(observed: ObservedNodeImages, now: datetime) -> datetime | None:
+def credentials_seen_at(
+    desired: Desired, observed: ObservedNodeImages, now: datetime
+) -> datetime | None:
     """When to look whether there is a new credential for a pull that was refused."""
     refused = any(
         pull.error is not None and pull.error.kind is PullErrorKind.UNAUTHORIZED
         for pull in observed.pulls.values()
     )
-    return now + CREDENTIALS_INTERVAL if refused else None
+    return now + desired.settings.credentials_interval if refused else None
 
 
 def stalls_at(pull: Pull, desired: Desired, now: datetime) -> datetime | None:
@@ -153,7 +149,7 @@ def stalls_at(pull: Pull, desired: Desired, now: datetime) -> datetime | None:
 
 
 def removed_image_pulled_at(
-    key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
+    key: ImageKey, desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> datetime | None:
     """When an image is pulled again that was removed before it was pinned; the first time at once.
 
@@ -162,8 +158,8 @@ def removed_image_pulled_at(
     past = observed.past_pulls.get(key)
     if past is None or past.count == 1 or key in observed.images:
         return None
-    jitter = fraction(node_name, *key)
-    delay = REMOVED.delay_seconds(failures=past.count - 1, jitter=jitter)
+    jitter, retry = fraction(desired.node_name, *key), desired.settings.removed_retry
+    delay = retry.delay_seconds(failures=past.count - 1, jitter=jitter)
     return planning.due(past.last_at, timedelta(seconds=delay), now=now)
 
 
@@ -174,20 +170,20 @@ def removals(key: ImageKey, observed: ObservedNodeImages) -> int:
 
 
 def resolve_again_at(
-    key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
+    key: ImageKey, desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> datetime | None:
     """When an image that could not be resolved is resolved again; only while it is missing."""
     failed = observed.unresolved.get(key)
     if failed is None or key in observed.images:
         return None
-    return _retry_at(key, failed.error, failed.attempts, node_name, now)
+    return _retry_at(key, failed.error, failed.attempts, desired, now)
 
 
 def _retry_at(
-    key: ImageKey, error: PullError, attempts: int, node_name: str, now: datetime
+    key: ImageKey, error: PullError, attempts: int, desired: Desired, now: datetime
 ) -> datetime:
-    jitter = fraction(node_name, *key)
-    delay = timedelta(seconds=RETRY.delay_seconds(failures=attempts, jitter=jitter))
+    jitter, retry = fraction(desired.node_name, *key), desired.settings.pull_retry
+    delay = timedelta(seconds=retry.delay_seconds(failures=attempts, jitter=jitter))
     return planning.due(error.at, delay, now=now)
 
 
@@ -203,26 +199,26 @@ def fraction(*words: str) -> float:
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-def space_is_exhausted(observed: ObservedNodeImages, now: datetime, node_name: str) -> bool:
+def space_is_exhausted(desired: Desired, observed: ObservedNodeImages, now: datetime) -> bool:
     """A pull hit the end of the disk and its time to try again has not come."""
     return any(
         pull.error is not None
         and pull.error.kind is PullErrorKind.NO_SPACE
-        and (retry := retry_at(key, pull, node_name, now)) is not None
+        and (retry := retry_at(key, pull, desired, now)) is not None
         and retry > now
         for key, pull in observed.pulls.items()
     )
 
 
 def resolution_is_wanted(
-    key: ImageKey, observed: ObservedNodeImages, node_name: str, now: datetime
+    key: ImageKey, desired: Desired, observed: ObservedNodeImages, now: datetime
 ) -> bool:
     """Once for every image, and again only for one that is still to be pulled."""
     if key in observed.resolutions:
         return False
     if key not in observed.unresolved:
         return True
-    again_at = resolve_again_at(key, observed, node_name, now)
+    again_at = resolve_again_at(key, desired, observed, now)
     return again_at is not None and again_at <= now
 
 
@@ -294,15 +290,15 @@ def node_problem(observed: ObservedNodeImages, node_name: str) -> Problem | None
 
 def verdict(
     image_set: DesiredSet,
+    desired: Desired,
     observed: ObservedNodeImages,
     refusals: dict[str, Problem],
     *,
-    node_name: str,
     here: frozenset[Layer],
 ) -> SetVerdict:
     """`here` are the layers of the images that are on the node."""
     missing = images_missing(image_set, observed)
-    problems = tuple(_problems(image_set, observed, missing, refusals, node_name))
+    problems = tuple(_problems(image_set, desired, observed, missing, refusals))
     if not missing and not image_set.unresolvable:
         done = set_is_pinned(image_set, observed)
         state = SetState.PINNED if done else SetState.FAILED if problems else SetState.PINNING
@@ -318,12 +314,12 @@ def verdict(
 
 def _problems(
     image_set: DesiredSet,
+    desired: Desired,
     observed: ObservedNodeImages,
     missing: tuple[ImageKey, ...],
     refusals: dict[str, Problem],
-    node_name: str,
 ) -> Iterable[Problem]:
-    if (problem := node_problem(observed, node_name)) is not None:
+    if (problem := node_problem(observed, desired.node_name)) is not None:
         yield problem
     for text in image_set.unresolvable:
         yield Problem(reason=Reason.PREFETCH_FAILED, message=text)
@@ -355,7 +351,8 @@ def _problems(
     if not missing and observed.cannot_pin:
         message = f"all images are on the node, but they cannot be pinned: {observed.cannot_pin}"
         yield Problem(reason=Reason.CANNOT_PIN, message=message)
-    elif pins_are_late(image_set, observed) and not observed.pins_error and not image:
+    elif pins_are_late(image_set, desired, observed) and not observed.pins_error and not image:
         cause = why_pins_are_late(image_set, observed)
-        message = f"all images are on the node, but they are not pinned after a minute: {cause}"
+        after = durations.format_duration(desired.settings.pinning_timeout)
+        message = f"all images are on the node, but they are not pinned after {after}: {cause}"
         yield Problem(reason=Reason.PINNING_FAILED, message=message)

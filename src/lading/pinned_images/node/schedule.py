@@ -27,7 +27,7 @@ def pull_schedule(
     cancelled = tuple(_cancellations(desired, observed, now))
     if rules.node_problem(observed, desired.node_name) is not None:
         return cancelled
-    if rules.space_is_exhausted(observed, now, desired.node_name):
+    if rules.space_is_exhausted(desired, observed, now):
         return cancelled
     startable = {
         key
@@ -72,8 +72,8 @@ def _may_start(
     pull = observed.pulls.get(key)
     if not rules.can_be_pulled(key, observed) or (pull is not None and pull.running):
         return False
-    retry = rules.retry_at(key, pull, desired.node_name, now) if pull is not None else None
-    removed = rules.removed_image_pulled_at(key, observed, desired.node_name, now)
+    retry = rules.retry_at(key, pull, desired, now) if pull is not None else None
+    removed = rules.removed_image_pulled_at(key, desired, observed, now)
     waits = (rules.starts_at(image_set, desired, now), retry, removed)
     return all(instant is None or instant <= now for instant in waits)
 

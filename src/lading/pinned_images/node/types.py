@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNodeStatus
 from lading.kernel import conditions, pacing, quantities
+from lading.kernel.backoff import Backoff
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.pacing import Pacing, Writes
 from lading.pinned_images.reasons import EventReason, Reason
@@ -14,6 +15,8 @@ from lading.ports.cri import ImageSpec, Pin, RecordedPin
 
 STATUS_BURST_MAX = 30
 """So often a status is written at once within `PinSettings.status_interval_min`; then evenly."""
+_PULL_RETRY = Backoff(seconds_min=5, seconds_max=320, jitter_fraction=0.25)
+_REMOVED_RETRY = Backoff(seconds_min=60, seconds_max=1800, jitter_fraction=0.25)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class PinSettings:
     """Bytes on disk per compressed byte: a release of 16 GiB takes 32 GiB."""
     start_spread: timedelta = timedelta(0)
     """The fleet starts a new generation over this long, each node at its own moment."""
+    start_spread_per_node: timedelta = timedelta(milliseconds=100)
+    start_spread_max: timedelta = timedelta(minutes=1)
     resync_period: timedelta = timedelta(minutes=2)
     status_interval_min: timedelta = timedelta(seconds=30)
     read_back_after: timedelta = timedelta(milliseconds=100)
@@ -48,6 +53,21 @@ class PinSettings:
     """Pull nothing where free space, or the size of an image, is not known."""
     pins_interval: timedelta = timedelta(seconds=30)
     """How often pins are written that the runtime does not take."""
+    pinning_timeout: timedelta = timedelta(minutes=1)
+    """Pins that are not in force by then are an error. A runtime takes them within seconds, CRI-O
+    after a reload."""
+    pull_retry: Backoff = _PULL_RETRY
+    """After a pull, or resolving an image, failed."""
+    removed_retry: Backoff = _REMOVED_RETRY
+    """After an image was removed that is not pinned yet. The kubelet collects images every 5
+    minutes; what it removes each time is soon pulled more rarely."""
+    credentials_interval: timedelta = timedelta(seconds=10)
+    """How often a new credential is looked for after the registry refused a pull."""
+
+    @property
+    def past_pulls_kept(self) -> timedelta:
+        """Pulls are counted for longer than the longest delay after a removal."""
+        return timedelta(seconds=2 * self.removed_retry.seconds_max)
 
     @property
     def status_pacing(self) -> Pacing:

@@ -17,10 +17,10 @@ from lading.ports.kube import Kube, PatchType, Selection
 from lading.prepull import holder
 from lading.prepull.node import plan
 from lading.prepull.node.plan import ObservedHolders, WritePresence
+from lading.prepull.periods import PrePullPeriods
 from lading.prepull.types import FIELD_MANAGER, IMAGES_PRESENT
 
 KEY = Key("", "holder-pods")
-DEBOUNCE_SECONDS = 1.0  # containers of a pod become ready one after the other
 
 
 def pods_of(informers: Informers, namespace: str, node_name: str) -> Informer[Pod]:
@@ -88,8 +88,8 @@ class PresenceReconciler:
         self._pods.add(written)
 
 
-def watch(controller: Controller, pods: Informer[Pod]) -> None:
+def watch(controller: Controller, pods: Informer[Pod], periods: PrePullPeriods) -> None:
     def key(old: Pod | None, new: Pod | None) -> Iterable[Key]:
         return (KEY,)
 
-    controller.watch(pods, key, debounce_seconds=DEBOUNCE_SECONDS)
+    controller.watch(pods, key, debounce_seconds=periods.presence_debounce_seconds)

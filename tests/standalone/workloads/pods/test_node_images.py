@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import msgspec
 
+from lading.kernel.planning import Plan
 from lading.ports import cri
-from lading.standalone.workloads.kinds import ListedImage, NodeStatus
+from lading.standalone.workloads.kinds import ListedImage, Node, NodeStatus
 from lading.standalone.workloads.pods.node_images import (
     IMAGES_MAX,
     NAMES_MAX,
@@ -23,6 +24,10 @@ def image(size_bytes: int, *tags: str, digests: tuple[str, ...] = ()) -> cri.Ima
     )
 
 
+def planned(one: Node, images: tuple[cri.Image, ...]) -> Plan:
+    return plan(ObservedImageList(node=one, images=images), NOW, interval=timedelta(seconds=10))
+
+
 def test_the_largest_images_come_first_and_the_rest_is_left_out() -> None:
     found = listed(image(size) for size in range(IMAGES_MAX + 10))
     assert len(found) == IMAGES_MAX
@@ -38,8 +43,8 @@ def test_digests_come_before_tags_and_the_rest_is_left_out() -> None:
 def test_a_list_is_written_only_when_it_changed() -> None:
     images = (image(1, "a"),)
     one = node("n")
-    (write,) = actions(plan(ObservedImageList(node=one, images=images), NOW), WriteImages)
+    (write,) = actions(planned(one, images), WriteImages)
     assert write.images == (ListedImage(names=("a",), size_bytes=1),)
     one = msgspec.structs.replace(one, status=NodeStatus(images=write.images))
-    steady = plan(ObservedImageList(node=one, images=images), NOW)
+    steady = planned(one, images)
     assert (steady.actions, steady.recheck_at) == ((), NOW + timedelta(seconds=10))

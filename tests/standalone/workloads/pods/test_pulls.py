@@ -20,7 +20,7 @@ from lading.standalone import sample_images
 from lading.standalone.node import LINUX_AMD64
 from lading.standalone.workloads.kinds import Pod
 from lading.standalone.workloads.pods.pulls import Pulls
-from lading.standalone.workloads.pods.types import PullPhase, PullRecord
+from lading.standalone.workloads.pods.types import POD_PERIODS, PullPhase, PullRecord
 from tests.e2e import waiting
 from tests.standalone.workloads.builders import pod
 
@@ -44,6 +44,7 @@ class World:
             runtime=self.runtime,
             credentials=self,
             clock=SystemClock(),
+            retry=POD_PERIODS.pull_retry,
             report=lambda one, reason, note, warning: self.events.append((reason, note)),
             changed=lambda key: None,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,17 @@ from lading.standalone.workloads.pods.node_images import NodeImagesReconciler
 from lading.standalone.workloads.pods.processes import Processes
 from lading.standalone.workloads.pods.pulls import PodCredentials, Pulls
 from lading.standalone.workloads.pods.types import (
+    POD_PERIODS,
     DeclareContainers,
     FinishDeletion,
     ObservedPod,
+    PodPeriods,
     RequestPull,
     StartProcess,
     StopPod,
     WritePodStatus,
 )
 from lading.standalone.workloads.reconciler import WorkloadContext, WorkloadReconciler
-
-LISTED_WITHIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,7 @@ class PodNode:
     """What every process gets."""
     folder: Path
     """For the volumes of pods."""
-    images_interval: timedelta = plan.IMAGES_INTERVAL
-    """How often the images of the node are compared with what its containers hold."""
+    periods: PodPeriods = POD_PERIODS
 
 
 class Declarations:
@@ -86,6 +85,7 @@ class PodReconciler(WorkloadReconciler[ObservedPod]):
             runtime=node.runtime,
             credentials=node.credentials,
             clock=context.clock,
+            retry=node.periods.pull_retry,
             report=self._report,
             changed=lambda key: self._wake(key),
         )
@@ -115,6 +115,7 @@ class PodReconciler(WorkloadReconciler[ObservedPod]):
             folder=str(self._node.folder / uid),
             declared=self._declarations.get(uid),
             strays=tuple(one for one, of in self._keys.items() if of == key and one != uid),
+            periods=self._node.periods,
         )
 
     async def _values(self, pod: Pod, present: Mapping[str, cri.Image]) -> Values:
@@ -133,7 +134,7 @@ class PodReconciler(WorkloadReconciler[ObservedPod]):
         return await values.read(self._context.kube, pod.metadata.namespace, wanted)
 
     def plan(self, observed: ObservedPod, now: datetime) -> Plan:
-        return plan.plan(observed, now, images_interval=self._node.images_interval)
+        return plan.plan(observed, now)
 
     async def apply(self, action: Any) -> None:
         match action:
@@ -208,14 +209,15 @@ def open_pods(
     """The controllers of the node, and what runs beside them."""
     reconciler = PodReconciler(context, node, declarations)
     controller = reconciler.controller()
-    images = NodeImagesReconciler(context, node.runtime).controller()
+    interval = node.periods.image_list_interval
+    images = NodeImagesReconciler(context, node.runtime, interval).controller()
     own_key = Key("", node.name)
     images.wake(own_key)
 
     def wake(key: Key) -> None:
         """A pull or a process ended; what was pulled is listed soon."""
         controller.wake(key)
-        images.wake(own_key, debounce_seconds=LISTED_WITHIN_SECONDS)
+        images.wake(own_key, debounce_seconds=node.periods.image_list_debounce_seconds)
 
     reconciler.woken_by(wake)
 

@@ -15,7 +15,6 @@ from lading.standalone.workloads.reconciler import WorkloadContext, WorkloadReco
 
 IMAGES_MAX = 50  # the kubelet's nodeStatusMaxImages
 NAMES_MAX = 5
-PERIOD = timedelta(seconds=10)  # the kubelet's nodeStatusUpdateFrequency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +31,13 @@ class WriteImages:
     lane: Hashable = "node"
 
 
-def plan(observed: ObservedImageList, now: datetime) -> Plan:
+def plan(observed: ObservedImageList, now: datetime, *, interval: timedelta) -> Plan:
     if observed.node is None:
-        return Plan(recheck_at=now + PERIOD)
+        return Plan(recheck_at=now + interval)
     wanted = listed(observed.images)
     write = WriteImages(name=observed.node.metadata.name, images=wanted)
     is_same = observed.node.status.images == wanted
-    return Plan(actions=() if is_same else (write,), recheck_at=now + PERIOD)
+    return Plan(actions=() if is_same else (write,), recheck_at=now + interval)
 
 
 def listed(images: Iterable[cri.Image]) -> tuple[ListedImage, ...]:
@@ -54,15 +53,16 @@ def listed(images: Iterable[cri.Image]) -> tuple[ListedImage, ...]:
 class NodeImagesReconciler(WorkloadReconciler[ObservedImageList]):
     name = "node-images"
 
-    def __init__(self, context: WorkloadContext, runtime: Cri) -> None:
+    def __init__(self, context: WorkloadContext, runtime: Cri, interval: timedelta) -> None:
         super().__init__(context, NODES)
         self._runtime = runtime
+        self._interval = interval
 
     async def observe(self, key: Key) -> ObservedImageList:
         return ObservedImageList(node=self.get(NODES, key), images=await self._runtime.images())
 
     def plan(self, observed: ObservedImageList, now: datetime) -> Plan:
-        return plan(observed, now)
+        return plan(observed, now, interval=self._interval)
 
     async def apply(self, action: Any) -> None:
         assert isinstance(action, WriteImages)

@@ -6,7 +6,7 @@ containers, one at a time for a pod; a pull that waits for its next attempt lets
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -42,8 +42,6 @@ _IMAGE_FAULTS = {
     "ErrImageNeverPull": KubernetesEvent.ERR_IMAGE_NEVER_PULL,
 }
 """What keeps a container from a pull, and the reason of the event about it."""
-IMAGES_INTERVAL = timedelta(seconds=10)
-"""How soon a node notices that an image which a container holds is gone, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +57,7 @@ class _Walk:
         return (*self.init, *self.main)
 
 
-def plan(
-    observed: ObservedPod, now: datetime, *, images_interval: timedelta = IMAGES_INTERVAL
-) -> Plan:
+def plan(observed: ObservedPod, now: datetime) -> Plan:
     strays = [StopPod(uid=uid, because="its pod is gone") for uid in observed.strays]
     pod = observed.pod
     if pod is None:
@@ -78,7 +74,7 @@ def plan(
     if _differs(pod.status, status):
         actions += [*_events(pod, status), _write(pod, status)]
     actions += _declared(msgspec.structs.replace(pod, status=status), observed)
-    return Plan(actions=tuple(actions), recheck_at=_recheck_at(pod, walk, now, images_interval))
+    return Plan(actions=tuple(actions), recheck_at=_recheck_at(pod, walk, observed, now))
 
 
 def _walk(pod: Pod, observed: ObservedPod, now: datetime) -> _Walk:
@@ -333,10 +329,7 @@ def _container_state(status: ContainerStatus | None) -> cri.ContainerState:
     return cri.ContainerState.CREATED
 
 
-def _recheck_at(
-    pod: Pod, walk: _Walk, now: datetime, images_interval: timedelta
-) -> datetime | None:
+def _recheck_at(pod: Pod, walk: _Walk, observed: ObservedPod, now: datetime) -> datetime | None:
     is_holding = any(map(roles.is_holder, pod.spec.containers)) and walk.is_initialized
-    return earliest(
-        *(step.recheck_at for step in walk.steps), now + images_interval if is_holding else None
-    )
+    compared_at = now + observed.periods.presence_interval if is_holding else None
+    return earliest(*(step.recheck_at for step in walk.steps), compared_at)

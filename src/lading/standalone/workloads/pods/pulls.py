@@ -22,7 +22,6 @@ from lading.standalone.workloads.kinds import Pod
 from lading.standalone.workloads.pods.types import PullPhase, PullRecord
 
 REASON = "ErrImagePull"
-BACKOFF = Backoff(seconds_min=10, seconds_max=300, jitter_fraction=0)
 """Of the kubelet, for each pod and image."""
 _CAUSES: Mapping[type[cri.CriError], str] = {
     cri.ImageNotFound: "not found",
@@ -51,12 +50,14 @@ class Pulls:
         runtime: Cri,
         credentials: PodCredentials,
         clock: Clock,
+        retry: Backoff,
         report: Report,
         changed: Callable[[Key], None],
     ) -> None:
         self._runtime = runtime
         self._credentials = credentials
         self._clock = clock
+        self._retry = retry
         self._report = report
         self._changed = changed
         self._records: dict[tuple[str, str], PullRecord] = {}
@@ -119,7 +120,7 @@ class Pulls:
         failures = (known.failures if known else 0) + 1
         message = texts.bounded_text(_message(image, error))
         now = self._clock.now()
-        delay = BACKOFF.delay_seconds(failures=failures, jitter=0)
+        delay = self._retry.delay_seconds(failures=failures, jitter=0)
         record = PullRecord(
             phase=PullPhase.FAILED,
             failures=failures,

@@ -2,13 +2,16 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
+from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Key
 from lading.ports import cri
 from lading.standalone.workloads.kinds import Container, Document, Pod
 from lading.standalone.workloads.pods.inputs import ProcessInputs, Values
+
+_PULL_RETRY = Backoff(seconds_min=10, seconds_max=300, jitter_fraction=0)
 
 
 class PullPhase(StrEnum):
@@ -45,6 +48,22 @@ class ProcessRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodPeriods:
+    """How long the pod loop of a node waits; the defaults are the kubelet's."""
+
+    image_list_interval: timedelta = timedelta(seconds=10)
+    """Between two writes of the images that the Node lists: nodeStatusUpdateFrequency."""
+    image_list_debounce_seconds: float = 1.0
+    """What was just pulled is listed this soon."""
+    presence_interval: timedelta = timedelta(seconds=10)
+    """How often the images of the node are compared with what its containers hold."""
+    pull_retry: Backoff = _PULL_RETRY
+
+
+POD_PERIODS = PodPeriods()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedPod:
     pod: Pod | None
     """None when it is gone, or runs elsewhere."""
@@ -64,6 +83,7 @@ class ObservedPod:
     """Where its volumes are on this machine."""
     strays: tuple[str, ...] = ()
     """UIDs of other pods of this name that still have processes or pulls here."""
+    periods: PodPeriods = POD_PERIODS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
