@@ -233,6 +233,9 @@ async def test_an_agent_without_kinds_counts_images_and_reports_on_its_node(
             == 1.0
         )
 
+    async def is_synced() -> bool:
+        return manager.unsynced() == ()
+
     async def shows_progress() -> bool:
         page = manager.pages().get("/pinned-images", lambda: None)
         return page() is not None
@@ -243,7 +246,7 @@ async def test_an_agent_without_kinds_counts_images_and_reports_on_its_node(
         (event,) = await events(api, REASON)
         node = await api.get(NODES, NODE)
         assert (event.regarding.kind, event.regarding.uid) == ("Node", node.metadata.uid)
-        assert manager.unsynced() == ()
+        await waiting.until(is_synced, "the features that have their kinds are synced")
         await installation.install(api, CLOCK, DEFINITIONS)
         await waiting.until(shows_progress, "the node is looked at")
 
