@@ -20,20 +20,26 @@ from lading.api.machineconfiguration.boot_image_history import (
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     MachineSetBootImageHistory,
 )
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.openshift_config import CLUSTER_VERSIONS, INFRASTRUCTURES
 from lading.api.operator import MACHINE_CONFIGURATIONS, MachineConfiguration
 from lading.boot_images import history
 from lading.boot_images.controller import BootImageCaches, MachineSetsReconciler
 from lading.boot_images.feature import FEATURE
+from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.platforms.types import Api
+from lading.boot_images.report import WORKER_POOL
+from lading.boot_images.reporting import ReportCaches, ReportReconciler
 from lading.boot_images.types import BootImageSettings
 from lading.installation import apply as installation
 from lading.kernel.objects import Key, Resource
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager
 from lading.loop.optional_informer import OptionalInformer
+from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
+from lading.pools.controller import PoolStatusReconciler
 from lading.pools.feature import FEATURE as POOLS
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
@@ -264,10 +270,7 @@ async def reconciler_with_caches_of_now(
     client, rng, metrics = KubeClient(cluster.line), random.Random(1), Metrics(CollectorRegistry())
     informers = Informers(kube=client, clock=CLOCK, rng=rng, metrics=metrics)
     caches = BootImageCaches.of(informers, resource, api, settings, NAMESPACE)
-    filled = asyncio.create_task(informers.run())
-    await informers.wait_synced()
-    filled.cancel()
-    await asyncio.gather(filled, return_exceptions=True)
+    await fill(informers)
     recorder = EventRecorder(
         kube=client, clock=CLOCK, rng=rng, metrics=metrics, controller="test", instance="test"
     )
@@ -289,3 +292,50 @@ async def reconciler_with_caches_of_now(
         recorder=recorder,
         namespace=NAMESPACE,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reporters:
+    """What reports about all machine sets together."""
+
+    configurations: ReportReconciler
+    pools: PoolStatusReconciler
+
+    async def report(self) -> None:
+        """One pass over everything that is reported about."""
+        for name in ("default", "cluster"):
+            await self.configurations.reconcile(Key("", name))
+        await self.pools.reconcile(Key("", WORKER_POOL))
+
+
+async def reporters_with_caches_of_now(cluster: BootCluster) -> Reporters:
+    """Over the line, with caches that no watch changes any more."""
+    client, rng, metrics = KubeClient(cluster.line), random.Random(1), Metrics(CollectorRegistry())
+    informers = Informers(kube=client, clock=CLOCK, rng=rng, metrics=metrics)
+    caches = ReportCaches.of(informers, NAMESPACE)
+    pools = informers.of(MACHINE_CONFIG_POOLS)
+    await fill(informers)
+    configurations = ReportReconciler(
+        kube=client,
+        clock=CLOCK,
+        caches=caches,
+        metrics=BootImageMetrics(CollectorRegistry()),
+        is_on=True,
+    )
+    contributions = PoolContributions()
+    contributions.place().settle(configurations)
+    recorder = EventRecorder(
+        kube=client, clock=CLOCK, rng=rng, metrics=metrics, controller="test", instance="test"
+    )
+    writer = PoolStatusReconciler(
+        pools=pools, contributions=contributions, kube=client, clock=CLOCK, recorder=recorder
+    )
+    return Reporters(configurations=configurations, pools=writer)
+
+
+async def fill(informers: Informers) -> None:
+    """Once, as they are now."""
+    filled = asyncio.create_task(informers.run())
+    await informers.wait_synced()
+    filled.cancel()
+    await asyncio.gather(filled, return_exceptions=True)
