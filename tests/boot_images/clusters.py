@@ -241,12 +241,13 @@ async def running(
     gates: str = "ManagedBootImages=true",
     settings: Mapping[str, Any] | None = None,
     client: KubeClient | None = None,
+    metrics: CollectorRegistry | None = None,
 ) -> AsyncIterator[Manager]:
     """The controller of the feature, over the line unless it has a client of its own."""
     manager = controller.controllers(
         kube=client or KubeClient(cluster.line),
         clock=CLOCK,
-        metrics=Metrics(CollectorRegistry()),
+        metrics=Metrics(metrics or CollectorRegistry()),
         rng=random.Random(1),
         gates=parse_gates(gates),
         namespace=NAMESPACE,

@@ -1,10 +1,13 @@
 """The controller on an API server in memory: what machine sets, Secrets and statuses become."""
 
 import base64
+import io
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
+from typing import NoReturn
 
+import prometheus_client
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -19,10 +22,12 @@ from lading.api.machineconfiguration.boot_image_history import (
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images.controller import KEY
+from lading.boot_images.ignition import translate as stub_translation
 from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.report import DEGRADED, PROGRESSING
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
+from lading.observability import logs
 from lading.ports.kube import Selection
 from tests.boot_images.clusters import (
     CLOCK,
@@ -45,6 +50,7 @@ from tests.boot_images.worlds import (
 )
 
 COPY = "worker-user-data-spec-3-managed"
+ENCODED_MARKER = base64.b64encode(MARKER.encode()).decode()[:-4]
 SHORT = timedelta(seconds=1)
 
 
@@ -322,18 +328,29 @@ async def test_a_thousand_sets_that_share_a_stub_cost_one_read_of_it(cluster: Bo
     assert cluster.line.writes() == []
 
 
-async def test_a_marker_in_user_data_reaches_no_object_but_the_copy(
-    cluster: BootCluster, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def debug_logs() -> Iterator[io.StringIO]:
+    stream = io.StringIO()
+    logs.configure(logs.LogFormat.JSON, "debug", stream=stream)
+    yield stream
+    logs.configure(logs.LogFormat.CONSOLE, "warning")
+
+
+async def test_a_marker_in_user_data_reaches_nothing_but_the_copy(
+    cluster: BootCluster, debug_logs: io.StringIO
 ) -> None:
     stub = spec_2(passwd={"users": [{"name": "core", "passwordHash": MARKER}]})
     await cluster.usual(stub=stub)
     await cluster.make_stub(spec_2(storage={"files": MARKER}), name="broken")
     await cluster.make_set("broken", gcp_spec(userDataSecret={"name": "broken"}))
-    async with running(cluster):
+    metrics = CollectorRegistry()
+    async with running(cluster, metrics=metrics):
         await cluster.until_state("Current")
         await cluster.until_state("Failed", "broken")
         await cluster.until(lambda: says(cluster, "broken", DEGRADED), "degraded")
-    shown = [str((await cluster.configuration()).status)]
+        await cluster.until(lambda: has_events(cluster), "events")
+    counted = prometheus_client.generate_latest(metrics).decode()
+    shown = [str((await cluster.configuration()).status), counted, debug_logs.getvalue()]
     for resource, namespace in (
         (MACHINE_SET_BOOT_IMAGE_HISTORIES, NAMESPACE),
         (MACHINE_SETS, MACHINE_NAMESPACE),
@@ -341,9 +358,37 @@ async def test_a_marker_in_user_data_reaches_no_object_but_the_copy(
     ):
         page = await cluster.kube.page(resource, Selection(namespace=namespace))
         shown += [str(one) for one in page.items]
-    captured = capsys.readouterr()
-    assert MARKER not in "".join((*shown, captured.out, captured.err))
-    assert len(shown) > 4
+    assert not any(MARKER in one or ENCODED_MARKER in one for one in shown)
+    assert "lading_boot_images_machine_sets" in counted
+    assert "WriteStub" in debug_logs.getvalue()
+    copied = await cluster.secret(COPY)
+    assert copied is not None
+    assert MARKER in base64.b64decode(copied.data["userData"]).decode()
+
+
+async def has_events(cluster: BootCluster) -> bool:
+    return bool((await cluster.kube.page(EVENTS, Selection())).items)
+
+
+async def test_a_marker_in_user_data_reaches_no_trace(
+    cluster: BootCluster, debug_logs: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistake in the code while a stub is at hand is logged with its trace."""
+
+    def broken(*_arguments: object, **_named: object) -> NoReturn:
+        raise RuntimeError("a mistake")
+
+    await cluster.usual(stub=spec_2(passwd={"users": [{"name": "core", "passwordHash": MARKER}]}))
+    monkeypatch.setattr(stub_translation, "translate", broken)
+
+    async def is_logged() -> bool:
+        return "a mistake" in debug_logs.getvalue()
+
+    async with running(cluster):
+        await cluster.until(is_logged, "the mistake is logged")
+    assert "Traceback" in debug_logs.getvalue()
+    assert MARKER not in debug_logs.getvalue()
+    assert ENCODED_MARKER not in debug_logs.getvalue()
 
 
 async def test_a_cluster_api_set_gets_a_cloned_template(cluster: BootCluster) -> None:
