@@ -22,11 +22,24 @@ class Bucket:
     locked: set[str] = field(default_factory=set)
     """Keys that DeleteObjects and DELETE refuse."""
     forbidden_methods: set[str] = field(default_factory=set)
+    refusal: str = ""
+    """Everything is refused with this text; `{authorization}` is what was received."""
+    moved_to: str = ""
+    """Everything is redirected there."""
     methods: list[str] = field(default_factory=list)
+    signature: str = ""
+    """Of the last request."""
     url: str = ""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.methods.append(request.method)
+        authorization = request.headers.get("Authorization", "")
+        self.signature = authorization.rpartition("Signature=")[2]
+        if self.moved_to:
+            return web.Response(status=307, headers={"Location": self.moved_to})
+        if self.refusal:
+            text = self.refusal.replace("{authorization}", authorization)
+            return web.Response(status=403, text=text)
         bucket, _, key = request.path.lstrip("/").partition("/")
         if bucket != self.name:
             return _error(404, "NoSuchBucket")

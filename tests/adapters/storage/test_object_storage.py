@@ -10,6 +10,7 @@ from lading.adapters.storage import object_storage
 from lading.kernel.errors import Malformed
 from lading.ports import storage as storages
 from lading.ports.storage import Storage
+from tests.adapters.storage import s3
 from tests.adapters.storage.s3 import Bucket
 from tests.conformance.storage.suite import StorageSuite
 
@@ -88,3 +89,29 @@ def test_only_an_endpoint_that_says_http_is_spoken_to_without_tls() -> None:
     assert object_storage._has_plain_endpoint({"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"})
     assert not object_storage._has_plain_endpoint({"AWS_ENDPOINT_URL": "https://s3.example.com"})
     assert not object_storage._has_plain_endpoint({})
+
+
+async def test_an_answer_that_repeats_a_signature_is_cut_and_redacted(
+    bucket: Bucket, on_s3: Storage
+) -> None:
+    bucket.refusal = "x" * 100_000
+    with pytest.raises(storages.Denied) as caught:
+        await on_s3.read("a", bytes_max=1)
+    assert len(str(caught.value)) < 5000
+    bucket.refusal = "not allowed with {authorization}"
+    with pytest.raises(storages.Denied, match="not allowed with") as caught:
+        await on_s3.read("a", bytes_max=1)
+    assert "Signature=[redacted]" in str(caught.value)
+    assert bucket.signature not in str(caught.value)
+
+
+async def test_a_signature_does_not_go_along_with_a_redirect(
+    bucket: Bucket, on_s3: Storage
+) -> None:
+    async with s3.serving() as other:
+        bucket.moved_to = other.url.replace("127.0.0.1", "localhost") + "/elsewhere/a"
+        with pytest.raises(storages.StorageError):
+            await on_s3.read("a", bytes_max=1)
+    assert bucket.signature
+    assert other.methods == ["GET"]
+    assert other.signature == ""

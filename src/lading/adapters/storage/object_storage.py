@@ -12,6 +12,7 @@ import obstore
 from obstore import exceptions
 from obstore.store import ObjectStore, from_url
 
+from lading.kernel import texts
 from lading.kernel.errors import Malformed
 from lading.ports import storage
 from lading.ports.storage import OnlyNew, OnlyVersion, StorageError, StoredObject
@@ -174,5 +175,8 @@ def _kind(message: str) -> type[StorageError]:
 
 
 def _sentence(error: Exception) -> str:
-    """Without the debugging text that obstore adds after an empty line."""
-    return str(error).partition("\n\n")[0].strip()
+    """Without the debugging text that obstore adds after an empty line.
+
+    It has the whole answer of the storage in it, which may repeat what was asked with.
+    """
+    return texts.bounded_text(str(error).partition("\n\n")[0].strip())
