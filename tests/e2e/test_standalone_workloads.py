@@ -190,6 +190,12 @@ class TestDaemonSets:
             return any(one.image.image == image for one in await runtime.containers())
 
         await world.until(is_used, "a container used the image")
+        await world.delete(DAEMON_SETS, "prepull")
+
+        async def is_free() -> bool:
+            return not await world.pods() and not await is_used()
+
+        await world.until(is_free, "without the pod nothing used the image")
 
     async def test_a_container_is_not_ready_while_its_image_is_gone(self, world: World) -> None:
         own, image = world.cluster.own_image, await world.push("held/removed")

@@ -6,7 +6,7 @@ import pytest
 
 from lading.prepull import eligibility
 from lading.prepull.types import PrePullSettings, Toleration
-from tests.prepull.worlds import affinity_to, node
+from tests.prepull.worlds import node
 
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -74,8 +74,3 @@ def required(*expressions: dict[str, Any]) -> dict[str, Any]:
 )
 def test_nodes(found: Any, settings: dict[str, Any], is_eligible: bool) -> None:
     assert eligibility.is_eligible(found, PrePullSettings(**settings)) is is_eligible
-
-
-def test_a_pod_names_its_node_before_it_is_scheduled() -> None:
-    assert eligibility.node_of(affinity_to("node-a")) == "node-a"
-    assert eligibility.node_of({}) == ""

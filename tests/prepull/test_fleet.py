@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -34,6 +34,7 @@ from tests.prepull.worlds import (
     HOLD_IMAGE,
     NAMESPACE,
     daemon_set,
+    expected,
     image,
     node,
     pod,
@@ -44,6 +45,7 @@ from tests.prepull.worlds import (
 
 NODE_COUNT, IMAGE_COUNT = 1000, 20
 SETTINGS_OF_TEST = PrePullSettings(hold_image=HOLD_IMAGE)
+NO_KUBE: Any = None
 URLS = tuple(f"registry.example.com/{number:02}:1" for number in range(IMAGE_COUNT))
 
 
@@ -226,3 +228,31 @@ async def test_the_lists_of_kubelets_are_wanted_when_an_agent_is_missed_for_five
         assert not fleet.lists.is_wanted
         await fleet.clock.advance(30)
         assert fleet.lists.is_wanted
+
+
+async def test_a_node_pulls_from_the_moment_its_gate_is_removed() -> None:
+    """The cache shows the pod without its gate only later; no place is given twice meanwhile."""
+    clock, metrics = VirtualClock(), Metrics(CollectorRegistry())
+    node_cache, pod_cache = Informer(NODES), Informer(PODS)
+    lists = NodeImageLists(
+        kube=NO_KUBE, clock=clock, rng=random.Random(1), metrics=metrics, delay=timedelta(0)
+    )
+    fleet = HolderFleet(
+        node_cache=node_cache,
+        pod_cache=pod_cache,
+        image_lists=lists,
+        settings=SETTINGS_OF_TEST,
+        clock=clock,
+    )
+    fleet.expect(expected())
+    node_cache.put(node())
+    gated = pod(gated=True, metadata={"resourceVersion": "1"})
+    pod_cache.put(gated)
+    await fleet.recount()
+    assert (len(fleet.roll_out().gated), fleet.roll_out().pulling_count) == (1, 0)
+    fleet.release(gated.metadata.uid, "node-a")
+    await fleet.recount()
+    assert (len(fleet.roll_out().gated), fleet.roll_out().pulling_count) == (0, 1)
+    pod_cache.put(pod("pod-a", running(), ready=True, metadata={"resourceVersion": "2"}))
+    await fleet.recount()
+    assert fleet.roll_out().pulling_count == 0

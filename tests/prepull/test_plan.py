@@ -186,7 +186,7 @@ def test_images_that_come_together_are_held_together() -> None:
     fresh = replace(seen, changed_at=NOW - SECOND, changed_since=NOW - SECOND)
     found = plan.plan(fresh, SETTINGS, NOW)
     assert (found.actions, found.recheck_at) == ((), NOW - SECOND + SETTINGS.quiet)
-    long_ago = replace(fresh, changed_since=NOW - SETTINGS.quiet_max)
+    long_ago = replace(fresh, changed_since=NOW - timedelta(seconds=15))
     assert [type(one) for one in actions(long_ago)] == [ReplaceDaemonSet]
     quiet = replace(fresh, changed_at=NOW - SETTINGS.quiet, changed_since=NOW - SETTINGS.quiet)
     assert [type(one) for one in actions(quiet)] == [ReplaceDaemonSet]
@@ -272,6 +272,13 @@ def test_a_pod_that_replaces_one_that_was_not_ready_goes_at_once() -> None:
     )
     found = actions(replace(settled(observed()), roll_out=roll_out))
     assert [one.node for one in found if isinstance(one, RemoveGate)] == ["node-00"]
+
+
+def test_a_pod_that_goes_at_once_takes_a_place_of_the_wave() -> None:
+    roll_out = RollOut(node_count=20, gated=(*gated(1, is_replacement=True), *gated(4)[1:]))
+    found = actions(replace(settled(observed()), roll_out=roll_out))
+    started = [one.node for one in found if isinstance(one, RemoveGate)]
+    assert started == ["node-00", "node-01"], "a wave of two nodes"
 
 
 def test_a_pod_with_a_lost_image_is_deleted_with_back_off() -> None:

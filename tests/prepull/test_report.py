@@ -102,6 +102,12 @@ def test_deployed_when_all_ready_nodes_hold_it() -> None:
     assert (found.node_count, found.deployed_node_count, found.owner_id) == (2, 1, "leader")
 
 
+def test_the_map_is_about_the_container_and_not_about_the_node() -> None:
+    found = status(observed(a=HELD, b=replace(HELD, is_ready=False)))
+    assert found.node_deployment_map == {"a": True, "b": True}
+    assert found.deployed_node_count == 2
+
+
 def test_deploying_while_a_ready_node_pulls_or_none_is_ready() -> None:
     assert summary(observed(a=HELD, b=PULLS)) == ("deploying", "Deploying")
     assert summary(observed(a=NOT_READY)) == ("deploying", "Deploying")

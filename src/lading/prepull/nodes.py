@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lading.api.core import Node, Pod
+from lading.kernel import node_affinity
 from lading.kernel.conditions import Truth
 from lading.prepull import eligibility, faults, holder, presence
 from lading.prepull.presence import ImageList
@@ -39,7 +40,7 @@ class ExpectedDaemonSet:
 
 def node_of(pod: Pod) -> str:
     """Also before it is scheduled."""
-    return pod.spec.node_name or eligibility.node_of(pod.spec.affinity)
+    return pod.spec.node_name or node_affinity.target(pod.spec.affinity)
 
 
 def is_ready(node: Node) -> bool:

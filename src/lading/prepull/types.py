@@ -293,20 +293,14 @@ class CreateSetting:
     namespace: str
     value: str
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "setting"
+    lane: Hashable = "setting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDaemonSet:
     body: Mapping[str, Any]
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "daemon set"
+    lane: Hashable = "daemon set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,10 +310,7 @@ class ReplaceDaemonSet:
     body: Mapping[str, Any]
     found: DaemonSet
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "daemon set"
+    lane: Hashable = "daemon set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,14 +318,13 @@ class DeleteDaemonSet:
     key: Key
     uid: str
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return "daemon set"
+    lane: Hashable = "daemon set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveGate:
+class _PodAction:
+    """Pods are independent of each other."""
+
     key: Key
     uid: str
     node: str
@@ -346,16 +336,15 @@ class RemoveGate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePod:
-    key: Key
-    uid: str
-    node: str
+class RemoveGate(_PodAction):
+    """The pod may be scheduled, and its node pulls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod(_PodAction):
+    """The next pod of the node pulls what was lost."""
+
     containers: tuple[str, ...]
-    because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return ("pod", self.key.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,10 +353,7 @@ class WriteImageStatus:
     resource_version: str
     status: ImageStatus
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return self.key
+    lane: Hashable = "status"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -376,10 +362,7 @@ class RecordImageEvent:
     reason: ImageReason
     warning: bool
     because: str
-
-    @property
-    def lane(self) -> Hashable:
-        return self.key
+    lane: Hashable = "status"
 
 
 Action = (

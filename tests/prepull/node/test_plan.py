@@ -89,3 +89,11 @@ def test_a_container_that_is_not_ready_or_not_ours_is_not_compared() -> None:
         images=(),
     )
     assert plan.plan(observed, NOW, recheck_at=LATER).actions == ()
+
+
+def test_a_pod_that_is_being_deleted_gets_no_condition() -> None:
+    leaving = pod(
+        "pod", running(), ready=True, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    )
+    observed = ObservedHolders(pods=(leaving,), images=())
+    assert plan.plan(observed, NOW, recheck_at=LATER).actions == ()

@@ -8,8 +8,6 @@ from lading.kernel.planning import Plan
 from lading.ports import cri
 from lading.standalone.workloads.kinds import ListedImage, Node, NodeStatus
 from lading.standalone.workloads.pods.node_images import (
-    IMAGES_MAX,
-    NAMES_MAX,
     ObservedImageList,
     WriteImages,
     listed,
@@ -29,15 +27,14 @@ def planned(one: Node, images: tuple[cri.Image, ...]) -> Plan:
 
 
 def test_the_largest_images_come_first_and_the_rest_is_left_out() -> None:
-    found = listed(image(size) for size in range(IMAGES_MAX + 10))
-    assert len(found) == IMAGES_MAX
-    assert (found[0].size_bytes, found[-1].size_bytes) == (IMAGES_MAX + 9, 10)
+    found = listed(image(size) for size in range(60))
+    assert len(found) == 50
+    assert (found[0].size_bytes, found[-1].size_bytes) == (59, 10)
 
 
 def test_digests_come_before_tags_and_the_rest_is_left_out() -> None:
     (found,) = listed([image(1, *"abcde", digests=("x@sha256:1",))])
     assert found.names == ("x@sha256:1", "a", "b", "c", "d")
-    assert len(found.names) == NAMES_MAX
 
 
 def test_a_list_is_written_only_when_it_changed() -> None:

@@ -1,6 +1,8 @@
 """Containers that are processes of this machine."""
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -11,7 +13,12 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.kernel.objects import Key
 from lading.standalone.workloads.pods.inputs import ProcessInputs
-from lading.standalone.workloads.pods.processes import CANNOT_START, OUTPUT_BYTES_MAX, Processes
+from lading.standalone.workloads.pods.processes import (
+    CANNOT_START,
+    INHERITED,
+    OutputTail,
+    Processes,
+)
 from lading.standalone.workloads.pods.types import ProcessRecord, StartProcess
 from tests.e2e import waiting
 from tests.standalone.workloads.builders import command, pod
@@ -30,8 +37,10 @@ async def opened(**environment: str) -> AsyncIterator[tuple[Processes, list[Key]
     await asyncio.gather(running, return_exceptions=True)
 
 
-def start(*arguments: str, container_id: str = "1", **environment: str) -> StartProcess:
-    one = pod(containers=(command(),), termination_grace_period_seconds=30)
+def start(
+    *arguments: str, container_id: str = "1", grace_seconds: int = 30, **environment: str
+) -> StartProcess:
+    one = pod(containers=(command(),), termination_grace_period_seconds=grace_seconds)
     return StartProcess(
         pod=one,
         container=one.spec.containers[0],
@@ -62,8 +71,23 @@ async def test_the_end_of_a_long_output_is_kept() -> None:
         processes.start(start("crds"))
         record = await ended(processes)
         assert record.exit_code == 0
-        assert len(record.output.encode()) <= OUTPUT_BYTES_MAX
         assert record.output
+
+
+@pytest.mark.parametrize(
+    ("printed", "kept"),
+    [
+        pytest.param("x\n" * 100, "x\n" * 80, id="the last 80 lines"),
+        pytest.param("x" * 2000 + "y" * 2000, "x" * 48 + "y" * 2000, id="the last 2 KiB"),
+    ],
+)
+async def test_as_much_as_a_kubelet_keeps_is_kept(printed: str, kept: str) -> None:
+    stream = asyncio.StreamReader()
+    stream.feed_data(printed.encode())
+    stream.feed_eof()
+    tail = OutputTail()
+    await tail.read(stream)
+    assert tail.text() == kept
 
 
 async def test_the_same_container_is_started_once_and_another_again() -> None:
@@ -96,11 +120,20 @@ async def test_only_named_variables_are_passed_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    async with opened(KUBECONFIG=str(tmp_path / "k")) as (processes, _):
-        processes.start(start("get", "nodes", HOME=str(tmp_path)))
-        record = await ended(processes)
-        assert record.exit_code != 0
-        assert str(tmp_path / "k") in record.output
+    monkeypatch.setenv("NO_PROXY", "registry.example.com")
+    async with opened(KUBECONFIG="given") as (processes, _):
+        processes.start(start(*waiting_for_ever(tmp_path), OWN="1"))
+        names = variables_of(await running_with(tmp_path))
+        assert {"KUBECONFIG", "OWN", "NO_PROXY", "PATH"} <= names
+        assert names <= {"KUBECONFIG", "OWN", *INHERITED}
+
+
+async def test_what_does_not_end_in_its_grace_period_is_killed(tmp_path: Path) -> None:
+    async with opened() as (processes, _):
+        processes.start(start(*waiting_for_ever(tmp_path), grace_seconds=0))
+        os.kill(await running_with(tmp_path), signal.SIGSTOP)  # so that it cannot end by itself
+        processes.stop("uid-p")
+        assert (await ended(processes)).exit_code == 137
 
 
 async def test_a_variable_that_no_process_can_have_ends_the_container() -> None:
@@ -118,16 +151,16 @@ async def test_nothing_outlives_the_loop(tmp_path: Path) -> None:
             return (tmp_path / "kubeconfig").exists()
 
         await waiting.until(is_up, "the command worked")
-    assert processes_with(str(tmp_path)) == []
+    assert processes_with(str(tmp_path)) == set()
 
 
-def processes_with(word: str) -> list[str]:
+def processes_with(word: str) -> set[str]:
     """The processes of this machine with such an argument."""
-    found = []
+    found = set()
     for folder in Path("/proc").iterdir():
         with suppress(OSError):
             if folder.name.isdigit() and word.encode() in (folder / "cmdline").read_bytes():
-                found.append(folder.name)
+                found.add(folder.name)
     return found
 
 
@@ -137,3 +170,63 @@ async def test_a_guard_without_its_parent_ends_at_once() -> None:
     )
     assert process.stdout is not None
     assert (await process.wait(), await process.stdout.read()) == (137, b"")
+
+
+PARENT = """
+import os, subprocess, sys, time
+command = [sys.executable, "-m", sys.argv[1], str(os.getpid()), *sys.argv[2:]]
+subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+time.sleep(3600)
+"""
+"""A process that starts a guard and then does nothing."""
+NOBODY_THERE = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c}}]
+current-context: c
+"""
+
+
+async def test_a_command_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PARENT, GUARD, *waiting_for_ever(tmp_path)
+    )
+
+    async def is_gone() -> bool:
+        return not processes_with(str(tmp_path))
+
+    try:
+        await running_with(tmp_path)
+    finally:
+        parent.kill()
+        await parent.wait()
+    await waiting.until(is_gone, "the command ended with its parent")
+
+
+def variables_of(pid: int) -> set[str]:
+    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return {one.partition("=")[0] for one in pairs if one}
+
+
+def waiting_for_ever(folder: Path) -> tuple[str, ...]:
+    """The arguments of a command that waits for an API server and a runtime that never come."""
+    kubeconfig = folder / "nobody-there"
+    kubeconfig.write_text(NOBODY_THERE)
+    return (
+        *("agent", "--node-name=n", f"--state-dir={folder}", f"--kubeconfig={kubeconfig}"),
+        f"--runtime-endpoint=unix://{folder}/absent.sock",
+    )
+
+
+async def running_with(folder: Path) -> int:
+    """The process ID of the command, when the guard has become it."""
+
+    def found() -> set[str]:
+        return processes_with("lading.cli.main") & processes_with(str(folder))
+
+    async def is_running() -> bool:
+        return len(found()) == 1
+
+    await waiting.until(is_running, "the guard became the command")
+    return int(found().pop())

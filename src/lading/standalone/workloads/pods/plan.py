@@ -143,7 +143,6 @@ def _leaving(pod: Pod, observed: ObservedPod, now: datetime) -> list[Action]:
     return [
         *actions,
         StopPod(uid=pod.metadata.uid, because="the pod is deleted"),
-        DeclareContainers(uid=pod.metadata.uid, containers=(), because="the pod is deleted"),
         FinishDeletion(key=pod.key, uid=pod.metadata.uid, because="its containers have ended"),
     ]
 

@@ -94,9 +94,10 @@ class Processes:
         except (OSError, ValueError) as error:  # the latter for a zero byte in a variable
             self._ended(one, CANNOT_START, str(error))
             return
-        tail = _Tail()
+        assert process.stdout is not None
+        tail = OutputTail()
         try:
-            reading = asyncio.create_task(tail.read(process))
+            reading = asyncio.create_task(tail.read(process.stdout))
             stopping = asyncio.create_task(self._stop(one, process))
             self._changed(one.key)
             code = await process.wait()
@@ -132,15 +133,14 @@ class Processes:
         self._changed(one.key)
 
 
-class _Tail:
+class OutputTail:
     """The end of what a process prints, whatever it prints."""
 
     def __init__(self) -> None:
         self._bytes = b""
 
-    async def read(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
-        while piece := await process.stdout.read(PIECE_BYTES):
+    async def read(self, stream: asyncio.StreamReader) -> None:
+        while piece := await stream.read(PIECE_BYTES):
             self._bytes = (self._bytes + piece)[-OUTPUT_BYTES_MAX:]
 
     def text(self) -> str:

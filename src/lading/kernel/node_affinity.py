@@ -1,0 +1,76 @@
+"""Which nodes the required node affinity of a pod lets in, and the one node that it names. Pure.
+
+The affinity is the document of a pod spec: no feature needs more of it than these questions.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Document = Mapping[str, Any]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_NAME_FIELD = "metadata.name"
+
+
+def terms(affinity: Document) -> tuple[Document, ...] | None:
+    """Alternatives, one of which a node must fit; None where nothing is required."""
+    required = (affinity.get("nodeAffinity") or {}).get(REQUIRED)
+    return tuple(required.get("nodeSelectorTerms") or ()) if required else None
+
+
+def fits(affinity: Document, name: str, labels: Mapping[str, str]) -> bool:
+    """Whether a node of that name with these labels is let in."""
+    required = terms(affinity)
+    return required is None or any(_term_fits(term, name, labels) for term in required)
+
+
+def target(affinity: Document) -> str:
+    """The node that the DaemonSet controller made a pod for; empty when no node is named."""
+    for term in terms(affinity) or ():
+        for field in term.get("matchFields") or ():
+            is_name = (field.get("key"), field.get("operator")) == (_NAME_FIELD, "In")
+            if is_name and field.get("values"):
+                return str(field["values"][0])
+    return ""
+
+
+def _term_fits(term: Document, name: str, labels: Mapping[str, str]) -> bool:
+    """What stands in one term must hold together; an empty term fits no node."""
+    by_label: Iterable[Document] = term.get("matchExpressions") or ()
+    by_field: Iterable[Document] = term.get("matchFields") or ()
+    if not by_label and not by_field:
+        return False
+    fields = {_NAME_FIELD: name}
+    return all(_holds(one, labels) for one in by_label) and all(
+        _holds(one, fields) for one in by_field
+    )
+
+
+def _holds(expression: Document, found: Mapping[str, str]) -> bool:
+    value = found.get(expression.get("key", ""))
+    wanted: list[str] = expression.get("values") or []
+    match expression.get("operator"):
+        case "In":
+            return value in wanted
+        case "NotIn":
+            return value not in wanted
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return _compare(value, wanted) > 0
+        case "Lt":
+            return _compare(value, wanted) < 0
+    return False
+
+
+def _compare(value: str | None, wanted: list[str]) -> int:
+    """Positive where the value is greater; 0 also where one of them is no number."""
+    limit = wanted[0] if wanted else ""
+    if value is None or not (_is_number(value) and _is_number(limit)):
+        return 0
+    return int(value) - int(limit)
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
