@@ -29,6 +29,8 @@ class Reason(StrEnum):
     """The controller's feature gate is off."""
     NODES_DEGRADED = "NodesDegraded"
     """Nodes report errors; a few of them are named."""
+    SET_NOT_FOUND = "SetNotFound"
+    """A pool names a set that does not exist."""
     # Of nodes.
     PREFETCHING = "ImagePrefetch"
     """Images are being pulled or pinned."""

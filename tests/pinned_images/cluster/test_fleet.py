@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from lading.api.machineconfiguration.machine_config_node import NodePinnedImageSet
+from lading.kernel.conditions import Condition
 from lading.kernel.objects import Key
 from lading.loop.informer import Informer
 from lading.pinned_images.cluster import fleet as fleet_module
 from lading.pinned_images.cluster import rules
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet, Listener
 from tests.pinned_images.cluster.build import (
+    applied,
     empty_caches,
     image_set,
     machine_config_node,
@@ -277,3 +279,41 @@ async def test_facts_never_mix_a_new_generation_with_counts_of_the_old_one(
 def versioned(one: Any) -> Any:
     metadata = msgspec.structs.replace(one.metadata, resource_version="2")
     return msgspec.structs.replace(one, metadata=metadata)
+
+
+async def test_issue_17_11_a_pool_that_names_a_missing_set_reports_it() -> None:
+    caches, pools = empty_caches(), set[str]()
+    fleet = Fleet(caches)
+    fleet.listen(Listener(nodes=set[str]().update, pools=pools.update, sets=set[str]().update))
+    caches.sets.put(versioned(image_set("there")))
+    entered = applied("ours")
+    caches.pools.put(versioned(pool(sets=("there", "lost", "ours"), managed=entered)))
+    condition = sets_degraded(fleet)
+    assert (condition.status.value, condition.reason) == ("True", "SetNotFound")
+    assert condition.message == "The pool names sets that do not exist: lost"
+    caches.sets.put(versioned(image_set("lost")))
+    assert pools == {"worker"}, "its status must be written again"
+    assert sets_degraded(fleet).status.value == "False"
+    pools.clear()
+    caches.sets.remove(Key("", "there"))
+    assert pools == {"worker"}
+    assert sets_degraded(fleet).message == "The pool names sets that do not exist: there"
+
+
+async def test_issue_17_11_a_missing_set_hides_no_error_of_a_node() -> None:
+    caches = empty_caches()
+    fleet = Fleet(caches)
+    caches.sets.put(versioned(image_set("s")))
+    caches.pools.put(versioned(pool(sets=("s", "lost"))))
+    caches.nodes.put(versioned(node("n")))
+    caches.machine_config_nodes.put(versioned(machine_config_node("n", error="it broke")))
+    await fleet.recount()
+    condition = sets_degraded(fleet)
+    assert condition.reason == "NodesDegraded"
+    assert "do not exist: lost. 1 of 1 nodes" in condition.message
+    assert "it broke" in condition.message
+
+
+def sets_degraded(fleet: Fleet) -> Condition:
+    (condition,) = fleet.pool_facts("worker").conditions
+    return condition

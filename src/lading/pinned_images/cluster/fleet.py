@@ -109,7 +109,19 @@ class Fleet:
 
     def pool_facts(self, pool: str) -> PoolFacts:
         """What pinned images contribute to the status of a pool."""
-        return report.pool_facts(self.pool_counts(pool))
+        return report.pool_facts(self.pool_counts(pool), missing_sets=self._missing_sets(pool))
+
+    def _missing_sets(self, pool: str) -> tuple[str, ...]:
+        """The sets that the pool names and that do not exist.
+
+        Our own entries are not among them: they go with their set, a moment later.
+        """
+        found = self._caches.pools.get(Key("", pool))
+        if found is None:
+            return ()
+        others = found.metadata.names_of_others(rules.FIELD_MANAGER, *rules.ENTRIES)
+        named = {*_entries(found)} - (rules.our_entries(found) - others)
+        return tuple(sorted(name for name in named if self._caches.sets.get(Key("", name)) is None))
 
     def set_counts(self, name: str) -> SetCounts:
         return self._tallies.set_counts(name)
@@ -196,8 +208,12 @@ class Fleet:
         if old is not None and new is not None and _identity(old) == _identity(new):
             return
         self._membership = None
-        for pool in self._pools_with_set.find(_name(old, new)):
-            self._count(*self._tallies.nodes_of_pool(pool.metadata.name))
+        pools = _names(self._pools_with_set.find(_name(old, new)))
+        for pool in pools:
+            self._count(*self._tallies.nodes_of_pool(pool))
+        if old is None or new is None:
+            for listener in self._listeners:
+                listener.pools(pools)
 
     def _count(self, *nodes: str) -> None:
         self._to_count.update(nodes)

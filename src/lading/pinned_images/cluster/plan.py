@@ -100,7 +100,7 @@ def _missing_default(name: str) -> tuple[CreatePool, ...]:
 def _entries_to_write(pool: MachineConfigPool, observed: ObservedPoolSets) -> EnterSets | None:
     """Our entries, unless they are the pool's already; entries of others are not ours."""
     wanted = rules.sets_to_enter(pool, observed.selected_sets) if observed.is_on else ()
-    if _our_entries(pool) == set(wanted):
+    if rules.our_entries(pool) == set(wanted):
         return None
     changed = "the sets that the pool selects changed"
     because = changed if observed.is_on else "the feature gate is off"
@@ -108,15 +108,11 @@ def _entries_to_write(pool: MachineConfigPool, observed: ObservedPoolSets) -> En
     return EnterSets(pool=name, uid=uid, sets=wanted, because=because)
 
 
-def _our_entries(pool: MachineConfigPool) -> frozenset[str]:
-    return pool.metadata.applied_names(rules.FIELD_MANAGER, *rules.ENTRIES)
-
-
 def _entries_due_at(
     entries: EnterSets, pool: MachineConfigPool, observed: ObservedPoolSets, now: datetime
 ) -> datetime:
     """A large pool waits until no more sets are made, but not long; what goes, goes at once."""
-    ours, wanted = _our_entries(pool), set(entries.sets)
+    ours, wanted = rules.our_entries(pool), set(entries.sets)
     created = [observed.selected_sets[name] for name in wanted - ours]
     if ours - wanted or not all(created):
         return now

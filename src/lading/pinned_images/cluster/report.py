@@ -25,12 +25,12 @@ MESSAGE_CHARACTERS_MAX = 1024
 GATE_IS_OFF = "The controller's feature gate PinnedImages is off, so no pool gets this set"
 
 
-def pool_facts(counts: PoolCounts) -> PoolFacts:
+def pool_facts(counts: PoolCounts, *, missing_sets: tuple[str, ...] = ()) -> PoolFacts:
     """What pinned images contribute to the status of a pool."""
     full = counts.no_space
     return PoolFacts(
         synchronizers=(_synchronizer(counts),),
-        conditions=(_sets_degraded(counts),),
+        conditions=(_sets_degraded(counts, missing_sets),),
         degraded=_condition(
             ConditionType.DEGRADED,
             Truth.TRUE,
@@ -57,13 +57,17 @@ def _count_of_full(counts: PoolCounts) -> int:
     return dict(counts.problem_counts)[Reason.NO_SPACE]
 
 
-def _sets_degraded(counts: PoolCounts) -> Condition:
+def _sets_degraded(counts: PoolCounts, missing_sets: tuple[str, ...]) -> Condition:
+    missing = f"The pool names sets that do not exist: {', '.join(missing_sets)}"
+    if not counts.problems and missing_sets:
+        return _condition(ConditionType.SETS_DEGRADED, Truth.TRUE, Reason.SET_NOT_FOUND, missing)
     if not counts.problems:
         return _no_errors(ConditionType.SETS_DEGRADED)
     total = sum(count for _, count in counts.problem_counts)
     summary = ", ".join(f"{count} {reason}" for reason, count in counts.problem_counts)
     named = _named(counts.problems, total)
     message = f"{total} of {counts.machine_count} nodes ({summary}): {named}"
+    message = f"{missing}. {message}" if missing_sets else message
     return _condition(ConditionType.SETS_DEGRADED, Truth.TRUE, Reason.NODES_DEGRADED, message)
 
 

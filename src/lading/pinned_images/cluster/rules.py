@@ -49,6 +49,11 @@ class NodeState:
 UNKNOWN_NODE = NodeState()
 
 
+def our_entries(pool: MachineConfigPool) -> frozenset[str]:
+    """The sets that this controller entered into the pool."""
+    return pool.metadata.applied_names(FIELD_MANAGER, *ENTRIES)
+
+
 def node_state(node: Node, report: MachineConfigNode | None, membership: Membership) -> NodeState:
     """`report` is the node's MachineConfigNode; None when it has none."""
     labels = node.metadata.labels
