@@ -16,14 +16,17 @@ from prometheus_client import CollectorRegistry
 from lading.adapters.clock import VirtualClock
 from lading.adapters.cri.client import CriClient
 from lading.adapters.state_file import LocalStateFile
+from lading.kernel import platforms, references
 from lading.loop import tasks
 from lading.loop.controller import Controller
 from lading.observability.metrics import Metrics
+from lading.ports import platform_image
 from lading.ports.cri import Container, Cri, CriError, ImageSpec, Inspection
 from lading.runtime_images.controller import KEY, GarbageCollection, ImageCount
 from lading.runtime_images.handlers import WithoutHandlers
 from lading.runtime_images.metrics import ImageMetrics
 from lading.runtime_images.state import ImageStateFile
+from lading.runtime_images.types import DigestPull
 from lading.wire import calls
 from tests.runtime_images import nodes
 from tests.runtime_images.conftest import Stand
@@ -212,19 +215,45 @@ async def test_a_list_that_fails_is_counted_and_retried(full: FullNode) -> None:
     assert await tags_left(full.stand) == set(full.tags)
 
 
-def count_of(runtime: Cri, clock: VirtualClock, numbers: Numbers) -> Controller:
-    period = timedelta(seconds=PERIOD_SECONDS)
-    metrics = ImageMetrics(numbers.registry)
-    return on_the_loop(
-        ImageCount(runtime=runtime, clock=clock, metrics=metrics, period=period), clock
+def count_of(
+    runtime: Cri, state: ImageStateFile, clock: VirtualClock, numbers: Numbers
+) -> Controller:
+    count = ImageCount(
+        runtime=runtime,
+        state=state,
+        clock=clock,
+        metrics=ImageMetrics(numbers.registry),
+        period=timedelta(seconds=PERIOD_SECONDS),
     )
+    return on_the_loop(count, clock)
+
+
+async def test_issue_17_21_images_for_classes_are_counted_where_handlers_are_ignored(
+    stand: Stand,
+) -> None:
+    tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
+    found = await platform_image.resolve(
+        stand.registry, references.parse(tag), platforms.parse("linux/arm64"), for_guest=True
+    )
+    await stand.runtime.pull(ImageSpec(image=tag))
+    await stand.runtime.pull(ImageSpec(image=found.manifest))
+    await stand.state.save_digest_pull(
+        DigestPull(
+            reference=tag, runtime_handler="arm", platform="linux/arm64", pulled=found.manifest
+        )
+    )
+    numbers, clock = Numbers(), VirtualClock()
+    blind = WithoutHandlers(stand.runtime)
+    async with tasks.started(count_of(blind, stand.state, clock, numbers).run()):
+        await until(clock, lambda: numbers.of(IMAGES, runtime_handler="arm") == 1)
+        assert numbers.of(IMAGES, runtime_handler="") == 1
 
 
 async def test_images_are_counted_at_the_start_and_again_in_each_period(stand: Stand) -> None:
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
     numbers, clock = Numbers(), VirtualClock()
     await stand.runtime.pull(ImageSpec(image=tag))
-    async with tasks.started(count_of(stand.runtime, clock, numbers).run()):
+    async with tasks.started(count_of(stand.runtime, stand.state, clock, numbers).run()):
         await until(clock, lambda: numbers.of(IMAGES, runtime_handler="") == 1)
         await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
         await until(clock, lambda: numbers.of(IMAGES, runtime_handler="arm") == 1)
@@ -232,8 +261,9 @@ async def test_images_are_counted_at_the_start_and_again_in_each_period(stand: S
 
 async def test_a_runtime_that_does_not_answer_is_counted_and_asked_again(tmp_path: Path) -> None:
     numbers, clock = Numbers(), VirtualClock()
+    state = ImageStateFile(LocalStateFile(tmp_path / "images.json"))
     async with (
         calls.channel_to(f"unix://{tmp_path}/absent.sock") as channel,
-        tasks.started(count_of(CriClient(channel), clock, numbers).run()),
+        tasks.started(count_of(CriClient(channel), state, clock, numbers).run()),
     ):
         await until(clock, lambda: numbers.of(LIST_FAILURES) >= 2)

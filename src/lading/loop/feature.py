@@ -134,6 +134,8 @@ class AgentContext(Context):
     """Whether the runtime keeps images apart by runtime handler."""
     record_pull: Callable[[ImageKey, ImageSpec], Awaitable[None]]
     """Records an image that was pulled for a runtime handler, and the name it was pulled by."""
+    left_by_gate: Callable[[], Awaitable[frozenset[str]]]
+    """The IDs of images for runtime classes only, while the gate of these is off."""
 
 
 C = TypeVar("C", bound=Context)

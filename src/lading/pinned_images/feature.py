@@ -81,6 +81,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
         context.node,
         context.clock,
         handlers_honoured=context.handlers_honoured,
+        left_by_gate=context.left_by_gate,
         pulled=context.record_pull,
         metrics=metrics,
         changed=lambda: controller.wake(key),

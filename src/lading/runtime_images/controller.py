@@ -64,7 +64,7 @@ class GarbageCollection:
     async def observe(self, key: Key) -> ObservedImages:
         with _counted(self._metrics):
             observed = await observe.observe(self._runtime, self._disk, self._state)
-        self._metrics.count(observed.images)
+        self._metrics.count(observed.images, observed.digest_pulls)
         return replace(observed, records=self._unsaved or observed.records)
 
     def plan(self, observed: ObservedImages, now: datetime) -> GcPlan:
@@ -102,6 +102,7 @@ class ImageCount:
     """Only observes: the numbers show whether images are kept by runtime handler at all."""
 
     runtime: Cri
+    state: ImageStateFile
     clock: Clock
     metrics: ImageMetrics
     period: timedelta = GcPolicy().period
@@ -113,7 +114,8 @@ class ImageCount:
     async def observe(self, key: Key) -> tuple[Image, ...]:
         with _counted(self.metrics):
             images = await self.runtime.images()
-        self.metrics.count(images)
+            digest_pulls = (await self.state.load()).digest_pulls
+        self.metrics.count(images, digest_pulls)
         return images
 
     def plan(self, observed: tuple[Image, ...], now: datetime) -> Plan:

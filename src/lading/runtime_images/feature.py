@@ -19,14 +19,15 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
 
     metrics = ImageMetrics(context.metrics.registry)
     runtime = context.node.runtime.cri
+    state = ImageStateFile(context.node.image_state)
     policy = context.setting(GcPolicy)
     reconciler = (
-        ImageCount(runtime=runtime, clock=context.clock, metrics=metrics)
+        ImageCount(runtime=runtime, state=state, clock=context.clock, metrics=metrics)
         if policy is None
         else GarbageCollection(
             runtime=runtime,
             disk=context.node.disk,
-            state=ImageStateFile(context.node.image_state),
+            state=state,
             clock=context.clock,
             policy=policy,
             metrics=metrics,

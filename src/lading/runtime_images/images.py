@@ -71,6 +71,15 @@ def handlers_of(
     return {local_id(image): _handlers(image, handlers_by_name) for image in images}
 
 
+def ids_for_classes_only(
+    images: Iterable[Image], digest_pulls: Iterable[DigestPull]
+) -> frozenset[str]:
+    """The IDs of the images that serve a runtime handler, and not the host."""
+    handlers = handlers_of(merged(images), digest_pulls)
+    of_host = {one.image_id for one, found in handlers.items() if found.listed == ""}
+    return frozenset(one.image_id for one in handlers) - of_host
+
+
 def _handlers(image: Image, handlers_by_name: dict[str, set[str]]) -> ImageHandlers:
     pulled = names_of(image) & handlers_by_name.keys()
     by_digest = set[str]().union(*(handlers_by_name[name] for name in pulled))

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from lading.ports.cri import Image
+from lading.runtime_images import images as node_images
+from lading.runtime_images.types import DigestPull
 
 
 class ImageMetrics:
@@ -27,8 +29,10 @@ class ImageMetrics:
             registry=registry,
         )
 
-    def count(self, images: Iterable[Image]) -> None:
-        tally = Tally(image.runtime_handler for image in images)
+    def count(self, images: Iterable[Image], digest_pulls: Iterable[DigestPull]) -> None:
+        """An image that serves several handlers counts for each of them."""
+        handlers = node_images.handlers_of(node_images.merged(images), digest_pulls)
+        tally = Tally(handler for found in handlers.values() for handler in found.all)
         self.images.clear()
         for handler, count in tally.items():
             self.images.labels(handler).set(count)

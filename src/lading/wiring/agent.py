@@ -1,7 +1,7 @@
 """The process `lading agent`: the parts of all features on one node."""
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from lading.pinned_images.node.observe import NodeTools
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.ports.node import NodeParts
-from lading.runtime_images import handlers
+from lading.runtime_images import handlers, images
 from lading.runtime_images.state import ImageStateFile
 from lading.wiring.digest_pulls import DigestPullRecorder
 from lading.wiring.features import FEATURES
@@ -62,6 +62,7 @@ async def open_agent(
         node=node,
         handlers_honoured=await handlers_honoured(node, gates),
         record_pull=_pull_recorder(node).record,
+        left_by_gate=_left_by_gate(parts, gates),
     )
     return manager_of(
         ((feature, part) for feature in FEATURES for part in feature.agent),
@@ -78,6 +79,19 @@ def gated(parts: NodeParts, gates: Gates) -> NodeParts:
 
 async def handlers_honoured(node: NodeParts, gates: Gates) -> bool:
     return handlers.gate_is_on(gates) and await handlers.are_honoured(node.runtime.cri)
+
+
+def _left_by_gate(parts: NodeParts, gates: Gates) -> Callable[[], Awaitable[frozenset[str]]]:
+    """Asks the runtime itself: with the gate off, the features do not see its handlers."""
+    state = ImageStateFile(parts.image_state)
+
+    async def found() -> frozenset[str]:
+        if handlers.gate_is_on(gates):
+            return frozenset()
+        digest_pulls = (await state.load()).digest_pulls
+        return images.ids_for_classes_only(await parts.runtime.cri.images(), digest_pulls)
+
+    return found
 
 
 def _pull_recorder(node: NodeParts) -> DigestPullRecorder:
@@ -99,6 +113,7 @@ async def open_tools(
         node,
         clock,
         handlers_honoured=await handlers_honoured(node, gates),
+        left_by_gate=_left_by_gate(parts, gates),
         pulled=_pull_recorder(node).record,
         metrics=metrics,
         changed=changed,

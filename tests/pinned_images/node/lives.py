@@ -154,6 +154,7 @@ class Life:
             disk=self.disk,
             kubelet=FixedLimits(KubeletLimits()),
             handlers_honoured=False,
+            left_by_gate=_none_left,
         )
 
     async def end(self) -> None:
@@ -305,6 +306,11 @@ def runtime_cannot_pin(life: Life) -> None:
 
 def pins_cannot_be_written(life: Life) -> None:
     life.runtime.pins_fault = OSError(30, "Read-only file system")
+
+
+async def _none_left() -> frozenset[str]:
+    """The gate of runtime classes is on."""
+    return frozenset()
 
 
 async def _nothing(key: ImageKey, spec: ImageSpec) -> None:

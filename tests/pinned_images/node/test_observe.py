@@ -1,5 +1,6 @@
 """What a look at a node finds: images by the names of their runtime, conditions, room."""
 
+import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.pinned_images.node.whole_nodes import Runtime
 
 NAME = f"registry.example/app@sha256:{'a' * 64}"
 GUEST = f"registry.example/app@sha256:{'b' * 64}"
+RECORD_SECONDS_MAX = 60.0
 NOTHING = Desired(node_name="n", sets=())
 
 
@@ -145,3 +147,28 @@ async def test_issue_17_10_an_image_file_system_that_cannot_be_seen_is_named(
     assert one_of_three.disk_unchecked.startswith("the agent cannot see /elsewhere")
     none = await observed_on(tmp_path, None, disk=NoDisk())
     assert none.disk_unchecked.startswith("the agent cannot see /images")
+
+
+async def test_issue_17_19_images_that_the_gate_left_are_seen_only_for_sets_with_classes(
+    tmp_path: Path,
+) -> None:
+    runtime, key = Runtime(), ImageKey(NAME, "kata")
+    wanted = replace(builders.image_set("s"), images=(key,))
+    gates = "RuntimeClassInImageCriApi=true"
+    async with whole_nodes.opened(tmp_path, runtime, gates=gates) as on:
+        await on.settle(Desired(node_name="n", sets=(wanted,)))
+        assert runtime.pins
+        async with asyncio.timeout(RECORD_SECONDS_MAX):
+            while on.tools.pulls.snapshot():  # noqa: ASYNC110 - a pull ends with its record
+                await asyncio.sleep(0.01)
+        with_unknown_class = replace(wanted, unresolvable=("there is no such class",))
+        seen = await on.observe(Desired(node_name="n", sets=(with_unknown_class,)))
+        assert not seen.left_by_gate
+    void = replace(wanted, images=(), unresolvable=("its gate is off",))
+    async with whole_nodes.opened(tmp_path, runtime) as off:
+        seen = await off.observe(Desired(node_name="n", sets=(builders.image_set("t"),)))
+        assert not seen.left_by_gate
+        seen = await off.observe(Desired(node_name="n", sets=(void,)))
+        assert seen.left_by_gate == set(map(whole_nodes.image_id, runtime.names))
+        await off.settle(Desired(node_name="n", sets=(void,)))
+    assert not runtime.pins

@@ -244,3 +244,20 @@ def test_issue_17_14_pins_that_hide_a_change_of_others_are_written_again() -> No
     seen = observed("a", pins=pinned("a", by="s"), pins_outdated=True)
     (write,) = actions_of(planned([image_set("s", "a")], seen), WritePins)
     assert [pin.image_id for pin in write.pins] == [image_id("a")]
+
+
+def test_issue_17_19_images_of_classes_are_unpinned_when_their_gate_is_off() -> None:
+    """First the claim is taken back; what the set has for the host stays pinned."""
+    on = image_set("s", "host", "guest")
+    pins = pinned("host", "guest", by="s")
+    claimed = status_of(planned([on], observed("host", "guest", pins=pins)))
+    off = image_set("s", "host", unresolvable=("its gate is off",))
+    left = frozenset({image_id("host"), image_id("guest")})  # one manifest may serve both
+    seen = observed("host", pins=pins, left_by_gate=left, last_status=claimed)
+    first = planned([off], seen)
+    assert actions_of(first, WritePins) == []
+    (entry,) = status_of(first).pinned_image_sets
+    assert entry.current_generation == 0
+    then = planned([off], replace(seen, last_status=status_of(first)))
+    (write,) = actions_of(then, WritePins)
+    assert [pin.image_id for pin in write.pins] == [image_id("host")]

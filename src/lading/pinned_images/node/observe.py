@@ -4,7 +4,7 @@ The resolver forgets here what no set wants any more and recalls what it knew be
 pull engine forgets the past of pinned images.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -33,6 +33,8 @@ class NodeTools:
     kubelet: Kubelet
     handlers_honoured: bool
     """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
+    left_by_gate: Callable[[], Awaitable[frozenset[str]]]
+    """The IDs of images for runtime classes only, while the gate of these is off."""
 
 
 async def observe(
@@ -77,6 +79,7 @@ async def observe(
         resolutions=resolutions,
         unresolved=tools.resolver.failed(),
         handlers_honoured=tools.handlers_honoured,
+        left_by_gate=await _left_by_gate(tools, desired),
         budget=await _budget(tools, spaces),
         disk_unchecked=_disk_unchecked(space_of),
         pulls=tools.pulls.snapshot(),
@@ -147,6 +150,13 @@ def _used_bytes(spaces: tuple[Space, ...]) -> int | None:
     if not spaces:
         return None
     return sum(space.capacity_bytes - space.available_bytes for space in spaces)
+
+
+async def _left_by_gate(tools: NodeTools, desired: Desired) -> frozenset[str]:
+    """Sets without runtime classes are asked for nothing."""
+    if not any(image_set.unresolvable for image_set in desired.sets):
+        return frozenset()
+    return await tools.left_by_gate()
 
 
 async def _budget(tools: NodeTools, spaces: tuple[Space, ...]) -> Budget | None:

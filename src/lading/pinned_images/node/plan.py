@@ -97,7 +97,13 @@ def _pins_of(verdict: SetVerdict, observed: ObservedNodeImages) -> Iterable[tupl
             present = observed.images[key]
             yield present.image_id, present.reference
         return
-    yield from _recorded_pins(verdict.desired.name, observed)
+    name = verdict.desired.name
+    released = frozenset[str]()
+    if not observed.status_is_wanted or name not in _claimed(observed):  # the report goes first
+        released = rules.pins_left_by_gate(verdict.desired, observed)
+    for image_id, reference in _recorded_pins(name, observed):
+        if image_id not in released:
+            yield image_id, reference
 
 
 def _recorded_pins(set_name: str, observed: ObservedNodeImages) -> Iterable[tuple[str, str]]:
@@ -110,8 +116,12 @@ def _still_claimed(verdicts: tuple[SetVerdict, ...], observed: ObservedNodeImage
     """Sets that the node no longer has and still reports as pinned: the report goes first."""
     if not observed.status_is_wanted:
         return ()
-    claimed = {one.name for one in observed.last_status.pinned_image_sets if one.current_generation}
+    claimed = _claimed(observed)
     return (name for name in report.lingering(verdicts, observed) if name in claimed)
+
+
+def _claimed(observed: ObservedNodeImages) -> set[str]:
+    return {one.name for one in observed.last_status.pinned_image_sets if one.current_generation}
 
 
 def _in_force(wanted: tuple[Pin, ...], observed: ObservedNodeImages) -> bool:

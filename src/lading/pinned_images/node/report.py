@@ -77,7 +77,11 @@ def _entries(
 ) -> tuple[NodePinnedImageSet, ...]:
     """By name: all that are done, and of the others as many as the status has room for."""
     last = {entry.name: entry for entry in observed.last_status.pinned_image_sets}
-    entries = [_entry(verdict, last.get(verdict.desired.name)) for verdict in verdicts]
+    entries = [
+        _withdrawn(entry) if rules.pins_left_by_gate(verdict.desired, observed) else entry
+        for verdict in verdicts
+        for entry in (_entry(verdict, last.get(verdict.desired.name)),)
+    ]
     done = [entry for entry in entries if claims.is_done(entry)]
     others = [
         *(entry for entry in entries if not claims.is_done(entry)),

@@ -80,6 +80,17 @@ def pin_not_taken(image_set: DesiredSet, observed: ObservedNodeImages) -> str:
     return ""
 
 
+def pins_left_by_gate(image_set: DesiredSet, observed: ObservedNodeImages) -> frozenset[str]:
+    """The IDs of images that the set pins for runtime classes only, although their gate is off."""
+    of_host = {observed.images[key].image_id for key in image_set.images if key in observed.images}
+    return frozenset(
+        recorded.pin.image_id
+        for recorded in observed.pins
+        if image_set.name in recorded.pin.owners
+        and recorded.pin.image_id in observed.left_by_gate - of_host
+    )
+
+
 def pull_error(key: ImageKey, observed: ObservedNodeImages) -> PullError | None:
     """The last failure of a pull, if it is one that must be reported."""
     pull = observed.pulls.get(key)

@@ -24,6 +24,7 @@ async def open_tools(
     clock: Clock,
     *,
     handlers_honoured: bool,
+    left_by_gate: Callable[[], Awaitable[frozenset[str]]],
     pulled: Callable[[ImageKey, ImageSpec], Awaitable[None]],
     metrics: PinMetrics,
     changed: Callable[[], None],
@@ -53,6 +54,7 @@ async def open_tools(
                 disk=node.disk,
                 kubelet=node.kubelet,
                 handlers_honoured=handlers_honoured,
+                left_by_gate=left_by_gate,
             )
         finally:
             await pulls.close()

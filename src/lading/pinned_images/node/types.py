@@ -200,6 +200,8 @@ class ObservedNodeImages:
     """Why the free space of an image file system is not known; empty when it is."""
     handlers_honoured: bool = True
     """Whether the runtime keeps images apart by runtime handler, or we do it by digest."""
+    left_by_gate: frozenset[str] = frozenset()
+    """The IDs of images that serve runtime classes only, while the gate of these is off."""
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
     past_pulls: Mapping[ImageKey, PastPulls] = field(default_factory=dict)
     """Of wanted images that are not pinned; one that is missing was removed since."""
