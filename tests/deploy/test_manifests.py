@@ -14,14 +14,21 @@ from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
 from lading.api.apps import DAEMON_SETS
+from lading.api.batch import CRON_JOBS
 from lading.api.core import PODS
 from lading.api.events import EVENTS
+from lading.api.imageregistry import StoredImagePruner
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.installation import policies
+from lading.kernel.objects import ObjectMeta
 from lading.ports import kube
 from lading.ports.kube import PatchType
 from lading.prepull import holder
 from lading.prepull.types import PrePullSettings
+from lading.pruning.operator import effective, objects
+from lading.pruning.operator.objects import binding_name
+from lading.pruning.operator.types import OBJECT_NAME, OPENSHIFT_ROLE, SYSTEM_ROLE
 from lading.servers.kube.authentication import ADMIN, User
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage import memory
@@ -375,6 +382,54 @@ async def test_the_controller_creates_only_the_daemon_set_that_holds_images() ->
                 )
 
 
+PRUNER = StoredImagePruner(metadata=ObjectMeta(name="cluster", uid="uid-of-pruner"))
+
+
+def pruner_body(**changes: Any) -> Document:
+    body = objects.cron_job(
+        PRUNER,
+        effective.effective({}),
+        namespace=manifests.NAMESPACE,
+        image="lading",
+        prune_registry=True,
+        reports_to_map=False,
+    )
+    body["spec"]["jobTemplate"]["spec"]["template"]["spec"] |= changes
+    return body
+
+
+async def test_the_controller_creates_only_the_cron_job_of_the_pruner() -> None:
+    async with installed() as clients:
+        controller, namespace = clients["controller"], manifests.NAMESPACE
+        refused: tuple[Document, ...] = (
+            {"hostNetwork": True},
+            {"serviceAccountName": "lading-agent"},
+            {"volumes": [{"name": "host", "hostPath": {"path": "/"}}]},
+            {"securityContext": {"runAsNonRoot": False}},
+        )
+        for change in refused:
+            with pytest.raises(kube.KubeError, match="must be without privileges"):
+                await controller.create(CRON_JOBS, pruner_body(**change), namespace=namespace)
+        other = pruner_body()
+        other["metadata"]["name"] = "other"
+        with pytest.raises(kube.KubeError, match="writes only CronJob lading-image-pruner"):
+            await controller.create(CRON_JOBS, other, namespace=namespace)
+        await controller.create(CRON_JOBS, pruner_body(), namespace=namespace)
+
+
+async def test_the_controller_gives_rights_to_the_pruner_only() -> None:
+    async with installed() as clients:
+        controller, namespace = clients["controller"], manifests.NAMESPACE
+        body = objects.account(PRUNER, namespace)
+        body["metadata"]["name"] = "other"
+        with pytest.raises(kube.KubeError, match="only ServiceAccount lading-image-pruner"):
+            await controller.create(SERVICE_ACCOUNTS, body, namespace=namespace)
+        (binding,) = objects.bindings(PRUNER, namespace, is_openshift=False)
+        binding["subjects"] = [{**binding["subjects"][0], "name": "lading-agent"}]
+        with pytest.raises(kube.KubeError, match="binds roles to ServiceAccount"):
+            await controller.create(CLUSTER_ROLE_BINDINGS, binding)
+
+
 async def test_policies_for_other_names_refuse_the_controller() -> None:
     async with installed() as clients:
         await make_holder_pod(clients["admin"], "holder", "node-a")
@@ -445,6 +500,14 @@ async def write_as(policy: str, clients: dict[str, KubeClient]) -> None:
             await controller.create(DAEMON_SETS, holder_body(), namespace=namespace)
         case "lading-controller-pods":
             await controller.delete(PODS, "holder", namespace=namespace)
+        case "lading-controller-cron-job":
+            await controller.create(CRON_JOBS, pruner_body(), namespace=namespace)
+        case "lading-controller-account":
+            body = objects.account(PRUNER, namespace)
+            await controller.create(SERVICE_ACCOUNTS, body, namespace=namespace)
+        case "lading-controller-bindings":
+            (body,) = objects.bindings(PRUNER, namespace, is_openshift=False)
+            await controller.create(CLUSTER_ROLE_BINDINGS, body)
         case _:
             pytest.fail(f"no write for {policy}")
 
@@ -471,6 +534,10 @@ async def test_a_policy_that_cannot_be_evaluated_refuses(
             await write_as(policy["metadata"]["name"], clients)
 
 
+PRUNER_ROLES = (OBJECT_NAME, OPENSHIFT_ROLE)
+"""The controller binds these, and only these, to the account of the pruner."""
+
+
 def roles() -> list[Document]:
     return [one for one in manifests.base() if one["kind"] in ("Role", "ClusterRole")]
 
@@ -479,7 +546,11 @@ def roles() -> list[Document]:
 def test_no_role_reads_secrets_reaches_into_pods_or_says_everything(role: Document) -> None:
     for rule in role["rules"]:
         assert not {"secrets", "nodes/proxy", "pods/exec"} & set(rule["resources"])
-        words = [*rule["resources"], *rule["verbs"], *rule["apiGroups"]]
+        words = [*rule["verbs"], *rule["apiGroups"]]
+        if role["metadata"]["name"] not in PRUNER_ROLES:
+            words += rule["resources"]
+        elif "*" in rule["resources"]:
+            assert set(rule["verbs"]) == {"get", "list", "watch"}, "custom resources are read"
         assert "*" not in words
 
 
@@ -519,13 +590,34 @@ PRE_PULL_WRITES = {
 }
 
 
-def test_the_controller_writes_only_pools_nodes_statuses_held_images_its_lease_and_events() -> None:
+PRUNER_WRITES = {
+    ("", "imagepruners", "create", ""),
+    ("", "imagepruners/status", "patch", "cluster"),
+    ("", "clusterrolebindings", "create", ""),
+    *(("", "clusterroles", "bind", name) for name in (*PRUNER_ROLES, SYSTEM_ROLE)),
+    *(
+        ("", "clusterrolebindings", verb, binding_name(name))
+        for name in (*PRUNER_ROLES, SYSTEM_ROLE)
+        for verb in ("patch", "delete")
+    ),
+    *(
+        (manifests.NAMESPACE, resource, "create", "")
+        for resource in ("cronjobs", "serviceaccounts", "configmaps")
+    ),
+    *(
+        (manifests.NAMESPACE, resource, "patch", OBJECT_NAME)
+        for resource in ("cronjobs", "serviceaccounts")
+    ),
+}
+
+
+def test_the_controller_writes_only_what_its_features_need_its_lease_and_events() -> None:
     events = {
         (namespace, "events", verb, "")
         for namespace in ("default", manifests.NAMESPACE)
         for verb in ("create", "patch")
     }
-    assert writes("controller") == events | PRE_PULL_WRITES | {
+    assert writes("controller") == events | PRE_PULL_WRITES | PRUNER_WRITES | {
         ("", "machineconfigpools", "create", ""),
         ("", "machineconfigpools", "patch", ""),
         ("", "machineconfigpools/status", "patch", ""),
@@ -541,7 +633,12 @@ def test_the_controller_writes_only_pools_nodes_statuses_held_images_its_lease_a
 def test_every_role_is_bound_to_the_account_it_is_named_after() -> None:
     bindings = [one for one in manifests.base() if one["kind"].endswith("Binding")]
     bound = [one for one in bindings if "roleRef" in one]
-    assert [one["metadata"] for one in bound] == [one["metadata"] for one in roles()]
+    static = [
+        one["metadata"]
+        for one in roles()
+        if one["kind"] == "Role" or one["metadata"]["name"] not in PRUNER_ROLES
+    ]
+    assert [one["metadata"] for one in bound] == static
     for binding in bound:
         assert binding["roleRef"]["name"] == binding["metadata"]["name"]
         (account,) = binding["subjects"]

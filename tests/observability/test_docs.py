@@ -18,6 +18,7 @@ from prometheus_client.metrics import MetricWrapperBase
 import lading
 from lading.pinned_images.cluster.fleet import Fleet
 from lading.prepull.types import RollOut
+from lading.pruning.operator.types import PrunerFacts
 from lading.wiring.features import FEATURES
 from tests.pinned_images.cluster.build import empty_caches
 
@@ -29,7 +30,12 @@ OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports
 PLAYS_KUBERNETES = ("standalone/node.py", "standalone/workloads")
 """Kubernetes' own words, which its documentation explains."""
 INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users read its sentences only
-NEEDED: dict[str, Any] = {"fleet": Fleet(empty_caches()), "images": (), "roll_out": RollOut}
+NEEDED: dict[str, Any] = {
+    "fleet": Fleet(empty_caches()),
+    "images": (),
+    "roll_out": RollOut,
+    "pruner_facts": PrunerFacts,
+}
 """What the constructors of metrics want beside the registry."""
 Family = tuple[str, tuple[str, ...], str]
 

@@ -3,6 +3,7 @@
 import random
 import socket
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,8 +15,10 @@ from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.prepull.settings import prepull_options
 from lading.cli.process import ServingProcess, process_options
+from lading.cli.prune.pruner_settings import pruner_options
 from lading.kernel.feature_gates import Gates
 from lading.prepull.types import PrePullSettings
+from lading.pruning.operator.types import PrunerSettings
 from lading.wiring import clouds, controller
 from lading.wiring.clock import system_clock
 
@@ -25,6 +28,7 @@ from lading.wiring.clock import system_clock
 @settings_options
 @aws_credentials_option
 @prepull_options
+@pruner_options
 @connection.target_options
 @process_options
 def command(
@@ -34,13 +38,11 @@ def command(
     settings: BootImageSettings,
     aws_credentials_file: Path | None,
     prepull: PrePullSettings,
+    pruner: PrunerSettings,
 ) -> None:
     """Run the controllers. --namespace is that of the Lease; default: the pod's namespace."""
-    running.run(
-        process.serve(
-            lambda: _run(target, process, gates, (settings, prepull), aws_credentials_file)
-        )
-    )
+    own = (settings, prepull, replace(pruner, pod_name=prepull.pod_name))
+    running.run(process.serve(lambda: _run(target, process, gates, own, aws_credentials_file)))
 
 
 async def _run(

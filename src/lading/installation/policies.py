@@ -16,6 +16,7 @@ from lading.prepull.types import (
     HOLDER_NAME,
     IMAGES_PRESENT,
 )
+from lading.pruning.operator.types import OBJECT_NAME
 
 ACCOUNT = "lading-agent"
 CONTROLLER_ACCOUNT = "lading-controller"
@@ -173,8 +174,89 @@ def controller_policies(*, namespace: str, account: str) -> list[Document]:
     made = [
         _policy("lading-controller-daemon-set", [daemon_sets], _holder_daemon_set(), **names),
         _policy("lading-controller-pods", [pods], _holder_pods(), **names),
+        _policy("lading-controller-cron-job", [_rule("batch", "cronjobs")], _cron_job(), **names),
+        _policy(
+            "lading-controller-account",
+            [_rule("", "serviceaccounts")],
+            _only(OBJECT_NAME, "ServiceAccount"),
+            **names,
+        ),
+        _policy(
+            "lading-controller-bindings",
+            [_rule("rbac.authorization.k8s.io", "clusterrolebindings")],
+            _bindings(namespace),
+            **names,
+        ),
     ]
     return [document for policy in made for document in (policy, _binding(policy))]
+
+
+def _rule(group: str, resource: str) -> Document:
+    return {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE", "DELETE"],
+        "resources": [resource],
+    }
+
+
+def _only(name: str, kind: str) -> list[Document]:
+    return [
+        {
+            "expression": f'{_PRESENT}.metadata.name == "{name}"',
+            "message": f"the controller writes only {kind} {name}",
+        }
+    ]
+
+
+def _bindings(namespace: str) -> list[Document]:
+    """The account of the pruner is the only one that the controller gives rights to."""
+    subject = f'one.kind == "ServiceAccount" && one.name == "{OBJECT_NAME}"'
+    own = f'{subject} && one.?namespace.orValue("") == "{namespace}"'
+    return [
+        {
+            "expression": f"object == null || object.?subjects.orValue([]).all(one, {own})",
+            "message": f"the controller binds roles to ServiceAccount {OBJECT_NAME} only",
+        }
+    ]
+
+
+def _cron_job() -> list[Document]:
+    """The pods of a CronJob could have any account of the namespace, and that of agents is root."""
+    pod = "object.spec.jobTemplate.spec.template.spec"
+    volumes = " || ".join(
+        f"has(one.{kind})" for kind in ("configMap", "secret", "persistentVolumeClaim")
+    )
+    return [
+        *_only(OBJECT_NAME, "CronJob"),
+        {
+            "expression": (
+                f"object == null || ({_unprivileged(pod)}"
+                f' && {pod}.?serviceAccountName.orValue("") == "{OBJECT_NAME}"'
+                f" && {pod}.?volumes.orValue([]).all(one, {volumes}))"
+            ),
+            "message": (
+                "the pods of the controller's CronJob must be without privileges, without the"
+                f" host's namespaces, with ServiceAccount {OBJECT_NAME}, and with volumes of"
+                " ConfigMaps, Secrets and claims only"
+            ),
+        },
+    ]
+
+
+def _unprivileged(pod: str) -> str:
+    containers = f"({pod}.containers + {pod}.?initContainers.orValue([]))"
+    unprivileged = (
+        "one.?securityContext.?allowPrivilegeEscalation.orValue(true) == false"
+        " && one.?securityContext.?privileged.orValue(false) == false"
+    )
+    shared = " && ".join(
+        f"!{pod}.?{one}.orValue(false)" for one in ("hostNetwork", "hostPID", "hostIPC")
+    )
+    return (
+        f"{shared} && {pod}.?securityContext.?runAsNonRoot.orValue(false)"
+        f" && {containers}.all(one, {unprivileged})"
+    )
 
 
 def _holder_daemon_set() -> list[Document]:

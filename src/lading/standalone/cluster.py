@@ -27,6 +27,7 @@ from lading.ports.clock import Clock
 from lading.ports.http import Exchange
 from lading.ports.kube import AlreadyExists, Kube, NotFound
 from lading.prepull.types import PrePullSettings
+from lading.pruning.operator.types import PrunerSettings
 from lading.standalone import api_server, node, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
@@ -136,7 +137,10 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
                 metrics=metrics,
                 rng=random.Random(),  # noqa: S311 - jitter, not a secret
                 gates=options.gates,
-                settings=(_prepull_settings(options, served),),
+                settings=(
+                    _prepull_settings(options, served),
+                    PrunerSettings(image=str(own_image.reference(served.host))),
+                ),
             ),
             workloads=await workloads.open_workloads(
                 (_pod_node(one, kube, registries, own_images, environment) for one in nodes),

@@ -10,6 +10,7 @@ from lading.loop.feature import Feature
 from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
 from lading.pools.feature import FEATURE as POOLS
 from lading.prepull.feature import FEATURE as PRE_PULL
+from lading.pruning.feature import FEATURE as PRUNING
 from lading.runtime_images.feature import FEATURE as RUNTIME_IMAGES
 
 FEATURES: tuple[Feature, ...] = (
@@ -17,6 +18,7 @@ FEATURES: tuple[Feature, ...] = (
     RUNTIME_IMAGES,
     BOOT_IMAGES,
     PRE_PULL,
+    PRUNING,
     POOLS,
 )
 

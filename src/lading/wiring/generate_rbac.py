@@ -10,6 +10,8 @@ from pathlib import Path
 from lading.api.rbac import NAMESPACE, Process, Right
 from lading.loop.feature import Feature
 from lading.pruning.engine import rights
+from lading.pruning.feature import REPORT_MAP_RIGHTS, REPORT_RIGHTS
+from lading.pruning.operator.types import OBJECT_NAME, OPENSHIFT_ROLE
 from lading.wiring.rights import rights_of
 
 HEADER = "# Generated from the features by `make generate`; do not edit.\n"
@@ -21,6 +23,13 @@ metadata:
   name: {name}
   namespace: {namespace}
 """
+_CLUSTER_ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {name}
+rules:
+{rules}"""
 _ROLE = """\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: {kind}
@@ -100,6 +109,7 @@ def files(features: tuple[Feature, ...]) -> dict[Path, str]:
         made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
     made[_FIXED / "kustomization.yaml"] = HEADER + _FIXED_KUSTOMIZATION
     made[_FIXED / "transformers.yaml"] = _file(_transformers(granted_to))
+    made[Path("deploy/base/image-pruner-rbac.yaml")] = _file(_image_pruner())
     folder = Path("deploy/optional/pruner")
     made[folder / "rbac.yaml"] = _file(_pruner())
     made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
@@ -130,6 +140,18 @@ def _transformers(granted_to: dict[Process, tuple[Right, ...]]) -> Iterator[str]
 def _role_name(name: str, namespace: str) -> str:
     """No two Roles have one name: `namespace:` in a kustomization moves all into one namespace."""
     return name if namespace in ("", NAMESPACE) else f"{name}-{namespace}"
+
+
+def _image_pruner() -> Iterator[str]:
+    """What the account of the ImagePruner's Jobs is bound to by the controller, and its report."""
+    roles = {
+        OBJECT_NAME: (*rights.RIGHTS, *REPORT_RIGHTS),
+        OPENSHIFT_ROLE: (*rights.RIGHTS_BESIDE_SYSTEM_ROLE, *REPORT_RIGHTS),
+    }
+    for name, granted in roles.items():
+        rules = "".join(map(_rule, granted))
+        yield _CLUSTER_ROLE.format(name=name, rules=rules)
+    yield from _roles(OBJECT_NAME, OBJECT_NAME, REPORT_MAP_RIGHTS)
 
 
 def _pruner() -> Iterator[str]:

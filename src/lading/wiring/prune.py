@@ -78,17 +78,25 @@ class Opened:
     pruner: Pruner
     source: Source
     registry: str
+    kube: KubeClient | None = None
+    """Of the first cluster."""
+
+
+class NothingToPrune(Malformed):
+    """No registry is known, or none may be changed: there is nothing that a run could do."""
 
 
 @asynccontextmanager
 async def open_pruner(options: Options) -> AsyncIterator[Opened]:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        clusters = [
-            KubeCluster(
-                await stack.enter_async_context(connect.connect(one, clock)), address=one.server
-            )
+        clients = [
+            await stack.enter_async_context(connect.connect(one, clock))
             for one in options.connections
+        ]
+        clusters = [
+            KubeCluster(client, address=one.server)
+            for client, one in zip(clients, options.connections, strict=True)
         ]
         hosts = await observe_streams.registry_hosts(clusters[0]) if clusters else None
         source = options.source or (Source.REGISTRY if hosts is None else Source.IMAGE_STREAMS)
@@ -110,6 +118,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
         yield Opened(
             source=source,
             registry=registry,
+            kube=clients[0] if clients else None,
             pruner=Pruner(
                 PruneRequest(
                     source=source,
@@ -137,13 +146,17 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
 
 
 def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> str:
+    if source is not Source.IMAGE_STREAMS and not options.reading.settings.prune_registry:
+        reason = "with --prune-registry=false only API objects go, and a plain registry has none"
+        text = options.url.host if options.url else ""
+        raise NothingToPrune(what="registry", text=text, reason=reason)
     if options.url is not None:
         return options.url.host
     if source is Source.IMAGE_STREAMS and hosts:
         return hosts[0]
     if source is Source.IMAGE_STREAMS and not options.reading.settings.prune_registry:
         return "(none)"
-    raise Malformed(
+    raise NothingToPrune(
         what="registry",
         text="",
         reason="no managed image names it; give its address with --registry-url",

@@ -6,6 +6,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from lading.api.imageregistry import NAME as PRUNER_NAME
 from lading.api.longhorn import SETTING_NAME
 from tests.conformance.kube.api import Document
 
@@ -140,7 +141,52 @@ def setting(sentence: str, value: str, breaks: str = "", name: str = SETTING_NAM
     return Case(sentence=sentence, plural="settings", fields=fields, breaks=breaks, name=name)
 
 
+def pruner(sentence: str, breaks: str = "", name: str = PRUNER_NAME, **spec: Any) -> Case:
+    return Case(sentence=sentence, plural="imagepruners", spec=spec, breaks=breaks, name=name)
+
+
+def pruned(sentence: str, breaks: str = "", **fields: Any) -> Case:
+    registry = {"name": "main", "url": "registry.example.com:5000", **fields}
+    return pruner(sentence, breaks, registries=[registry])
+
+
+SCHEDULE_RULE = "must be five fields of a cron schedule"
+DURATION_RULE = "must be a duration that is not negative"
+PRUNERS = (
+    pruner("a pruner with every default"),
+    pruner("a pruner of another name", "the one image pruner there is", name="$name"),
+    pruner("a schedule of five fields", schedule="*/5 1,3 ? jan-MAR mon"),
+    pruner("a schedule by a word", schedule="@daily"),
+    pruner("a schedule by a duration", schedule="@every 1h30m"),
+    pruner("a schedule of six fields", SCHEDULE_RULE, schedule="0 0 * * * *"),
+    pruner("a schedule with a time zone", SCHEDULE_RULE, schedule="TZ=UTC 0 0 * * *"),
+    pruner("a schedule of no known word", SCHEDULE_RULE, schedule="@fortnightly"),
+    pruner("an age as a duration", keepYoungerThan="1h30m"),
+    pruner("an age of zero", keepYoungerThan="0s", keepTagRevisions=0),
+    pruner("an age in nanoseconds", keepYoungerThan=3_600_000_000_000),
+    pruner("a negative age", DURATION_RULE, keepYoungerThan="-1h"),
+    pruner("a negative number of nanoseconds", DURATION_RULE, keepYoungerThan=-1),
+    pruner("an age of no unit", DURATION_RULE, keepYoungerThan="60"),
+    pruner("an age in OpenShift's form", keepYoungerThanDuration="60m"),
+    pruner("a bad age in OpenShift's form", DURATION_RULE, keepYoungerThanDuration="1 hour"),
+    pruner("fewer revisions than none", "greater than or equal to 0", keepTagRevisions=-1),
+    pruner("a deadline that is too short", "equal to 10", startingDeadlineSeconds=9),
+    pruner("a history of none", "equal to 1", history={"successfulJobsHistoryLimit": 0}),
+    pruner("a flat history of none", "equal to 1", failedJobsHistoryLimit=0),
+    pruner("tolerations as a map", "must be of type array", tolerations={}),
+    pruner("a level of logs", logLevel="Debug", ignoreInvalidImageReferences=True),
+    pruner("an unknown level of logs", "Unsupported value", logLevel="Loud"),
+    pruned("a registry"),
+    pruned("a registry by its URL", url="http://10.0.0.1:5000"),
+    pruned("a registry with a path", "must be host[:port]", url="registry.example.com/team"),
+    pruned("a registry of the reserved name", "imagestreams is taken", name="imagestreams"),
+    pruned("a registry by its storage", storage={"url": "s3://bucket/prefix"}),
+    pruned("a storage without a scheme", "must begin with", storage={"url": "/var/lib"}),
+    pruned("a trash for a day", trash={"period": "24h"}),
+    pruned("a trash for no time", DURATION_RULE, trash={"period": "soon"}),
+)
 CASES = (
+    *PRUNERS,
     held_image("a tag is held", imageURL="registry.example.com:5000/team/app:1.0"),
     held_image("a short name is held", imageURL="nginx"),
     held_image("a digest is held", instanceManagerImage=f"quay.io/a/b@sha256:{HEX}"),

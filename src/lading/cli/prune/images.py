@@ -3,18 +3,37 @@
 import click
 
 from lading.cli import output
+from lading.cli.options import LOG_LEVELS
 from lading.cli.output import Format
 from lading.cli.prune import progress, report, running
+from lading.cli.prune import reporting as reports
 from lading.cli.prune.options import prune_options, switch
+from lading.cli.prune.reporting import Reporting, reporting_options
+from lading.observability import logs
+from lading.observability.logs import LogFormat
 from lading.wiring.prune import Opened, Options
 
 
 @click.command(name="images")
 @switch("--confirm", default=False, help="Delete; without, only what would go is shown.")
+@click.option("--allow-nothing", is_flag=True, help="End with 0 when no registry is known.")
+@click.option(
+    "--log-level", type=click.Choice(LOG_LEVELS), default=None, help="Log from this level on."
+)
 @output.form_option(default=Format.TABLE)
+@reporting_options
 @prune_options
-def command(options: Options, confirm: bool, form: Format) -> None:
+def command(
+    options: Options,
+    reporting: Reporting,
+    confirm: bool,
+    allow_nothing: bool,
+    log_level: str | None,
+    form: Format,
+) -> None:
     """Delete images that are no longer needed; without --confirm only show what would go."""
+    if log_level is not None:
+        logs.configure(LogFormat.CONSOLE, log_level)
     if not confirm:
         click.echo(report.DRY_RUN, err=True)
     if not options.reading.settings.prune_registry and form is Format.TABLE:
@@ -24,15 +43,19 @@ def command(options: Options, confirm: bool, form: Format) -> None:
         if not confirm:
             await show(opened, form)
             return
-        async with progress.shown(opened.pruner.progress):
+        async with (
+            progress.shown(opened.pruner.progress),
+            reports.reported(opened, reporting) as ended,
+        ):
             applied = await opened.pruner.apply()
+            ended.outcomes = applied.outcomes
         for record in applied.restored:
             click.echo(f"Restored {record.repository}: it is used again", err=True)
         report.show_header(applied.plan.header)
         if not report.show_outcomes(applied.outcomes, form):
             raise click.exceptions.Exit(1)
 
-    running.run(options, work)
+    running.run(options, work, allow_nothing=allow_nothing)
 
 
 async def show(opened: Opened, form: Format) -> None:

@@ -58,6 +58,8 @@ custom_path_option = many(
 _CLUSTER = (
     click.option("--kubeconfig", type=FILE, help="The kubeconfig file; else as kubectl."),
     many("--context", "A context of the kubeconfig: a cluster that uses the registry."),
+    many("--other-kubeconfig", "A kubeconfig of another cluster that uses the registry.",
+         type=FILE),
     many("--references", "A file that `lading prune references` wrote.", type=FILE),
     click.option("--references-max-age", callback=general.meaning(general.period), default="1h",
                  show_default=True, help="Files of references that are older are refused."),
@@ -142,7 +144,8 @@ def prune_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _NAMES = (
-    "kubeconfig", "context", "references", "references_max_age", "custom_path", "source",
+    "kubeconfig", "context", "other_kubeconfig", "references", "references_max_age",
+    "custom_path", "source",
     "registry_url", "certificate_authority", "force_insecure", "registry_name", "registries_conf",
     "hosts_dir", "storage", "repository", "num_workers", "namespace", "keep_younger_than",
     "keep_tag_revisions", "prune_over_size_limit", "all", "prune_registry", "ignore_invalid_refs",
@@ -242,7 +245,9 @@ def _connections(given: dict[str, Any]) -> tuple[Connection, ...]:
     contexts: tuple[str, ...] = given["context"]
     if not contexts and given["references"]:
         return ()
-    return tuple(
-        Target(kubeconfig=given["kubeconfig"], context=one, namespace="").found()
-        for one in contexts or ("",)
-    )
+    targets = [
+        *(Target(kubeconfig=given["kubeconfig"], context=one, namespace="")
+          for one in contexts or ("",)),
+        *(Target(kubeconfig=one, context="", namespace="") for one in given["other_kubeconfig"]),
+    ]  # fmt: skip
+    return tuple(one.found() for one in targets)

@@ -10,8 +10,9 @@ from lading.kernel import texts
 from lading.ports.registry import RegistryError, Unavailable, Untrusted
 from lading.pruning.engine.apply import CanaryFailed
 from lading.pruning.engine.guards import GuardRefused
+from lading.pruning.engine.observe_streams import NoImageStreams
 from lading.wiring import prune as wiring
-from lading.wiring.prune import Opened, Options
+from lading.wiring.prune import NothingToPrune, Opened, Options
 
 
 def _hint(error: RegistryError) -> str:
@@ -25,13 +26,19 @@ def _hint(error: RegistryError) -> str:
     return "give an address that this machine can reach with --registry-url"
 
 
-def run(options: Options, work: Callable[[Opened], Awaitable[None]]) -> None:
+def run(
+    options: Options, work: Callable[[Opened], Awaitable[None]], *, allow_nothing: bool = False
+) -> None:
     async def opened() -> None:
         async with wiring.open_pruner(options) as found:
             await work(found)
 
     try:
         running.run(opened())
+    except (NothingToPrune, NoImageStreams) as error:
+        if not allow_nothing:
+            raise
+        click.echo(f"Nothing to prune: {error}")
     except RegistryError as error:
         if hint := _hint(error):
             raise click.ClickException(f"{error}; {hint}") from error

@@ -173,6 +173,7 @@ class Pruner:
         observed = await self._remember(observed)
         self.progress.begin("planning")
         plan = self.plan(observed)
+        self.progress.plan, self.progress.unknown = plan, observed.references.unknown
         lines: Sequence[Deletion] = plan.deletions
         if chosen is not None:
             plan_file.check_same(chosen[0], plan.header)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from lading.pruning.engine.types import Mention, PrunePlan
+
 
 @dataclass(slots=True)
 class PruneProgress:
@@ -9,6 +11,10 @@ class PruneProgress:
     done: int = 0
     total: int = 0
     """0 where it is not known."""
+    plan: PrunePlan | None = None
+    """What is carried out, from when it is made."""
+    unknown: tuple[Mention, ...] = ()
+    """References that cannot be read."""
 
     def begin(self, phase: str, total: int = 0) -> None:
         self.phase, self.done, self.total = phase, 0, total

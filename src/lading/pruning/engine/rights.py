@@ -1,6 +1,7 @@
 """The rights that a run needs in a cluster, as a role; the reader of references is their source."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from lading.api.rbac import Right
 from lading.pruning.engine import custom_paths, observe
@@ -40,3 +41,38 @@ RIGHTS: tuple[Right, ...] = (
     Right(group="image.openshift.io", resources=("images",), verbs=("list", "delete")),
     Right(group="image.openshift.io", resources=("imagestreams/status",), verbs=("update",)),
 )
+
+_OF_SYSTEM_ROLE: dict[tuple[str, str], frozenset[str]] = {
+    **dict.fromkeys(
+        (
+            *(("", one) for one in ("pods", "replicationcontrollers")),
+            *(("apps", one) for one in ("daemonsets", "deployments")),
+            *(("apps", one) for one in ("replicasets", "statefulsets")),
+            *(("batch", one) for one in ("cronjobs", "jobs")),
+            *(("build.openshift.io", one) for one in ("buildconfigs", "builds")),
+            ("apps.openshift.io", "deploymentconfigs"),
+        ),
+        frozenset({"get", "list"}),
+    ),
+    ("", "limitranges"): frozenset({"list"}),
+    ("image.openshift.io", "images"): frozenset({"get", "list", "watch", "delete"}),
+    ("image.openshift.io", "imagestreams"): frozenset(READ),
+    ("image.openshift.io", "imagestreams/status"): frozenset({"update"}),
+}
+"""What OpenShift's role `system:image-pruner` grants."""
+
+
+def _lacking() -> Iterator[Right]:
+    for right in RIGHTS:
+        by_verbs: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for resource in right.resources:
+            granted = _OF_SYSTEM_ROLE.get((right.group, resource), frozenset())
+            verbs = tuple(one for one in right.verbs if one not in granted)
+            if verbs:
+                by_verbs[verbs] = (*by_verbs.get(verbs, ()), resource)
+        for verbs, resources in by_verbs.items():
+            yield replace(right, resources=resources, verbs=verbs)
+
+
+RIGHTS_BESIDE_SYSTEM_ROLE: tuple[Right, ...] = tuple(_lacking())
+"""What a run needs on OpenShift besides `system:image-pruner`."""

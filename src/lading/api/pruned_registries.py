@@ -1,0 +1,105 @@
+"""The plain registries of an ImagePruner: what is ours in its spec."""
+
+from typing import Annotated
+
+from lading.kernel.fields import Field, Rule
+from lading.kernel.objects import Model
+
+DURATION = "^[+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
+DURATION_RULE = Rule(
+    rule=f"self.matches('{DURATION}')",
+    message="must be a duration that is not negative, such as 60m, 1h30m or 0s",
+)
+_STORAGE_RULE = Rule(
+    rule="self.matches('^(file:///|s3://|gs://|az://)')",
+    message="must begin with file:///, s3://, gs:// or az://",
+)
+_URL_RULE = Rule(
+    rule="self.matches('^(https?://)?[A-Za-z0-9.:\\\\[\\\\]-]+/?$')",
+    message="must be host[:port], with https:// or http:// before it or without",
+)
+
+
+class RegistryStorage(Model, frozen=True, kw_only=True):
+    """The storage of a registry, as `lading prune --storage` reads it."""
+
+    url: Annotated[
+        str,
+        Field(
+            "file:///FOLDER, s3://BUCKET/PREFIX, gs://BUCKET or az://CONTAINER.",
+            min_length=1,
+            max_length=1024,
+            rules=(_STORAGE_RULE,),
+        ),
+    ]
+    secret_name: Annotated[
+        str, Field("A Secret with variables of the environment: credentials.", max_length=253)
+    ] = ""
+    claim_name: Annotated[
+        str,
+        Field("A PersistentVolumeClaim, mounted at the folder of file:///.", max_length=253),
+    ] = ""
+
+
+class RegistryTrash(Model, frozen=True, kw_only=True):
+    """Where deleted images are kept for a while."""
+
+    disabled: Annotated[bool, Field("Delete without a copy in the trash.")] = False
+    repository: Annotated[str, Field("The repository of the trash.", max_length=255)] = ""
+    period: Annotated[
+        str,
+        Field(
+            "How long deleted images are kept; default 168h.",
+            max_length=64,
+            rules=(DURATION_RULE,),
+        ),
+    ] = "168h"
+
+
+class PrunedRegistry(Model, frozen=True, kw_only=True):
+    """A plain registry to prune. Secrets and ConfigMaps are in the namespace of Lading."""
+
+    name: Annotated[
+        str,
+        Field(
+            "A name for reports and the container.",
+            min_length=1,
+            max_length=40,
+            pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+            rules=(Rule(rule="self != 'imagestreams'", message="the name imagestreams is taken"),),
+        ),
+    ]
+    url: Annotated[
+        str,
+        Field("The address of the registry.", min_length=1, max_length=253, rules=(_URL_RULE,)),
+    ]
+    registry_names: Annotated[
+        tuple[str, ...],
+        Field(
+            "Other names by which it is pulled from.",
+            max_items=32,
+            list_type="atomic",
+            items=Field("A host with port.", min_length=1, max_length=253),
+        ),
+    ] = ()
+    policy_config_map_name: Annotated[
+        str, Field("A ConfigMap with the policy in key policy.yaml.", max_length=253)
+    ] = ""
+    credentials_secret_name: Annotated[
+        str, Field("A Secret of type kubernetes.io/dockerconfigjson.", max_length=253)
+    ] = ""
+    certificate_authority_config_map_name: Annotated[
+        str, Field("A ConfigMap with the authority in key ca.crt.", max_length=253)
+    ] = ""
+    storage: Annotated[RegistryStorage | None, Field("Read the inventory from here.")] = None
+    trash: Annotated[RegistryTrash | None, Field("Where deleted images are kept.")] = None
+    kubeconfig_secret_names: Annotated[
+        tuple[str, ...],
+        Field(
+            "Secrets with a kubeconfig of another cluster that uses the registry, in key "
+            "kubeconfig.",
+            max_items=16,
+            list_type="set",
+            items=Field("The name of a Secret.", min_length=1, max_length=253),
+        ),
+    ] = ()

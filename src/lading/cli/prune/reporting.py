@@ -1,0 +1,107 @@
+"""The options by which a Job of an ImagePruner reports about its run, and the report."""
+
+import functools
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from lading.api.imageregistry import PruneRunPhase
+from lading.cli import sentences
+from lading.loop import tasks
+from lading.pruning.engine.apply import CanaryFailed, PruneOutcome, Result
+from lading.pruning.engine.guards import GuardRefused
+from lading.pruning.operator.run_report import RunReport
+from lading.pruning.operator.types import IMAGE_STREAMS
+from lading.wiring.clock import system_clock
+from lading.wiring.prune import Opened
+
+IMAGE_PRUNER, CONFIG_MAP = "imagepruner", "configmap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reporting:
+    """Where a run reports; nowhere when `to` is empty."""
+
+    to: str = ""
+    name: str = IMAGE_STREAMS
+    pod: str = ""
+    namespace: str = ""
+
+
+class Ended:
+    """What the run deleted, for its report."""
+
+    outcomes: Sequence[PruneOutcome] = ()
+
+
+def reporting_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options and hands them over as `reporting`."""
+
+    @click.option(
+        "--report-to",
+        type=click.Choice([IMAGE_PRUNER, CONFIG_MAP]),
+        default=None,
+        help="Report the run to the status of the ImagePruner, or to a ConfigMap.",
+    )
+    @click.option(
+        "--report-as",
+        default=IMAGE_STREAMS,
+        show_default=True,
+        help="The name of the run in the report.",
+    )
+    @click.option("--pod-name", envvar="POD_NAME", default="", help="The pod of the run.")
+    @click.option(
+        "--pod-namespace",
+        envvar="POD_NAMESPACE",
+        default="default",
+        help="The namespace of that pod.",
+    )
+    @functools.wraps(command)
+    def with_reporting(
+        *args: Any,
+        report_to: str | None,
+        report_as: str,
+        pod_name: str,
+        pod_namespace: str,
+        **more: Any,
+    ) -> Any:
+        reporting = Reporting(
+            to=report_to or "", name=report_as, pod=pod_name, namespace=pod_namespace
+        )
+        return command(*args, reporting=reporting, **more)
+
+    return with_reporting
+
+
+@asynccontextmanager
+async def reported(opened: Opened, reporting: Reporting) -> AsyncIterator[Ended]:
+    """Reports while the block runs, and how it ended."""
+    ended = Ended()
+    if not reporting.to or opened.kube is None:
+        yield ended
+        return
+    report = RunReport(
+        api=opened.kube,
+        clock=system_clock(),
+        progress=opened.pruner.progress,
+        name=reporting.name,
+        pod=reporting.pod,
+        namespace=reporting.namespace,
+        to_map=reporting.to == CONFIG_MAP,
+    )
+    try:
+        async with tasks.started(report.run()):
+            yield ended
+    except (GuardRefused, CanaryFailed) as error:
+        await report.end(PruneRunPhase.REFUSED, str(error))
+        raise
+    except Exception as error:
+        await report.end(PruneRunPhase.FAILED, sentences.sentence(error) or repr(error))
+        raise
+    failures = [one for one in ended.outcomes if one.result is Result.FAILED]
+    phase = PruneRunPhase.FAILED if failures else PruneRunPhase.SUCCEEDED
+    message = f"{failures[0].line}: {failures[0].message}" if failures else ""
+    await report.end(phase, message, ended.outcomes)

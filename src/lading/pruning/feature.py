@@ -1,0 +1,161 @@
+"""Pruning on a schedule as a feature: its gate, its kind, its rights, and what it runs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from lading.api import imageregistry, openshift_config
+from lading.api.batch import CRON_JOBS, JOBS
+from lading.api.core import CONFIG_MAPS, PODS
+from lading.api.imageregistry import IMAGE_PRUNER, IMAGE_PRUNERS, IMAGE_REGISTRY_CONFIGS, NAME
+from lading.api.rbac import NAMESPACE, READ, Right
+from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, SERVICE_ACCOUNTS
+from lading.loop.feature import Context, Feature, Kind, Part, Work
+from lading.pruning.operator.types import (
+    DECISION_NAME,
+    IMAGE_PRUNER_GATE,
+    OBJECT_NAME,
+    OPENSHIFT_ROLE,
+    REPORT_NAME,
+    SYSTEM_ROLE,
+    PrunerSettings,
+)
+
+_OWN = (NAMESPACE,)
+_BINDINGS = (OBJECT_NAME, f"{OBJECT_NAME}-system", OPENSHIFT_ROLE)
+
+
+@asynccontextmanager
+async def _open_controller(context: Context) -> AsyncIterator[Work]:
+    """Switched off it acts as a downgrade: what is there stays and works."""
+    if not context.gates[IMAGE_PRUNER_GATE]:
+        yield Work()
+        return
+    from lading.pruning.operator import controller as operator
+    from lading.pruning.operator.metrics import ImagePrunerMetrics
+
+    caches = operator.PrunerCaches.of(context.informers, context.namespace)
+    configs = context.optional(IMAGE_REGISTRY_CONFIGS)
+    cluster_versions = context.optional(openshift_config.CLUSTER_VERSIONS)
+    reconciler = operator.ImagePrunerReconciler(
+        kube=context.kube,
+        clock=context.clock,
+        caches=caches,
+        configs=configs,
+        cluster_versions=cluster_versions,
+        settings=context.setting(PrunerSettings) or PrunerSettings(),
+        namespace=context.namespace,
+        recorder=context.recorder,
+    )
+    ImagePrunerMetrics(context.metrics.registry, pruner_facts=lambda: reconciler.facts)
+    controller = context.controller(
+        name=operator.CONTROLLER, reconcile=reconciler.reconcile, workers=1
+    )
+    operator.watch(controller, caches, configs, cluster_versions)
+    yield Work(controllers=(controller,), support=(configs, cluster_versions))
+
+
+def _right(
+    group: str,
+    *resources: str,
+    verbs: tuple[str, ...],
+    names: tuple[str, ...] = (),
+    namespaces: tuple[str, ...] = (),
+    why: str = "",
+) -> Right:
+    return Right(
+        group=group, resources=resources, verbs=verbs, names=names, namespaces=namespaces, why=why
+    )
+
+
+REPORT_RIGHTS = (
+    _right(
+        imageregistry.GROUP,
+        "imagepruners/status",
+        verbs=("patch",),
+        names=(NAME,),
+        why="The Job reports about itself.",
+    ),
+)
+"""Of the Job, in the whole cluster."""
+REPORT_MAP_RIGHTS = (
+    _right(
+        CONFIG_MAPS.group,
+        "configmaps",
+        verbs=("patch",),
+        names=(REPORT_NAME,),
+        namespaces=_OWN,
+        why="The Job reports here where the status of the ImagePruner drops the report.",
+    ),
+)
+FEATURE = Feature(
+    name="pruning",
+    gate=IMAGE_PRUNER_GATE,
+    summary="Prunes images on the schedule of an ImagePruner, with a CronJob.",
+    owns=(IMAGE_PRUNER,),
+    controller=(
+        Part(
+            open=_open_controller,
+            reads=(
+                Kind(resource=IMAGE_PRUNERS),
+                Kind(resource=CRON_JOBS, namespaces=_OWN),
+                Kind(resource=JOBS, namespaces=_OWN),
+                Kind(resource=PODS, namespaces=_OWN),
+            ),
+            rights=(
+                _right(
+                    imageregistry.GROUP,
+                    "imagepruners",
+                    verbs=("create",),
+                    why="On a new cluster the first one is created.",
+                ),
+                _right(imageregistry.GROUP, "imagepruners/status", verbs=("patch",), names=(NAME,)),
+                _right(imageregistry.GROUP, "configs", verbs=READ),
+                _right(openshift_config.GROUP, "clusterversions", verbs=READ),
+                _right(CRON_JOBS.group, "cronjobs", verbs=("create",), namespaces=_OWN),
+                _right(
+                    CRON_JOBS.group,
+                    "cronjobs",
+                    verbs=("patch",),
+                    names=(OBJECT_NAME,),
+                    namespaces=_OWN,
+                ),
+                _right(
+                    SERVICE_ACCOUNTS.group, "serviceaccounts", verbs=("create",), namespaces=_OWN
+                ),
+                _right(
+                    SERVICE_ACCOUNTS.group,
+                    "serviceaccounts",
+                    verbs=(*READ, "patch"),
+                    names=(OBJECT_NAME,),
+                    namespaces=_OWN,
+                ),
+                _right(CONFIG_MAPS.group, "configmaps", verbs=("create",), namespaces=_OWN),
+                _right(
+                    CONFIG_MAPS.group,
+                    "configmaps",
+                    verbs=READ,
+                    names=(DECISION_NAME, REPORT_NAME),
+                    namespaces=_OWN,
+                ),
+                _right(
+                    RBAC_GROUP,
+                    CLUSTER_ROLE_BINDINGS.plural,
+                    verbs=("create",),
+                    why="Only the roles below can be bound.",
+                ),
+                _right(
+                    RBAC_GROUP,
+                    CLUSTER_ROLE_BINDINGS.plural,
+                    verbs=(*READ, "patch", "delete"),
+                    names=_BINDINGS,
+                ),
+                _right(
+                    RBAC_GROUP,
+                    "clusterroles",
+                    verbs=("bind",),
+                    names=(OBJECT_NAME, OPENSHIFT_ROLE, SYSTEM_ROLE),
+                ),
+            ),
+        ),
+    ),
+)

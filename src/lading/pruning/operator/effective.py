@@ -1,0 +1,163 @@
+"""The spec of an ImagePruner with its defaults, in one form; or what is wrong with it. Pure.
+
+The schema of the kind may be another owner's, so nothing of the spec is taken for granted. Of two
+settings that disagree the one that keeps more wins.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from lading.api import imageregistry
+from lading.api.imageregistry import ImagePrunerSpec, LogLevel, PrunerHistory
+from lading.api.pruned_registries import PrunedRegistry
+from lading.kernel import cron, durations
+from lading.kernel.errors import Malformed
+from lading.pruning.operator.types import EffectiveSpec
+
+DEFAULT_RESOURCES: Mapping[str, Any] = {"requests": {"cpu": "100m", "memory": "256Mi"}}
+_LOG_LEVELS = {str(one) for one in LogLevel}
+_PATH = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
+
+
+class InvalidSpec(Exception):
+    """The spec cannot be carried out; the text names the fields."""
+
+
+def effective(document: Mapping[str, Any]) -> EffectiveSpec:
+    spec = _decoded(document)
+    problems = tuple(_problems(spec))
+    if problems:
+        raise InvalidSpec(" ".join(f"{one}." for one in problems))
+    disagreements: list[str] = []
+    history = spec.history or PrunerHistory()
+    return EffectiveSpec(
+        schedule=spec.schedule or imageregistry.SCHEDULE_DEFAULT,
+        suspend=spec.suspend,
+        keep_tag_revisions=_or(spec.keep_tag_revisions, imageregistry.KEEP_TAG_REVISIONS_DEFAULT),
+        keep_younger_than=_keep_younger_than(spec, disagreements),
+        starting_deadline_seconds=_or(
+            spec.starting_deadline_seconds, imageregistry.STARTING_DEADLINE_SECONDS_DEFAULT
+        ),
+        successful_jobs_history_limit=_limit(
+            "successfulJobsHistoryLimit",
+            history.successful_jobs_history_limit,
+            spec.successful_jobs_history_limit,
+            disagreements,
+        ),
+        failed_jobs_history_limit=_limit(
+            "failedJobsHistoryLimit",
+            history.failed_jobs_history_limit,
+            spec.failed_jobs_history_limit,
+            disagreements,
+        ),
+        resources=spec.resources or DEFAULT_RESOURCES,
+        affinity=spec.affinity,
+        node_selector=spec.node_selector,
+        tolerations=spec.tolerations,
+        log_level=spec.log_level,
+        registries=spec.registries,
+        disagreements=tuple(disagreements),
+    )
+
+
+def _decoded(document: Mapping[str, Any]) -> ImagePrunerSpec:
+    level = document.get("logLevel", "")
+    if level not in _LOG_LEVELS:
+        raise InvalidSpec(f"spec.logLevel: {level!r} is none of Normal, Debug, Trace, TraceAll.")
+    given = {name: value for name, value in document.items() if value is not None}
+    try:
+        return msgspec.convert(given, ImagePrunerSpec)
+    except msgspec.ValidationError as error:
+        found = _PATH.fullmatch(str(error))
+        assert found is not None, "the pattern matches any text"
+        raise InvalidSpec(f"spec{found['path'] or ''}: {found['message']}.") from None
+
+
+def _problems(spec: ImagePrunerSpec) -> Iterator[str]:
+    try:
+        cron.parse(spec.schedule or imageregistry.SCHEDULE_DEFAULT)
+    except Malformed as error:
+        yield f"spec.schedule: {spec.schedule!r}: {error.reason}"
+    yield from _negative("keepTagRevisions", spec.keep_tag_revisions, 0)
+    minimum = imageregistry.STARTING_DEADLINE_SECONDS_MIN
+    yield from _negative("startingDeadlineSeconds", spec.starting_deadline_seconds, minimum)
+    history = spec.history or PrunerHistory()
+    limits = {
+        "history.successfulJobsHistoryLimit": history.successful_jobs_history_limit,
+        "history.failedJobsHistoryLimit": history.failed_jobs_history_limit,
+        "successfulJobsHistoryLimit": spec.successful_jobs_history_limit,
+        "failedJobsHistoryLimit": spec.failed_jobs_history_limit,
+    }
+    for name, value in limits.items():
+        yield from _negative(name, value, 1)
+    if isinstance(spec.keep_younger_than, str):
+        yield from _duration("keepYoungerThan", spec.keep_younger_than)
+    else:
+        yield from _negative("keepYoungerThan", spec.keep_younger_than, 0)
+    if spec.keep_younger_than_duration:
+        yield from _duration("keepYoungerThanDuration", spec.keep_younger_than_duration)
+    yield from _registries(spec.registries)
+
+
+def _registries(registries: tuple[PrunedRegistry, ...]) -> Iterator[str]:
+    names = [one.name for one in registries]
+    for name in sorted({one for one in names if names.count(one) > 1}):
+        yield f"spec.registries: the name {name} is there twice"
+    if len(registries) > imageregistry.REGISTRIES_MAX:
+        yield f"spec.registries: at most {imageregistry.REGISTRIES_MAX} are pruned"
+
+
+def _negative(name: str, value: int | None, minimum: int) -> Iterator[str]:
+    if value is not None and value < minimum:
+        yield f"spec.{name}: {value} must be greater than or equal to {minimum}"
+
+
+def _duration(name: str, text: str) -> Iterator[str]:
+    try:
+        if durations.parse(text) < timedelta(0):
+            yield f"spec.{name}: {text!r} must not be negative"
+    except Malformed as error:
+        yield f"spec.{name}: {text!r}: {error.reason}"
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _keep_younger_than(spec: ImagePrunerSpec, disagreements: list[str]) -> str:
+    given = {
+        name: _text(value)
+        for name, value in (
+            ("keepYoungerThan", spec.keep_younger_than),
+            ("keepYoungerThanDuration", spec.keep_younger_than_duration or None),
+        )
+        if value is not None
+    }
+    if not given:
+        return imageregistry.KEEP_YOUNGER_THAN_DEFAULT
+    longest = max(given.values(), key=durations.parse)
+    if len({durations.parse(one) for one in given.values()}) > 1:
+        listed = " and ".join(f"{name} {text}" for name, text in given.items())
+        disagreements.append(f"spec has {listed}; {longest} keeps more and is used.")
+    return longest
+
+
+def _text(value: int | str) -> str:
+    """Nanoseconds are rounded up to microseconds: that keeps more."""
+    if isinstance(value, str):
+        return value
+    return durations.format_duration(timedelta(microseconds=-(-value // 1000)))
+
+
+def _limit(name: str, nested: int | None, flat: int | None, disagreements: list[str]) -> int:
+    given = [one for one in (nested, flat) if one is not None]
+    if len(set(given)) > 1:
+        disagreements.append(
+            f"spec has history.{name} {nested} and {name} {flat}; {max(given)} keeps more and "
+            "is used."
+        )
+    return max(given, default=imageregistry.HISTORY_DEFAULT)

@@ -1,0 +1,92 @@
+"""When runs are due by the CronJob that is there, and whether one was missed. Pure."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from lading.api.imageregistry import ImagePrunerStatus
+from lading.kernel import conditions, cron
+from lading.kernel.errors import Malformed
+from lading.pruning.operator.jobs import EndedJob, instant
+from lading.pruning.operator.types import (
+    ObservedPruner,
+    PrunerConditionType,
+    PrunerReason,
+    PrunerSettings,
+)
+
+GAPS = 8
+"""So many runs ahead show the longest time between two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueTimes:
+    schedule: str = ""
+    since: datetime | None = None
+    next_at: datetime | None = None
+    period: timedelta | None = None
+    missed: datetime | None = None
+    """A time that was due, and no Job was made for it."""
+    missed_at: datetime | None = None
+    """When the next start will count as missed."""
+
+
+def timing_of(
+    observed: ObservedPruner,
+    last: ImagePrunerStatus,
+    ended: EndedJob | None,
+    settings: PrunerSettings,
+    now: datetime,
+    *,
+    is_active: bool,
+) -> DueTimes:
+    found = observed.cron_job
+    if found is None or found.spec.get("suspend"):
+        return DueTimes()
+    text = str(found.spec.get("schedule", ""))
+    try:
+        schedule = cron.parse(text)
+    except Malformed:
+        return DueTimes()
+    since = _since(observed, last, text, now)
+    began = [since, instant(found.status.last_schedule_time), ended.end if ended else None]
+    due = schedule.next(max(one for one in began if one is not None), UTC)
+    deadline = timedelta(seconds=int(found.spec.get("startingDeadlineSeconds") or 0))
+    missed_at = due and due + deadline + settings.missed_grace
+    is_missed = missed_at is not None and missed_at <= now and not is_active
+    return DueTimes(
+        schedule=text,
+        since=since,
+        next_at=schedule.next(now, UTC),
+        period=period(text, now),
+        missed=due if is_missed else None,
+        missed_at=None if is_missed or is_active else missed_at,
+    )
+
+
+def _since(
+    observed: ObservedPruner, last: ImagePrunerStatus, schedule: str, now: datetime
+) -> datetime:
+    """Since when the schedule is in force: times before that were never due."""
+    known = instant(last.scheduled_since)
+    if observed.drops_status:
+        before = conditions.find(last.conditions, PrunerConditionType.SCHEDULED)
+        is_same = before is not None and before.reason != PrunerReason.SUSPENDED
+        known = instant(before.last_transition_time) if before and is_same else None
+        return known or now
+    return known if known is not None and last.schedule == schedule else now
+
+
+def period(text: str, now: datetime) -> timedelta | None:
+    """The longest time between two runs of the near future."""
+    try:
+        schedule = cron.parse(text)
+    except Malformed:
+        return None
+    longest, at = None, schedule.next(now, UTC)
+    for _ in range(GAPS):
+        following = schedule.next(at, UTC) if at else None
+        if at is None or following is None:
+            break
+        longest = max(longest or following - at, following - at)
+        at = following
+    return longest

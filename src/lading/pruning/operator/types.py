@@ -1,0 +1,290 @@
+"""What plans about the ImagePruner are made from, and their actions. Frozen data only."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from lading.api.batch import CronJob, Job
+from lading.api.core import Pod
+from lading.api.imageregistry import (
+    ImagePrunerStatus,
+    LogLevel,
+    PruneRun,
+    StoredImagePruner,
+)
+from lading.api.pruned_registries import PrunedRegistry
+from lading.api.rbac_objects import ClusterRoleBinding, ServiceAccount
+from lading.kernel.feature_gates import Gate
+from lading.kernel.objects import Key
+
+IMAGE_PRUNER_GATE = Gate(
+    name="ImagePruner",
+    default=True,
+    off="nothing is changed: CronJob and RBAC stay and work, as after a downgrade",
+)
+FIELD_MANAGER = "lading-image-pruner"
+OBJECT_NAME = "lading-image-pruner"
+"""Of the CronJob, the ServiceAccount, the ClusterRoles and their bindings."""
+OPENSHIFT_ROLE = "lading-image-pruner-openshift"
+"""What `system:image-pruner` lacks."""
+SYSTEM_ROLE = "system:image-pruner"
+DECISION_NAME = "lading-image-pruner-decision"
+"""The ConfigMap with the decision about the first ImagePruner."""
+REPORT_NAME = "lading-image-pruner-report"
+"""The ConfigMap for the reports of Jobs, where the status of the ImagePruner drops them."""
+IMAGE_STREAMS = "imagestreams"
+"""The run that is not about one of `spec.registries`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunerSettings:
+    """What an administrator decides by options of the controller."""
+
+    image: str = ""
+    """Lading's own image; empty means that of the controller's pod."""
+    pod_name: str = ""
+    take_over: bool = False
+    """Whether the ImagePruner of OpenShift is managed, too."""
+    missed_grace: timedelta = timedelta(minutes=1)
+    """How much later than its deadline a start counts as missed."""
+    installation_age_max: timedelta = timedelta(hours=1)
+    """So long after its first start a cluster counts as new."""
+
+
+class PrunerConditionType(StrEnum):
+    AVAILABLE = "Available"
+    SCHEDULED = "Scheduled"
+    FAILED = "Failed"
+    AMBIGUOUS = "Ambiguous"
+
+
+class PrunerReason(StrEnum):
+    """Of the conditions of the ImagePruner, and of its events."""
+
+    READY = "Ready"
+    ERROR = "Error"
+    SCHEDULED = "Scheduled"
+    SUSPENDED = "Suspended"
+    SUCCEEDED = "Succeeded"
+    NOT_RUN = "NotRun"
+    JOB_FAILED = "JobFailed"
+    REFUSED = "RefusedByGuard"
+    OUT_OF_MEMORY = "OutOfMemory"
+    SETTINGS_AGREE = "SettingsAgree"
+    SETTINGS_DISAGREE = "SettingsDisagree"
+
+
+class DecisionReason(StrEnum):
+    """Why the first ImagePruner was created as it was, or not created."""
+
+    NEW_CLUSTER = "NewCluster"
+    UPGRADED = "UpgradedCluster"
+    EXISTING = "ExistingImagePruner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterHistory:
+    """What tells a new cluster from one that is older than its pruner."""
+
+    first_start: datetime | None = None
+    """When a controller of Lading first ran here."""
+    other_kinds_since: datetime | None = None
+    """When another kind of Lading was installed."""
+    pruner_kind_since: datetime | None = None
+    """When the kind ImagePruner was installed."""
+    openshift_versions: int = 0
+    """How many versions of OpenShift this cluster had; 0 where it is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveSpec:
+    """The spec with its defaults, in one form."""
+
+    schedule: str
+    suspend: bool
+    keep_tag_revisions: int
+    keep_younger_than: str
+    starting_deadline_seconds: int
+    successful_jobs_history_limit: int
+    failed_jobs_history_limit: int
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    affinity: Mapping[str, Any] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    log_level: LogLevel = LogLevel.UNSET
+    registries: tuple[PrunedRegistry, ...] = ()
+    disagreements: tuple[str, ...] = ()
+    """Settings that are given twice and differ, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedPruner:
+    """Everything that one pass over the ImagePruner goes by."""
+
+    namespace: str
+    pruner: StoredImagePruner | None = None
+    decision: str | None = None
+    """What is recorded about the first ImagePruner; None where nothing is."""
+    history: ClusterHistory = ClusterHistory()
+    is_openshift: bool = False
+    drops_status: bool = False
+    """Whether the kind belongs to another owner, whose schema may drop fields of the status."""
+    management_state: str | None = None
+    """Of Config `cluster`; None where there is none."""
+    account: ServiceAccount | None = None
+    bindings: Mapping[str, ClusterRoleBinding] = field(default_factory=dict)
+    """By name."""
+    cron_job: CronJob | None = None
+    jobs: tuple[Job, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    reports: tuple[PruneRun, ...] = ()
+    """Of the Jobs."""
+    has_report_map: bool = False
+    answered_spec: Mapping[str, Any] | None = None
+    """The spec that the API server answered to the last write of the CronJob by this process."""
+    own_image: str = ""
+    refusal: str = ""
+    """What the API server answered when an object was to be written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunerFacts:
+    """What metrics show."""
+
+    exists: bool = False
+    is_scheduled: bool = False
+    is_suspended: bool = False
+    has_failed: bool | None = None
+    """None before the first run."""
+    scheduled_since: datetime | None = None
+    active_since: datetime | None = None
+    last_success: datetime | None = None
+    period: timedelta | None = None
+    last_duration: timedelta | None = None
+    runs: tuple[PruneRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateImagePruner:
+    suspend: bool
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "decision"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordDecision:
+    """After the ImagePruner was created: cut off between the two, it counts as existing."""
+
+    namespace: str
+    decision: DecisionReason
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "decision"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateObject:
+    """The ServiceAccount, a ClusterRoleBinding, the CronJob or the ConfigMap of reports."""
+
+    body: Mapping[str, Any]
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "objects"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairMetadata:
+    """Labels and owners of an object; those of others stay."""
+
+    body: Mapping[str, Any]
+    found: ServiceAccount | ClusterRoleBinding
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "objects"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceSubjects:
+    """Of a ClusterRoleBinding, with its labels and owners."""
+
+    body: Mapping[str, Any]
+    found: ClusterRoleBinding
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "objects"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteBinding:
+    """The role of a binding cannot be changed."""
+
+    name: str
+    uid: str
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "objects"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplaceCronJob:
+    """Makes the CronJob what the body says; labels and annotations of others stay."""
+
+    body: Mapping[str, Any]
+    found: CronJob
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "objects"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritePrunerStatus:
+    key: Key
+    resource_version: str
+    status: ImagePrunerStatus
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPrunerEvent:
+    key: Key
+    reason: PrunerReason
+    warning: bool
+    because: str
+
+    @property
+    def lane(self) -> Hashable:
+        return "status"
+
+
+PrunerAction = (
+    CreateImagePruner
+    | RecordDecision
+    | CreateObject
+    | RepairMetadata
+    | ReplaceSubjects
+    | DeleteBinding
+    | ReplaceCronJob
+    | WritePrunerStatus
+    | RecordPrunerEvent
+)

@@ -1,0 +1,231 @@
+"""A cluster in memory: the API server and the controller are real, Jobs are played."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.batch import CRON_JOBS, JOBS, CronJob
+from lading.api.core import CONFIG_MAPS, NAMESPACES
+from lading.api.imageregistry import IMAGE_PRUNERS, IMAGE_REGISTRY_CONFIGS, StoredImagePruner
+from lading.installation import apply as installation
+from lading.kernel import conditions
+from lading.kernel.conditions import Condition
+from lading.kernel.objects import Object, Resource
+from lading.loop.manager import Manager
+from lading.observability.metrics import Metrics
+from lading.ports import kube
+from lading.ports.http import Exchange, Request, Response
+from lading.pruning.feature import FEATURE
+from lading.pruning.operator import report
+from lading.pruning.operator.types import DECISION_NAME, OBJECT_NAME, PrunerSettings
+from lading.servers.kube.authentication import ADMIN
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage.memory import MemoryStorage
+from lading.standalone.api_server import Authorized
+from lading.wiring import controller
+from lading.wiring.features import definitions_of, parse_gates
+from tests.pruning.operator.pruner_worlds import IMAGE, NAMESPACE
+
+T = TypeVar("T", bound=Object)
+WAIT_SECONDS_MAX = 60.0
+CLOCK = SystemClock()
+
+
+@dataclass
+class Line:
+    """The controller's way to the API server: what is written is kept, and it can be cut."""
+
+    server: Exchange
+    written: list[tuple[str, str]] = field(default_factory=list)
+    writes_left: int | None = None
+    """After so many writes the line is dead, as after kill -9."""
+
+    async def __call__(self, request: Request) -> Response:
+        if request.method != "GET" and "/events" not in request.path:
+            if self.writes_left == 0:
+                raise kube.Unavailable("the process is dead")
+            if self.writes_left is not None:
+                self.writes_left -= 1
+            self.written.append((request.method, request.path))
+        return await self.server(request)
+
+
+@dataclass
+class PrunerCluster:
+    kube: KubeClient
+    """As administrator."""
+    line: Line
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+
+    async def create(self, resource: Resource[Any], name: str, **parts: Any) -> Any:
+        namespace = NAMESPACE if resource.namespaced else ""
+        metadata = {"name": name, **parts.pop("metadata", {})}
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        return await self.kube.create(resource, {**body, **parts}, namespace=namespace)
+
+    async def pruner(self) -> StoredImagePruner | None:
+        return await self._found(IMAGE_PRUNERS, "cluster", "")
+
+    async def cron_job(self) -> CronJob | None:
+        return await self._found(CRON_JOBS, OBJECT_NAME, NAMESPACE)
+
+    async def decision(self) -> str | None:
+        found = await self._found(CONFIG_MAPS, DECISION_NAME, NAMESPACE)
+        return None if found is None else found.data["decision"]
+
+    async def _found(self, resource: Resource[T], name: str, namespace: str) -> T | None:
+        try:
+            return await self.kube.get(resource, name, namespace=namespace)
+        except kube.NotFound:
+            return None
+
+    async def edit(self, **spec: Any) -> None:
+        await self.kube.patch(IMAGE_PRUNERS, "cluster", {"spec": spec})
+
+    async def condition(self, kind: str) -> Condition | None:
+        found = await self.pruner()
+        return conditions.find(report.status_of(found).conditions, kind) if found else None
+
+    async def until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS_MAX):
+                while not await is_so():
+                    await CLOCK.sleep(0.05)
+        except TimeoutError:
+            found = await self.pruner()
+            raise AssertionError(f"never came true: {what}\n{found}") from None
+
+    async def until_condition(self, kind: str, status: str, reason: str) -> Condition:
+        async def is_so() -> bool:
+            found = await self.condition(kind)
+            return found is not None and (found.status, found.reason) == (status, reason)
+
+        await self.until(is_so, f"{kind} is {status}, {reason}")
+        found = await self.condition(kind)
+        assert found is not None
+        return found
+
+    async def until_flag(self, flag: str) -> None:
+        async def is_so() -> bool:
+            found = await self.cron_job()
+            return found is not None and flag in str(found.spec)
+
+        await self.until(is_so, f"the CronJob has {flag}")
+
+    async def play_job(self, name: str, *, failed: str = "") -> None:
+        """As the CronJob controller makes a Job, and as the Job ends."""
+        owner = await self.cron_job()
+        assert owner is not None
+        reference = {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "name": OBJECT_NAME,
+            "uid": owner.metadata.uid,
+            "controller": True,
+        }
+        template = owner.spec["jobTemplate"]
+        await self.create(
+            JOBS,
+            name,
+            metadata={**template["metadata"], "ownerReferences": [reference]},
+            spec=template["spec"],
+        )
+        now = conditions.timestamp(CLOCK.now())
+        kinds = ("FailureTarget", "Failed") if failed else ("SuccessCriteriaMet", "Complete")
+        status: dict[str, Any] = {
+            "startTime": now,
+            "conditions": [
+                {
+                    "type": one,
+                    "status": "True",
+                    "reason": "Played",
+                    "message": failed,
+                    "lastTransitionTime": now,
+                }
+                for one in kinds
+            ],
+        }
+        if not failed:
+            status |= {"completionTime": now, "succeeded": 1}
+        await self.kube.patch(
+            JOBS, name, {"status": status}, namespace=NAMESPACE, subresource="status"
+        )
+
+    def metrics(self) -> str:
+        return generate_latest(self.registry).decode()
+
+    async def install_config(self, state: str) -> None:
+        """The kind Config of OpenShift's registry operator, loosely, and its object."""
+        anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": anything},
+        }
+        await self.create(
+            CUSTOM_RESOURCE_DEFINITIONS,
+            f"configs.{IMAGE_REGISTRY_CONFIGS.group}",
+            spec={
+                "group": IMAGE_REGISTRY_CONFIGS.group,
+                "names": {"kind": "Config", "plural": "configs"},
+                "scope": "Cluster",
+                "versions": [version],
+            },
+        )
+
+        async def is_served() -> bool:
+            try:
+                await self.kube.page(IMAGE_REGISTRY_CONFIGS, limit=1)
+            except kube.NotFound:
+                return False
+            return True
+
+        await self.until(is_served, "Config is served")
+        await self.create(IMAGE_REGISTRY_CONFIGS, "cluster", spec={"managementState": state})
+
+
+@contextlib.asynccontextmanager
+async def opened() -> AsyncIterator[PrunerCluster]:
+    core = Core(MemoryStorage(), CLOCK, tokens={"token": ADMIN})
+    direct = Authorized(core, "token")
+    admin = KubeClient(direct)
+    await installation.install(admin, CLOCK, definitions_of((FEATURE,)))
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    await admin.create(NAMESPACES, body)
+    yield PrunerCluster(kube=admin, line=Line(direct))
+    await core.close()
+
+
+@contextlib.asynccontextmanager
+async def running(
+    cluster: PrunerCluster, *, gates: str = "", **settings: Any
+) -> AsyncIterator[Manager]:
+    """The controller of the feature, over the line."""
+    cluster.registry = CollectorRegistry()
+    usual = {"image": IMAGE, "missed_grace": timedelta(minutes=1)}
+    manager = controller.controllers(
+        kube=KubeClient(cluster.line),
+        clock=CLOCK,
+        metrics=Metrics(cluster.registry),
+        rng=random.Random(1),
+        gates=parse_gates(gates),
+        namespace=NAMESPACE,
+        settings=(PrunerSettings(**{**usual, **settings}),),
+        features=(FEATURE,),
+    )
+    work = asyncio.create_task(manager.run())
+    try:
+        yield manager
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)

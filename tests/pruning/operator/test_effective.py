@@ -1,0 +1,90 @@
+"""The spec in one form: defaults, the shipped forms, and what is refused by name."""
+
+from typing import Any
+
+import pytest
+
+from lading.pruning.operator.effective import DEFAULT_RESOURCES, InvalidSpec, effective
+
+
+def test_the_defaults_are_those_of_the_design() -> None:
+    found = effective({})
+    assert found.schedule == "0 0 * * *"
+    assert found.suspend is False
+    assert found.keep_tag_revisions == 3
+    assert found.keep_younger_than == "60m"
+    assert found.starting_deadline_seconds == 3600
+    assert (found.successful_jobs_history_limit, found.failed_jobs_history_limit) == (3, 3)
+    assert found.resources == DEFAULT_RESOURCES
+    assert found.disagreements == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"keepYoungerThan": "90m"}, "90m"),
+        ({"keepYoungerThan": 10_000_000_000}, "10s"),
+        ({"keepYoungerThan": 1}, "0.000001s"),
+        ({"keepYoungerThanDuration": "1h"}, "1h"),
+        ({"keepYoungerThan": 3_600_000_000_000, "keepYoungerThanDuration": "60m"}, "1h"),
+        ({"keepYoungerThan": "0s"}, "0s"),
+    ],
+)
+def test_ages_in_each_form(spec: dict[str, Any], expected: str) -> None:
+    found = effective(spec)
+    assert found.keep_younger_than == expected
+    assert found.disagreements == ()
+
+
+def test_of_two_that_disagree_the_one_that_keeps_more_wins() -> None:
+    found = effective(
+        {
+            "keepYoungerThan": "10m",
+            "keepYoungerThanDuration": "2h",
+            "history": {"successfulJobsHistoryLimit": 5, "failedJobsHistoryLimit": 2},
+            "successfulJobsHistoryLimit": 4,
+            "failedJobsHistoryLimit": 2,
+        }
+    )
+    assert found.keep_younger_than == "2h"
+    assert found.successful_jobs_history_limit == 5
+    assert found.failed_jobs_history_limit == 2
+    assert len(found.disagreements) == 2
+    assert "2h keeps more" in found.disagreements[0]
+    assert "5 keeps more" in found.disagreements[1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"schedule": "61 * * * *"}, "spec.schedule"),
+        ({"schedule": "5-1 * * * *"}, "spec.schedule"),
+        ({"keepYoungerThan": "-1h"}, "spec.keepYoungerThan"),
+        ({"keepYoungerThan": -1}, "spec.keepYoungerThan"),
+        ({"keepYoungerThanDuration": "soon"}, "spec.keepYoungerThanDuration"),
+        ({"keepTagRevisions": -1}, "spec.keepTagRevisions"),
+        ({"keepTagRevisions": "three"}, "spec.keepTagRevisions"),
+        ({"startingDeadlineSeconds": 5}, "spec.startingDeadlineSeconds"),
+        ({"history": {"failedJobsHistoryLimit": 0}}, "spec.history.failedJobsHistoryLimit"),
+        ({"successfulJobsHistoryLimit": 0}, "spec.successfulJobsHistoryLimit"),
+        ({"tolerations": {}}, "spec.tolerations"),
+        ({"logLevel": "Loud"}, "spec.logLevel"),
+        ({"suspend": "yes"}, "spec.suspend"),
+        ({"registries": [{"name": "a"}]}, "spec.registries"),
+        ({"registries": [{"name": "a", "url": "a"}] * 2}, "spec.registries"),
+    ],
+)
+def test_what_cannot_be_carried_out_names_its_field(spec: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidSpec, match=rf"^{field}\b"):
+        effective(spec)
+
+
+def test_every_problem_is_named() -> None:
+    with pytest.raises(InvalidSpec) as caught:
+        effective({"schedule": "never", "keepTagRevisions": -1})
+    assert "spec.schedule" in str(caught.value)
+    assert "spec.keepTagRevisions" in str(caught.value)
+
+
+def test_null_is_as_if_it_were_not_there() -> None:
+    assert effective({"keepTagRevisions": None, "tolerations": None}) == effective({})
