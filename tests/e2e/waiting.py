@@ -19,10 +19,11 @@ async def until(
     what: str,
     *,
     why_not: Callable[[], Awaitable[str]] | None = None,
+    seconds_max: float = SECONDS_MAX,
 ) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
+    deadline = time.monotonic() + seconds_max
     while not await is_so():
         if time.monotonic() > deadline:
             explained = f"\n{await why_not()}" if why_not else ""
-            raise NeverCameTrue(f"not within {SECONDS_MAX:g} s: {what}{explained}")
+            raise NeverCameTrue(f"not within {seconds_max:g} s: {what}{explained}")
         await asyncio.sleep(POLL_SECONDS)

@@ -43,17 +43,20 @@ def registry(version: str = "3.1") -> Iterator[Registry]:
         yield start(place, version)
 
 
-def start(place: sandbox.Sandbox, version: str) -> Registry:
-    folder = place.make_folder(f"registry-{version}")
+def start(
+    place: sandbox.Sandbox, version: str, *, address: str = "127.0.0.1", name: str = "registry"
+) -> Registry:
+    """Pods reach it at an address of the sandbox, not on loopback."""
+    folder = place.make_folder(f"{name}-{version}")
     running = Registry(
-        host=f"127.0.0.1:{sandbox.free_port()}",
+        host=f"{address}:{sandbox.free_port()}",
         root=folder / "storage",
         program=_program(version),
         config_file=folder / "config.yml",
     )
     running.config_file.write_text(json.dumps(_config(running)))
     process = place.start(
-        f"registry-{version}",
+        f"{name}-{version}",
         [running.program, "serve", running.config_file],
         OTEL_TRACES_EXPORTER="none",
     )

@@ -1,0 +1,335 @@
+"""Pruning on a schedule on a real cluster: CronJob controller, kubelet and registries are real.
+
+The controller has the rights of `deploy/` and no others. The Job is a pod of Lading's own image,
+with the account and the roles that the controller gave it.
+"""
+
+import asyncio
+import json
+import os
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from lading.adapters.kube.client import KubeClient
+from tests.deploy.manifests import NAMESPACE
+from tests.e2e import waiting
+from tests.e2e.cluster import ClusterUnderTest
+from tests.e2e.image_pruner import (
+    AGGRESSIVE,
+    RUNS_SECONDS_MAX,
+    ImagePrunerScenarios,
+    ImagePrunerUnderTest,
+    RegistryUnderTest,
+    new_install,
+)
+from tests.real import under_test
+from tests.real.bed import cluster as cluster_bed
+from tests.real.bed import images, product_image, registry, sandbox
+from tests.real.bed.registry import Registry
+
+pytestmark = [
+    pytest.mark.components("kube", "containerd", "registry"),
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(2 * waiting.TEST_SECONDS_MAX),
+]
+MANIFESTS = "application/vnd.oci.image.manifest.v1+json"
+STORAGE_FOLDER = "/registry"
+KINDS = {
+    "imagestreams.image.openshift.io": ("ImageStream", "Namespaced"),
+    "images.image.openshift.io": ("Image", "Cluster"),
+    "configs.imageregistry.operator.openshift.io": ("Config", "Cluster"),
+}
+
+
+class World(ImagePrunerUnderTest):
+    namespace = NAMESPACE
+    soon = "@every 10s"
+
+    def __init__(
+        self,
+        *,
+        cluster: ClusterUnderTest,
+        bed: cluster_bed.Cluster,
+        own_image: str,
+        registries: tuple[RegistryUnderTest, ...],
+    ) -> None:
+        self.cluster = cluster
+        self.bed = bed
+        self.own_image = own_image
+        self.registries = registries
+
+    @property
+    def kube(self) -> KubeClient:
+        return self.cluster.kube
+
+    async def restart(self, *, kill: bool = False, gates: str = "") -> None:
+        controller = self.cluster.controller
+        if controller.is_running:
+            await (controller.kill() if kill else controller.stop())
+        options = [f"--pruner-image={self.own_image}"]
+        await controller.start(*options, *([f"--feature-gates={gates}"] if gates else []))
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        return self.bed.api_server.kubectl(*arguments, stdin=stdin)
+
+    def apply(self, body: dict[str, Any]) -> None:
+        self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(body))
+
+    async def why_not(self) -> str:
+        found = await super().why_not()
+        return found + self.cluster.controller.log_tail()
+
+
+async def pushed(real: Registry, name: str) -> str:
+    repository, _, tag = name.partition(":")
+    made = images.image(files={"cargo.txt": os.urandom(64)})
+    images.push(made, host=real.host, repository=repository, tag=tag)
+    return made.digest
+
+
+async def has(real: Registry, repository: str, digest: str) -> bool:
+    return await asyncio.to_thread(_has, real, repository, digest)
+
+
+def _has(real: Registry, repository: str, digest: str) -> bool:
+    url = f"{real.url}/v2/{repository}/manifests/{digest}"
+    request = urllib.request.Request(url, method="HEAD", headers={"Accept": MANIFESTS})
+    try:
+        with urllib.request.urlopen(request, timeout=10):
+            return True
+    except urllib.error.HTTPError as error:
+        assert error.code == 404
+        return False
+
+
+def claim(bed: cluster_bed.Cluster, real: Registry, name: str) -> None:
+    """The storage of the registry as a volume that pods may claim and write their clock to."""
+    real.root.mkdir(exist_ok=True)
+    real.root.chmod(0o777)
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "hostPath": {"path": str(real.root)},
+            "claimRef": {"name": name, "namespace": NAMESPACE},
+        },
+    }
+    claimed = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": name,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    for body in (volume, claimed):
+        bed.api_server.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(body))
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[cluster_bed.Cluster]:
+    with cluster_bed.cluster() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def world(
+    bed: cluster_bed.Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[World]:
+    folder = tmp_path_factory.mktemp("installed")
+    folder_of_bed = bed.runtime.sandbox_folder
+    (place,) = (each for each in sandbox.OPEN if each.folder == folder_of_bed)
+    address = bed.api_server.url.removeprefix("https://").rpartition(":")[0]
+    own_image = images.push(
+        product_image.build(), host=bed.registry.host, repository="lading", tag="own"
+    )
+    async with under_test.on_cluster(bed, folder) as cluster:
+        registries = []
+        for version in registry.VERSIONS:
+            real = registry.start(place, version, address=address, name="pruned")
+            name = f"v{version.replace('.', '-')}"
+            claim(bed, real, name)
+            registries.append(
+                RegistryUnderTest(
+                    name=name,
+                    host=real.host,
+                    storage={"url": f"file://{STORAGE_FOLDER}", "claimName": name},
+                    push=partial(pushed, real),
+                    has=partial(has, real),
+                )
+            )
+        yield World(cluster=cluster, bed=bed, own_image=own_image, registries=tuple(registries))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def image_pruner(world: World) -> World:
+    return world
+
+
+@pytest.fixture
+def tag() -> str:
+    return uuid.uuid4().hex[:8]
+
+
+class TestKubernetes(ImagePrunerScenarios):
+    pass
+
+
+def install_kinds(world: World) -> None:
+    """ImageStream, Image and Config, as loosely as a test needs them."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    for name, (kind, scope) in KINDS.items():
+        plural, _, group = name.partition(".")
+        version = {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": anything},
+            "subresources": {"status": {}},
+        }
+        world.apply(
+            {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": name},
+                "spec": {
+                    "group": group,
+                    "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+                    "scope": scope,
+                    "versions": [version],
+                },
+            }
+        )
+    world.kubectl("wait", "--for=condition=Established", "crd", *KINDS, "--timeout=90s")
+
+
+def config(world: World, state: str) -> None:
+    world.apply(
+        {
+            "apiVersion": "imageregistry.operator.openshift.io/v1",
+            "kind": "Config",
+            "metadata": {"name": "cluster"},
+            "spec": {"managementState": state},
+        }
+    )
+
+
+async def test_image_streams_and_the_flag_of_each_management_state(world: World, tag: str) -> None:
+    """No Image can be a custom resource: its name has a colon. The history of the stream goes."""
+    install_kinds(world)
+    try:
+        await world.clear()
+        await world.make(schedule="@yearly", **AGGRESSIVE)
+        await world.restart()
+        for state, flag in (("Managed", "true"), ("Unmanaged", "false"), ("Removed", "false")):
+            config(world, state)
+
+            async def is_flagged(flag: str = flag) -> bool:
+                found = await world.cron_job()
+                return found is not None and f"--prune-registry={flag}" in str(found.spec)
+
+            await world.until(is_flagged, f"{state} gives {flag}")
+        digests = [f"sha256:{number}" + "0" * 63 for number in (1, 2)]
+        stream(world, tag, digests)
+        await world.use(f"stream-{tag}", f"registry.example.com/default/{tag}:latest")
+        await world.edit(schedule=world.soon)
+        limit = {"seconds_max": RUNS_SECONDS_MAX}
+        await world.until_condition("Failed", "False", "Succeeded", **limit)
+        found = json.loads(world.kubectl("get", "imagestream", tag, "--output=json"))
+        (history,) = found["status"]["tags"]
+        assert [one["image"] for one in history["items"]] == [digests[1]]
+    finally:
+        await world.clear()
+        world.kubectl("delete", "crd", *KINDS)
+
+
+def stream(world: World, name: str, digests: list[str]) -> None:
+    """The newest comes first."""
+    items = [
+        {
+            "created": "2020-01-01T00:00:00Z",
+            "image": one,
+            "dockerImageReference": f"registry.example.com/default/{name}@{one}",
+        }
+        for one in reversed(digests)
+    ]
+    body = {
+        "apiVersion": "image.openshift.io/v1",
+        "kind": "ImageStream",
+        "metadata": {"name": name, "namespace": "default"},
+        "status": {
+            "dockerImageRepository": f"registry.example.com/default/{name}",
+            "tags": [{"tag": "latest", "items": items}],
+        },
+    }
+    world.apply({name: value for name, value in body.items() if name != "status"})
+    patch = json.dumps({"status": body["status"]})
+    world.kubectl("patch", "imagestream", name, "--subresource=status", "--type=merge", "-p", patch)
+
+
+async def test_a_downgrade_leaves_everything_at_work_and_an_upgrade_adopts_it(
+    world: World,
+) -> None:
+    await new_install(world)
+    made = await world.cron_job()
+    await world.restart(gates="ImagePruner=false")
+    await world.edit(schedule="@weekly")
+    assert made is not None
+    found = await world.cron_job()
+    assert found is not None
+    assert found.spec["schedule"] == "0 0 * * *"
+    await world.restart()
+
+    async def is_adopted() -> bool:
+        found = await world.cron_job()
+        return found is not None and found.spec["schedule"] == "@weekly"
+
+    await world.until(is_adopted, "the edit reached the CronJob")
+    found = await world.cron_job()
+    assert found is not None
+    assert found.metadata.uid == made.metadata.uid
+
+
+async def test_the_job_and_the_controller_are_killed_and_the_end_is_the_same(
+    world: World, tag: str
+) -> None:
+    await world.clear()
+    one = world.registries[-1]
+    first, second = [await one.push(f"team/killed:{tag}") for _ in range(2)]
+    await world.use(f"killed-{tag}", f"{one.host}/team/killed:{tag}")
+    await world.make(schedule=world.soon, registries=[one.entry], **AGGRESSIVE)
+    await world.restart()
+
+    async def has_container() -> bool:
+        found = world.bed.runtime.crictl("ps", "--quiet", f"--name=registry-{one.name}")
+        return bool(found.split())
+
+    limit = {"seconds_max": RUNS_SECONDS_MAX}
+    await world.until(has_container, "the container of the Job runs", **limit)
+    (container, *_) = world.bed.runtime.crictl(
+        "ps", "--quiet", f"--name=registry-{one.name}"
+    ).split()
+    world.bed.runtime.crictl("stop", "--timeout=0", container)
+    await world.restart(kill=True)
+    await world.until_condition("Failed", "False", "Succeeded", **limit)
+    await world.edit(suspend=True)
+    assert not await one.has("team/killed", first)
+    assert await one.has("team/killed", second)
+    owners = {owner.uid for job in await world.jobs() for owner in job.metadata.owner_references}
+    made = await world.cron_job()
+    assert made is not None
+    assert owners == {made.metadata.uid}
