@@ -1,5 +1,6 @@
 """The test plan of the design of image pruning, on any cluster. Knows no server."""
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -88,7 +89,16 @@ class ImagePrunerUnderTest(ABC):
             "metadata": {"name": "cluster"},
             "spec": spec,
         }
-        await self.kube.create(IMAGE_PRUNERS, body)
+
+        async def is_made() -> bool:
+            try:
+                await self.kube.create(IMAGE_PRUNERS, body)
+            except kube.AlreadyExists:  # the controller of a new cluster was quicker
+                await self._delete(IMAGE_PRUNERS, "cluster")
+                return False
+            return True
+
+        await self.until(is_made, "the ImagePruner is made")
 
     async def edit(self, **spec: Any) -> None:
         await self.kube.patch(IMAGE_PRUNERS, "cluster", {"spec": spec})
@@ -107,16 +117,21 @@ class ImagePrunerUnderTest(ABC):
         await self.kube.create(PODS, body, namespace="default")
 
     async def clear(self) -> None:
-        """As if the pruner had never been here; the controller is to be restarted."""
-        for resource, name, namespace in (
-            (IMAGE_PRUNERS, "cluster", ""),
-            (CONFIG_MAPS, DECISION_NAME, self.namespace),
-        ):
-            try:
-                await self.kube.delete(resource, name, namespace=namespace)
-            except kube.NotFound:
-                continue
-        await self.until(self.is_gone, "everything went with the ImagePruner")
+        """Without an ImagePruner, and what it made."""
+
+        async def is_cleared() -> bool:
+            await self._delete(IMAGE_PRUNERS, "cluster")
+            return await self.is_gone()
+
+        await self.until(is_cleared, "everything went with the ImagePruner")
+
+    async def forget_decision(self) -> None:
+        """As if the pruner had never been here, for the next controller."""
+        await self._delete(CONFIG_MAPS, DECISION_NAME, self.namespace)
+
+    async def _delete(self, resource: Resource[Any], name: str, namespace: str = "") -> None:
+        with contextlib.suppress(kube.NotFound):
+            await self.kube.delete(resource, name, namespace=namespace)
 
     async def is_gone(self) -> bool:
         jobs = await self.jobs()
@@ -151,6 +166,7 @@ class ImagePrunerUnderTest(ABC):
 
 async def new_install(cluster: ImagePrunerUnderTest) -> None:
     await cluster.clear()
+    await cluster.forget_decision()
     await cluster.restart()
     await cluster.until_condition("Available", "True", "Ready")
 
@@ -190,7 +206,11 @@ class ImagePrunerScenarios:
         await image_pruner.kube.delete(IMAGE_PRUNERS, "cluster")
         await image_pruner.until(image_pruner.is_gone, "everything went with the ImagePruner")
         await image_pruner.restart()
-        assert await image_pruner.pruner() is None, "a deleted one stays deleted"
+        await image_pruner.make(schedule="@daily")
+        await image_pruner.until_condition("Available", "True", "Ready")
+        found = await image_pruner.cron_job()
+        assert found is not None
+        assert found.spec["schedule"] == "@daily", "the one that was deleted stays deleted"
 
     async def test_the_first_of_two_images_goes_and_the_one_in_use_stays(
         self, image_pruner: ImagePrunerUnderTest, tag: str
