@@ -102,6 +102,10 @@ class MemoryRegistry:
             raise registries.NotFound(f"{digest}: 404", status=404)
         return self.data[str(digest)]
 
+    async def has_blob(self, repository: Reference, digest: Digest) -> bool:
+        self._begin("HEAD")
+        return str(digest) in self._at(repository).blobs
+
     async def push_blob(self, repository: Reference, content: bytes) -> Descriptor:
         number = self._begin("PUT")
         digest = Digest.of(content)

@@ -35,6 +35,9 @@ class RegistryAdministration(Protocol):
     async def blob(self, repository: Reference, digest: Digest, *, bytes_max: int) -> bytes:
         """A small blob, whole and verified."""
 
+    async def has_blob(self, repository: Reference, digest: Digest) -> bool:
+        """Whether a client would be sent the blob; a registry may answer from its cache."""
+
     async def push_blob(self, repository: Reference, content: bytes) -> Descriptor: ...
 
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> None: ...

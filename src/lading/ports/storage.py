@@ -9,6 +9,7 @@ StorageError              the storage or the connection to it failed; names the 
 ├── Changed               an object is no longer the version that was read
 ├── TooLarge              more than the caller accepts
 ├── Unsupported           this kind of storage cannot do it
+├── Full                  no space is left
 └── Unavailable           no answer, or a failure of the storage itself
 """
 
@@ -48,6 +49,10 @@ class Unsupported(StorageError):
     pass
 
 
+class Full(StorageError):
+    pass
+
+
 class Unavailable(StorageError):
     pass
 
@@ -74,6 +79,10 @@ class OnlyVersion:
 
 
 class Storage(Protocol):
+    @property
+    def copy_bytes_max(self) -> int | None:
+        """The largest object that `copy` and `move` surely finish; None for no limit."""
+
     def pages(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
         """Every object in the folder `prefix` and below; a list that breaks off is an error."""
 
@@ -93,3 +102,6 @@ class Storage(Protocol):
 
     async def delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
         """What could not be deleted, and why; what is not there counts as deleted."""
+
+    async def remove_empty_folders(self, prefix: str, *, before: datetime) -> int:
+        """Those below `prefix` that are older; how many. Only files have folders."""

@@ -17,6 +17,7 @@ from tests.conformance.storage.suite import StorageSuite
 
 class TestFiles(StorageSuite):
     has_versions = False
+    empty_folders = 2
 
     @pytest.fixture
     def storage(self, tmp_path: Path) -> Storage:

@@ -14,6 +14,8 @@ async def paths(storage: Storage, prefix: str) -> list[str]:
 
 class StorageSuite:
     has_versions = True
+    empty_folders = 0
+    """Of a folder in an empty folder, when both are old enough."""
 
     async def test_a_list_has_every_object_below_its_folder(self, storage: Storage) -> None:
         for path in ("a/x/1", "a/x/2", "a/xy", "b/3"):
@@ -82,3 +84,14 @@ class StorageSuite:
         assert await storage.delete(["a/gone", "a/x", "a/gone too"]) == {}
         assert await paths(storage, "a") == []
         assert await storage.delete([]) == {}
+
+    async def test_folders_that_are_empty_and_old_go(self, storage: Storage) -> None:
+        await storage.put("top/old/deep/x", b"")
+        await storage.put("top/used/y", b"")
+        assert await storage.delete(["top/old/deep/x"]) == {}
+        past = datetime.now(UTC) - timedelta(hours=1)
+        assert await storage.remove_empty_folders("top", before=past) == 0
+        soon = datetime.now(UTC) + timedelta(hours=1)
+        assert await storage.remove_empty_folders("top", before=soon) == self.empty_folders
+        assert await storage.remove_empty_folders("nothing", before=soon) == 0
+        assert await paths(storage, "top") == ["top/used/y"]

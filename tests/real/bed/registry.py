@@ -6,7 +6,8 @@ import json
 import pathlib
 import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tests.real.bed import sandbox
 from tests.real.setup import binaries
@@ -38,23 +39,36 @@ class Registry:
 
 
 @contextlib.contextmanager
-def registry(version: str = "3.1") -> Iterator[Registry]:
+def registry(version: str = "3.1", *, cache: str = "") -> Iterator[Registry]:
     with sandbox.sandbox() as place:
-        yield start(place, version)
+        yield start(place, version, cache=cache)
 
 
 def start(
-    place: sandbox.Sandbox, version: str, *, address: str = "127.0.0.1", name: str = "registry"
+    place: sandbox.Sandbox,
+    version: str,
+    *,
+    address: str = "127.0.0.1",
+    name: str = "registry",
+    cache: str = "",
+    root: pathlib.Path | None = None,
+    storage: Mapping[str, object] | None = None,
 ) -> Registry:
-    """Pods reach it at an address of the sandbox, not on loopback."""
-    folder = place.make_folder(f"{name}-{version}")
+    """Pods reach it at an address of the sandbox, not on loopback.
+
+    `cache` is that of blob descriptors; `storage` is another driver than that of files.
+    """
+    folder = place.make_folder(f"{name}-{version}-{len(place.started)}")
     running = Registry(
         host=f"{address}:{sandbox.free_port()}",
-        root=folder / "storage",
+        root=root or folder / "storage",
         program=_program(version),
         config_file=folder / "config.yml",
     )
-    running.config_file.write_text(json.dumps(_config(running)))
+    config = _config(running, storage or {"filesystem": {"rootdirectory": str(running.root)}})
+    if cache:
+        config["storage"]["cache"] = {"blobdescriptor": cache}
+    running.config_file.write_text(json.dumps(config))
     process = place.start(
         f"{name}-{version}",
         [running.program, "serve", running.config_file],
@@ -70,14 +84,11 @@ def _program(version: str) -> pathlib.Path:
     return binaries.built("distribution", "registry")
 
 
-def _config(running: Registry) -> dict[str, object]:
+def _config(running: Registry, storage: Mapping[str, object]) -> dict[str, Any]:
     return {
         "version": 0.1,
         "log": {"level": "info", "accesslog": {"disabled": True}},
-        "storage": {
-            "filesystem": {"rootdirectory": str(running.root)},
-            "delete": {"enabled": True},
-        },
+        "storage": {**storage, "delete": {"enabled": True}},
         "http": {"addr": running.host},
         "validation": {"manifests": {"urls": {"allow": ["^https://layers[.]example[.]com/"]}}},
     }

@@ -124,6 +124,12 @@ FAMILIES = (
         ),
     ),
     Family(
+        name="versitygw",
+        component="registry",
+        module="github.com/versity/versitygw",
+        binaries=_commands("github.com/versity/versitygw", "versitygw"),
+    ),
+    Family(
         name="containerd",
         component="containerd",
         module="github.com/containerd/containerd/v2",

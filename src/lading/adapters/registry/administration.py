@@ -156,6 +156,16 @@ class AdministrationClient:
             raise registry.DigestMismatch(f"{what}: the content has {Digest.of(content)}")
         return content
 
+    async def has_blob(self, repository: Reference, digest: Digest) -> bool:
+        what = f"blob {repository.name}@{digest}"
+        request = EndpointRequest(method="HEAD", path=f"blobs/{digest}", what=what)
+        try:
+            response = await self._send(repository, request)
+        except registry.NotFound:
+            return False
+        response.release()
+        return True
+
     async def push_blob(self, repository: Reference, content: bytes) -> Descriptor:
         descriptor = Descriptor(
             media_type="application/octet-stream",

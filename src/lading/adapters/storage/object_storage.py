@@ -1,12 +1,15 @@
 """A `Storage` on obstore, and the one place that translates the errors of obstore."""
 
 import asyncio
+import contextlib
+import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import obstore
 from obstore import exceptions
@@ -23,12 +26,15 @@ if TYPE_CHECKING:
 
 PAGE_OBJECTS = 1000  # the most that S3 lists or deletes in one request
 DELETIONS_MAX = 16  # of single objects at a time
+COPY_BYTES_MAX = {"s3": 5_000_000_000, "az": 0}
+"""S3 copies at most 5 GB in one request. Azure may answer before a copy is done."""
 SCHEMES = ("file", "s3", "gs", "az")
 _PRECONDITION_FAILED = (exceptions.PreconditionError, exceptions.NotModifiedError)
 _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
 _UNSUPPORTED = (exceptions.NotSupportedError, NotImplementedError)
 _ANSWER_DENIED = re.compile(r"status code: 40[13]|AccessDenied")
 _ANSWER_NOT_FOUND = re.compile(r"status code: 404|NoSuchBucket")
+_NO_SPACE = re.compile(r"No space left on device|InsufficientStorage|Disk quota exceeded")
 _RETRIES: "RetryConfig" = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 
 
@@ -47,12 +53,12 @@ def open_storage(url: str, *, environment: Mapping[str, str]) -> "ObjectStorage"
         raise _malformed(url, "it must not have a user, a query or a fragment")
     try:
         if scheme == "file":
-            return ObjectStorage(from_url(url), name=url)
+            return ObjectStorage(from_url(url), name=url, folder=Path(unquote(parts.path)))
         options: ClientConfig = {"allow_http": _has_plain_endpoint(environment)}
         store = from_url(url, client_options=options, retry_config=_RETRIES)
     except exceptions.BaseError as error:
         raise _malformed(url, _sentence(error)) from error
-    return ObjectStorage(store, name=url)
+    return ObjectStorage(store, name=url, copy_bytes_max=COPY_BYTES_MAX.get(scheme))
 
 
 def _has_plain_endpoint(environment: Mapping[str, str]) -> bool:
@@ -68,9 +74,22 @@ def _malformed(url: str, reason: str) -> Malformed:
 class ObjectStorage:
     """Implements the `Storage` port."""
 
-    def __init__(self, store: ObjectStore, *, name: str) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        name: str,
+        folder: Path | None = None,
+        copy_bytes_max: int | None = None,
+    ) -> None:
         self._store = store
         self._name = name
+        self._folder = folder
+        self._copy_bytes_max = copy_bytes_max
+
+    @property
+    def copy_bytes_max(self) -> int | None:
+        return self._copy_bytes_max
 
     async def pages(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
         with self._translated(prefix):
@@ -124,6 +143,11 @@ class ObjectStorage:
                 failures |= await self._delete_singly(some)
         return failures
 
+    async def remove_empty_folders(self, prefix: str, *, before: datetime) -> int:
+        if self._folder is None:
+            return 0
+        return await asyncio.to_thread(_remove_empty, self._folder / prefix, before.timestamp())
+
     async def _delete_singly(self, paths: Sequence[str]) -> dict[str, StorageError]:
         slots = asyncio.Semaphore(DELETIONS_MAX)
 
@@ -163,6 +187,18 @@ class ObjectStorage:
             raise kind(f"{place}: {_sentence(error)}") from error
 
 
+def _remove_empty(top: Path, before: float) -> int:
+    """A folder that becomes empty by this is young and stays until a later run."""
+    removed = 0
+    for folder, _, _ in os.walk(top, topdown=False):
+        path = Path(folder)
+        with contextlib.suppress(OSError):  # it has an entry, or is gone
+            if path != top and path.stat().st_mtime < before:
+                path.rmdir()
+                removed += 1
+    return removed
+
+
 def _stored(found: "ObjectMeta") -> StoredObject:
     return StoredObject(found["path"], found["size"], found["last_modified"], found["e_tag"] or "")
 
@@ -171,6 +207,8 @@ def _kind(message: str) -> type[StorageError]:
     """Lists and bulk deletions fail with a generic error that has the answer in its text."""
     if _ANSWER_DENIED.search(message):
         return storage.Denied
+    if _NO_SPACE.search(message):
+        return storage.Full
     return storage.NotFound if _ANSWER_NOT_FOUND.search(message) else storage.Unavailable
 
 

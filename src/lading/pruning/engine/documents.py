@@ -24,6 +24,7 @@ SCHEMA_1 = (
 )
 OCI_ARTIFACT = "application/vnd.oci.artifact.manifest.v1+json"
 ACCEPTED = (*known.KNOWN_TYPES, OCI_ARTIFACT, *SCHEMA_1)
+_CONTENTS = ("manifests", "layers", "fsLayers")
 _IMAGE_CONFIGS = {known.OCI_CONFIG, "application/vnd.docker.container.image.v1+json", ""}
 _DIGEST = re.compile(r"(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})")
 
@@ -54,7 +55,16 @@ def read(digest: str, content: bytes) -> tuple[InventoryManifest, Mapping[str, i
         subject=subject,
         artifact_type=_artifact_type(document),
         size_bytes=len(content),
+        is_unknown=not _is_known(document),
     ), sizes
+
+
+def _is_known(document: Mapping[str, Any]) -> bool:
+    """By its type; OCI lets that be left out, and then by what such a document has."""
+    stated = document.get("mediaType")
+    if stated is not None:
+        return stated in ACCEPTED
+    return any(isinstance(document.get(one), list) for one in _CONTENTS)
 
 
 def config_of(content: bytes) -> str:

@@ -8,7 +8,7 @@ the run. Marking follows edges forwards (what an image needs) or backwards (what
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +101,11 @@ def numbers_of(digest: str) -> tuple[int, int]:
     return int(keys[0]), int(checks[0])
 
 
+def key_of(digest: str) -> int:
+    """The first 64 bits alone, for those who compare nothing else."""
+    return int.from_bytes(raw(digest)[:8], "little")
+
+
 def raw(digest: str) -> bytes:
     """The 32 bytes of a SHA-256; of any other text, such as a SHA-512, those of its SHA-256."""
     try:
@@ -120,18 +125,26 @@ def split(content: bytes | bytearray) -> tuple[Keys, Keys]:
 
 def numbered(keys: Sequence[Keys], checks: Sequence[Keys]) -> tuple[DigestNumbers, list[Ids]]:
     """One node for each digest in any of the columns, and the columns as nodes."""
-    every = _distinct(np.concatenate([_distinct(column) for column in keys]))
+    every, columns = numbered_keys(keys)
     table = DigestNumbers(every, np.zeros(len(every), dtype=np.uint64))
-    columns = [_nodes_of(column, table.keys) for column in keys]
     for nodes, column in zip(columns, checks, strict=True):
         table.checks[nodes] = column
     for nodes, column in zip(columns, checks, strict=True):
         for begin, end in _chunks(len(nodes)):
             differ = table.checks[nodes[begin:end]] != column[begin:end]
             if differ.any():
-                key = int(table.keys[nodes[begin + int(np.argmax(differ))]])
-                raise SameNumber(_message(f"sha256:{key.to_bytes(8, 'little').hex()}"))
+                stop_at(int(table.keys[nodes[begin + int(np.argmax(differ))]]))
     return table, columns
+
+
+def numbered_keys(columns: Sequence[Keys]) -> tuple[Keys, list[Ids]]:
+    """The same by the first 64 bits alone: it can only find too much reachable."""
+    every = _distinct(np.concatenate([_distinct(column) for column in columns]))
+    return every, [_nodes_of(column, every) for column in columns]
+
+
+def stop_at(key: int) -> NoReturn:
+    raise SameNumber(_message(f"sha256:{key.to_bytes(8, 'little').hex()}"))
 
 
 def _nodes_of(column: Keys, keys: Keys) -> Ids:

@@ -9,7 +9,7 @@ from lading.pruning.engine.types import Inventory, PrunePlan, References, What
 SHARE_PERCENT_MAX_DEFAULT = 50
 FEWER_REFERENCES_PERCENT = 50  # far fewer: less than half of last time
 _HOSTS_SHOWN_MAX = 10
-_SMALL_PLAN = 10  # a share of so few objects means nothing
+SMALL_PLAN = 10  # a share of so few objects means nothing
 
 
 class Guard(StrEnum):
@@ -69,7 +69,7 @@ def _share(plan: PrunePlan, inventory: Inventory, limits: Limits) -> Iterator[Re
         if line.what in (What.MANIFEST, What.IMAGE)
     }
     total = max(len(plan.manifest_verdicts), 1)
-    if len(gone) > _SMALL_PLAN and len(gone) * 100 > limits.share_percent_max * total:
+    if len(gone) > SMALL_PLAN and len(gone) * 100 > limits.share_percent_max * total:
         message = (
             f"The plan deletes {len(gone)} of {total} manifests, which is more than"
             f" {limits.share_percent_max}%."

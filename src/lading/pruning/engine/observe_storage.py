@@ -162,9 +162,9 @@ class _Reader:
             if target:
                 self._data[aliases[link]] = target
 
-        await _in_parallel(follow, aliases)
+        await in_parallel(follow, aliases)
         self._scope.progress.begin("reading manifests", len(wanted))
-        await _in_parallel(self._read_manifest, wanted)
+        await in_parallel(self._read_manifest, wanted)
 
     async def repository(self, found: _Found) -> Repository:
         tags: dict[str, Tag] = {}
@@ -174,7 +174,7 @@ class _Reader:
             if tag is not None:
                 tags[name] = tag
 
-        await _in_parallel(read, found.current)
+        await in_parallel(read, found.current)
         held = {one: time for one, time in found.revisions.items() if one in self.manifests}
         opaque = {*found.opaque, *(self._opaque & held.keys())}
         return Repository(
@@ -252,7 +252,7 @@ class _Reader:
         return documents.created(content)
 
 
-async def _in_parallel(work: Callable[[str], Awaitable[None]], items: Iterable[str]) -> None:
+async def in_parallel(work: Callable[[str], Awaitable[None]], items: Iterable[str]) -> None:
     """A few workers share the items, because a task for each of a million costs a gigabyte."""
     waiting = iter(items)
 

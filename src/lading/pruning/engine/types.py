@@ -71,6 +71,8 @@ class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     size_bytes: int = 0
     is_opaque: bool = False
     """The document cannot be read, so what it needs is not known."""
+    is_unknown: bool = False
+    """The document has a form that is not known; every digest in it counts as needed."""
     pushed_at: datetime | None = None
     created_at: datetime | None = None
     is_managed: bool = True

@@ -1,0 +1,1 @@
+"""Frees the storage that no manifest of a registry needs, while the registry is in use."""

@@ -1,0 +1,258 @@
+"""Changes the storage: removes and restores links, sets data aside, puts it back, deletes it.
+
+Every step may be cut off and done again. What could not be done is counted and reported, and what
+is reported as freed is gone.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lading.kernel import digests
+from lading.ports import storage as storages
+from lading.ports.storage import Storage
+from lading.pruning.engine import graph
+from lading.pruning.engine.observe_storage import STORED_AS, in_parallel
+from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.sweep import layout, probe
+from lading.pruning.sweep.observe import ManifestReader
+from lading.pruning.sweep.probe import Replica
+from lading.pruning.sweep.state import Condemned
+from lading.pruning.sweep.types import Link, LinkKind, seconds
+
+FAILURES_SHOWN_MAX = 20
+
+
+@dataclass(slots=True)
+class SweepCounts:
+    """What a run did."""
+
+    condemned: int = 0
+    links: int = 0
+    freed_blobs: int = 0
+    freed_bytes: int = 0
+    put_back: int = 0
+    restored: int = 0
+    uploads: int = 0
+    folders: int = 0
+    answered: list[str] = field(default_factory=list)
+    """Blobs that a replica still answers for."""
+    failed: int = 0
+    failures: list[str] = field(default_factory=list)
+    """The first of them, as sentences."""
+
+    def fail(self, error: object) -> None:
+        self.failed += 1
+        if len(self.failures) < FAILURES_SHOWN_MAX:
+            self.failures.append(str(error))
+
+
+class Sweeping:
+    def __init__(
+        self,
+        storage: Storage,
+        replicas: Sequence[Replica],
+        *,
+        through_registry: bool,
+        progress: PruneProgress,
+    ) -> None:
+        self._storage = storage
+        self._replicas = replicas
+        self._through_registry = through_registry
+        self._progress = progress
+        self.counts = SweepCounts()
+
+    async def aside(self) -> dict[str, int]:
+        """What is aside, with its size."""
+        return {
+            layout.digest_aside(one.path): one.size_bytes
+            async for page in self._storage.pages(layout.ASIDE)
+            for one in page
+        }
+
+    async def put_back(self, digests_: Iterable[str]) -> None:
+        async def back(digest: str) -> None:
+            if await self._storage.head(layout.data_path(digest)) is None:
+                await self._storage.move(layout.aside_path(digest), layout.data_path(digest))
+                self.counts.put_back += 1
+            else:
+                await self._delete([layout.aside_path(digest)])  # it was uploaded again
+
+        await in_parallel(back, digests_)
+
+    async def restore(self, links: Iterable[Link]) -> None:
+        contents = {layout.link_path(one): one.data for one in links}
+
+        async def write(path: str) -> None:
+            await self._storage.put(path, contents[path].encode())
+            self.counts.restored += 1
+
+        await in_parallel(write, contents)
+
+    async def unlink(
+        self, links: Sequence[Link], *, reader: ManifestReader, listed_at: int
+    ) -> None:
+        """Repository by repository, each with a look at its newest manifests before and after."""
+        by_repository: dict[str, list[Link]] = {}
+        for link in links:
+            by_repository.setdefault(link.repository, []).append(link)
+        self._progress.begin("removing links", len(links))
+
+        async def one(name: str) -> None:
+            look = _RepositoryLook(self._storage, name, reader, listed_at)
+            own = await look.unneeded(by_repository[name])
+            await self._unlink(own)
+            still = set(await look.unneeded(own))
+            await self.restore([link for link in own if link not in still])
+            self._progress.advance(len(by_repository[name]))
+
+        await in_parallel(one, by_repository)
+
+    async def unlink_at_once(self, links: Sequence[Link]) -> None:
+        """While no registry runs; manifests first, so that none names what is gone."""
+        for kind in (LinkKind.MANIFEST, LinkKind.LAYER):
+            paths = [layout.link_path(one) for one in links if one.kind is kind]
+            self.counts.links += await self._delete(paths)
+
+    async def _unlink(self, links: Sequence[Link]) -> None:
+        for link in links:
+            if link.kind is LinkKind.LAYER:
+                await probe.unlink(
+                    self._replicas,
+                    link.repository,
+                    digests.parse(link.digest),
+                    through_registry=self._through_registry,
+                )
+        self.counts.links += await self._delete([layout.link_path(one) for one in links])
+
+    async def unanswered(self, condemned: dict[str, Condemned]) -> list[str]:
+        """The digests that no replica answers for in a repository that had them."""
+        self._progress.begin("asking the registry", len(condemned))
+        found: list[str] = []
+
+        async def ask(digest: str) -> None:
+            self._progress.advance()
+            links = [one for one in condemned[digest].links(digest) if one.kind is LinkKind.LAYER]
+            for link in links:
+                for replica in self._replicas:
+                    place = replica.place(link.repository)
+                    if await replica.registry.has_blob(place, digests.parse(link.digest)):
+                        self.counts.answered.append(digest)
+                        return
+            found.append(digest)
+
+        await in_parallel(ask, condemned)
+        return sorted(found)
+
+    async def set_aside(self, digests_: Sequence[str]) -> None:
+        self._progress.begin("moving data aside", len(digests_))
+
+        async def move(digest: str) -> None:
+            self._progress.advance()
+            try:
+                await self._storage.move(layout.data_path(digest), layout.aside_path(digest))
+            except storages.NotFound:
+                return
+            except storages.StorageError as error:
+                self.counts.fail(error)
+
+        await in_parallel(move, digests_)
+
+    async def delete_aside(self, sizes: dict[str, int]) -> set[str]:
+        """The digests that are gone for good."""
+        return await self._free({layout.aside_path(one): (one, sizes[one]) for one in sizes})
+
+    async def delete_data(self, sizes: dict[str, int]) -> set[str]:
+        return await self._free({layout.data_path(one): (one, sizes[one]) for one in sizes})
+
+    async def _free(self, blobs: dict[str, tuple[str, int]]) -> set[str]:
+        self._progress.begin("deleting data", len(blobs))
+        failures = await self._storage.delete(list(blobs))
+        for error in failures.values():
+            self.counts.fail(error)
+        gone = {path: one for path, one in blobs.items() if path not in failures}
+        self.counts.freed_blobs += len(gone)
+        self.counts.freed_bytes += sum(size for _, size in gone.values())
+        return {digest for digest, _ in gone.values()}
+
+    async def forget_in_tags(self, links: Iterable[Link]) -> None:
+        """The history of a tag keeps a link to each manifest that it named."""
+        gone: dict[str, set[str]] = {}
+        for link in links:
+            gone.setdefault(link.repository, set()).add(link.digest)
+
+        async def clean(name: str) -> None:
+            paths = [
+                one.path
+                async for page in self._storage.pages(layout.tags_folder(name))
+                for one in page
+                if _digest_of_history(one.path) in gone[name]
+            ]
+            self.counts.links += await self._delete(paths)
+
+        await in_parallel(clean, gone)
+
+    async def remove_uploads(self, folders: Iterable[str]) -> None:
+        async def remove(folder: str) -> None:
+            pages = [page async for page in self._storage.pages(folder)]
+            paths = [one.path for page in pages for one in page]
+            if await self._delete(paths) == len(paths):
+                self.counts.uploads += 1
+
+        await in_parallel(remove, folders)
+
+    async def _delete(self, paths: Sequence[str]) -> int:
+        failures = await self._storage.delete(paths)
+        for error in failures.values():
+            self.counts.fail(error)
+        return len(paths) - len(failures)
+
+
+class _RepositoryLook:
+    """What the manifests of one repository need that came after the list of the storage."""
+
+    def __init__(self, storage: Storage, name: str, reader: ManifestReader, listed_at: int) -> None:
+        self._storage = storage
+        self._name = name
+        self._reader = reader
+        self._listed_at = listed_at
+
+    async def unneeded(self, links: Sequence[Link]) -> list[Link]:
+        """Of these links those that may go."""
+        if not links:
+            return []
+        folder = layout.revisions_folder(self._name)
+        times: dict[str, int] = {}
+        async for page in self._storage.pages(folder):
+            for one in page:
+                algorithm, encoded = one.path.split("/")[-3:-1]
+                times[f"{algorithm}:{encoded}"] = seconds(one.modified_at)
+        fresh = {digest for digest, time in times.items() if time > self._listed_at}
+        needs = await self._needs(fresh)
+        if needs is None:
+            return []
+        needed = set(map(graph.key_of, fresh)) | needs
+        return [one for one in links if graph.key_of(one.data) not in needed]
+
+    async def _needs(self, fresh: set[str]) -> set[int] | None:
+        """None when that is not known: then every link stays until the next run."""
+        if any(not one.startswith(STORED_AS) for one in fresh):
+            return None
+        keys = np.array([graph.key_of(one) for one in fresh], dtype=np.uint64)
+        unknown = set(self._reader.unknown(keys).tolist())
+        reader = ManifestReader(self._storage, PruneProgress())
+        await reader.read(one for one in fresh if graph.key_of(one) in unknown)
+        documents = reader.documents()
+        if documents.opaque:
+            return None
+        found: set[int] = set(documents.targets.tolist())
+        return found | self._reader.targets_of(set(keys.tolist()) - unknown)
+
+
+def _digest_of_history(path: str) -> str:
+    """Of `.../tags/TAG/index/ALGORITHM/HEX/link`; empty for another path."""
+    parts = path.split("/")
+    if len(parts) < 4 or parts[-1] != "link" or parts[-4] != "index":
+        return ""
+    return f"{parts[-3]}:{parts[-2]}"

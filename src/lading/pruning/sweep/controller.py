@@ -1,0 +1,319 @@
+"""Wires one sweep: observe, plan, guards, apply, and the second look before data goes."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+from lading.ports import storage as storages
+from lading.ports.clock import Clock
+from lading.ports.cluster import Cluster
+from lading.ports.state_file import StateFile
+from lading.ports.storage import Storage
+from lading.pruning.engine import (
+    content,
+    mirrors,
+    names,
+    observe_streams,
+    rules,
+    storage_clock,
+)
+from lading.pruning.engine import observe as engine_observe
+from lading.pruning.engine.guards import GuardRefused, Limits, Refusal
+from lading.pruning.engine.observe import ClusterReferences, Reading
+from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.types import References
+from lading.pruning.sweep import guards, layout, observe, probe
+from lading.pruning.sweep import plan as planning
+from lading.pruning.sweep import state as states
+from lading.pruning.sweep.apply import SweepCounts, Sweeping
+from lading.pruning.sweep.observe import ManifestReader
+from lading.pruning.sweep.probe import Replica
+from lading.pruning.sweep.state import SweepState
+from lading.pruning.sweep.types import (
+    LinkKind,
+    Listing,
+    Roots,
+    SweepFacts,
+    SweepPlan,
+    SweepSettings,
+    seconds,
+)
+
+
+class Lock(Protocol):
+    def held(self) -> AbstractAsyncContextManager[None]: ...
+
+    async def check(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRequest:
+    settings: SweepSettings
+    limits: Limits
+    untagged: bool = False
+    with_images: bool = False
+    """Ask the clusters for Images of OpenShift."""
+    reading: Reading
+    registry_names: tuple[str, ...] = ()
+    mirrors: tuple[tuple[str, str], ...] = ()
+    probe_repository: str = probe.REPOSITORY_DEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedSweep:
+    facts: SweepFacts
+    state: SweepState
+    references: References | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    plan: SweepPlan
+    listing: Listing
+    counts: SweepCounts
+
+
+class Sweeper:
+    def __init__(
+        self,
+        request: SweepRequest,
+        *,
+        storage: Storage,
+        replicas: Sequence[Replica],
+        clusters: Sequence[Cluster],
+        files: Sequence[ClusterReferences],
+        state_file: StateFile,
+        known_file: StateFile,
+        lock: Lock,
+        clock: Clock,
+    ) -> None:
+        self._request = request
+        self._storage = storage
+        self._replicas = replicas
+        self._clusters = clusters
+        self._files = files
+        self._state_file = state_file
+        self._known_file = known_file
+        self._lock = lock
+        self._clock = clock
+        self.progress = PruneProgress()
+        self._reader = ManifestReader(storage, self.progress)
+
+    async def preview(self) -> tuple[SweepPlan, ObservedSweep, tuple[Refusal, ...]]:
+        """Only reads: the time is that of this machine, and no probe is pushed."""
+        await observe.check(self._storage)
+        observed = await self._observe(self._clock.now())
+        plan = self._plan(observed)
+        return plan, observed, self._refusals(plan, observed)
+
+    async def run(self) -> Swept:
+        await observe.check(self._storage)
+        async with AsyncExitStack() as stack:
+            await self._locked(stack)
+            through_registry = await self._probe()
+            now = await self._now()
+            sweeping = Sweeping(
+                self._storage,
+                self._replicas,
+                through_registry=through_registry,
+                progress=self.progress,
+            )
+            observed = await self._observe(now)
+            plan = self._plan(observed)
+            if refusals := self._refusals(plan, observed):
+                raise GuardRefused(refusals)
+            if self._request.settings.is_offline:
+                await self._sweep_at_once(sweeping, plan, observed)
+            else:
+                await self._sweep(sweeping, plan, observed)
+            await self._clean(sweeping, plan, observed)
+            return Swept(plan=plan, listing=observed.facts.listing, counts=sweeping.counts)
+
+    async def _locked(self, stack: AsyncExitStack) -> None:
+        """On a full disk a registry that stands still is swept without a lock."""
+        try:
+            await stack.enter_async_context(self._lock.held())
+        except storages.Full:
+            if not self._request.settings.is_offline:
+                raise
+
+    async def _now(self) -> datetime:
+        try:
+            return await storage_clock.server_time(self._storage)
+        except storages.Full:
+            return self._clock.now()
+
+    async def _probe(self) -> bool:
+        """Whether links must be deleted through the registry, because it caches them."""
+        if self._request.settings.is_offline:
+            return False
+        self.progress.begin("pushing a probe image", len(self._replicas))
+        found = False
+        for replica in self._replicas:
+            place = self._request.probe_repository
+            found |= await probe.has_cache(self._storage, replica, place)
+            self.progress.advance()
+        return found
+
+    async def _observe(self, now: datetime) -> ObservedSweep:
+        """References before the list: what is pushed and used meanwhile is in the latter."""
+        references = await self._references() if self._request.untagged else None
+        images = await self._images()
+        state = states.decode(await self._state_file.read())
+        self._reader.know(await self._known_file.read())
+        facts = await self._facts(references, images, with_blobs=True)
+        return ObservedSweep(facts=facts, state=state, references=references, now=now)
+
+    async def _facts(
+        self, references: References | None, images: tuple[str, ...], *, with_blobs: bool
+    ) -> SweepFacts:
+        listing = await observe.listing(
+            self._storage,
+            self.progress,
+            with_blobs=with_blobs,
+            with_tags=self._request.untagged,
+        )
+        unread = observe.unread_manifests(listing, self._reader)
+        await self._reader.read(unread, count=len(unread))
+        aside = await Sweeping(
+            self._storage, (), through_registry=False, progress=self.progress
+        ).aside()
+        return SweepFacts(
+            listing=listing,
+            documents=self._reader.documents(),
+            roots=None if references is None else await self._roots(listing, references),
+            image_digests=images,
+            aside=tuple(sorted(aside)),
+        )
+
+    async def _roots(self, listing: Listing, references: References) -> Roots:
+        tagged, unreadable = await observe.tag_digests(self._storage, listing)
+        named = rules.repositories_named_by_unreadable(references, listing.repositories)
+        return Roots(
+            digests=tagged | references.digests.keys(), repositories=unreadable | named.keys()
+        )
+
+    async def _references(self) -> References:
+        request = self._request
+        found = [
+            *[
+                await engine_observe.references(one, self._clock, request.reading, self.progress)
+                for one in self._clusters
+            ],
+            *self._files,
+        ]
+        registry_names = mirrors.registry_names(
+            request.registry_names,
+            [*request.mirrors, *(pair for one in found for pair in one.mirrors)],
+        )
+        return names.gather([mention for one in found for mention in one.mentions], registry_names)
+
+    async def _images(self) -> tuple[str, ...]:
+        if not self._request.with_images:
+            return ()
+        found: set[str] = set()
+        for cluster in self._clusters:
+            inventory = await observe_streams.inventory(cluster, "", self.progress)
+            for manifest in inventory.manifests.values():
+                found.update((manifest.digest, *content.needs(manifest)))
+        return tuple(sorted(found))
+
+    def _plan(self, observed: ObservedSweep) -> SweepPlan:
+        self.progress.begin("planning")
+        return planning.plan(observed.facts, observed.state, self._request.settings, observed.now)
+
+    def _refusals(self, plan: SweepPlan, observed: ObservedSweep) -> tuple[Refusal, ...]:
+        return guards.check(
+            plan,
+            observed.facts,
+            self._request.limits,
+            references=observed.references,
+            references_last_time=observed.state.references,
+        )
+
+    async def _sweep_at_once(
+        self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep
+    ) -> None:
+        await sweeping.put_back(plan.put_back)
+        await sweeping.restore(plan.restored)
+        await sweeping.unlink_at_once(plan.links)
+        sizes = _sizes(observed.facts.listing, plan.swept.tolist())
+        gone = await sweeping.delete_data(sizes)
+        aside = await sweeping.aside()
+        gone |= await sweeping.delete_aside(aside)
+        await sweeping.forget_in_tags(
+            one for one in plan.links if one.kind is LinkKind.MANIFEST and one.data in gone
+        )
+        state = states.without(observed.state, (*plan.dropped, *gone))
+        if state != observed.state:
+            await self._write(state)
+
+    async def _sweep(self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep) -> None:
+        """The state is written before links go, so that a run that is cut off can restore them."""
+        listing = observed.facts.listing
+        await sweeping.put_back(plan.put_back)
+        await sweeping.restore(plan.restored)
+        condemned = [listing.blobs.digest(one) for one in plan.condemned.tolist()]
+        state = states.without(observed.state, plan.dropped)
+        state = states.with_condemned(state, condemned, plan.links, observed.now)
+        if observed.references is not None:
+            count = observed.references.of_this_registry
+            state = msgspec.structs.replace(state, references=count)
+        if state != observed.state:
+            await self._write(state)
+        await sweeping.unlink(plan.links, reader=self._reader, listed_at=seconds(observed.now))
+        sweeping.counts.condemned = len(condemned)
+        due = _sizes(listing, plan.swept.tolist())
+        chosen = await sweeping.unanswered({one: state.condemned[one] for one in due})
+        await self._lock.check()
+        await sweeping.set_aside(chosen)
+        await self._finish(sweeping, observed, state, is_changed=bool(plan.links or chosen))
+
+    async def _finish(
+        self, sweeping: Sweeping, observed: ObservedSweep, state: SweepState, *, is_changed: bool
+    ) -> None:
+        """The second look: what was linked or named meanwhile comes back, the rest is deleted."""
+        if not (is_changed or observed.facts.aside):
+            return
+        settings = self._request.settings
+        self.progress.begin("waiting for uploads in progress")
+        await self._clock.sleep(settings.settle.total_seconds())
+        facts = await self._facts(
+            observed.references, observed.facts.image_digests, with_blobs=False
+        )
+        again = planning.second_look(facts, state, settings, observed.now)
+        await sweeping.put_back(again.put_back)
+        await sweeping.restore(again.restored)
+        left = await sweeping.aside()
+        await self._lock.check()
+        gone = await sweeping.delete_aside(left)
+        await sweeping.forget_in_tags(
+            link
+            for digest in gone & state.condemned.keys()
+            for link in state.condemned[digest].links(digest)
+            if link.kind is LinkKind.MANIFEST
+        )
+        await self._write(states.without(state, (*again.dropped, *gone)))
+
+    async def _clean(self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep) -> None:
+        await sweeping.remove_uploads(plan.uploads)
+        before = observed.now - self._request.settings.grace
+        sweeping.counts.folders = await self._storage.remove_empty_folders(
+            layout.ROOT, before=before
+        )
+        try:
+            await self._known_file.replace(self._reader.known(observed.facts.listing))
+        except storages.Full:
+            return  # it only saves time
+
+    async def _write(self, state: SweepState) -> None:
+        await self._state_file.replace(states.encode(state))
+
+
+def _sizes(listing: Listing, positions: Sequence[int]) -> dict[str, int]:
+    return {listing.blobs.digest(one): int(listing.blobs.sizes[one]) for one in positions}

@@ -1,0 +1,45 @@
+"""Paths of a registry's storage, and of what a sweep keeps beside it. Pure."""
+
+from lading.pruning.engine.observe_storage import REPOSITORIES, ROOT, data_path, revision_link
+from lading.pruning.engine.storage_clock import FOLDER
+from lading.pruning.sweep.types import Link, LinkKind
+
+BLOBS = f"{ROOT}/blobs"
+OWN = f"{FOLDER}/sweep"
+"""Beside `docker/registry/v2`: a registry that deletes or lists its own folders passes it over."""
+ASIDE = f"{OWN}/aside"
+
+
+def layer_link(repository: str, digest: str) -> str:
+    algorithm, _, encoded = digest.partition(":")
+    return f"{REPOSITORIES}/{repository}/_layers/{algorithm}/{encoded}/link"
+
+
+def link_path(link: Link) -> str:
+    if link.kind is LinkKind.LAYER:
+        return layer_link(link.repository, link.digest)
+    return revision_link(link.repository, link.digest)
+
+
+def tags_folder(repository: str) -> str:
+    return f"{REPOSITORIES}/{repository}/_manifests/tags"
+
+
+def revisions_folder(repository: str) -> str:
+    return f"{REPOSITORIES}/{repository}/_manifests/revisions"
+
+
+def aside_path(digest: str) -> str:
+    """In one folder: on a full disk no other one can be made."""
+    return f"{ASIDE}/{digest.replace(':', '-')}"
+
+
+def digest_aside(path: str) -> str:
+    algorithm, _, encoded = path.rpartition("/")[2].partition("-")
+    return f"{algorithm}:{encoded}"
+
+
+__all__ = (
+    "ASIDE", "BLOBS", "OWN", "REPOSITORIES", "ROOT", "aside_path", "data_path", "digest_aside",
+    "layer_link", "link_path", "revision_link", "revisions_folder", "tags_folder",
+)  # fmt: skip

@@ -1,0 +1,151 @@
+"""One sweep at a time: an object in the storage that is renewed while a sweep runs.
+
+A lock that was not renewed for its period belongs to a sweep that was cut off, and is taken over;
+one of a process of this machine that has ended, at once.
+"""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+import msgspec
+
+from lading.kernel.errors import UNREADABLE
+from lading.ports import storage as storages
+from lading.ports.storage import OnlyNew, OnlyVersion, Storage, StoredObject
+from lading.pruning.engine import storage_clock
+from lading.pruning.sweep import layout
+
+PATH = f"{layout.OWN}/lock"
+PERIOD_DEFAULT = timedelta(minutes=5)
+RENEWALS_PER_PERIOD = 5
+_BYTES_MAX = 4096
+
+
+class SweepInProgress(Exception):
+    """Another sweep holds the lock, or has taken it over."""
+
+
+class Holder(msgspec.Struct, frozen=True):
+    token: str
+    host: str
+    pid: int
+
+
+class StorageLock:
+    def __init__(self, storage: Storage, *, period: timedelta = PERIOD_DEFAULT) -> None:
+        self._storage = storage
+        self._period = period
+        self._own = Holder(secrets.token_hex(8), socket.gethostname(), os.getpid())
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        await self._acquire()
+        renewing = asyncio.create_task(self._renew())
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            with suppress(asyncio.CancelledError, storages.StorageError):
+                await renewing
+            with suppress(storages.StorageError):
+                await self._release()
+
+    async def check(self) -> None:
+        """Before anything that cannot be undone."""
+        holder = await self._holder()
+        if holder is None or holder.token != self._own.token:
+            raise SweepInProgress(
+                "another sweep has taken over the lock of this one; nothing more is changed"
+            )
+
+    async def _acquire(self) -> None:
+        try:
+            await self._put(OnlyNew())
+        except storages.AlreadyExists:
+            await self._take_over()
+
+    async def _take_over(self) -> None:
+        found = await self._storage.head(PATH)
+        holder = await self._holder()
+        if found is None or holder is None:
+            raise SweepInProgress("another sweep has just ended; run this one again")
+        await self._check_stale(found, holder)
+        try:
+            await self._put(OnlyVersion(found.version))
+        except storages.Changed as error:
+            raise _in_progress(holder) from error
+        except storages.Unsupported:
+            await self._replace(holder)
+
+    async def _check_stale(self, found: StoredObject, holder: Holder) -> None:
+        if holder.host == self._own.host and not _is_running(holder.pid):
+            return
+        now = await storage_clock.server_time(self._storage)
+        if now - found.modified_at < self._period:
+            raise _in_progress(holder)
+
+    async def _replace(self, stale: Holder) -> None:
+        """On files: of those who move the stale lock away, one succeeds."""
+        moved = f"{PATH}-{self._own.token}"
+        try:
+            await self._storage.move(PATH, moved)
+            content = await self._storage.read(moved, bytes_max=_BYTES_MAX)
+            if _decoded(content) != stale:
+                await self._storage.move(moved, PATH)  # a new one: it has its lock back
+                raise _in_progress(stale)
+            await self._storage.delete([moved])
+            await self._put(OnlyNew())
+        except (storages.NotFound, storages.AlreadyExists) as error:
+            raise _in_progress(stale) from error
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._period.total_seconds() / RENEWALS_PER_PERIOD)
+            with suppress(storages.StorageError):  # the next one may succeed
+                await self.check()
+                await self._put(None)
+
+    async def _release(self) -> None:
+        holder = await self._holder()
+        if holder is not None and holder.token == self._own.token:
+            await self._storage.delete([PATH])
+
+    async def _holder(self) -> Holder | None:
+        try:
+            return _decoded(await self._storage.read(PATH, bytes_max=_BYTES_MAX))
+        except storages.NotFound:
+            return None
+
+    async def _put(self, condition: OnlyNew | OnlyVersion | None) -> None:
+        await self._storage.put(PATH, msgspec.json.encode(self._own), condition=condition)
+
+
+def _decoded(content: bytes) -> Holder:
+    """A lock that cannot be read is nobody's; only its age counts."""
+    try:
+        return msgspec.json.decode(content, type=Holder)
+    except UNREADABLE:
+        return Holder("", "", 0)
+
+
+def _in_progress(holder: Holder) -> SweepInProgress:
+    return SweepInProgress(
+        f"another sweep of this storage is in progress (process {holder.pid} on {holder.host});"
+        f" wait for its end. One that was cut off is taken over after"
+        f" {PERIOD_DEFAULT.total_seconds() / 60:.0f} minutes"
+    )
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,384 @@
+"""Lists the storage of a registry and reads what its manifests need; only reads.
+
+The paths of the list give nearly everything. Read are links that are not sha256, tags where they
+decide, and each manifest once. A list that breaks off is an error.
+"""
+
+import hashlib
+import re
+from array import array
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from lading.kernel import digests
+from lading.kernel.errors import Malformed
+from lading.ports import storage as storages
+from lading.ports.storage import Storage, StoredObject
+from lading.pruning.engine import documents as manifest_documents
+from lading.pruning.engine import graph
+from lading.pruning.engine.graph import Keys
+from lading.pruning.engine.observe_storage import (
+    DATABASE_IN_USE,
+    LINK_BYTES_MAX,
+    MANIFEST_BYTES_MAX,
+    NoRegistry,
+    in_parallel,
+    tag_link,
+)
+from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.sweep import layout
+from lading.pruning.sweep.types import (
+    Alias,
+    Documents,
+    Link,
+    LinkKind,
+    Links,
+    Listing,
+    StoredBlobs,
+    seconds,
+)
+
+_HEX = re.compile(r"[0-9a-f]{64}")
+_SHA256 = "sha256"
+
+
+async def check(storage: Storage) -> None:
+    """Refuses a storage whose tags and manifests are elsewhere."""
+    if await storage.head(DATABASE_IN_USE) is not None:
+        raise NoRegistry(
+            "the registry keeps its tags in a database (database-in-use), not in this storage;"
+            " use GitLab's own garbage collection"
+        )
+
+
+async def listing(
+    storage: Storage,
+    progress: PruneProgress,
+    *,
+    with_blobs: bool = True,
+    with_tags: bool = False,
+) -> Listing:
+    """Without blobs only the repositories are listed, which is enough for a second look."""
+    progress.begin("listing the storage")
+    found = _Found(with_tags=with_tags)
+    prefix = layout.ROOT if with_blobs else layout.REPOSITORIES
+    async for page in storage.pages(prefix):
+        for one in page:
+            found.add(one)
+        progress.advance(len(page))
+    if not found.repositories:
+        raise NoRegistry(
+            f"the storage has nothing in {layout.REPOSITORIES}; give the folder or prefix that the"
+            " registry has as its root directory"
+        )
+    aliases = [one async for one in _followed(storage, found)]
+    return found.listing(aliases)
+
+
+@dataclass(slots=True)
+class _LinkColumns:
+    repositories: "array[int]" = field(default_factory=lambda: array("i"))
+    keys: "array[int]" = field(default_factory=lambda: array("Q"))
+    times: "array[int]" = field(default_factory=lambda: array("I"))
+    raw: bytearray = field(default_factory=bytearray)
+
+    def add(self, repository: int, encoded: str, time: int, *, with_raw: bool) -> None:
+        raw = bytes.fromhex(encoded)
+        self.repositories.append(repository)
+        self.keys.append(int.from_bytes(raw[:8], "little"))
+        self.times.append(time)
+        if with_raw:
+            self.raw += raw
+
+    def links(self) -> Links:
+        return Links(
+            repositories=np.frombuffer(self.repositories, dtype=np.int32),
+            keys=np.frombuffer(self.keys, dtype=np.uint64),
+            times=np.frombuffer(self.times, dtype=np.uint32),
+            raw=np.frombuffer(self.raw, dtype=np.uint8).reshape(-1, graph.RAW_BYTES),
+        )
+
+
+class _Found:
+    """The columns of a listing while they grow."""
+
+    def __init__(self, *, with_tags: bool) -> None:
+        self.repositories: dict[str, int] = {}
+        self.opaque: set[int] = set()
+        self.aliases: list[Alias] = []
+        self._with_tags = with_tags
+        self._raw = bytearray()
+        self._sizes = array("q")
+        self._times = array("I")
+        self._others: dict[int, str] = {}
+        self._layers = _LinkColumns()
+        self._revisions = _LinkColumns()
+        self._tags: list[tuple[int, str]] = []
+        self._uploads: dict[str, int] = {}
+        self._objects = 0
+
+    def add(self, one: StoredObject) -> None:
+        self._objects += 1
+        path = one.path
+        if path.startswith(layout.BLOBS):
+            self._add_blob(path[len(layout.BLOBS) + 1 :], one)
+        elif path.startswith(layout.REPOSITORIES):
+            name, mark, own = path[len(layout.REPOSITORIES) + 1 :].partition("/_")
+            if mark:
+                number = self.repositories.setdefault(name, len(self.repositories))
+                self._add_own(number, name, own.split("/"), one)
+
+    def _add_blob(self, path: str, one: StoredObject) -> None:
+        parts = path.split("/")
+        if len(parts) != 4 or parts[3] != "data":
+            return
+        if parts[0] == _SHA256 and _HEX.fullmatch(parts[2]):
+            self._raw += bytes.fromhex(parts[2])
+        else:
+            digest = _digest(parts[0], parts[2])
+            if not digest:
+                return  # not of a registry that we know; it stays
+            self._raw += graph.raw(digest)
+            self._others[graph.key_of(digest)] = digest
+        self._sizes.append(one.size_bytes)
+        self._times.append(seconds(one.modified_at))
+
+    def _add_own(self, number: int, name: str, parts: list[str], one: StoredObject) -> None:
+        match parts:
+            case ["layers", algorithm, encoded, "link"]:
+                link = Link(name, LinkKind.LAYER, f"{algorithm}:{encoded}")
+                self._add_link(self._layers, number, link, one)
+            case ["manifests", "revisions", algorithm, encoded, "link"]:
+                link = Link(name, LinkKind.MANIFEST, f"{algorithm}:{encoded}")
+                self._add_link(self._revisions, number, link, one)
+            case ["manifests", "tags", tag, "current", "link"] if self._with_tags:
+                self._tags.append((number, tag))
+            case ["uploads", session, *_]:
+                folder = f"{layout.REPOSITORIES}/{name}/_uploads/{session}"
+                time = seconds(one.modified_at)
+                self._uploads[folder] = max(time, self._uploads.get(folder, 0))
+
+    def _add_link(self, column: _LinkColumns, number: int, link: Link, one: StoredObject) -> None:
+        encoded = link.digest[len(_SHA256) + 1 :]
+        time = seconds(one.modified_at)
+        if link.digest.startswith(_SHA256) and _HEX.fullmatch(encoded):
+            column.add(number, encoded, time, with_raw=link.kind is LinkKind.MANIFEST)
+        elif _digest(*link.digest.split(":", 1)):
+            self.aliases.append(Alias(link=link, time=time))
+        else:
+            self.opaque.add(number)
+
+    def listing(self, aliases: Iterable[Alias]) -> Listing:
+        return Listing(
+            repositories=tuple(self.repositories),
+            blobs=self._blobs(),
+            layers=self._layers.links(),
+            revisions=self._revisions.links(),
+            aliases=tuple(aliases),
+            opaque=frozenset(self.opaque),
+            tags=tuple(self._tags),
+            uploads=self._uploads,
+            objects=self._objects,
+        )
+
+    def _blobs(self) -> StoredBlobs:
+        raw = np.frombuffer(self._raw, dtype=np.uint8).reshape(-1, graph.RAW_BYTES)
+        keys = np.ascontiguousarray(raw[:, :8]).view("<u8").reshape(-1)
+        order = np.argsort(keys)
+        keys = keys[order]
+        if len(keys) > 1 and (same := keys[1:] == keys[:-1]).any():
+            graph.stop_at(int(keys[int(np.argmax(same))]))
+        return StoredBlobs(
+            keys=keys,
+            raw=raw[order],
+            sizes=np.frombuffer(self._sizes, dtype=np.int64)[order],
+            times=np.frombuffer(self._times, dtype=np.uint32)[order],
+            others=self._others,
+        )
+
+
+async def _followed(storage: Storage, found: _Found) -> AsyncIterator[Alias]:
+    """Each link that is not sha256 with the digest that it holds."""
+    targets: dict[str, str | None] = {}
+
+    async def follow(path: str) -> None:
+        targets[path] = await read_link(storage, path)
+
+    await in_parallel(follow, [layout.link_path(one.link) for one in found.aliases])
+    for alias in found.aliases:
+        target = targets[layout.link_path(alias.link)]
+        link = alias.link
+        if target is None:
+            continue  # gone since the list was read
+        if not target:
+            found.opaque.add(found.repositories[link.repository])
+            continue
+        own = "" if target == link.digest else target
+        yield Alias(link=Link(link.repository, link.kind, link.digest, own), time=alias.time)
+
+
+async def read_link(storage: Storage, path: str) -> str | None:
+    """The digest that a link holds; empty for a text that is none; None for no link."""
+    try:
+        content = await storage.read(path, bytes_max=LINK_BYTES_MAX)
+        return str(digests.parse(content.decode("ascii", "replace").strip()))
+    except storages.NotFound:
+        return None
+    except (storages.TooLarge, Malformed):
+        return ""
+
+
+async def tag_digests(storage: Storage, found: Listing) -> tuple[frozenset[str], frozenset[str]]:
+    """What the tags name, and the repositories with a tag that cannot be read."""
+    named: set[str] = set()
+    unreadable: set[str] = set()
+    places = {tag_link(found.repositories[one], tag): one for one, tag in found.tags}
+
+    async def read(path: str) -> None:
+        digest = await read_link(storage, path)
+        if digest:
+            named.add(digest)
+        elif digest is not None:
+            unreadable.add(found.repositories[places[path]])
+
+    await in_parallel(read, places)
+    return frozenset(named), frozenset(unreadable)
+
+
+class _Known(msgspec.Struct):
+    keys: bytes
+    counts: bytes
+    targets: bytes
+    subjects: bytes
+
+
+class ManifestReader:
+    """Reads each manifest once, and remembers only numbers."""
+
+    def __init__(self, storage: Storage, progress: PruneProgress) -> None:
+        self._storage = storage
+        self._progress = progress
+        self._keys = array("Q")
+        self._counts = array("q")
+        self._targets = array("Q")
+        self._subjects = array("Q")
+        self._opaque: set[int] = set()
+        self._known: Keys = np.zeros(0, dtype=np.uint64)
+
+    def know(self, content: bytes | None) -> None:
+        """Takes over what a former run read; what is damaged only costs time."""
+        if content is None or self._keys:
+            return
+        checksum, body = (
+            content[: hashlib.sha256().digest_size],
+            content[hashlib.sha256().digest_size :],
+        )
+        if hashlib.sha256(body).digest() != checksum:
+            return
+        found = msgspec.msgpack.decode(body, type=_Known)
+        self._keys.frombytes(found.keys)
+        self._counts.frombytes(found.counts)
+        self._targets.frombytes(found.targets)
+        self._subjects.frombytes(found.subjects)
+        self._sort()
+
+    def known(self, found: Listing) -> bytes:
+        """What was read and is still there, for the next run; not what cannot be read."""
+        documents = self.documents()
+        unreadable = np.array(sorted(self._opaque), dtype=np.uint64)
+        stays = np.isin(documents.keys, found.revisions.keys)
+        stays &= ~np.isin(documents.keys, unreadable)
+        counts = np.diff(documents.starts)
+        body = msgspec.msgpack.encode(
+            _Known(
+                keys=documents.keys[stays].tobytes(),
+                counts=counts[stays].tobytes(),
+                targets=documents.targets[np.repeat(stays, counts)].tobytes(),
+                subjects=documents.subjects[stays].tobytes(),
+            )
+        )
+        return hashlib.sha256(body).digest() + body
+
+    def _sort(self) -> None:
+        self._known = np.sort(np.array(self._keys, dtype=np.uint64))
+
+    async def read(self, digests_: Iterable[str], *, count: int = 0) -> None:
+        """Those that are gone by now are passed over."""
+        self._progress.begin("reading manifests", count)
+        await in_parallel(self._read, digests_)
+        self._sort()
+
+    def unknown(self, keys: Keys) -> Keys:
+        """The numbers among these that were not read yet, each once."""
+        return np.setdiff1d(keys, self._known)
+
+    def targets_of(self, keys: set[int]) -> set[int]:
+        """What these manifests need."""
+        found: set[int] = set()
+        begin = 0
+        for key, count in zip(self._keys, self._counts, strict=True) if keys else ():
+            if key in keys:
+                found.update(self._targets[begin : begin + count])
+            begin += count
+        return found
+
+    def documents(self) -> Documents:
+        starts = np.zeros(len(self._counts) + 1, dtype=np.int64)
+        np.cumsum(np.frombuffer(self._counts, dtype=np.int64), out=starts[1:])
+        # Copies: an array that is looked at cannot grow.
+        return Documents(
+            keys=np.array(self._keys, dtype=np.uint64),
+            starts=starts,
+            targets=np.array(self._targets, dtype=np.uint64),
+            subjects=np.array(self._subjects, dtype=np.uint64),
+            opaque=frozenset(self._opaque),
+        )
+
+    async def _content(self, digest: str) -> bytes | None:
+        """Also of one that is aside: it may be linked again."""
+        for path in (layout.data_path(digest), layout.aside_path(digest)):
+            try:
+                return await self._storage.read(path, bytes_max=MANIFEST_BYTES_MAX)
+            except storages.NotFound:
+                continue
+            except storages.TooLarge:
+                return b""
+        return None
+
+    async def _read(self, digest: str) -> None:
+        self._progress.advance()
+        content = await self._content(digest)
+        if content is None:
+            return
+        key = graph.key_of(digest)
+        manifest, _ = manifest_documents.read(digest, content)
+        if manifest.is_opaque or manifest.is_unknown or not digests.parse(digest).matches(content):
+            self._opaque.add(key)
+        named = (*manifest.children, *manifest.blobs)
+        self._keys.append(key)
+        self._counts.append(len(named))
+        self._targets.extend(map(graph.key_of, named))
+        self._subjects.append(graph.key_of(manifest.subject) if manifest.subject else 0)
+
+
+def unread_manifests(found: Listing, reader: ManifestReader) -> list[str]:
+    """The manifests of all repositories that were not read yet, each once."""
+    keys, first = np.unique(found.revisions.keys, return_index=True)
+    wanted = first[np.isin(keys, reader.unknown(keys), assume_unique=True)]
+    texts = [f"{_SHA256}:{found.revisions.raw[one].tobytes().hex()}" for one in wanted]
+    others = {one.link.data for one in found.aliases if one.link.kind is LinkKind.MANIFEST}
+    unknown = set(
+        reader.unknown(np.array([graph.key_of(one) for one in others], np.uint64)).tolist()
+    )
+    known = {graph.key_of(text) for text in texts}
+    return texts + [one for one in sorted(others) if graph.key_of(one) in unknown - known]
+
+
+def _digest(algorithm: str, encoded: str) -> str:
+    try:
+        return str(digests.parse(f"{algorithm}:{encoded}"))
+    except Malformed:
+        return ""

@@ -1,0 +1,217 @@
+"""Decides about every blob of a storage: it stays, loses its links, or goes; each with a reason.
+
+A blob that nothing needs is condemned first: it loses its links, so that clients upload it again.
+It goes in a later run, when the grace period is over and no link came back. While the registry
+stands still (`--offline`) both happen at once.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.pruning.engine import graph
+from lading.pruning.engine.graph import Keys
+from lading.pruning.sweep import mark
+from lading.pruning.sweep.state import SweepState
+from lading.pruning.sweep.types import (
+    BlobReason,
+    Link,
+    LinkKind,
+    Links,
+    Listing,
+    SecondLook,
+    StoredBlobs,
+    SweepFacts,
+    SweepPlan,
+    SweepSettings,
+    seconds,
+)
+
+Flags = NDArray[np.bool_]
+
+
+def plan(facts: SweepFacts, state: SweepState, settings: SweepSettings, now: datetime) -> SweepPlan:
+    blobs = facts.listing.blobs
+    cutoff = seconds(now) - int(settings.grace.total_seconds())
+    live = mark.live(facts, young_since=cutoff)
+    kept = _kept_keys(facts, live)
+    newest, is_linked = _links_of_blobs(facts.listing)
+    reasons = _unneeded(blobs, is_linked, state, settings, now)
+    reasons[newest > cutoff] = BlobReason.YOUNG
+    for reason, keys in reversed(kept):
+        reasons[mark.contains(blobs.keys, keys)] = reason
+    condemned = np.flatnonzero(reasons == BlobReason.CONDEMNED)
+    swept = np.flatnonzero(reasons == BlobReason.UNREFERENCED)
+    return SweepPlan(
+        reasons=reasons,
+        condemned=condemned,
+        swept=swept,
+        links=links_of(facts.listing, swept if settings.is_offline else condemned),
+        restored=tuple(sorted(_restored(facts, state, live))),
+        dropped=_dropped(facts, state, reasons, is_linked),
+        put_back=_put_back(facts, [keys for _, keys in kept]),
+        uploads=tuple(sorted(_old_uploads(facts.listing, settings, now))),
+    )
+
+
+def second_look(
+    facts: SweepFacts, state: SweepState, settings: SweepSettings, now: datetime
+) -> SecondLook:
+    """What must be undone by a fresh list of links and manifests; blobs are not in it."""
+    cutoff = seconds(now) - int(settings.grace.total_seconds())
+    live = mark.live(facts, young_since=cutoff)
+    kept = [keys for _, keys in _kept_keys(facts, live)]
+    return SecondLook(
+        restored=tuple(sorted(_restored(facts, state, live))),
+        put_back=_put_back(facts, kept),
+        dropped=tuple(sorted(one for one in state.condemned if _is_in(graph.key_of(one), live))),
+    )
+
+
+def links_of(listing: Listing, positions: NDArray[np.int64]) -> tuple[Link, ...]:
+    """Every link to these blobs."""
+    blobs = listing.blobs
+    keys = blobs.keys[positions]
+    found: list[Link] = []
+    columns = ((listing.layers, LinkKind.LAYER), (listing.revisions, LinkKind.MANIFEST))
+    for links, kind in columns:
+        chosen = np.flatnonzero(mark.contains(links.keys, keys))
+        places, _ = blobs.positions(links.keys[chosen])
+        for one, place in zip(chosen.tolist(), places.tolist(), strict=True):
+            name = listing.repositories[links.repositories[one]]
+            found.append(Link(name, kind, blobs.digest(place)))
+    wanted = set(keys.tolist())
+    found += [one.link for one in listing.aliases if graph.key_of(one.link.data) in wanted]
+    return tuple(sorted(found))
+
+
+def _kept_keys(facts: SweepFacts, live: Keys) -> list[tuple[BlobReason, Keys]]:
+    images = np.unique(
+        np.array([graph.key_of(one) for one in facts.image_digests], dtype=np.uint64)
+    )
+    unreadable = mark.linked_by(facts.listing, mark.unreadable_repositories(facts))
+    return [
+        (BlobReason.NEEDED, live),
+        (BlobReason.UNREADABLE, unreadable),
+        (BlobReason.IMAGE, images),
+    ]
+
+
+def _links_of_blobs(listing: Listing) -> tuple[NDArray[np.uint32], Flags]:
+    """When each blob was last uploaded or linked, and whether it has any link."""
+    blobs = listing.blobs
+    newest = blobs.times.copy()
+    is_linked = np.zeros(len(blobs), dtype=np.bool_)
+    for links in listing.every_link():
+        places, is_there = blobs.positions(links.keys)
+        np.maximum.at(newest, places[is_there], links.times[is_there])
+        is_linked[places[is_there]] = True
+    return newest, is_linked
+
+
+def _unneeded(
+    blobs: StoredBlobs,
+    is_linked: Flags,
+    state: SweepState,
+    settings: SweepSettings,
+    now: datetime,
+) -> NDArray[np.uint8]:
+    """What would be decided about each blob if nothing needed it."""
+    if settings.is_offline:
+        return np.full(len(blobs), BlobReason.UNREFERENCED, dtype=np.uint8)
+    reasons = np.full(len(blobs), BlobReason.CONDEMNED, dtype=np.uint8)
+    for digest, condemned in state.condemned.items():
+        place = _position(blobs, digest)
+        if place is None or is_linked[place]:
+            continue  # linked again: it is condemned anew
+        is_over = condemned.since + settings.grace <= now
+        reasons[place] = BlobReason.UNREFERENCED if is_over else BlobReason.WAITING
+    if settings.copy_bytes_max is not None:
+        is_large = blobs.sizes > settings.copy_bytes_max
+        reasons[is_large & (reasons == BlobReason.UNREFERENCED)] = BlobReason.TOO_LARGE
+    return reasons
+
+
+def _restored(facts: SweepFacts, state: SweepState, live: Keys) -> set[Link]:
+    """The links that a needed digest lost, and those that manifests of today need besides."""
+    needed = [one for one in state.condemned if _is_in(graph.key_of(one), live)]
+    if not needed:
+        return set()
+    found = {link for one in needed for link in state.condemned[one].links(one)}
+    by_key = {graph.key_of(one): one for one in needed}
+    documents, listing = facts.documents, facts.listing
+    manifests = set(documents.keys.tolist()) & by_key.keys()
+    wanted = np.array(sorted(by_key), dtype=np.uint64)
+    edges = np.flatnonzero(mark.contains(documents.targets, wanted))
+    sources = np.searchsorted(documents.starts, edges, side="right") - 1
+    for source, edge in zip(sources.tolist(), edges.tolist(), strict=True):
+        key = int(documents.targets[edge])
+        digest = by_key[key]
+        is_manifest = bool(state.condemned[digest].manifests) or key in manifests
+        kind = LinkKind.MANIFEST if is_manifest else LinkKind.LAYER
+        holders = _repositories_of(listing.revisions, documents.keys[source])
+        if _is_in(int(documents.keys[source]), live):
+            found |= {Link(listing.repositories[one], kind, digest) for one in holders}
+    return found - set(_present(listing, by_key))
+
+
+def _repositories_of(links: Links, key: np.uint64) -> list[int]:
+    found: list[int] = links.repositories[links.keys == key].tolist()
+    return found
+
+
+def _present(listing: Listing, by_key: dict[int, str]) -> Iterable[Link]:
+    """The links that these digests have now."""
+    wanted = np.array(sorted(by_key), dtype=np.uint64)
+    columns = ((listing.layers, LinkKind.LAYER), (listing.revisions, LinkKind.MANIFEST))
+    for links, kind in columns:
+        for one in np.flatnonzero(mark.contains(links.keys, wanted)).tolist():
+            name = listing.repositories[links.repositories[one]]
+            yield Link(name, kind, by_key[int(links.keys[one])])
+    yield from (one.link for one in listing.aliases)
+
+
+def _dropped(
+    facts: SweepFacts, state: SweepState, reasons: NDArray[np.uint8], is_linked: Flags
+) -> tuple[str, ...]:
+    """What is needed or linked again, and what is gone."""
+    blobs, aside = facts.listing.blobs, set(facts.aside)
+    waits = {BlobReason.WAITING, BlobReason.TOO_LARGE, BlobReason.UNREFERENCED}
+    found = []
+    for digest in state.condemned:
+        place = _position(blobs, digest)
+        if place is None:
+            is_dropped = digest not in aside
+        else:
+            is_again = reasons[place] == BlobReason.CONDEMNED and bool(is_linked[place])
+            is_dropped = not is_again and BlobReason(int(reasons[place])) not in waits
+        if is_dropped:
+            found.append(digest)
+    return tuple(sorted(found))
+
+
+def _put_back(facts: SweepFacts, kept: list[Keys]) -> tuple[str, ...]:
+    keys = np.array([graph.key_of(one) for one in facts.aside], dtype=np.uint64)
+    stays = np.zeros(len(keys), dtype=np.bool_)
+    for links in facts.listing.every_link():
+        stays |= np.isin(keys, links.keys)
+    for needed in kept:
+        stays |= mark.contains(keys, needed)
+    return tuple(sorted(one for one, stay in zip(facts.aside, stays, strict=True) if stay))
+
+
+def _old_uploads(listing: Listing, settings: SweepSettings, now: datetime) -> Iterable[str]:
+    oldest = seconds(now) - int(settings.upload_age_max.total_seconds())
+    return (folder for folder, time in listing.uploads.items() if time < oldest)
+
+
+def _position(blobs: StoredBlobs, digest: str) -> int | None:
+    places, is_there = blobs.positions(np.array([graph.key_of(digest)], dtype=np.uint64))
+    return int(places[0]) if is_there[0] else None
+
+
+def _is_in(key: int, keys: Keys) -> bool:
+    place = int(np.searchsorted(keys, np.uint64(key)))
+    return place < len(keys) and int(keys[place]) == key

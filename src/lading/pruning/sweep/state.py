@@ -1,0 +1,88 @@
+"""What sweeps remember between runs: what is condemned since when, and the links it had. Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from lading.kernel.errors import UNREADABLE, Malformed
+from lading.pruning.sweep.types import Link, LinkKind
+
+VERSION = "lading.prune.sweep/v1"
+
+
+class Condemned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    since: datetime
+    layers: tuple[str, ...] = ()
+    """Repositories that had it as a layer."""
+    manifests: tuple[str, ...] = ()
+    """Repositories that had it as a manifest."""
+    aliases: tuple[tuple[str, LinkKind, str], ...] = ()
+    """Links by another digest: repository, kind and that digest."""
+
+    def links(self, digest: str) -> tuple[Link, ...]:
+        return (
+            *(Link(one, LinkKind.LAYER, digest) for one in self.layers),
+            *(Link(one, LinkKind.MANIFEST, digest) for one in self.manifests),
+            *(Link(name, kind, other, digest) for name, kind, other in self.aliases),
+        )
+
+
+class SweepState(msgspec.Struct, frozen=True, kw_only=True):
+    version: str = VERSION
+    references: int | None = None
+    """How many references named this registry in the last confirmed run with `--untagged`."""
+    condemned: dict[str, Condemned] = {}
+
+
+EMPTY = SweepState()
+
+
+def decode(content: bytes | None) -> SweepState:
+    if content is None:
+        return EMPTY
+    try:
+        found = msgspec.json.decode(content, type=SweepState)
+    except UNREADABLE as error:
+        reason = f"{error}; remove it, and what is condemned begins again"
+        raise Malformed(what="sweep state", text=content[:64], reason=reason) from error
+    if found.version != VERSION:
+        reason = f"expected {VERSION}; it was written by another release"
+        raise Malformed(what="sweep state", text=found.version, reason=reason)
+    return found
+
+
+def encode(state: SweepState) -> bytes:
+    return msgspec.json.encode(state)
+
+
+def with_condemned(
+    state: SweepState, digests: Iterable[str], links: Iterable[Link], now: datetime
+) -> SweepState:
+    """What was condemned before and has links again begins again; its former links stay known."""
+    by_digest: dict[str, set[Link]] = {digest: set() for digest in digests}
+    for link in links:
+        by_digest[link.data].add(link)
+    condemned = dict(state.condemned)
+    for digest, own in by_digest.items():
+        before = condemned.get(digest)
+        every = own | set(before.links(digest)) if before else own
+        condemned[digest] = Condemned(
+            since=now,
+            layers=_repositories(every, LinkKind.LAYER),
+            manifests=_repositories(every, LinkKind.MANIFEST),
+            aliases=tuple(
+                sorted((one.repository, one.kind, one.digest) for one in every if one.target)
+            ),
+        )
+    return msgspec.structs.replace(state, condemned=condemned)
+
+
+def without(state: SweepState, digests: Iterable[str]) -> SweepState:
+    gone = set(digests)
+    left = {digest: one for digest, one in state.condemned.items() if digest not in gone}
+    return msgspec.structs.replace(state, condemned=left)
+
+
+def _repositories(links: Iterable[Link], kind: LinkKind) -> tuple[str, ...]:
+    return tuple(sorted(one.repository for one in links if one.kind is kind and not one.target))

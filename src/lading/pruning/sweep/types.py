@@ -1,0 +1,266 @@
+"""The values of a sweep: what a storage has, what its manifests need, and what is decided.
+
+Millions of objects are columns of numbers. The number of a digest is its first 64 bits, as in the
+graph; two blobs with one number stop a run. Times are whole seconds, rounded up.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum, StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lading.pruning.engine import graph
+from lading.pruning.engine.graph import Ids, Keys
+
+Seconds = NDArray[np.uint32]
+Sizes = NDArray[np.int64]
+GRACE_DEFAULT = timedelta(hours=24)
+SETTLE_DEFAULT = timedelta(seconds=30)
+"""Between what a sweep takes away and its second look: the time that a registry may need from
+finding data to writing the link to it, which are two requests to its storage."""
+UPLOAD_AGE_MAX = timedelta(hours=168)  # that of the registry's own purge
+
+
+class BlobReason(IntEnum):
+    """Why a blob stays or goes, in the order in which the rules ask."""
+
+    NEEDED = 0
+    UNREADABLE = 1
+    IMAGE = 2
+    YOUNG = 3
+    WAITING = 4
+    TOO_LARGE = 5
+    ANSWERED = 6
+    CONDEMNED = 7
+    UNREFERENCED = 8
+
+    @property
+    def label(self) -> str:
+        return _LABELS[self][0]
+
+    @property
+    def sentence(self) -> str:
+        return _LABELS[self][1]
+
+
+_LABELS = {
+    BlobReason.NEEDED: ("Needed", "a manifest that stays is it, or names it"),
+    BlobReason.UNREADABLE: (
+        "UnreadableManifest", "a repository that links it has a manifest that cannot be read"),
+    BlobReason.IMAGE: ("UsedByImage", "an Image of the cluster names it"),
+    BlobReason.YOUNG: ("Young", "it was uploaded or linked within the grace period"),
+    BlobReason.WAITING: ("Waiting", "it is condemned, and the grace period is not over"),
+    BlobReason.TOO_LARGE: (
+        "TooLargeToMove", "the storage cannot move so much at once; use --offline"),
+    BlobReason.ANSWERED: (
+        "StillAnswered", "the registry still answers for it from its cache; restart the registry"),
+    BlobReason.CONDEMNED: ("Condemned", "nothing needs it; it goes after the grace period"),
+    BlobReason.UNREFERENCED: ("Unreferenced", "nothing needs it, and the grace period is over"),
+}  # fmt: skip
+
+
+class LinkKind(StrEnum):
+    LAYER = "layer"
+    MANIFEST = "manifest"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """A link file: it makes data a layer or a manifest of a repository."""
+
+    repository: str
+    kind: LinkKind
+    digest: str
+    target: str = ""
+    """The digest of the data, where it is another one."""
+
+    @property
+    def data(self) -> str:
+        return self.target or self.digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBlobs:
+    """The data files, in the order of their numbers."""
+
+    keys: Keys
+    raw: NDArray[np.uint8]
+    """The 32 bytes of each digest."""
+    sizes: Sizes
+    times: Seconds
+    others: Mapping[int, str] = field(default_factory=dict)
+    """By number the digests that are not sha256; `raw` has their hash."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def digest(self, position: int) -> str:
+        other = self.others.get(int(self.keys[position]))
+        return other or f"sha256:{self.raw[position].tobytes().hex()}"
+
+    def positions(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where each number is, and whether it is there at all."""
+        if not len(self.keys):
+            return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=np.bool_)
+        found = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return found, self.keys[found] == keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Link files of one kind as columns."""
+
+    repositories: Ids
+    keys: Keys
+    """Of the data that each names."""
+    times: Seconds
+    raw: NDArray[np.uint8] = field(default_factory=lambda: np.zeros((0, 32), dtype=np.uint8))
+    """The 32 bytes of each digest; only of manifests, which are read by it."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """A link that is not sha256: its content, not its path, names the data."""
+
+    link: Link
+    time: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Everything below the root of a registry, complete."""
+
+    repositories: tuple[str, ...]
+    blobs: StoredBlobs
+    layers: Links
+    revisions: Links
+    aliases: tuple[Alias, ...] = ()
+    opaque: frozenset[int] = frozenset()
+    """Repositories with a link that is no digest, or that cannot be read."""
+    tags: tuple[tuple[int, str], ...] = ()
+    """Repository and name of each tag; only where tags decide."""
+    uploads: Mapping[str, int] = field(default_factory=dict)
+    """The folder of each upload, and its newest time."""
+    objects: int = 0
+
+    def of_aliases(self, *kinds: LinkKind) -> Links:
+        """The links that are not sha256, by the data that they name."""
+        chosen = [one for one in self.aliases if one.link.kind in kinds]
+        numbers = {name: number for number, name in enumerate(self.repositories)} if chosen else {}
+        return Links(
+            repositories=np.array([numbers[one.link.repository] for one in chosen], dtype=np.int32),
+            keys=np.array([graph.key_of(one.link.data) for one in chosen], dtype=np.uint64),
+            times=np.array([one.time for one in chosen], dtype=np.uint32),
+        )
+
+    def every_link(self) -> tuple[Links, ...]:
+        return (self.layers, self.revisions, self.of_aliases(*LinkKind))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents:
+    """What the manifests need: manifest i names `targets[starts[i]:starts[i + 1]]`."""
+
+    keys: Keys
+    starts: NDArray[np.int64]
+    targets: Keys
+    subjects: Keys
+    """What each is attached to; 0 for most."""
+    opaque: frozenset[int] = frozenset()
+    """The numbers of those that cannot be read."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roots:
+    """What keeps manifests with `--untagged`; without, every manifest stays."""
+
+    digests: frozenset[str] = frozenset()
+    """What tags name, and what the clusters use."""
+    repositories: frozenset[str] = frozenset()
+    """Those that a reference may name that cannot be read, and those with unreadable tags."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepSettings:
+    grace: timedelta = GRACE_DEFAULT
+    upload_age_max: timedelta = UPLOAD_AGE_MAX
+    is_offline: bool = False
+    copy_bytes_max: int | None = None
+    """The largest object that the storage can set aside."""
+    settle: timedelta = SETTLE_DEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepFacts:
+    """What a plan is made of."""
+
+    listing: Listing
+    documents: Documents
+    roots: Roots | None = None
+    """None keeps every manifest."""
+    image_digests: tuple[str, ...] = ()
+    """What Images of OpenShift name."""
+    aside: tuple[str, ...] = ()
+    """What a run that was cut off has moved aside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPlan:
+    reasons: NDArray[np.uint8]
+    """A `BlobReason` for each blob of the listing."""
+    condemned: NDArray[np.int64]
+    """Positions of the blobs that lose their links now."""
+    swept: NDArray[np.int64]
+    """Positions of the blobs that go now."""
+    links: tuple[Link, ...]
+    """The links that go with them."""
+    restored: tuple[Link, ...]
+    """Links that were removed and are needed again."""
+    dropped: tuple[str, ...]
+    """Digests that are no longer condemned."""
+    put_back: tuple[str, ...]
+    """What is aside and needed or linked."""
+    uploads: tuple[str, ...]
+    """Folders of uploads that nobody will finish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondLook:
+    restored: tuple[Link, ...]
+    put_back: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    reason: BlobReason
+    blobs: int
+    size_bytes: int
+
+
+def totals(plan: SweepPlan, blobs: StoredBlobs) -> tuple[Total, ...]:
+    counts = np.bincount(plan.reasons, minlength=len(BlobReason))
+    sizes = np.bincount(plan.reasons, weights=blobs.sizes, minlength=len(BlobReason))
+    return tuple(
+        Total(reason=one, blobs=int(counts[one]), size_bytes=int(sizes[one]))
+        for one in BlobReason
+        if counts[one]
+    )
+
+
+def seconds(time: datetime) -> int:
+    """Rounded up, so that nothing seems older than it is."""
+    return int(time.timestamp()) + (1 if time.microsecond else 0)
+
+
+def instant(time: int) -> datetime:
+    return datetime.fromtimestamp(time, tz=UTC)

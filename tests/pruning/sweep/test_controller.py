@@ -1,0 +1,371 @@
+"""Sweeps while the registry is in use: no push is lost, wherever a run is cut off."""
+
+import json
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from lading.ports import registry as registries
+from lading.ports import storage as storages
+from lading.pruning.engine.guards import Guard, GuardRefused, Limits
+from lading.pruning.engine.observe_storage import DATABASE_IN_USE, NoRegistry, revision_link
+from lading.pruning.sweep import layout
+from lading.pruning.sweep.types import BlobReason
+from tests.pruning.sweep.memory_storage import CutOff, MemoryStorage
+from tests.pruning.sweep.storage_registry import StorageRegistry, image_content
+from tests.pruning.sweep.worlds import STATE, SweepWorld
+
+
+def push_again(world: SweepWorld, name: str, tag: str, layers: list[bytes]) -> str:
+    """As a client does it: without what the registry has, and once more when it is refused."""
+    registry = world.registry
+    for _ in range(2):
+        contents = [f"config {layers!r}".encode(), *layers]
+        digests = []
+        for content in contents:
+            digest = world.digest(content)
+            if not registry._has(name, digest):
+                registry.upload(name, content)
+            digests.append(digest)
+        with suppress(registries.MalformedAnswer):
+            return registry.put_manifest(name, image_content(digests[0], digests[1:]), tag)
+    raise AssertionError("a push that is repeated succeeds")
+
+
+async def test_what_nothing_needs_is_condemned_and_goes_a_grace_period_later(
+    swept: SweepWorld,
+) -> None:
+    kept = swept.registry.image("a", "v1")
+    digest = swept.registry.upload("a", b"orphan")
+    swept.storage.pass_time(hours=25)
+    first = (await swept.run()).counts
+    assert (first.condemned, first.links, first.freed_blobs) == (1, 1, 0)
+    assert swept.has_data(digest)
+    assert not swept.has_layer("a", digest)
+    swept.storage.pass_time(hours=23)
+    assert (await swept.reasons())[digest] is BlobReason.WAITING
+    assert (await swept.run()).counts.freed_blobs == 0
+    swept.storage.pass_time(hours=2)
+    last = (await swept.run()).counts
+    assert (last.freed_blobs, last.freed_bytes) == (1, len(b"orphan"))
+    assert not swept.has_data(digest)
+    assert swept.registry.can_pull("a", kept)
+    assert json.loads(swept.storage.objects[STATE][0])["condemned"] == {}
+
+
+async def test_a_client_uploads_again_what_is_condemned(swept: SweepWorld) -> None:
+    swept.registry.image("b", "v1")
+    swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    image = push_again(swept, "a", "v1", [b"1"])
+    await swept.whole()
+    assert swept.registry.can_pull("a", image)
+
+
+async def test_a_manifest_that_was_accepted_from_a_cache_gets_its_links_back() -> None:
+    storage = MemoryStorage()
+    first, second = (StorageRegistry(storage, has_cache=True) for _ in range(2))
+    world = SweepWorld(storage=storage, replicas=(first,))
+    first.image("b", "v1")
+    layer, config = second.upload("a", b"1"), second.upload("a", b"{}")
+    storage.pass_time(hours=25)
+    await world.run()
+    assert not world.has_layer("a", layer)
+    image = second.put_manifest("a", image_content(config, [layer]), "v1")
+    assert not second.can_pull("a", image)
+    counts = (await world.run()).counts
+    assert counts.restored == 2
+    assert second.can_pull("a", image)
+    await world.whole()
+    assert second.can_pull("a", image)
+
+
+async def test_a_blob_that_a_replica_still_answers_for_stays() -> None:
+    storage = MemoryStorage()
+    replicas = tuple(StorageRegistry(storage, has_cache=True) for _ in range(2))
+    world = SweepWorld(storage=storage, replicas=replicas)
+    replicas[0].image("b", "v1")
+    digest = replicas[0].upload("a", b"1")
+    storage.pass_time(hours=25)
+    await world.run()
+    replicas[1]._cache.add(("a", digest))
+    storage.pass_time(hours=25)
+    assert (await world.run()).counts.answered == [digest]
+    assert world.has_data(digest)
+    replicas[1]._cache.clear()  # a restart
+    storage.pass_time(hours=25)
+    assert (await world.run()).counts.freed_blobs == 1
+    assert not world.has_data(digest)
+
+
+async def test_every_replica_forgets_the_links_that_it_caches() -> None:
+    storage = MemoryStorage()
+    replicas = tuple(StorageRegistry(storage, has_cache=True) for _ in range(2))
+    world = SweepWorld(storage=storage, replicas=replicas)
+    replicas[0].image("b", "v1")
+    digest = replicas[0].upload("a", b"1")
+    assert replicas[1]._has("a", digest)
+    await world.whole()
+    assert not world.has_data(digest)
+
+
+def test_builders_have_the_digest_of_content(swept: SweepWorld) -> None:
+    assert swept.registry.upload("a", b"1") == swept.digest(b"1")
+
+
+async def test_loss_11_a_link_between_the_last_look_and_the_deletion(swept: SweepWorld) -> None:
+    """An upload finds the data, the data is moved aside, and then the upload writes its link."""
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.storage.pass_time(hours=25)
+    linked = False
+
+    def link() -> None:
+        nonlocal linked
+        assert not swept.has_data(digest), "it is aside"
+        swept.registry.write(layout.layer_link("a", digest), digest.encode())
+        linked = True
+
+    swept.on_sleep = link
+    counts = (await swept.run()).counts
+    assert linked
+    assert (counts.put_back, counts.freed_blobs) == (1, 0)
+    assert swept.has_data(digest)
+    assert swept.has_layer("a", digest)
+
+
+async def test_loss_11_a_manifest_between_the_last_look_and_the_deletion(swept: SweepWorld) -> None:
+    """The manifest is put back, read, and what it needs is put back as well."""
+    image = swept.registry.image("a", "v1", [b"1"])
+    swept.registry.image("b", "v1", [b"2"])
+    content = swept.storage.objects[layout.data_path(image)][0]
+    layer = swept.digest(b"1")
+    swept.registry.delete_manifest("a", image)
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.storage.pass_time(hours=25)
+
+    def link() -> None:
+        assert not swept.has_data(layer)
+        swept.registry.write(revision_link("a", image), image.encode())
+
+    swept.on_sleep = link
+    await swept.run()
+    assert swept.storage.objects[layout.data_path(image)][0] == content
+    assert swept.registry.can_pull("a", image)
+
+
+async def test_loss_3544_old_data_that_is_named_again_during_the_list(swept: SweepWorld) -> None:
+    """A push needs an old blob after its repository was listed, before its links go."""
+    swept.registry.image("b", "v1")
+    swept.registry.upload("a", b"1")
+    swept.registry.upload("a", b"config [b'1']")
+    swept.storage.pass_time(hours=25)
+    pushed: list[str] = []
+
+    def push(path: str) -> None:
+        if path == STATE and not pushed:
+            swept.storage.pass_time(seconds=1)
+            pushed.append(push_again(swept, "a", "v1", [b"1"]))
+
+    swept.storage.before_change = push
+    await swept.run()
+    assert pushed
+    assert swept.registry.can_pull("a", pushed[0])
+    await swept.whole()
+    assert swept.registry.can_pull("a", pushed[0])
+
+
+async def test_a_manifest_that_was_checked_before_its_links_went_gets_them_back(
+    swept: SweepWorld,
+) -> None:
+    swept.registry.image("b", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("a", b"{}")
+    swept.storage.pass_time(hours=25)
+    content = image_content(config, [layer])
+    digest = swept.digest(content)
+
+    def write() -> None:
+        swept.registry.write(layout.data_path(digest), content)
+        swept.registry.write(revision_link("a", digest), digest.encode())
+
+    swept.on_sleep = write
+    assert (await swept.run()).counts.restored == 2
+    assert swept.registry.can_pull("a", digest)
+
+
+async def test_an_untagged_manifest_that_is_tagged_again_gets_its_link_back(
+    swept: SweepWorld,
+) -> None:
+    swept.untagged = True
+    image = swept.registry.image("a", layers=[b"1"])
+    swept.registry.image("b", "v1", [b"2"])
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    assert not swept.registry.can_pull("a", image)
+    swept.registry.tag("a", "again", image)
+    await swept.run()
+    assert swept.registry.can_pull("a", image)
+    await swept.whole()
+    assert swept.registry.can_pull("a", image)
+
+
+async def test_what_the_storage_cannot_move_waits_for_offline(swept: SweepWorld) -> None:
+    swept.storage.copy_bytes_max = 3
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"large")
+    await swept.whole()
+    swept.storage.pass_time(hours=25)
+    assert (await swept.reasons())[digest] is BlobReason.TOO_LARGE
+    await swept.run(offline=True)
+    assert not swept.has_data(digest)
+
+
+async def test_a_deletion_that_fails_is_counted_and_done_later(swept: SweepWorld) -> None:
+    swept.registry.image("b", "v1")
+    digests = [swept.registry.upload("a", one) for one in (b"1", b"22")]
+    swept.storage.locked = {layout.aside_path(digests[0])}
+    await swept.whole()
+    swept.storage.locked = set()
+    assert layout.aside_path(digests[0]) in swept.storage.objects
+    counts = (await swept.run()).counts
+    assert (counts.freed_blobs, counts.freed_bytes) == (1, 1)
+    assert layout.aside_path(digests[0]) not in swept.storage.objects
+
+
+async def test_a_failure_has_true_counts(swept: SweepWorld) -> None:
+    swept.registry.image("b", "v1")
+    digests = [swept.registry.upload("a", one) for one in (b"1", b"22")]
+    swept.storage.pass_time(hours=25)
+    swept.storage.locked = {layout.data_path(digests[1])}
+    counts = (await swept.run(offline=True)).counts
+    assert (counts.freed_blobs, counts.freed_bytes, counts.failed) == (1, 1, 1)
+    assert "locked" in counts.failures[0]
+
+
+@pytest.mark.parametrize("offline", [False, True])
+async def test_a_run_that_is_cut_off_anywhere_is_resumed(offline: bool) -> None:
+    """Every change of two runs in turn is the last before the end of the process."""
+    cut = 0
+    while True:
+        world = SweepWorld(untagged=True, with_probe=False)
+        kept = world.registry.image("a", "v1", [b"kept", b"shared"])
+        world.registry.image("a", layers=[b"untagged", b"shared"])
+        again = world.registry.image("b", layers=[b"again"])
+        world.registry.upload("b", b"orphan")
+        world.storage.changes_max = cut
+        world.settings = {"settle": timedelta(seconds=1)}
+        is_cut = False
+        for _ in range(3):
+            world.storage.pass_time(hours=25)
+            try:
+                await world.run(offline=offline)
+            except CutOff:
+                is_cut = True
+                break
+        world.storage.changes_max = None
+        world.storage.objects.pop(f"{layout.OWN}/lock", None)
+        assert world.registry.can_pull("a", kept), cut
+        if not offline:
+            tagged = push_again(world, "b", "again", [b"again"])
+            assert tagged == again
+        for _ in range(3):
+            world.storage.pass_time(hours=25)
+            await world.run(offline=offline)
+        assert world.registry.can_pull("a", kept), cut
+        needed = {kept, *map(world.digest, (b"kept", b"shared", b"config [b'kept', b'shared']"))}
+        if not offline:
+            assert world.registry.can_pull("b", again), cut
+            needed |= {again, *map(world.digest, (b"again", b"config [b'again']"))}
+        assert world.blobs == {layout.data_path(one) for one in needed}, cut
+        assert not [one for one in world.storage.objects if one.startswith(layout.ASIDE)]
+        if not is_cut:
+            break
+        cut += 1
+    assert cut > 20
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        ({}, "nothing in docker/registry/v2/repositories"),
+        ({DATABASE_IN_USE: b""}, "database-in-use"),
+        ({"zot/index.json": b"{}"}, "nothing in docker/registry/v2/repositories"),
+    ],
+)
+async def test_what_is_no_registry_is_refused(
+    swept: SweepWorld, prepare: dict[str, bytes], message: str
+) -> None:
+    for path, content in prepare.items():
+        swept.registry.write(path, content)
+    for sweeping in (swept.sweeper().preview(), swept.run(offline=True)):
+        with pytest.raises(NoRegistry, match=message):
+            await sweeping
+    assert {one for one in swept.storage.objects if layout.ROOT in one} == set()
+
+
+async def test_a_share_that_is_too_large_changes_nothing(swept: SweepWorld) -> None:
+    swept.limits = Limits(share_percent_max=50)
+    swept.registry.image("a", "v1")
+    for number in range(20):
+        swept.registry.upload("a", b"%d" % number)
+    swept.storage.pass_time(hours=25)
+    before = set(swept.storage.objects)
+    with pytest.raises(GuardRefused, match="20 of 23 blobs"):
+        await swept.run()
+    assert set(swept.storage.objects) == before
+    swept.limits = Limits(ignored=frozenset({Guard.SHARE}))
+    assert (await swept.run()).counts.condemned == 20
+
+
+async def test_too_many_bytes_change_nothing(swept: SweepWorld) -> None:
+    swept.limits = Limits(share_percent_max=100, size_bytes_max=3)
+    swept.registry.image("b", "v1")
+    swept.registry.upload("a", b"four")
+    swept.storage.pass_time(hours=25)
+    with pytest.raises(GuardRefused, match="4 bytes"):
+        await swept.run()
+
+
+async def test_without_references_nothing_untagged_goes(swept: SweepWorld) -> None:
+    swept.untagged = True
+    swept.references = ("elsewhere.test/a:v1",)
+    swept.registry.image("a", layers=[b"1"])
+    swept.storage.pass_time(hours=25)
+    with pytest.raises(GuardRefused, match="No reference"):
+        await swept.run()
+
+
+async def test_far_fewer_references_than_last_time_refuse(swept: SweepWorld) -> None:
+    swept.untagged = True
+    swept.references = tuple(f"registry.test/a:v{number}" for number in range(10))
+    swept.registry.image("a", "v1")
+    swept.registry.upload("a", b"1")
+    await swept.offline()
+    await swept.run()
+    swept.references = swept.references[:1]
+    swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    with pytest.raises(GuardRefused, match="had 10 last time"):
+        await swept.run()
+
+
+async def test_a_list_that_breaks_off_changes_nothing(swept: SweepWorld) -> None:
+    swept.registry.image("a", "v1")
+    swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    before = set(swept.storage.objects)
+
+    async def pages(prefix: str):  # type: ignore[no-untyped-def]
+        if prefix == layout.ROOT:
+            raise storages.Unavailable("503")
+        yield []
+
+    swept.storage.pages = pages  # type: ignore[method-assign]
+    with pytest.raises(storages.Unavailable):
+        await swept.run(offline=True)
+    assert {one for one in swept.storage.objects if not one.startswith(layout.OWN)} == before

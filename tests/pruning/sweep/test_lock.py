@@ -1,0 +1,105 @@
+"""One sweep at a time, on storage with versions and on files; a lock can be taken over."""
+
+import asyncio
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lading.adapters.storage import object_storage
+from lading.ports.storage import Storage
+from lading.pruning.sweep import lock
+from lading.pruning.sweep.lock import Holder, StorageLock, SweepInProgress
+from tests.pruning.sweep.memory_storage import MemoryStorage
+
+NOBODY = 2**22 + 1  # above the largest process id of Linux
+
+
+@pytest.fixture(params=["memory", "files"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    if request.param == "memory":
+        return MemoryStorage()
+    return object_storage.open_storage(f"file://{tmp_path}", environment={})
+
+
+async def leave(storage: Storage, *, host: str, pid: int) -> None:
+    await storage.put(lock.PATH, msgspec.json.encode(Holder("left", host, pid)))
+
+
+async def test_a_second_sweep_is_refused_and_the_lock_goes_with_the_first(
+    storage: Storage,
+) -> None:
+    async with StorageLock(storage).held():
+        with pytest.raises(SweepInProgress, match=f"process {os.getpid()}"):
+            async with StorageLock(storage).held():
+                pass
+    assert await storage.head(lock.PATH) is None
+    async with StorageLock(storage).held():
+        pass
+
+
+async def test_the_lock_of_a_process_of_this_machine_that_has_ended_is_taken_over(
+    storage: Storage,
+) -> None:
+    own = StorageLock(storage)
+    await leave(storage, host=own._own.host, pid=NOBODY)
+    async with own.held():
+        await own.check()
+
+
+async def test_the_lock_of_another_machine_is_taken_over_when_its_period_is_over(
+    storage: Storage,
+) -> None:
+    await leave(storage, host="elsewhere", pid=1)
+    with pytest.raises(SweepInProgress, match="on elsewhere"):
+        async with StorageLock(storage).held():
+            pass
+    async with StorageLock(storage, period=timedelta(0)).held():
+        pass
+
+
+async def test_who_lost_the_lock_changes_nothing_more(storage: Storage) -> None:
+    own = StorageLock(storage)
+    async with own.held():
+        await leave(storage, host="elsewhere", pid=1)
+        with pytest.raises(SweepInProgress, match="taken over"):
+            await own.check()
+    assert await storage.head(lock.PATH) is not None
+
+
+async def test_of_several_that_take_over_one_gets_it(storage: Storage) -> None:
+    await leave(storage, host=StorageLock(storage)._own.host, pid=NOBODY)
+    end = asyncio.Event()
+    everyone = asyncio.Event()
+    held: list[bool] = []
+
+    def note(is_held: bool) -> None:
+        held.append(is_held)
+        if len(held) == 5:
+            everyone.set()
+
+    async def one() -> None:
+        try:
+            async with StorageLock(storage).held():
+                note(True)
+                await end.wait()
+        except SweepInProgress:
+            note(False)
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        for _ in range(5):
+            group.create_task(one())
+        await everyone.wait()
+        end.set()
+    assert sum(held) == 1
+
+
+async def test_a_lock_is_renewed_while_it_is_held() -> None:
+    storage = MemoryStorage()
+    async with StorageLock(storage, period=timedelta(milliseconds=50)).held():
+        renewed = asyncio.Event()
+        storage.before_change = lambda _path: renewed.set()
+        async with asyncio.timeout(60):
+            await renewed.wait()

@@ -1,0 +1,126 @@
+"""A storage in memory with a registry on it, and sweeps of both."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from lading.kernel.digests import Digest
+from lading.ports.registry_administration import RegistryAdministration
+from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine.guards import Limits
+from lading.pruning.engine.observe import ClusterReferences, Reading
+from lading.pruning.engine.types import Mention, Settings
+from lading.pruning.sweep import layout
+from lading.pruning.sweep.controller import Sweeper, SweepRequest, Swept
+from lading.pruning.sweep.lock import StorageLock
+from lading.pruning.sweep.probe import Replica
+from lading.pruning.sweep.storage_file import StorageFile
+from lading.pruning.sweep.types import BlobReason, SweepSettings
+from tests.pruning.sweep.memory_storage import START, MemoryStorage
+from tests.pruning.sweep.storage_registry import StorageRegistry
+
+GRACE = timedelta(hours=24)
+STATE = f"{layout.OWN}/state.json"
+HOST = "registry.test"
+
+
+@dataclass
+class StorageTime:
+    """The clock of a run is that of the storage; who waits lets its time pass."""
+
+    storage: MemoryStorage
+    on_sleep: Any = None
+
+    def now(self) -> datetime:
+        return self.storage.now
+
+    def monotonic(self) -> float:
+        return (self.storage.now - START).total_seconds()
+
+    async def sleep(self, seconds: float) -> None:
+        self.storage.pass_time(seconds=seconds)
+        if self.on_sleep is not None:
+            self.on_sleep()
+
+
+@dataclass
+class SweepWorld:
+    storage: MemoryStorage = field(default_factory=MemoryStorage)
+    limits: Limits = field(default_factory=lambda: Limits(share_percent_max=100))
+    untagged: bool = False
+    references: tuple[str, ...] = ("registry.test/nothing:v1",)
+    settings: dict[str, Any] = field(default_factory=dict)
+    on_sleep: Any = None
+    """Called between what a sweep takes away and its second look."""
+    replicas: tuple[StorageRegistry, ...] = ()
+    with_probe: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.replicas:
+            self.replicas = (StorageRegistry(self.storage),)
+
+    @property
+    def registry(self) -> StorageRegistry:
+        return self.replicas[0]
+
+    def sweeper(self, *, offline: bool = False) -> Sweeper:
+        storage = self.storage
+        mentions = tuple(Mention(text, "Pod/pod") for text in self.references)
+        file = ClusterReferences(cluster="test", taken_at=storage.now, mentions=mentions)
+        settings = {"grace": GRACE, "copy_bytes_max": storage.copy_bytes_max, **self.settings}
+        return Sweeper(
+            SweepRequest(
+                settings=SweepSettings(is_offline=offline, **settings),
+                limits=self.limits,
+                untagged=self.untagged,
+                reading=Reading(settings=Settings(), custom=READY_MADE),
+                registry_names=(HOST,),
+            ),
+            storage=storage,
+            replicas=[
+                Replica(registry=cast(RegistryAdministration, one), host=HOST)
+                for one in (self.replicas if self.with_probe else ())
+            ],
+            clusters=(),
+            files=(file,) if self.untagged else (),
+            state_file=StorageFile(storage, STATE),
+            known_file=StorageFile(storage, f"{layout.OWN}/manifests"),
+            lock=StorageLock(storage),
+            clock=StorageTime(storage, self.on_sleep),
+        )
+
+    async def run(self, *, offline: bool = False) -> Swept:
+        return await self.sweeper(offline=offline).run()
+
+    async def offline(self) -> Swept:
+        """One pass over what is older than the grace period."""
+        self.storage.pass_time(hours=25)
+        return await self.run(offline=True)
+
+    async def whole(self) -> None:
+        """Condemned in a first run, gone in a second."""
+        for _ in range(2):
+            self.storage.pass_time(hours=25)
+            await self.run()
+
+    async def reasons(self, *, offline: bool = False) -> dict[str, BlobReason]:
+        plan, observed, _ = await self.sweeper(offline=offline).preview()
+        blobs = observed.facts.listing.blobs
+        return {
+            blobs.digest(place): BlobReason(int(reason))
+            for place, reason in enumerate(plan.reasons)
+        }
+
+    @staticmethod
+    def digest(content: bytes) -> str:
+        return str(Digest.of(content))
+
+    def has_data(self, digest: str) -> bool:
+        return layout.data_path(digest) in self.storage.objects
+
+    def has_layer(self, name: str, digest: str) -> bool:
+        return layout.layer_link(name, digest) in self.storage.objects
+
+    @property
+    def blobs(self) -> set[str]:
+        return {one for one in self.storage.objects if one.startswith(layout.BLOBS)}
