@@ -180,6 +180,13 @@ async def opened(folder: Path) -> AsyncIterator[World]:
 
 
 @asynccontextmanager
+async def shelf_at(url: str) -> AsyncIterator[Shelf]:
+    """For the registry at this address, without a cluster."""
+    async with registry_client.connect(SystemClock(), limits=SMALL) as client:
+        yield Shelf(AdministrationClient(client), url.partition("://")[2])
+
+
+@asynccontextmanager
 async def on(url: str, folder: Path) -> AsyncIterator[World]:
     """With the registry at this address."""
     clock = SystemClock()

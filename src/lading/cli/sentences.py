@@ -8,7 +8,7 @@ import errno
 from collections.abc import Mapping
 
 from lading.adapters.kube.connection import NothingConfigured
-from lading.ports import cri, kube, registry
+from lading.ports import cri, kube, registry, storage
 
 _GIVE_CREDENTIALS = (
     "log in to it with `docker login` or `podman login`, name your auth file in"
@@ -26,6 +26,9 @@ _NEXT_STEPS: Mapping[type[Exception], str] = {
     registry.NoMatchingPlatform: "name a runtime class that can run it with --runtime",
     kube.Unavailable: "check that the cluster runs, and the server address in the kubeconfig",
     kube.Unauthorized: "check the user of the kubeconfig",
+    storage.NotFound: "check the name of the bucket or folder",
+    storage.Denied: "allow the pruner to list, read, write and delete there",
+    storage.Full: "stop the registry or make it read-only, and use --offline",
     NothingConfigured: "`lading up` starts a cluster on this machine",
 }
 

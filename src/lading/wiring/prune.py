@@ -100,18 +100,16 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
         ]
         hosts = await observe_streams.registry_hosts(clusters[0]) if clusters else None
         source = options.source or (Source.REGISTRY if hosts is None else Source.IMAGE_STREAMS)
-        storage = _storage(options.storage_url) if source is Source.STORAGE else None
+        storage = open_storage(options.storage_url) if source is Source.STORAGE else None
         registry = _registry_name(options, source, hosts or ())
-        routing = OneRegistry(options, registry)
-        client = await stack.enter_async_context(
-            registry_client.connect(
+        administration = await stack.enter_async_context(
+            open_administration(
+                options.url or RegistryUrl(host=registry),
                 clock,
-                routing=routing,
-                credentials=_credentials(options, registry, clock),
-                environment=os.environ,
+                trust=Trust(options.certificate_authority, insecure=options.force_insecure),
+                connections=options.connections,
             )
         )
-        administration = AdministrationClient(client)
         trash = _trash(options, source, registry, administration)
         known_file = _state_file(options, "manifests")
         known = await _known(known_file)
@@ -132,7 +130,9 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
                     workers=options.workers,
                 ),
                 clusters=clusters,
-                files=await _reference_files(options, clock),
+                files=await reference_files(
+                    options.reference_files, clock, age_max=options.references_age_max
+                ),
                 registry=administration,
                 storage=storage,
                 trash=trash,
@@ -163,7 +163,29 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
     )
 
 
-def _storage(url: str) -> Storage:
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """How the certificate of the registry is verified."""
+
+    authority: Path | None
+    insecure: bool
+
+
+@asynccontextmanager
+async def open_administration(
+    url: RegistryUrl, clock: SystemClock, *, trust: Trust, connections: tuple[Connection, ...]
+) -> AsyncIterator[AdministrationClient]:
+    """A client of the registry at this address, and of no mirror."""
+    async with registry_client.connect(
+        clock,
+        routing=OneRegistry(url, trust),
+        credentials=_credentials(connections, url.host, clock),
+        environment=os.environ,
+    ) as client:
+        yield AdministrationClient(client)
+
+
+def open_storage(url: str) -> Storage:
     """Imported only here: runs on the API of a registry need no obstore."""
     from lading.adapters.storage import object_storage
 
@@ -177,11 +199,10 @@ class OneRegistry:
     names no scheme: with --force-insecure, or on this machine.
     """
 
-    def __init__(self, options: Options, registry: str) -> None:
-        url = options.url or RegistryUrl(host=registry)
-        authority = options.certificate_authority
+    def __init__(self, url: RegistryUrl, trust: Trust) -> None:
+        authority = trust.authority
         is_local = authority is None and not url.scheme and endpoints.is_loopback(url.host)
-        insecure = options.force_insecure or is_local
+        insecure = trust.insecure or is_local
         certificates = HostCertificates(authorities=(authority,) if authority else ())
         self._scheme = url.scheme or "https"
         self._tls = certificates.context(skip_verify=insecure)
@@ -200,9 +221,11 @@ class OneRegistry:
         )
 
 
-def _credentials(options: Options, registry: str, clock: SystemClock) -> CredentialSource:
+def _credentials(
+    connections: tuple[Connection, ...], registry: str, clock: SystemClock
+) -> CredentialSource:
     """The token of the cluster, as oc uses it, and what the machine is logged in with."""
-    token = _token(options.connections[0]) if options.connections else ""
+    token = _token(connections[0]) if connections else ""
     table = Table({registry: Credential(username="lading", password=token)} if token else {})
     paths = node_credentials.auth_file_paths(os.environ, Path("/"))
     return Chain((node_credentials.from_auth_files(paths, clock, report_problem), table))
@@ -269,14 +292,14 @@ class _Known(msgspec.Struct):
     sizes: dict[str, int]
 
 
-async def _reference_files(options: Options, clock: SystemClock) -> tuple[ClusterReferences, ...]:
+async def reference_files(
+    paths: tuple[Path, ...], clock: SystemClock, *, age_max: timedelta
+) -> tuple[ClusterReferences, ...]:
     found = []
-    for path in options.reference_files:
+    for path in paths:
         content = await asyncio.to_thread(path.read_bytes)
         found.append(
-            references_file.decode(
-                content, name=str(path), now=clock.now(), age_max=options.references_age_max
-            )
+            references_file.decode(content, name=str(path), now=clock.now(), age_max=age_max)
         )
     return tuple(found)
 

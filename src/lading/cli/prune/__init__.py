@@ -8,6 +8,7 @@ from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
     "images": "Delete unneeded images; without --confirm only show the plan.",
+    "blobs": "Free the storage that no manifest needs; without --confirm only show what would go.",
     "plan": "Write the plan of deletions into a file.",
     "apply": "Carry out a plan file, as far as a fresh plan agrees.",
     "why": "Show why a tag, a digest or a blob is kept or deleted.",

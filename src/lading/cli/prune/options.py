@@ -55,7 +55,7 @@ def _custom_paths(_context: object, _option: object, texts: tuple[str, ...]) -> 
 custom_path_option = many(
     "--custom-path", "KIND.GROUP=JSONPATH of a field that names images.", callback=_custom_paths
 )
-_CLUSTER = (
+CLUSTER = (
     click.option("--kubeconfig", type=FILE, help="The kubeconfig file; else as kubectl."),
     many("--context", "A context of the kubeconfig: a cluster that uses the registry."),
     many("--other-kubeconfig", "A kubeconfig of another cluster that uses the registry.",
@@ -101,7 +101,7 @@ _RULES = (
     click.option("--policy", "policy_file", type=FILE, default=None,
                  help="The policy file of a plain registry; default: keep all tags."),
 )  # fmt: skip
-_GUARDS = (
+GUARDS = (
     click.option("--max-delete-percent", type=click.IntRange(0, 100),
                  default=guards.SHARE_PERCENT_MAX_DEFAULT, show_default=True,
                  help="The largest percentage of manifests that one run deletes."),
@@ -138,7 +138,7 @@ def prune_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(options=options, **given)
 
     decorated: Callable[..., Any] = with_options
-    for option in reversed((*_CLUSTER, *_REGISTRY, *_RULES, *_GUARDS, *_TRASH)):
+    for option in reversed((*CLUSTER, *_REGISTRY, *_RULES, *GUARDS, *_TRASH)):
         decorated = option(decorated)
     return decorated
 
@@ -168,7 +168,7 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
     reading = Reading(settings=_settings(given), custom=(*READY_MADE, *given["custom_path"]))
     tag_policy = _policy(given["policy_file"])
     return Options(
-        connections=_connections(given),
+        connections=connections(given),
         reference_files=given["references"],
         references_age_max=given["references_max_age"],
         source=_source(given),
@@ -182,11 +182,7 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
         repositories=given["repository"],
         reading=reading,
         policy=tag_policy,
-        limits=Limits(
-            share_percent_max=given["max_delete_percent"],
-            size_bytes_max=given["max_delete_bytes"],
-            ignored=frozenset(map(Guard, given["ignore_guard"])),
-        ),
+        limits=limits(given),
         trash_repository=given["trash_repository"],
         trash_period=given["trash_period"],
         trash_copy=given["trash_copy"],
@@ -194,6 +190,14 @@ def _options(context: click.Context, given: dict[str, Any]) -> Options:
         stream_trash=given["stream_trash"],
         state_folder=given["state_dir"],
         workers=given["num_workers"],
+    )
+
+
+def limits(given: dict[str, Any]) -> Limits:
+    return Limits(
+        share_percent_max=given["max_delete_percent"],
+        size_bytes_max=given["max_delete_bytes"],
+        ignored=frozenset(map(Guard, given["ignore_guard"])),
     )
 
 
@@ -240,7 +244,7 @@ def _policy(file: Path | None) -> policy.Policy:
         raise Malformed(what="prune policy", text=str(file), reason=str(error)) from error
 
 
-def _connections(given: dict[str, Any]) -> tuple[Connection, ...]:
+def connections(given: dict[str, Any]) -> tuple[Connection, ...]:
     """The named contexts; else the current one; none when files of references are enough."""
     contexts: tuple[str, ...] = given["context"]
     if not contexts and given["references"]:

@@ -43,15 +43,23 @@ from lading.pruning.sweep.types import (
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 _SHA256 = "sha256"
+_NOTHING = (
+    f"the storage has nothing in {layout.REPOSITORIES}; give the folder or prefix that the registry"
+    " has as its root directory"
+)
 
 
 async def check(storage: Storage) -> None:
-    """Refuses a storage whose tags and manifests are elsewhere."""
+    """Refuses a storage that is not that of a registry, or not all of it."""
     if await storage.head(DATABASE_IN_USE) is not None:
         raise NoRegistry(
             "the registry keeps its tags in a database (database-in-use), not in this storage;"
             " use GitLab's own garbage collection"
         )
+    async for page in storage.pages(layout.REPOSITORIES):
+        if page:
+            return
+    raise NoRegistry(_NOTHING)
 
 
 async def listing(
@@ -70,10 +78,7 @@ async def listing(
             found.add(one)
         progress.advance(len(page))
     if not found.repositories:
-        raise NoRegistry(
-            f"the storage has nothing in {layout.REPOSITORIES}; give the folder or prefix that the"
-            " registry has as its root directory"
-        )
+        raise NoRegistry(_NOTHING)
     aliases = [one async for one in _followed(storage, found)]
     return found.listing(aliases)
 

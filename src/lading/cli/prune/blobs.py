@@ -1,0 +1,175 @@
+"""`lading prune blobs`: frees storage that no manifest needs, dry unless --confirm."""
+
+import functools
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lading.cli import options as general
+from lading.cli import output, running
+from lading.cli.exit_codes import RefusedByGuard
+from lading.cli.output import Format
+from lading.cli.prune import options as pruning
+from lading.cli.prune import progress, sweep_report
+from lading.kernel import durations, texts
+from lading.kernel.errors import Malformed
+from lading.pruning.engine import registry_url
+from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine.guards import GuardRefused
+from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.registry_url import RegistryUrl
+from lading.pruning.engine.types import Settings
+from lading.pruning.sweep.controller import Sweeper
+from lading.pruning.sweep.lock import SweepInProgress
+from lading.pruning.sweep.probe import REPOSITORY_DEFAULT, ProbeFailed
+from lading.pruning.sweep.types import SweepSettings
+from lading.wiring import sweep as wiring
+from lading.wiring.prune import Trust
+from lading.wiring.sweep import SweepOptions
+
+REFUSALS = (GuardRefused, ProbeFailed, SweepInProgress)
+
+
+def _period(text: str) -> timedelta:
+    found = durations.parse(text)
+    if found < timedelta(0):
+        raise Malformed(what="duration", text=text, reason="expected 0 or more")
+    return found
+
+
+def _urls(_context: object, _option: object, given: tuple[str, ...]) -> tuple[RegistryUrl, ...]:
+    try:
+        return tuple(map(registry_url.parse, given))
+    except Malformed as error:
+        raise click.BadParameter(str(error)) from error
+
+
+_OWN = (
+    click.option("--storage", required=True,
+                 help="The storage of the registry: file:///FOLDER, s3://BUCKET/PREFIX, gs, az."),
+    pruning.many("--registry-url", "The address of a replica of the registry; name every one.",
+                 callback=_urls),
+    click.option("--certificate-authority", type=pruning.FILE, default=None,
+                 help="The authority of the registry's certificate."),
+    pruning.switch("--force-insecure", default=False,
+                   help="Do not verify the registry's certificate."),
+    pruning.many("--registry-name", "Another name by which the registry is pulled from."),
+    pruning.switch("--offline", default=False,
+                   help="The registry is stopped or read-only: free everything in one pass."),
+    pruning.switch("--untagged", default=False,
+                   help="Keep only what tags, referrers and the references of clusters reach."),
+    pruning.switch("--cluster-images", default=False,
+                   help="Keep what Images of the clusters (OpenShift) name, too."),
+    click.option("--grace", callback=general.meaning(_period), default="24h", show_default=True,
+                 help="The least age of what goes, and the least time between condemning and"
+                      " deleting it."),
+    click.option("--settle", callback=general.meaning(_period), default="30s", show_default=True,
+                 help="The time for requests in progress, before the second look."),
+    click.option("--state-dir", type=pruning.FOLDER, default=None,
+                 help="The directory for what is condemned; default: in the storage."),
+    click.option("--probe-repository", default=REPOSITORY_DEFAULT, show_default=True,
+                 help="Where the probe image is pushed."),
+    click.option("--report", type=click.Path(path_type=Path, dir_okay=False), default=None,
+                 help="A file for the reason of every blob, one JSON document a line."),
+)  # fmt: skip
+_NAMES = (
+    "storage", "registry_url", "certificate_authority", "force_insecure", "registry_name",
+    "offline", "untagged", "cluster_images", "grace", "settle", "state_dir", "probe_repository",
+    "kubeconfig", "context", "references", "references_max_age", "custom_path",
+    "max_delete_percent", "max_delete_bytes", "ignore_guard",
+)  # fmt: skip
+
+
+def _sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds all of them, and hands them over as `options`."""
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> Any:
+        own = {name: given.pop(name) for name in _NAMES}
+        try:
+            options = _options(own)
+        except Malformed as error:
+            raise click.UsageError(str(error)) from error
+        return command(options=options, **given)
+
+    decorated: Callable[..., Any] = with_options
+    for option in reversed((*_OWN, *pruning.CLUSTER, *pruning.GUARDS)):
+        decorated = option(decorated)
+    return decorated
+
+
+def _options(given: dict[str, Any]) -> SweepOptions:
+    urls: tuple[RegistryUrl, ...] = given["registry_url"]
+    if given["offline"] and urls:
+        raise click.UsageError("--offline is for a registry that is stopped: leave --registry-url")
+    for url in urls:
+        registry_url.check_trust(
+            url,
+            has_authority=given["certificate_authority"] is not None,
+            force_insecure=given["force_insecure"],
+        )
+    needs_cluster = given["untagged"] or given["cluster_images"]
+    return SweepOptions(
+        storage_url=given["storage"],
+        urls=urls,
+        trust=Trust(given["certificate_authority"], insecure=given["force_insecure"]),
+        registry_names=given["registry_name"],
+        connections=pruning.connections(given) if needs_cluster else (),
+        reference_files=given["references"],
+        references_age_max=given["references_max_age"],
+        reading=Reading(settings=Settings(), custom=(*READY_MADE, *given["custom_path"])),
+        untagged=given["untagged"],
+        with_images=given["cluster_images"],
+        limits=pruning.limits(given),
+        settings=SweepSettings(
+            grace=given["grace"], settle=given["settle"], is_offline=given["offline"]
+        ),
+        state_folder=given["state_dir"],
+        probe_repository=given["probe_repository"],
+    )
+
+
+@click.command(name="blobs")
+@pruning.switch("--confirm", default=False, help="Free; without, only what would go is shown.")
+@output.form_option(default=Format.TABLE)
+@_sweep_options
+def command(options: SweepOptions, confirm: bool, form: Format, report: Path | None) -> None:
+    """Free the storage that no manifest needs; without --confirm only show what would go."""
+    if confirm and not options.urls and not options.settings.is_offline:
+        raise click.UsageError(
+            "name every replica of the registry with --registry-url; if it is stopped or read-only,"
+            " use --offline"
+        )
+    if not confirm:
+        click.echo(sweep_report.DRY_RUN, err=True)
+
+    async def work() -> None:
+        async with wiring.open_sweeper(options) as sweeper:
+            await (_sweep if confirm else _preview)(sweeper, form, report)
+
+    try:
+        running.run(work())
+    except REFUSALS as error:
+        raise RefusedByGuard(texts.bounded_text(str(error), keep_lines=True)) from error
+
+
+async def _preview(sweeper: Sweeper, form: Format, report: Path | None) -> None:
+    async with progress.shown(sweeper.progress):
+        plan, observed, refusals = await sweeper.preview()
+    listing = observed.facts.listing
+    sweep_report.write(plan, listing, report)
+    sweep_report.show_plan(plan, listing, form)
+    for refusal in refusals:
+        output.sentence(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
+
+
+async def _sweep(sweeper: Sweeper, form: Format, report: Path | None) -> None:
+    async with progress.shown(sweeper.progress):
+        swept = await sweeper.run()
+    sweep_report.write(swept.plan, swept.listing, report, answered=swept.counts.answered)
+    sweep_report.show_swept(swept, form)
+    if swept.counts.failed:
+        raise click.exceptions.Exit(1)

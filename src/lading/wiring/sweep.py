@@ -1,0 +1,101 @@
+"""Opens what a sweep of orphaned blobs needs: the storage, the replicas, clusters, its state."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import connect
+from lading.adapters.kube.cluster import KubeCluster
+from lading.adapters.kube.connection import Connection
+from lading.adapters.state_file import LocalStateFile
+from lading.ports.state_file import StateFile
+from lading.ports.storage import Storage
+from lading.pruning.engine.guards import Limits
+from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.registry_url import RegistryUrl
+from lading.pruning.sweep import layout
+from lading.pruning.sweep.controller import Sweeper, SweepRequest
+from lading.pruning.sweep.lock import StorageLock
+from lading.pruning.sweep.probe import Replica
+from lading.pruning.sweep.storage_file import StorageFile
+from lading.pruning.sweep.types import SweepSettings
+from lading.wiring import prune
+from lading.wiring.prune import Trust
+
+STATE = "state.json"
+KNOWN = "manifests"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOptions:
+    """What the command line says."""
+
+    storage_url: str
+    urls: tuple[RegistryUrl, ...]
+    """The address of each replica of the registry."""
+    trust: Trust
+    registry_names: tuple[str, ...]
+    connections: tuple[Connection, ...]
+    reference_files: tuple[Path, ...]
+    references_age_max: timedelta
+    reading: Reading
+    untagged: bool
+    with_images: bool
+    limits: Limits
+    settings: SweepSettings
+    state_folder: Path | None
+    probe_repository: str
+
+
+@asynccontextmanager
+async def open_sweeper(options: SweepOptions) -> AsyncIterator[Sweeper]:
+    clock = SystemClock()
+    storage = prune.open_storage(options.storage_url)
+    async with AsyncExitStack() as stack:
+        clusters = [
+            KubeCluster(
+                await stack.enter_async_context(connect.connect(one, clock)), address=one.server
+            )
+            for one in options.connections
+        ]
+        replicas = [
+            Replica(
+                registry=await stack.enter_async_context(
+                    prune.open_administration(
+                        url, clock, trust=options.trust, connections=options.connections
+                    )
+                ),
+                host=url.host,
+            )
+            for url in options.urls
+        ]
+        yield Sweeper(
+            SweepRequest(
+                settings=replace(options.settings, copy_bytes_max=storage.copy_bytes_max),
+                limits=options.limits,
+                untagged=options.untagged,
+                with_images=options.with_images,
+                reading=options.reading,
+                registry_names=(*(url.host for url in options.urls), *options.registry_names),
+                probe_repository=options.probe_repository,
+            ),
+            storage=storage,
+            replicas=replicas,
+            clusters=clusters,
+            files=await prune.reference_files(
+                options.reference_files, clock, age_max=options.references_age_max
+            ),
+            state_file=_file(options.state_folder, storage, STATE),
+            known_file=_file(options.state_folder, storage, KNOWN),
+            lock=StorageLock(storage),
+            clock=clock,
+        )
+
+
+def _file(folder: Path | None, storage: Storage, name: str) -> StateFile:
+    if folder is not None:
+        return LocalStateFile(folder / f"sweep-{name}")
+    return StorageFile(storage, f"{layout.OWN}/{name}")

@@ -1,0 +1,143 @@
+"""`lading prune blobs` on the embedded registry, from the first look to the freed storage."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from lading.pruning.engine.observe_storage import data_path
+from lading.pruning.sweep import lock
+from lading.servers.registry import server as registry_server
+from tests.command import lading
+from tests.pruning import worlds
+from tests.pruning.worlds import Shelf
+
+AT_ONCE = ("--grace=0s", "--settle=0s", "--max-delete-percent=100")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "registry"
+
+
+@pytest.fixture
+async def shelf(root: Path) -> AsyncIterator[Shelf]:
+    async with registry_server.serve(root) as url, worlds.shelf_at(url) as shelf:
+        yield shelf
+
+
+def has_data(root: Path, digest: object) -> bool:
+    return (root / data_path(str(digest))).exists()
+
+
+async def test_orphans_are_freed_while_the_registry_runs(
+    shelf: Shelf, root: Path, tmp_path: Path
+) -> None:
+    kept = await shelf.image("a:v1", layers=[b"kept"])
+    orphan = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
+    report = tmp_path / "report"
+    online = (f"--storage=file://{root}", f"--registry-url=http://{shelf.host}", *AT_ONCE)
+    dry = await lading("prune", "blobs", *online, f"--report={report}")
+    assert (dry.code, has_data(root, orphan.digest)) == (0, True)
+    assert "Dry run" in dry.errors
+    assert "Would condemn 1 and delete 0 blobs" in dry.output
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    assert {line["digest"]: line["reason"] for line in lines}[str(orphan.digest)] == "Condemned"
+    assert {line["decision"] for line in lines} == {"keep", "condemn"}
+
+    first = await lading("prune", "blobs", *online, "--confirm")
+    assert (first.code, first.errors) == (0, "")
+    assert "condemned 1 blobs" in first.output
+    assert has_data(root, orphan.digest)
+    assert not await shelf.admin.has_blob(shelf.at("a"), orphan.digest)
+
+    second = await lading("prune", "blobs", *online, "--confirm", "-o", "json")
+    found = json.loads(second.output)
+    assert (found["blobsFreed"], found["bytesFreed"], found["failed"]) == (1, 6, 0)
+    assert not has_data(root, orphan.digest)
+    assert await shelf.pullable(f"a@{kept.digest}")
+    assert not (root / "lading" / "sweep" / "lock").exists()
+    again = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
+    assert await shelf.admin.has_blob(shelf.at("a"), again.digest)
+
+
+async def test_offline_everything_goes_in_one_pass(shelf: Shelf, root: Path) -> None:
+    kept = await shelf.image("a:v1", layers=[b"kept"])
+    orphan = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
+    done = await lading(
+        "prune", "blobs", f"--storage=file://{root}", "--offline", "--confirm", *AT_ONCE
+    )
+    assert done.code == 0, done.errors
+    assert "freed 6" in done.output
+    assert not has_data(root, orphan.digest)
+    assert await shelf.pullable(f"a@{kept.digest}")
+
+
+async def test_state_and_known_manifests_in_a_directory(
+    shelf: Shelf, root: Path, tmp_path: Path
+) -> None:
+    await shelf.image("a:v1")
+    await shelf.admin.push_blob(shelf.at("a"), b"orphan")
+    state = tmp_path / "state"
+    online = (f"--storage=file://{root}", f"--registry-url=http://{shelf.host}", *AT_ONCE)
+    done = await lading("prune", "blobs", *online, f"--state-dir={state}", "--confirm")
+    assert done.code == 0, done.errors
+    assert {one.name for one in state.iterdir()} == {"sweep-state.json", "sweep-manifests"}
+    assert not [one for one in (root / "lading").rglob("*") if one.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--confirm",), 2, "name every replica of the registry with --registry-url"),
+        (("--offline", "--registry-url=r.test"), 2, "leave --registry-url"),
+        (("--grace=-1h",), 2, "expected 0 or more"),
+        (("--registry-url=ftp://r.test",), 2, "ftp"),
+        (("--offline", "--confirm"), 1, "nothing in docker/registry/v2/repositories"),
+        ((), 1, "nothing in docker/registry/v2/repositories"),
+    ],
+)
+async def test_bad_input_is_one_sentence_and_changes_nothing(
+    tmp_path: Path, words: tuple[str, ...], code: int, message: str
+) -> None:
+    answer = await lading("prune", "blobs", f"--storage=file://{tmp_path}", *words)
+    assert answer.code == code
+    assert message in " ".join(answer.errors.split())
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [("/var/lib/registry", "expected file:///PATH"), ("file:///no/such/folder", "folder")],
+)
+async def test_a_bad_storage_is_named(url: str, message: str) -> None:
+    answer = await lading("prune", "blobs", f"--storage={url}")
+    assert answer.code == 1
+    assert message in answer.errors
+    assert "Traceback" not in answer.errors
+
+
+async def test_a_second_sweep_is_refused(shelf: Shelf, root: Path) -> None:
+    await shelf.image("a:v1")
+    held = root / lock.PATH
+    held.parent.mkdir(parents=True)
+    held.write_text('{"token": "other", "host": "elsewhere", "pid": 7}')
+    answer = await lading(
+        "prune", "blobs", f"--storage=file://{root}", "--offline", "--confirm", *AT_ONCE
+    )
+    assert answer.code == 3
+    assert "process 7 on elsewhere" in " ".join(answer.errors.split())
+
+
+async def test_too_large_a_share_is_refused(shelf: Shelf, root: Path) -> None:
+    await shelf.image("a:v1")
+    for number in range(12):
+        await shelf.admin.push_blob(shelf.at("a"), b"%d" % number)
+    words = ("prune", "blobs", f"--storage=file://{root}", "--offline", "--grace=0s")
+    assert "guard share" in (await lading(*words)).errors
+    answer = await lading(*words, "--confirm")
+    assert answer.code == 3
+    assert "--ignore-guard=share" in " ".join(answer.errors.split())
+    assert (await lading(*words, "--confirm", "--ignore-guard=share")).code == 0
