@@ -10,7 +10,7 @@ SEED ?=
 IMAGE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test coverage fuzz check format real real-setup real-up bench lock generate audit deploy dist clean
+.PHONY: help setup demo up test coverage fuzz check format real real-setup real-up soak bench lock generate audit deploy dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -77,6 +77,9 @@ generate: setup ## write the files that are generated; those of built-in kinds n
 	@$(BIN)/python -m lading.wiring.generate .
 	@$(BIN)/python -m lading.wire.generate
 	@$(BIN)/python -m tests.real.generate
+
+soak: setup real-setup ## the races on real components for longer (SECONDS=... of each)
+	@LADING_RACE_SECONDS=$(or $(SECONDS),300) $(BIN)/pytest tests/real/test_prune_blobs.py -q -k no_push_is_lost
 
 bench: setup ## the measured comparisons, as ratios
 	@$(BIN)/python -m bench

@@ -1,6 +1,7 @@
 """Sweeps while the registry is in use: no push is lost, wherever a run is cut off."""
 
 import json
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -8,6 +9,7 @@ import pytest
 
 from lading.ports import registry as registries
 from lading.ports import storage as storages
+from lading.ports.storage import StoredObject
 from lading.pruning.engine.guards import Guard, GuardRefused, Limits
 from lading.pruning.engine.observe_storage import DATABASE_IN_USE, NoRegistry, revision_link
 from lading.pruning.sweep import layout
@@ -360,10 +362,13 @@ async def test_a_list_that_breaks_off_changes_nothing(swept: SweepWorld) -> None
     swept.storage.pass_time(hours=25)
     before = set(swept.storage.objects)
 
-    async def pages(prefix: str):  # type: ignore[no-untyped-def]
+    whole = swept.storage.pages
+
+    async def pages(prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
+        async for page in whole(prefix):
+            yield page
         if prefix == layout.ROOT:
             raise storages.Unavailable("503")
-        yield []
 
     swept.storage.pages = pages  # type: ignore[method-assign]
     with pytest.raises(storages.Unavailable):

@@ -116,14 +116,12 @@ class Sweeping:
             self.counts.links += await self._delete(paths)
 
     async def _unlink(self, links: Sequence[Link]) -> None:
-        for link in links:
-            if link.kind is LinkKind.LAYER:
-                await probe.unlink(
-                    self._replicas,
-                    link.repository,
-                    digests.parse(link.digest),
-                    through_registry=self._through_registry,
-                )
+        async def forget(digest: str) -> None:
+            await probe.unlink(self._replicas, links[0].repository, digests.parse(digest))
+
+        if self._through_registry:
+            layers = [one.digest for one in links if one.kind is LinkKind.LAYER]
+            await in_parallel(forget, layers)
         self.counts.links += await self._delete([layout.link_path(one) for one in links])
 
     async def unanswered(self, condemned: dict[str, Condemned]) -> list[str]:

@@ -123,9 +123,11 @@ class _Probe:
         config, layer = self.image.blobs
         await self.storage.delete([layout.layer_link(self.repository, str(config))])
         is_cached = await registry.has_blob(place, config)
-        await unlink([self.replica], place.repository, layer, through_registry=is_cached)
-        await self.storage.delete([layout.layer_link(self.repository, str(layer))])
-        if await registry.has_blob(place, layer):
+        for digest in (config, layer):
+            if is_cached:
+                await unlink([self.replica], place.repository, digest)
+            await self.storage.delete([layout.layer_link(self.repository, str(digest))])
+        if await registry.has_blob(place, config) or await registry.has_blob(place, layer):
             raise ProbeFailed(
                 f"{self.replica.host} answers from a cache for a layer that is deleted, and does"
                 f" not delete it there. Enable deletion (storage.delete.enabled), or {_OFFLINE}"
@@ -135,19 +137,19 @@ class _Probe:
     async def _clear(self) -> None:
         """So that the cache of the registry does not know the image either."""
         for digest in self.image.blobs:
-            await unlink([self.replica], self.repository, digest, through_registry=True)
+            await unlink([self.replica], self.repository, digest)
 
 
-async def unlink(
-    replicas: Sequence[Replica], repository: str, digest: Digest, *, through_registry: bool
-) -> None:
-    """Makes each replica forget a layer. What the last one finds gone it may report as a failure,
-    and has forgotten all the same."""
-    if not through_registry:
-        return
+async def unlink(replicas: Sequence[Replica], repository: str, digest: Digest) -> None:
+    """Deletes a layer through each replica that answers for it, which makes it forget the layer.
+
+    A replica that finds the link gone by then reports a failure, and has forgotten it all the same.
+    """
     for replica in replicas:
+        place = replica.place(repository)
         try:
-            await replica.registry.delete_blob(replica.place(repository), digest)
+            if await replica.registry.has_blob(place, digest):
+                await replica.registry.delete_blob(place, digest)
         except (registries.Unavailable, registries.Unsupported):
             continue  # a sweep asks the replica again before the data goes
 
