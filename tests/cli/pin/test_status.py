@@ -12,7 +12,7 @@ from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_P
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli.output import Format
 from lading.cli.pin import status
-from lading.cli.pin.rows import Row, RowChoice, RowState
+from lading.pinned_images.rows import Row, RowChoice, RowState
 from lading.standalone import sample_sets
 from tests.pinned_images import installed_api
 from tests.pinned_images.installed_api import api
@@ -103,7 +103,7 @@ async def test_the_progress_of_a_set_comes_from_its_own_counts(api: KubeClient) 
     counts = {"imageCount": 8, "presentImageCount": 2, "missingBytes": 3 * 1024**2}
     row = await row_of(api, {"desiredGeneration": 2, **counts}, degraded=False)
     assert (row.state, row.present, row.images) == ("Pulling", 2, 8)
-    assert row.detail == "[###.........] 2 of 8 images are on the node, 3 MiB to go"
+    assert row.detail == "2 of 8 images are on the node, 3 MiB to go"
 
 
 async def test_a_failure_without_a_message_is_shown_all_the_same(api: KubeClient) -> None:

@@ -4,6 +4,7 @@ import json
 
 from lading.cli.output import Format
 from lading.cli.prepull import status
+from lading.prepull import status_row
 from tests.prepull.worlds import image
 
 DEPLOYED = {
@@ -50,7 +51,7 @@ def test_what_keeps_images_from_every_node_is_explained_once() -> None:
     found = [image(name, status=waiting) for name in ("a", "b")]
     shown = status.rendered([*found, image("c")], Format.TABLE)
     assert shown.endswith(
-        f"a, b: ForeignDaemonSet\n  Rename it.\n\nc: NotReconciled\n  {status.NOT_SEEN}\n"
+        f"a, b: ForeignDaemonSet\n  Rename it.\n\nc: NotReconciled\n  {status_row.NOT_SEEN}\n"
     )
 
 

@@ -2,8 +2,7 @@
 
 import click
 
-from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
-from lading.boot_images import preview
+from lading.boot_images import preview, status_row
 from lading.boot_images.types import BootImageSettings
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.cli import connection, output, running
@@ -23,26 +22,13 @@ def command(target: Target, settings: BootImageSettings, form: Format) -> None:
 
 async def _status(target: Target, settings: BootImageSettings, form: Format) -> None:
     async with target.open() as client:
-        rows = [row(one) for one in await preview.histories(client)]
+        rows = [status_row.row(one) for one in await preview.histories(client)]
         rows += [
             control_plane_row(name, image)
             for name, image in await preview.control_planes(client, settings)
         ]
         machines = await preview.machine_images(client, settings)
     click.echo(rendered(rows, machines, form), nl=False)
-
-
-def row(history: MachineSetBootImageHistory) -> dict[str, str]:
-    spec, status = history.spec, history.status
-    return {
-        "name": spec.machine_set_name,
-        "api": spec.machine_set_api_group,
-        "state": "Removed" if spec.removed_time else status.state,
-        "reason": status.reason,
-        "image": status.boot_image_ref,
-        "target": status.target,
-        "message": status.message,
-    }
 
 
 def control_plane_row(name: str, image: str) -> dict[str, str]:

@@ -17,10 +17,10 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
-from lading.cli.pin import rows
-from lading.cli.pin.rows import Row, RowState
 from lading.cli.screen import Screen
 from lading.kernel import quantities, texts
+from lading.pinned_images import rows
+from lading.pinned_images.rows import Row, RowState
 from lading.ports import kube
 
 WATCH_SECONDS = 1.0

@@ -12,9 +12,9 @@ from lading.api.longhorn import IMAGES, Image, ImageState
 from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
-from lading.kernel import conditions, texts
+from lading.kernel import texts
 from lading.ports.kube import Selection
-from lading.prepull.rules import DEPLOYED
+from lading.prepull import status_row
 from lading.prepull.types import ImageReason
 
 WATCH_SECONDS = 1.0
@@ -23,7 +23,6 @@ _URL_CHARACTERS_MAX = 34
 _DIGEST_CHARACTERS = 8
 COLUMNS = 80
 _WITHOUT_NOTE = {ImageReason.DEPLOYED, ImageReason.DEPLOYING}
-NOT_SEEN = "The controller has not seen it. It serves Images in its own namespace only."
 
 
 @click.command(name="status")
@@ -60,27 +59,8 @@ def is_settled(image: Image) -> bool:
     return status.state in _SETTLED and status.observed_generation == image.metadata.generation
 
 
-def row(image: Image) -> dict[str, Any]:
-    status = image.status
-    condition = conditions.find(status.conditions, DEPLOYED)
-    return {
-        "namespace": image.metadata.namespace,
-        "name": image.metadata.name,
-        "url": image.spec.url,
-        "state": status.state or ImageState.UNKNOWN.value,
-        "deployedNodes": status.deployed_node_count,
-        "nodes": status.node_count,
-        "reason": condition.reason if condition else "NotReconciled",
-        "message": condition.message if condition else NOT_SEEN,
-        "failures": [
-            {"node": one.node, "reason": one.reason, "message": one.message}
-            for one in status.failures
-        ],
-    }
-
-
 def rendered(found: list[Image], form: Format) -> str:
-    rows = [row(one) for one in found]
+    rows = [status_row.row(one) for one in found]
     if form is not Format.TABLE:
         return output.document(rows, form)
     if not rows:

@@ -1,4 +1,4 @@
-"""How far each node is with each of its sets, from the reports of nodes and sets.
+"""How far each node is with each of its sets, from the reports of nodes and sets. Pure.
 
 A node that does not report the newest generation of a set is not done, whatever it had before. A
 node that must hold a set and does not report it is named; where nodes cannot be listed, the set
@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lading.api.core import Node
 from lading.api.machineconfiguration.machine_config_node import (
     MachineConfigNode,
     NodePinnedImageSet,
 )
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
-from lading.cli import output
 from lading.kernel import conditions, quantities
+from lading.kernel.objects import Object
 from lading.pinned_images import claims
 from lading.pinned_images.node import report
 from lading.pinned_images.reasons import ConditionType, Reason
@@ -92,14 +91,21 @@ class NodeThatHolds:
 
 
 def expected(
-    nodes: Iterable[Node], pools: Iterable[MachineConfigPool], sets: Iterable[PinnedImageSet]
+    nodes: Iterable[Object], pools: Iterable[MachineConfigPool], sets: Iterable[PinnedImageSet]
 ) -> list[NodeThatHolds]:
     membership = Membership(pools, sets)
+    return [one for node in nodes for one in expected_of(node, membership)]
+
+
+def expected_of(node: Object, membership: Membership) -> list[NodeThatHolds]:
+    """The sets of one Node."""
+    labels = node.metadata.labels
+    pools = membership.pools_of(labels)
+    if not pools:
+        return []
     return [
-        NodeThatHolds(node=node.metadata.name, pool=of_node[0], set=name)
-        for node in nodes
-        if (of_node := membership.pools_of(node.metadata.labels))
-        for name in sorted(membership.sets_of(of_node, node.metadata.labels))
+        NodeThatHolds(node=node.metadata.name, pool=pools[0], set=name)
+        for name in sorted(membership.sets_of(pools, labels))
     ]
 
 
@@ -108,7 +114,7 @@ def unknown_names(
     *,
     reports: Iterable[MachineConfigNode],
     sets: Iterable[PinnedImageSet],
-    nodes: Iterable[Node],
+    nodes: Iterable[Object],
 ) -> list[str]:
     """A sentence for each name that nothing has."""
     reports = tuple(reports)
@@ -128,15 +134,29 @@ def rows(
     must_hold: Iterable[NodeThatHolds] = (),
 ) -> list[Row]:
     """A node of `must_hold` that does not report its set gets a row of its own."""
-    existing = {one.metadata.name: one for one in sets if not one.metadata.deletion_timestamp}
+    existing = by_name(sets)
+    found = rows_of_nodes(nodes, existing, must_hold)
+    reports = Counter(row.set for row in found)
+    return found + [row for name, one in existing.items() for row in row_of_set(one, reports[name])]
+
+
+def by_name(sets: Iterable[PinnedImageSet]) -> dict[str, PinnedImageSet]:
+    """Those that are not being deleted."""
+    return {one.metadata.name: one for one in sets if not one.metadata.deletion_timestamp}
+
+
+def rows_of_nodes(
+    nodes: Iterable[MachineConfigNode],
+    existing: Mapping[str, PinnedImageSet],
+    must_hold: Iterable[NodeThatHolds],
+) -> list[Row]:
+    """By node and set; without the rows of sets as a whole."""
     found = [row for node in nodes for row in _of_node(node, existing)]
     reporting = {(row.node, row.set) for row in found}
     found += [
         _silent(one, existing[one.set]) for one in must_hold if (one.node, one.set) not in reporting
     ]
-    found.sort(key=lambda row: (row.node, row.set))
-    reports = Counter(row.set for row in found)
-    return found + [row for name, one in existing.items() for row in _of_set(one, reports[name])]
+    return sorted(found, key=lambda row: (row.node, row.set))
 
 
 def _silent(one: NodeThatHolds, image_set: PinnedImageSet) -> Row:
@@ -217,13 +237,12 @@ def _progress(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
     if not entry.image_count:
         progressing = conditions.find(node.status.conditions, report.PROGRESSING)
         return progressing.message if progressing else ""
-    bar = output.bar(entry.present_image_count / entry.image_count)
-    text = f"{bar} {entry.present_image_count} of {entry.image_count} images are on the node"
+    text = f"{entry.present_image_count} of {entry.image_count} images are on the node"
     missing = quantities.format_bytes(entry.missing_bytes)
     return f"{text}, {missing} to go" if entry.missing_bytes else text
 
 
-def _of_set(image_set: PinnedImageSet, reports: int) -> Iterator[Row]:
+def row_of_set(image_set: PinnedImageSet, reports: int) -> Iterator[Row]:
     """What no node reports: that some nodes are missing, or that there are none."""
     missing = image_set.status.node_count - reports
     if missing <= 0 and reports:

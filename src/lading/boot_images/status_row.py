@@ -1,0 +1,16 @@
+"""What is shown of one machine set: by `lading bootimage status` and by the dashboard. Pure."""
+
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+
+
+def row(history: MachineSetBootImageHistory) -> dict[str, str]:
+    spec, status = history.spec, history.status
+    return {
+        "name": spec.machine_set_name,
+        "api": spec.machine_set_api_group,
+        "state": "Removed" if spec.removed_time else status.state,
+        "reason": status.reason,
+        "image": status.boot_image_ref,
+        "target": status.target,
+        "message": status.message,
+    }

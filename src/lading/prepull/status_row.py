@@ -1,0 +1,28 @@
+"""What is shown of one Image: by `lading prepull status` and by the dashboard. Pure."""
+
+from typing import Any
+
+from lading.api.longhorn import Image, ImageState
+from lading.kernel import conditions
+from lading.prepull.rules import DEPLOYED
+
+NOT_SEEN = "The controller has not seen it. It serves Images in its own namespace only."
+
+
+def row(image: Image) -> dict[str, Any]:
+    status = image.status
+    condition = conditions.find(status.conditions, DEPLOYED)
+    return {
+        "namespace": image.metadata.namespace,
+        "name": image.metadata.name,
+        "url": image.spec.url,
+        "state": status.state or ImageState.UNKNOWN.value,
+        "deployedNodes": status.deployed_node_count,
+        "nodes": status.node_count,
+        "reason": condition.reason if condition else "NotReconciled",
+        "message": condition.message if condition else NOT_SEEN,
+        "failures": [
+            {"node": one.node, "reason": one.reason, "message": one.message}
+            for one in status.failures
+        ],
+    }
