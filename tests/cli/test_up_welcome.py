@@ -51,7 +51,7 @@ async def welcome(data: Path, *, with_password: bool) -> str:
         registry=RegistrySettings(with_password=with_password),
     )
     async with cluster.open_cluster(options, SystemClock()) as made:
-        return up.welcome(made, data)
+        return up.welcome(made, data, "http://127.0.0.1:1/")
 
 
 async def test_a_registry_with_a_password_is_welcomed_with_the_file_that_holds_it(

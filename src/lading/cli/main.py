@@ -12,6 +12,7 @@ from lading.cli.lazy import LazyGroup
 _COMMANDS = {
     "demo": "Run everything on this machine, check it, and end.",
     "up": "Run a cluster in this process until Ctrl-C.",
+    "dashboard": "Show the images of a cluster on a page in your browser.",
     "apply": "Create or update objects from files.",
     "get": "Show objects.",
     "delete": "Delete objects.",

@@ -1,5 +1,6 @@
 """`lading up`: a whole cluster in this process, until Ctrl-C."""
 
+import asyncio
 import shlex
 import shutil
 import sysconfig
@@ -20,6 +21,8 @@ from lading.standalone import cluster, first_set
 from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
 from lading.standalone.registry import RegistrySettings
+from lading.web import serving
+from lading.web.serving import ServedDashboard
 from lading.wiring import runtime_handlers
 from lading.wiring.clock import system_clock
 
@@ -62,6 +65,12 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
     help="The port of the API server; 0 takes a free port.",
 )
 @click.option(
+    "--dashboard-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The port of the dashboard; 0 takes a free port.",
+)
+@click.option(
     "--registry-port",
     type=click.IntRange(0, 65535),
     default=0,
@@ -90,6 +99,7 @@ def command(
     nodes: int,
     runtime_config: Path | None,
     api_port: int,
+    dashboard_port: int,
     registry_port: int,
     registry_names: tuple[str, ...],
     registry_auth: bool,
@@ -119,23 +129,28 @@ def command(
         gates=gates,
         prepull=PrePullSettings(images=images),
     )
-    running.run(_up(wanted))
+    running.run(_up(wanted, dashboard_port))
 
 
-async def _up(wanted: ClusterOptions) -> None:
+async def _up(wanted: ClusterOptions, dashboard_port: int) -> None:
     async with cluster.open_cluster(wanted, system_clock()) as made:
         await first_set.write(made, wanted.data)
-        await process.until_signalled(_run(made, wanted.data))
+        async with serving.opened(
+            made.kube, system_clock(), port=dashboard_port, cluster=made.api.url
+        ) as dashboard:
+            await process.until_signalled(_run(made, dashboard, wanted.data))
         click.echo("Stopping; `lading up` continues from here.")
 
 
-async def _run(made: StandaloneCluster, data: Path) -> None:
+async def _run(made: StandaloneCluster, dashboard: ServedDashboard, data: Path) -> None:
     """The welcome is printed when Ctrl-C already works: a reader may press it at once."""
-    click.echo(welcome(made, data))
-    await made.run()
+    click.echo(welcome(made, data, dashboard.url))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(made.run())
+        group.create_task(dashboard.run())
 
 
-def welcome(made: StandaloneCluster, data: Path) -> str:
+def welcome(made: StandaloneCluster, data: Path, dashboard_url: str) -> str:
     nodes = "\n".join(f"  {one.description.name:<12} {one.endpoint}" for one in made.nodes)
     a_set = shlex.quote(str(data / first_set.SET_FILE))
     an_image = shlex.quote(str(data / first_set.IMAGE_FILE))
@@ -144,6 +159,7 @@ def welcome(made: StandaloneCluster, data: Path) -> str:
 API server    {made.api.url}
 Registry      {made.registry_url}{_password_note(made)}
 Lading image  {made.own_image}
+Dashboard     {dashboard_url}
 Nodes, each with a container runtime on a socket:
 {nodes}
 

@@ -1,0 +1,49 @@
+"""`lading dashboard`: a page on this machine that shows the cluster, until Ctrl-C."""
+
+from pathlib import Path
+
+import click
+
+from lading.cli import connection, process, running
+from lading.cli.connection import Target
+from lading.web import serving
+from lading.web.serving import ServedDashboard
+from lading.wiring import clusters
+from lading.wiring.clock import system_clock
+
+
+@click.command(name="dashboard")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="The port of the page on 127.0.0.1; 0 takes a free port.",
+)
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A file of `lading prune plan`, to look at.",
+)
+@connection.target_options
+def command(target: Target, port: int, plan: Path | None) -> None:
+    """Show the images of the cluster on a page in your browser, with your own rights.
+
+    The page only reads. Only the URL that is printed opens it.
+    """
+    running.run(_serve(target, port, plan))
+
+
+async def _serve(target: Target, port: int, plan: Path | None) -> None:
+    async with target.open() as client:
+        await clusters.require_credentials(client)
+        async with serving.opened(
+            client, system_clock(), port=port, cluster=target.found().server, plan=plan
+        ) as served:
+            await process.until_signalled(_run(served))
+
+
+async def _run(served: ServedDashboard) -> None:
+    """The URL is printed when Ctrl-C already works."""
+    click.echo(f"Dashboard  {served.url}")
+    click.echo("Open it in a browser on this machine. Ctrl-C stops it.")
+    await served.run()

@@ -1,0 +1,1 @@
+"""The dashboard: one page about the life of images in a cluster, served on this machine."""

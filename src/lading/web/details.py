@@ -1,0 +1,70 @@
+"""What the page asks for when something is opened: too large, or too rarely wanted, to be sent."""
+
+from typing import Any
+
+from lading.api.longhorn import IMAGES
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.kernel.errors import Malformed
+from lading.kernel.objects import Key
+from lading.web.dashboard import Dashboard
+from lading.web.kinds import SHOWN_NODES
+from lading.web.pruning_plan import PlanQuery
+from lading.web.views import pins, prepull, pruning
+
+_NUMBER_CHARACTERS_MAX = 9
+
+
+class NotThere(Exception):
+    """The message is a sentence for people."""
+
+
+class Details:
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+        self._following = dashboard.following
+
+    async def cell(self, given: dict[str, str]) -> dict[str, Any]:
+        node, name = given.get("node", ""), given.get("set", "")
+        row = next((one for one in self._dashboard.pins.rows_of(node) if one.set == name), None)
+        if row is None:
+            raise NotThere(f"Node {node} need not hold set {name}.")
+        report = self._following.one(MACHINE_CONFIG_NODES, Key("", node))
+        existing = {one.metadata.name: one for one in self._dashboard.pins.existing}
+        return pins.cell_detail(row, report, existing.get(name))
+
+    async def image_set(self, given: dict[str, str]) -> dict[str, Any]:
+        name = given.get("name", "")
+        for one in self._dashboard.pins.existing:
+            if one.metadata.name == name:
+                return pins.set_detail(one)
+        raise NotThere(f"There is no PinnedImageSet {name}.")
+
+    async def node(self, given: dict[str, str]) -> dict[str, Any]:
+        name = given.get("name", "")
+        node = self._following.one(SHOWN_NODES, Key("", name))
+        if node is None:
+            raise NotThere(f"There is no Node {name}.")
+        own_sets = frozenset(row.set for row in self._dashboard.pins.rows_of(name))
+        return pins.node_detail(node, pins.sets_by_digest(self._dashboard.pins.existing), own_sets)
+
+    async def image(self, given: dict[str, str]) -> dict[str, Any]:
+        namespace, _, name = given.get("name", "").rpartition("/")
+        found = self._following.one(IMAGES, Key(namespace, name))
+        if found is None:
+            raise NotThere(f"There is no Image {given.get('name', '')}.")
+        return prepull.image_detail(found)
+
+    async def plan(self, given: dict[str, str]) -> dict[str, Any]:
+        query = PlanQuery(
+            repository=given.get("repository", ""),
+            search=given.get("search", "").strip().lower(),
+            offset=_number(given.get("offset", "0")),
+        )
+        reader = self._dashboard.plan
+        return pruning.page(await reader.lines(query), name=reader.name)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > _NUMBER_CHARACTERS_MAX:
+        raise Malformed(what="offset", text=text, reason="expected a number")
+    return int(text)

@@ -1,0 +1,100 @@
+"""A client that only reads, and what its requests tell about each kind and the connection.
+
+A kind that is missing or forbidden is a fact that the page shows, like any other.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from lading.kernel.objects import Resource
+from lading.ports import kube
+from lading.ports.kube import EVERYTHING, PAGE_OBJECTS_MAX, Kube, Page, Selection, WatchEvent
+
+T = TypeVar("T")
+
+
+class KindState(StrEnum):
+    WAITING = "waiting"
+    SERVED = "served"
+    MISSING = "missing"
+    FORBIDDEN = "forbidden"
+    REFUSED = "refused"
+
+
+Report = Callable[[Resource[Any], kube.KubeError | None], None]
+
+
+class ReadingKube:
+    """Passes reads on and reports how they ended; writes are a bug of the dashboard."""
+
+    def __init__(self, client: Kube, report: Report) -> None:
+        self._client = client
+        self._report = report
+
+    async def get(self, resource: Resource[T], name: str, *, namespace: str = "") -> T:
+        return await self._client.get(resource, name, namespace=namespace)
+
+    async def page(
+        self,
+        resource: Resource[T],
+        selection: Selection = EVERYTHING,
+        *,
+        limit: int = PAGE_OBJECTS_MAX,
+        continue_token: str = "",
+    ) -> Page[T]:
+        try:
+            found = await self._client.page(
+                resource, selection, limit=limit, continue_token=continue_token
+            )
+        except kube.KubeError as error:
+            self._report(resource, error)
+            raise
+        self._report(resource, None)
+        return found
+
+    async def watch(
+        self,
+        resource: Resource[T],
+        selection: Selection = EVERYTHING,
+        *,
+        resource_version: str = "",
+        send_initial_events: bool = False,
+        timeout_seconds: int,
+    ) -> AsyncIterator[WatchEvent[T]]:
+        is_first = True
+        try:
+            async for event in self._client.watch(
+                resource,
+                selection,
+                resource_version=resource_version,
+                send_initial_events=send_initial_events,
+                timeout_seconds=timeout_seconds,
+            ):
+                if is_first:
+                    self._report(resource, None)
+                    is_first = False
+                yield event
+        except kube.KubeError as error:
+            self._report(resource, error)
+            raise
+
+    async def _refuse(self, *_given: Any, **_named: Any) -> Any:
+        raise AssertionError("the dashboard only reads")
+
+    create = patch = apply = delete = _refuse
+
+
+def state_after(error: kube.KubeError | None) -> KindState | None:
+    """What the end of a request tells about its kind; None when it tells nothing."""
+    match error:
+        case None:
+            return KindState.SERVED
+        case kube.NotFound():
+            return KindState.MISSING
+        case kube.Forbidden():
+            return KindState.FORBIDDEN
+        case kube.Transient() | kube.Gone() | kube.Invalid():
+            return None
+        case _:
+            return KindState.REFUSED

@@ -1,0 +1,187 @@
+"""The HTTP server of the dashboard: on loopback, for one person, for reading only.
+
+Every request passes the same checks in this order: a name of this server, a page of this server,
+a method that changes nothing, the cookie. Only then a handler runs.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from importlib import resources
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from lading.kernel.errors import Malformed
+from lading.kernel.host_guard import HostGuard
+from lading.web.details import NotThere
+from lading.web.hub import Hub
+from lading.web.session import Session
+
+HOST = "127.0.0.1"
+ALIVE_SECONDS = 15.0  # so that a page that is gone is noticed
+SHUTDOWN_SECONDS_MAX = 1.0
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+NO_COOKIE = "Open the URL that `lading dashboard` or `lading up` printed; it changes at each start."
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Answers = Mapping[str, Callable[[dict[str, str]], Awaitable[Any]]]
+"""Path -> what answers it as JSON, from the parameters of the request."""
+
+
+@asynccontextmanager
+async def serve(
+    hub: Hub, answers: Answers, *, port: int = 0, session: Session | None = None
+) -> AsyncIterator[str]:
+    """Serves while the block runs and yields the URL with the token; port 0 takes a free one."""
+    session = session or Session()
+    runner = web.AppRunner(
+        make_app(hub, answers, session), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX
+    )
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, HOST, port)
+        await site.start()
+        yield f"http://{HOST}:{runner.addresses[0][1]}/?token={session.token}"
+    finally:
+        await runner.cleanup()
+
+
+def make_app(hub: Hub, answers: Answers, session: Session) -> web.Application:
+    app = web.Application(middlewares=[_checked(HostGuard.of(()), session)])
+    app.on_response_prepare.append(_add_headers)
+    stopping = asyncio.Event()
+
+    async def stop(_app: web.Application) -> None:
+        stopping.set()
+
+    app.on_shutdown.append(stop)
+    app.router.add_get("/", _page(session))
+    app.router.add_get("/events", _events(hub, stopping))
+    for name, content in _static_files().items():
+        app.router.add_get(f"/static/{name}", _static(name, content))
+    for path, answer in answers.items():
+        app.router.add_get(path, _json(answer))
+    return app
+
+
+def _checked(guard: HostGuard, session: Session) -> Any:
+    @web.middleware
+    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        headers = request.headers
+        refusal = guard.refusal(host=headers.get("Host"), origin=headers.get("Origin"))
+        if refusal:
+            return _sentence(403, refusal)
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(status=405, headers={"Allow": "GET, HEAD"})
+        is_exchange = request.path == "/" and "token" in request.query
+        if not is_exchange and not session.accepts_cookie(_cookie(request)):
+            return _sentence(401, NO_COOKIE)
+        return await handler(request)
+
+    return check
+
+
+def _cookie_name(request: web.Request) -> str:
+    """By port: a browser sends the cookies of one port of a host to every other."""
+    assert request.transport is not None
+    return f"lading-dashboard-{request.transport.get_extra_info('sockname')[1]}"
+
+
+def _cookie(request: web.Request) -> str:
+    return request.cookies.get(_cookie_name(request), "")
+
+
+def _page(session: Session) -> Handler:
+    content = _static_files()["index.html"]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        token = request.query.get("token")
+        if token is None:
+            return web.Response(body=content, headers={"Content-Type": _TYPES["html"]})
+        if not session.accepts_token(token):
+            return _sentence(403, f"The token is wrong. {NO_COOKIE}")
+        found = web.Response(status=303, headers={"Location": "/"})
+        found.set_cookie(
+            _cookie_name(request), session.cookie, httponly=True, samesite="Strict", path="/"
+        )
+        return found
+
+    return answer
+
+
+def _events(hub: Hub, stopping: asyncio.Event) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        stopped = asyncio.ensure_future(stopping.wait())
+        with hub.subscribed() as page, suppress(ConnectionError):
+            try:
+                while not stopping.is_set():
+                    waiting = asyncio.ensure_future(page.wait())
+                    await asyncio.wait(
+                        (waiting, stopped),
+                        timeout=ALIVE_SECONDS,
+                        return_when=asyncio.FIRST_COMPLETED,
+                    )
+                    waiting.cancel()
+                    await response.write(hub.text_for(page) or b": alive\n\n")
+            finally:
+                stopped.cancel()
+        return response
+
+    return answer
+
+
+def _json(answer: Callable[[dict[str, str]], Awaitable[Any]]) -> Handler:
+    async def respond(request: web.Request) -> web.StreamResponse:
+        try:
+            value = await answer(dict(request.query))
+        except NotThere as error:
+            return _sentence(404, str(error))
+        except (Malformed, OSError) as error:
+            return _sentence(422, str(error))
+        return web.Response(body=msgspec.json.encode(value), content_type="application/json")
+
+    return respond
+
+
+def _static(name: str, content: bytes) -> Handler:
+    headers = {"Content-Type": _TYPES[name.rpartition(".")[2]]}
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.Response(body=content, headers=headers)
+
+    return answer
+
+
+def _static_files() -> dict[str, bytes]:
+    folder = resources.files("lading.web").joinpath("static")
+    return {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
+
+
+def _sentence(status: int, text: str) -> web.Response:
+    return web.Response(status=status, text=f"{text}\n")
+
+
+async def _add_headers(_request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)

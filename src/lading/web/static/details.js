@@ -1,0 +1,43 @@
+// What is asked for when something is opened; asked again when what it is about has changed.
+
+const loaded = new Map(); // URL -> {value, error, isLoading}
+const KEPT_MAX = 20;
+
+export function detail(path, params) {
+  const url = `${path}?${new URLSearchParams(params)}`;
+  if (!loaded.has(url)) {
+    if (loaded.size >= KEPT_MAX) loaded.delete(loaded.keys().next().value);
+    loaded.set(url, { value: null, error: "", isLoading: false });
+    load(url);
+  }
+  return loaded.get(url);
+}
+
+// Those that are shown are loaded again; the others when they are opened.
+export function refresh(shown) {
+  for (const url of [...loaded.keys()]) {
+    if (shown.has(url)) load(url);
+    else loaded.delete(url);
+  }
+}
+
+export const urlOf = (path, params) => `${path}?${new URLSearchParams(params)}`;
+
+async function load(url) {
+  const entry = loaded.get(url);
+  if (entry.isLoading) return;
+  entry.isLoading = true;
+  try {
+    const answer = await fetch(url);
+    if (answer.ok) {
+      entry.value = await answer.json();
+      entry.error = "";
+    } else {
+      entry.error = (await answer.text()).trim();
+    }
+  } catch {
+    entry.error = "The dashboard does not answer.";
+  }
+  entry.isLoading = false;
+  window.dispatchEvent(new Event("redraw"));
+}

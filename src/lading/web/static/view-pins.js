@@ -1,0 +1,162 @@
+// Pinned images: the matrix with its filters, and the details of a cell, a set and a node.
+
+import { detail } from "./details.js";
+import { h } from "./dom.js";
+import { matrix } from "./matrix.js";
+import { badge, command, conditions, empty, facts, glyph, search, select, time, tone } from "./parts.js";
+import { change, link } from "./router.js";
+import { collection } from "./store.js";
+import { bytes, counted, natural, number } from "./text.js";
+
+const STATES = ["Failed", "Waiting", "Pulling", "Pinned"];
+const LACKING_MAX = 100;
+
+export function pins({ params }) {
+  const sets = [...collection("sets").keys()].sort(natural);
+  const nodes = [...collection("nodes")];
+  const counts = countStates(nodes);
+  const groups = grouped(filtered(nodes, params));
+  const open = (what) => change({ node: "", set: "", cell: "", ...what }, { step: true });
+  const columns = shownSets(sets, groups, params);
+  return [
+    h("h1", null, "Pinned images"),
+    h("p", { class: "quiet" }, "From the status that nodes write; a rate and an estimated end are not in it."),
+    sets.length ? null : empty("There is no PinnedImageSet.", "lading pin create --help", "Make a set from images, manifests or pods"),
+    sets.length ? filters(nodes, params, counts) : null,
+    sets.length && !groups.length ? empty("No node matches. Clear the search or the filters.") : null,
+    sets.length && groups.length ? matrix({
+      groups, sets: columns,
+      isOpen: (node, set) => params.cell === `${node}/${set}`,
+      openCell: (node, set) => open({ cell: `${node}/${set}` }),
+      openSet: (set) => open({ set }),
+      openNode: (node) => open({ node }),
+    }) : null,
+  ];
+}
+
+function countStates(nodes) {
+  const counts = {};
+  for (const [, node] of nodes) for (const [state] of Object.values(node.cells)) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
+function filters(nodes, params, counts) {
+  const pools = [...new Set(nodes.map(([, node]) => node.pool))].sort(natural);
+  return h("div", { class: "filters" },
+    search("Search nodes and sets", params.search ?? "", (text) => change({ search: text })),
+    select("Pool", params.pool ?? "", [["", "All pools"], ...pools.map((pool) => [pool || "-", pool || "In no pool"])], (pool) => change({ pool })),
+    select("State", params.state ?? "", [["", "All states"], ["open", "Not pinned"], ...STATES.map((state) => [state, state])], (state) => change({ state })),
+    h("ul", { class: "legend", "aria-label": "Cells by state" }, STATES.map((state) =>
+      h("li", { key: state }, h("span", { class: `cell ${tone(state)}`, "aria-hidden": "true" }, glyph(state)), ` ${number(counts[state] ?? 0)} ${state.toLowerCase()}`))));
+}
+
+function matchesState(node, state) {
+  const states = Object.values(node.cells).map(([one]) => one);
+  return state === "open" ? states.some((one) => one !== "Pinned") : states.includes(state);
+}
+
+// A text finds nodes by name; one that is only in names of sets keeps all nodes and those sets.
+function filtered(nodes, { search: text = "", pool, state }) {
+  const wanted = text.trim().toLowerCase();
+  const hasName = wanted && nodes.some(([name]) => name.toLowerCase().includes(wanted));
+  return nodes.filter(([name, node]) =>
+    (!pool || (node.pool || "-") === pool) && (!state || matchesState(node, state)) &&
+    (!wanted || (hasName ? name.toLowerCase().includes(wanted) : shownBySet(node, wanted))));
+}
+
+function shownBySet(node, wanted) {
+  return Object.keys(node.cells).some((set) => set.toLowerCase().includes(wanted));
+}
+
+function shownSets(sets, groups, { search: text = "", state }) {
+  const wanted = text.trim().toLowerCase();
+  const found = wanted ? sets.filter((set) => set.toLowerCase().includes(wanted)) : [];
+  const isNode = wanted && groups.some(({ nodes }) => nodes.some(([name]) => name.toLowerCase().includes(wanted)));
+  const kept = found.length && !isNode ? found : sets;
+  if (!state) return kept;
+  const has = ([one]) => (state === "open" ? one !== "Pinned" : one === state);
+  return kept.filter((set) => groups.some(({ nodes }) => nodes.some(([, node]) => node.cells[set] && has(node.cells[set]))));
+}
+
+function grouped(nodes) {
+  const groups = new Map();
+  for (const [name, node] of nodes.sort(([a], [b]) => natural(a, b))) {
+    if (!groups.has(node.pool)) groups.set(node.pool, []);
+    groups.get(node.pool).push([name, node]);
+  }
+  return [...groups].sort(([a], [b]) => (a === "") - (b === "") || natural(a, b))
+    .map(([pool, found]) => ({ pool, nodes: found, summary: summary(found) }));
+}
+
+function summary(nodes) {
+  const counts = countStates(nodes);
+  const parts = STATES.filter((state) => counts[state]).map((state) => `${number(counts[state])} ${state.toLowerCase()}`);
+  return [counted(nodes.length, "node"), ...parts].join(", ");
+}
+
+export function pinPanel({ params }) {
+  if (params.cell) {
+    const at = params.cell.lastIndexOf("/");
+    return cellPanel(params.cell.slice(0, at), params.cell.slice(at + 1));
+  }
+  return params.set ? setPanel(params.set) : params.node ? nodePanel(params.node) : null;
+}
+
+function cellPanel(node, set) {
+  const { value, error } = detail("/details/cell", { node, set });
+  return { title: `${set} on ${node}`, error, body: value && [
+    facts(
+      ["State", badge(value.state)],
+      ["Generation", `${value.generation} (pinned / wanted)`],
+      ["Images on the node", value.images ? `${value.present} of ${value.images}` : "not reported"],
+      ["Still to pull", value.missingBytes ? bytes(value.missingBytes) : "nothing known"],
+      ["Pool", value.pool || "none"]),
+    value.detail ? h("p", { class: "detail" }, value.detail) : null,
+    value.errors.length ? h("section", null, h("h3", null, `Errors of generation ${value.failedGeneration}`),
+      h("ul", { class: "errors" }, value.errors.map((one, index) => h("li", { key: String(index) }, one)))) : null,
+    h("h3", null, "Conditions of the node"), conditions(value.conditions),
+    command(`lading pin status ${quoted(set)} --node ${quoted(node)}`, "The same in a terminal"),
+    h("p", null, h("a", { href: link("pins", { set }) }, "The whole set"), " · ", h("a", { href: link("images", { node }) }, "All images of the node")),
+  ] };
+}
+
+function setPanel(name) {
+  const { value, error } = detail("/details/set", { name });
+  const cells = [...collection("nodes")].filter(([, node]) => node.cells[name]);
+  const lacking = cells.filter(([, node]) => node.cells[name][0] !== "Pinned").sort(([a], [b]) => natural(a, b));
+  return { title: `Set ${name}`, error, body: value && [
+    facts(["Generation", String(value.generation)], ["Created", time(value.created)],
+      ["Nodes", `${number(cells.length - lacking.length)} of ${number(cells.length)} hold and pin it`]),
+    h("h3", null, lacking.length ? counted(lacking.length, "node lacks it", "nodes lack it") : "No node lacks it"),
+    h("ul", { class: "plain" }, lacking.slice(0, LACKING_MAX).map(([node, { cells: { [name]: [state, present, images] } }]) =>
+      h("li", { key: node }, badge(state), " ", h("a", { href: link("pins", { cell: `${node}/${name}` }) }, node), images ? ` ${present} of ${images} images` : ""))),
+    lacking.length > LACKING_MAX ? h("p", { class: "quiet" }, `and ${number(lacking.length - LACKING_MAX)} more; the filter by state shows them`) : null,
+    h("h3", null, counted(value.images.length, "image")),
+    h("ul", { class: "plain breaks" }, value.images.map((one) => h("li", { key: one.name }, h("code", null, one.name),
+      one.runtimeClasses.length ? h("span", { class: "quiet" }, ` for ${one.runtimeClasses.join(", ")}`) : null))),
+    h("h3", null, "Conditions"), conditions(value.conditions),
+    command(`lading pin status ${quoted(name)}`, "The same in a terminal"),
+  ] };
+}
+
+export function nodePanel(name) {
+  const node = collection("nodes").get(name);
+  const { value, error } = detail("/details/node", { name });
+  const cells = Object.entries(node?.cells ?? {}).sort(([a], [b]) => natural(a, b));
+  return { title: `Node ${name}`, error: node ? "" : error, body: [
+    node ? facts(["Pool", node.pool || "none"], ["Node", badge(node.ready)]) : null,
+    h("h3", null, counted(cells.length, "set")),
+    h("ul", { class: "plain" }, cells.map(([set, [state, present, images]]) => h("li", { key: set },
+      badge(state), " ", h("a", { href: link("pins", { cell: `${name}/${set}` }) }, set), images ? ` ${present} of ${images} images` : ""))),
+    value ? [
+      h("h3", null, counted(value.images.length, "listed image")),
+      h("p", { class: "quiet" }, "As the kubelet lists them in the Node, the largest first; it lists 50 by default."),
+      h("ul", { class: "plain breaks" }, value.images.map((one, index) => h("li", { key: one.names[0] ?? String(index) },
+        h("code", null, one.names.at(-1) ?? "no name"), ` ${bytes(one.sizeBytes)} `,
+        one.sets.length ? badge("Pinned", `kept by ${one.sets.join(", ")}`) : h("span", { class: "quiet" }, "in no set of this node"))))] : null,
+  ] };
+}
+
+export function quoted(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
+}

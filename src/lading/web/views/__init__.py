@@ -1,0 +1,1 @@
+"""Objects -> what the page shows of them. Pure functions; each reason comes from its feature."""

@@ -1,0 +1,79 @@
+"""Boot images: machine sets, what they boot, and their history, as `lading bootimage status`."""
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlencode
+
+from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
+from lading.boot_images import status_row
+from lading.boot_images.verdicts import MachineSetState, Why
+from lading.web.views import wording
+from lading.web.views.problems import ShownProblem, Urgency
+
+_SEVERITIES = {
+    MachineSetState.FAILED.value: Urgency.ERROR,
+    MachineSetState.MANUAL.value: Urgency.WARNING,
+    MachineSetState.SKIPPED.value: Urgency.NOTE,
+    MachineSetState.WAITING.value: Urgency.NOTE,
+}
+_RESUMABLE = (Why.PAUSED, Why.COMPETING_WRITER)
+
+
+def machine_set_value(history: MachineSetBootImageHistory) -> dict[str, Any]:
+    """The exact value of an image field is not shown: it is an object of another's."""
+    spec = history.spec
+    row = {name: wording.message(text) for name, text in status_row.row(history).items()}
+    return {
+        **row,
+        "namespace": wording.message(spec.machine_set_namespace),
+        "removed": wording.message(spec.removed_time),
+        "history": [
+            {
+                "index": one.index,
+                "since": wording.message(one.updated_time),
+                "setBy": one.set_by,
+                "image": wording.message(one.boot_image_ref),
+                "stub": wording.message(one.stub_secret_ref),
+                "preview": wording.command(
+                    "lading", "bootimage", "restore", spec.machine_set_name, "--to", str(one.index)
+                ),
+            }
+            for one in reversed(spec.details)
+        ],
+    }
+
+
+def problems(histories: Iterable[MachineSetBootImageHistory]) -> list[ShownProblem]:
+    return [
+        _problem(str(one.key), value, _SEVERITIES[value["state"]])
+        for one in histories
+        if (value := machine_set_value(one))["state"] in _SEVERITIES
+    ]
+
+
+def _problem(key: str, value: dict[str, Any], severity: Urgency) -> ShownProblem:
+    is_resumable = value["reason"] in _RESUMABLE
+    resume = wording.command("lading", "bootimage", "resume", value["name"])
+    return ShownProblem(
+        key=f"boot/{key}",
+        feature="boot",
+        severity=severity,
+        title=f"Machine set {value['name']}: {value['state']} ({value['reason']})",
+        detail=value["message"],
+        command=resume if is_resumable else "lading bootimage plan",
+        purpose="Let it be updated again"
+        if is_resumable
+        else "Show what would be patched, or why not",
+        link=f"#/boot?{urlencode({'machineSet': key})}",
+    )
+
+
+def summary(histories: Iterable[MachineSetBootImageHistory]) -> tuple[str, str]:
+    states = [value["state"] for one in histories if (value := machine_set_value(one))]
+    states = [one for one in states if one != "Removed"]
+    if not states:
+        return "empty", "No machine set has a history."
+    current = states.count(MachineSetState.CURRENT)
+    failed = MachineSetState.FAILED in states
+    text = f"{current} of {wording.counted(len(states), 'machine set')} boot the release's image."
+    return ("error" if failed else "ok" if current == len(states) else "busy"), text

@@ -1,0 +1,240 @@
+"""Pinned images: nodes, sets, and what is wrong with them.
+
+The rows are those of `lading pin status`.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
+from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.kernel.conditions import Condition, Truth
+from lading.pinned_images import claims
+from lading.pinned_images.rows import Row, RowState
+from lading.web.kinds import ShownNode, ShownNodeImage
+from lading.web.views import wording
+from lading.web.views.problems import ShownProblem, Urgency
+
+PROBLEMS_MAX = 100  # groups of nodes with the same reason; more is one cause with many texts
+NAMES_IN_A_TITLE_MAX = 3
+_SEVERITIES = {
+    RowState.FAILED: Urgency.ERROR,
+    RowState.WAITING: Urgency.WARNING,
+    RowState.NO_NODES: Urgency.NOTE,
+}
+
+
+def node_value(
+    name: str, node: ShownNode | None, found: Sequence[Row], pool: str
+) -> dict[str, Any]:
+    """Cells are lists, because a large cluster has fifty thousand of them."""
+    listed = node.status.images if node else ()
+    return {
+        "pool": pool,
+        "ready": _readiness(node),
+        "images": len(listed),
+        "imageBytes": sum(one.size_bytes for one in listed),
+        "cells": {
+            row.set: (row.state, row.present, row.images, row.missing_bytes, row.generation)
+            for row in found
+        },
+    }
+
+
+def _readiness(node: ShownNode | None) -> str:
+    if node is None:
+        return "Unknown"
+    ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
+    return {Truth.TRUE: "Ready", Truth.FALSE: "NotReady"}.get(
+        ready.status if ready else Truth.UNKNOWN, "Unknown"
+    )
+
+
+def set_value(image_set: PinnedImageSet, pools: Iterable[str]) -> dict[str, Any]:
+    status = image_set.status
+    return {
+        "generation": image_set.metadata.generation,
+        "created": image_set.metadata.creation_timestamp,
+        "images": len(image_set.spec.pinned_images),
+        "pools": sorted(pools),
+        "nodes": status.node_count,
+        "ready": status.ready_node_count,
+        "failed": status.failed_node_count,
+    }
+
+
+def set_detail(image_set: PinnedImageSet) -> dict[str, Any]:
+    return {
+        "name": image_set.metadata.name,
+        "generation": image_set.metadata.generation,
+        "created": image_set.metadata.creation_timestamp,
+        "images": [
+            {"name": wording.image(one.name), "runtimeClasses": list(one.runtime_class_names)}
+            for one in image_set.spec.pinned_images
+        ],
+        "conditions": [condition_value(one) for one in image_set.status.conditions],
+    }
+
+
+def condition_value(one: Condition) -> dict[str, Any]:
+    return {
+        "type": one.type,
+        "status": one.status,
+        "reason": one.reason,
+        "message": wording.message(one.message),
+        "since": one.last_transition_time,
+    }
+
+
+def cell_detail(
+    row: Row, report: MachineConfigNode | None, image_set: PinnedImageSet | None
+) -> dict[str, Any]:
+    entries = claims.reported(report) if report else ()
+    entry = next((one for one in entries if one.name == row.set), None)
+    return {
+        "node": row.node,
+        "pool": row.pool,
+        "set": row.set,
+        "state": row.state,
+        "generation": row.generation,
+        "images": row.images,
+        "present": row.present,
+        "missingBytes": row.missing_bytes,
+        "detail": wording.message(row.detail),
+        "failedGeneration": entry.last_failed_generation if entry else 0,
+        "errors": [
+            wording.message(one) for one in (entry.last_failed_generation_errors if entry else ())
+        ],
+        "conditions": [
+            condition_value(one)
+            for one in (report.status.conditions if report else ())
+            if one.type.startswith("PinnedImageSets")
+        ],
+        "setExists": image_set is not None,
+    }
+
+
+def problem_rows(found: Iterable[Row]) -> tuple[Row, ...]:
+    return tuple(row for row in found if row.needs_detail)
+
+
+def problems(found: Iterable[Row]) -> list[ShownProblem]:
+    """What several nodes report alike is there once, as in `lading pin status`."""
+    groups: dict[tuple[Urgency, str, str], list[str]] = {}
+    for row in found:
+        severity = _SEVERITIES.get(row.state)
+        if severity is not None and row.needs_detail:
+            groups.setdefault((severity, row.set, row.detail), []).append(row.node)
+    first = sorted(groups, key=lambda one: (one[0], -len(groups[one]), one[1:]))[:PROBLEMS_MAX]
+    return [_problem(*one, sorted(filter(None, groups[one]))) for one in first]
+
+
+def _problem(severity: Urgency, name: str, detail: str, nodes: Sequence[str]) -> ShownProblem:
+    if severity is Urgency.ERROR:
+        title = f"{name} is not pinned on {_names(nodes)}"
+        command = wording.command("lading", "pin", "status", name, *_node_options(nodes))
+        purpose = "Show the progress and the errors"
+    elif severity is Urgency.WARNING:
+        title = f"{name} is not reported by {_names(nodes)}" if nodes else f"{name} is waiting"
+        command = _pods_command("agent" if nodes else "controller")
+        purpose = "Show whether the agents run" if nodes else "Show whether the controller runs"
+    else:
+        title = f"{name} is on no node"
+        command = wording.command("lading", "get", "mcp")
+        purpose = "Show the pools, one of which must select the set"
+    return ShownProblem(
+        key=f"pins/{name}/{severity}/{_fingerprint(detail)}",
+        feature="pins",
+        severity=severity,
+        title=title,
+        detail=wording.message(detail),
+        command=command,
+        purpose=purpose,
+        link=f"#/pins?{urlencode({'set': name})}",
+    )
+
+
+def _fingerprint(detail: str) -> str:
+    """The same for the same text; the text itself may hold what must not be shown."""
+    return hashlib.sha256(detail.encode()).hexdigest()[:16]
+
+
+def _names(nodes: Sequence[str]) -> str:
+    shown = ", ".join(nodes[:NAMES_IN_A_TITLE_MAX])
+    more = len(nodes) - NAMES_IN_A_TITLE_MAX
+    return f"{shown} and {wording.counted(more, 'more node')}" if more > 0 else shown
+
+
+def _node_options(nodes: Sequence[str]) -> tuple[str, ...]:
+    return ("--node", nodes[0]) if len(nodes) == 1 else ()
+
+
+def _pods_command(component: str) -> str:
+    label = f"app.kubernetes.io/name=lading,app.kubernetes.io/component={component}"
+    return f"kubectl get pods -A -o wide -l {label}"
+
+
+def summary(counts: Mapping[RowState, int], sets: int) -> tuple[str, str]:
+    """A word for the state, and a sentence."""
+    if not sets:
+        return "empty", "There is no PinnedImageSet."
+    total = sum(counts.values())
+    if not total:
+        return "empty", f"{wording.counted(sets, 'set')}, and no node must hold one."
+    parts = [
+        f"{wording.counted(counts[state], 'is', 'are')} {state.lower()}"
+        for state in (RowState.FAILED, RowState.WAITING, RowState.PULLING)
+        if counts.get(state)
+    ]
+    pinned = counts.get(RowState.PINNED, 0)
+    text = f"{pinned:,} of {wording.counted(total, 'pair')} of node and set are pinned"
+    state = "ok" if pinned == total else "error" if counts.get(RowState.FAILED) else "busy"
+    return state, f"{'; '.join((text, *parts))}."
+
+
+def count(found: Iterable[Row]) -> Counter[RowState]:
+    return Counter(row.state for row in found)
+
+
+def sets_by_digest(image_sets: Iterable[PinnedImageSet]) -> dict[str, list[str]]:
+    """Digest -> the sets that name it."""
+    found: dict[str, list[str]] = {}
+    for image_set in image_sets:
+        for one in image_set.spec.pinned_images:
+            found.setdefault(one.name.rpartition("@")[2], []).append(image_set.metadata.name)
+    return found
+
+
+def node_detail(
+    node: ShownNode, pinned: Mapping[str, list[str]], own_sets: frozenset[str]
+) -> dict[str, Any]:
+    images = sorted(node.status.images, key=lambda one: -one.size_bytes)
+    return {
+        "name": node.metadata.name,
+        "images": [
+            {
+                "names": [wording.image(name) for name in one.names],
+                "sizeBytes": one.size_bytes,
+                "sets": sorted(own_sets.intersection(_sets_of(one, pinned))),
+            }
+            for one in images
+        ],
+    }
+
+
+def _sets_of(one: ShownNodeImage, pinned: Mapping[str, list[str]]) -> set[str]:
+    digests = (name.rpartition("@")[2] for name in one.names if "@" in name)
+    return {name for digest in digests for name in pinned.get(digest, ())}
+
+
+def runtime_class_summary(image_sets: Iterable[PinnedImageSet]) -> tuple[str, str]:
+    entries = [one for each in image_sets for one in each.spec.pinned_images]
+    with_class = [one for one in entries if one.runtime_class_names]
+    classes = sorted({name for one in with_class for name in one.runtime_class_names})
+    if not classes:
+        return "empty", "No set names a runtime class; all images are for the default runtime."
+    images = wording.counted(len(with_class), "image")
+    return "ok", f"{images} of the sets for the runtime classes {', '.join(classes)}."

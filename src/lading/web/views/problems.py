@@ -1,0 +1,39 @@
+"""What is wrong, with the command that leads on. The page shows the most severe first."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class Urgency(IntEnum):
+    """The order on the page."""
+
+    ERROR = 0
+    WARNING = 1
+    NOTE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownProblem:
+    key: str
+    feature: str
+    severity: Urgency
+    title: str
+    detail: str
+    command: str
+    purpose: str
+    """What the command does, as the beginning of a sentence."""
+    link: str
+    """The part of the page that shows more."""
+
+    def value(self) -> dict[str, Any]:
+        return {
+            "feature": self.feature,
+            "severity": self.severity.name.lower(),
+            "rank": int(self.severity),
+            "title": self.title,
+            "detail": self.detail,
+            "command": self.command,
+            "purpose": self.purpose,
+            "link": self.link,
+        }

@@ -1,0 +1,69 @@
+"""`lading dashboard` as a process, beside the cluster of `lading up`."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.cli.up_process import START_SECONDS_MAX, up
+from tests.command import lading
+
+pytestmark = pytest.mark.timeout(300)
+URL = re.compile(r"http://127\.0\.0\.1:\d+/\?token=\S+")
+
+
+async def first_event(url: str) -> bytes:
+    """What a browser gets that opens the URL."""
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(cookie_jar=jar) as browser:
+        async with browser.get(url) as page:
+            assert page.status == 200
+        async with browser.get(url.partition("?")[0] + "events") as events:
+            return await events.content.readline()
+
+
+async def test_it_prints_the_url_that_opens_it_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    async with up(tmp_path):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", "from lading.cli.main import main; main()",
+            "dashboard", "--kubeconfig", str(tmp_path / "kubeconfig"),
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_SECONDS_MAX):
+                line = (await process.stdout.readline()).decode()
+                found = URL.search(line)
+                assert found, line
+                assert await first_event(found[0]) == b"event: snapshot\n"
+                process.send_signal(signal.SIGINT)
+                assert await process.wait() == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+async def test_a_cluster_that_does_not_answer_is_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\n"
+        "users: [{name: u, user: {}}]\n"
+    )
+    ended = await lading("dashboard", "--kubeconfig", str(file))
+    assert ended.code == 1
+    assert "127.0.0.1:1" in ended.errors
+
+
+async def test_a_plan_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    ended = await lading("dashboard", "--plan", str(tmp_path / "gone.jsonl"))
+    assert ended.code == 2
+    assert "gone.jsonl" in ended.errors

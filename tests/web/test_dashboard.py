@@ -1,0 +1,247 @@
+"""What the dashboard shows of a cluster, of changes, and of what it cannot read."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from lading.adapters.kube.client import KubeClient
+from lading.api.core import SECRETS
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.kernel.objects import Resource
+from lading.ports import kube
+from lading.ports.kube import EVERYTHING, Page, Selection, WatchEvent
+from lading.web.kinds import FOLLOWED, SHOWN_NODES
+from tests.pinned_images.installed_api import api
+from tests.web import clusters
+from tests.web.clusters import following, shown, until
+
+__all__ = ["api"]
+SETS = "pinnedimagesets.machineconfiguration.openshift.io"
+PASSWORD = "correct-horse-battery"
+
+
+class BrokenKube:
+    """The API server behind it, unless `error` is raised for a kind."""
+
+    def __init__(self, api: KubeClient) -> None:
+        self._api = api
+        self.errors: dict[Resource[Any], kube.KubeError] = {}
+        self.watches: list[str] = []
+        self.broken = asyncio.Event()
+
+    async def page(
+        self, resource: Resource[Any], selection: Selection = EVERYTHING, **more: Any
+    ) -> Page[Any]:
+        if resource in self.errors:
+            raise self.errors[resource]
+        return await self._api.page(resource, selection, **more)
+
+    async def watch(
+        self, resource: Resource[Any], selection: Selection = EVERYTHING, **more: Any
+    ) -> AsyncIterator[WatchEvent[Any]]:
+        self.watches.append(resource.plural)
+        if resource in self.errors:
+            raise self.errors[resource]
+        async for event in self._api.watch(resource, selection, **more):
+            yield event
+            if self.broken.is_set():
+                raise self.errors[resource]
+
+    async def get(self, *given: Any, **more: Any) -> Any:
+        return await self._api.get(*given, **more)
+
+    create = patch = apply = delete = get
+
+
+async def two_nodes(api: KubeClient) -> None:
+    await clusters.create_pool(api, "good", "bad")
+    uids = {name: await clusters.create_set(api, name) for name in ("good", "bad")}
+    for name in ("a", "b"):
+        await clusters.create_node(api, name)
+    await clusters.report(api, "a", clusters.pinned("good", uids["good"]))
+    error = f"cannot pull https://robot:{PASSWORD}@registry.example.com/v2: no room"
+    await clusters.report(
+        api,
+        "b",
+        clusters.pinned("good", uids["good"]),
+        clusters.failed("bad", uids["bad"], error),
+        bad=True,
+    )
+
+
+async def test_nodes_and_sets_are_shown_as_the_command_shows_them(api: KubeClient) -> None:
+    await two_nodes(api)
+    async with following(api) as dashboard:
+        found = await until(dashboard, lambda one: len(one["nodes"]) == 2 and one["problems"])
+    assert found["nodes"]["a"]["pool"] == "worker"
+    assert found["nodes"]["a"]["cells"] == {
+        "good": ["Pinned", 1, 1, 0, "1/1"],
+        "bad": ["Waiting", 0, 1, 0, "-/1"],
+    }
+    assert found["nodes"]["b"]["cells"]["bad"][0] == "Failed"
+    assert found["sets"]["good"]["pools"] == ["worker"]
+    assert found["features"]["pins"]["state"] == "error"
+    assert found["features"]["pins"]["sentence"] == (
+        "2 of 4 pairs of node and set are pinned; 1 is failed; 1 is waiting."
+    )
+
+
+async def test_what_is_wrong_has_a_command_and_the_worst_comes_first(api: KubeClient) -> None:
+    await two_nodes(api)
+    async with following(api) as dashboard:
+        found = await until(dashboard, lambda one: len(one["problems"]) == 2)
+    first, second = sorted(found["problems"].values(), key=lambda one: one["rank"])
+    assert (first["severity"], first["title"]) == ("error", "bad is not pinned on b")
+    assert first["command"] == "lading pin status bad --node b"
+    assert first["link"] == "#/pins?set=bad"
+    assert (second["severity"], second["title"]) == ("warning", "bad is not reported by a")
+    assert second["command"].startswith("kubectl get pods -A -o wide -l ")
+
+
+async def test_a_change_is_shown_and_concerns_only_its_node(api: KubeClient) -> None:
+    await two_nodes(api)
+    async with following(api) as dashboard:
+        before = await until(
+            dashboard, lambda one: one["nodes"]["b"]["cells"]["bad"][0] == "Failed"
+        )
+        with dashboard.hub.subscribed() as page:
+            page.take()
+            entry = {"name": "good", "desiredGeneration": 1, "currentGeneration": 0}
+            patch = {"status": {"pinnedImageSets": [entry]}}
+            await api.patch(MACHINE_CONFIG_NODES, "a", patch, subresource="status")
+            found = await until(dashboard, lambda one: one["nodes"]["a"] != before["nodes"]["a"])
+            event = page.take()
+    assert found["nodes"]["b"] == before["nodes"]["b"]
+    assert b'"nodes":{"a"' in event
+    assert b'"b":{"pool"' not in event
+
+
+async def test_a_set_that_is_deleted_leaves_the_page(api: KubeClient) -> None:
+    await two_nodes(api)
+    async with following(api) as dashboard:
+        await until(dashboard, lambda one: "bad" in one["nodes"]["a"]["cells"])
+        await api.delete(PINNED_IMAGE_SETS, "bad")
+        found = await until(dashboard, lambda one: "bad" not in one["nodes"]["a"]["cells"])
+    assert "bad" not in found["sets"]
+
+
+async def test_a_node_that_is_deleted_leaves_the_page(api: KubeClient) -> None:
+    await two_nodes(api)
+    async with following(api) as dashboard:
+        await until(dashboard, lambda one: len(one["nodes"]) == 2)
+        await api.delete(SHOWN_NODES, "b")
+        await api.delete(MACHINE_CONFIG_NODES, "b")
+        found = await until(dashboard, lambda one: len(one["nodes"]) == 1)
+    assert [one["title"] for one in found["problems"].values()] == ["bad is not reported by a"]
+
+
+async def test_pre_pull_and_boot_images_are_shown(api: KubeClient) -> None:
+    await clusters.create_image(api, "share", state="error", nodeCount=3, deployedNodeCount=1)
+    await clusters.create_history(api, "workers", state="Skipped", reason="Paused", message="Why.")
+    async with following(api) as dashboard:
+        found = await until(dashboard, lambda one: one["images"] and one["machineSets"])
+    assert found["images"]["default/share"]["held"] == 1
+    machine_set = found["machineSets"]["default/workers"]
+    assert [one["index"] for one in machine_set["history"]] == [1, 0]
+    commands = {one["feature"]: one["command"] for one in found["problems"].values()}
+    assert commands == {
+        "prepull": "lading prepull status -n default",
+        "boot": "lading bootimage resume workers",
+    }
+
+
+async def test_no_secret_reaches_the_page(api: KubeClient) -> None:
+    await two_nodes(api)
+    data = {"password": "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"}
+    await api.create(SECRETS, {"metadata": {"name": "s"}, "data": data}, namespace="default")
+    await clusters.create_image(
+        api, "share", state="error",
+        failures=[{"node": "a", "reason": "Pull", "message": f"password={PASSWORD}"}],
+        conditions=[{
+            "type": "Deployed", "status": "False", "reason": "Pull",
+            "message": f"Authorization: Bearer {PASSWORD}",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }],
+    )  # fmt: skip
+    await clusters.create_history(
+        api, "workers", state="Failed", reason="StubUnreadable", message=f"token: {PASSWORD}"
+    )
+    async with following(api) as dashboard:
+        await until(dashboard, lambda one: len(one["problems"]) == 4)
+        text = dashboard.hub.snapshot().decode()
+    assert "no room" in text
+    assert PASSWORD not in text
+    assert data["password"] not in text
+    assert SECRETS.plural not in {one.plural for one in FOLLOWED}
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "sentence"),
+    [
+        (
+            kube.NotFound("no"),
+            "missing",
+            "This cluster does not serve PinnedImageSet (machineconfiguration.openshift.io/v1).",
+        ),
+        (
+            kube.Forbidden("no"),
+            "forbidden",
+            f"Your account may not list and watch {SETS}.",
+        ),
+    ],
+)
+async def test_a_kind_that_cannot_be_read_is_a_sentence_and_stops_no_other(
+    api: KubeClient, error: kube.KubeError, state: str, sentence: str
+) -> None:
+    await clusters.create_image(api, "share", state="deployed")
+    broken = BrokenKube(api)
+    broken.errors[PINNED_IMAGE_SETS] = error
+    async with following(broken) as dashboard:
+        found = await until(
+            dashboard, lambda one: one["features"]["pins"]["sentence"] == sentence and one["images"]
+        )
+    assert found["features"]["pins"]["state"] == "unavailable"
+    assert found["kinds"][SETS]["state"] == state
+
+
+async def test_without_the_right_to_list_nodes_their_reports_are_shown(api: KubeClient) -> None:
+    await two_nodes(api)
+    broken = BrokenKube(api)
+    broken.errors[SHOWN_NODES] = kube.Forbidden("no")
+    async with following(broken) as dashboard:
+        found = await until(dashboard, lambda one: len(one["nodes"]) == 2)
+    assert found["nodes"]["b"]["ready"] == "Unknown"
+
+
+async def test_an_api_server_that_is_away_is_reported_and_so_is_its_return(
+    api: KubeClient,
+) -> None:
+    await two_nodes(api)
+    broken = BrokenKube(api)
+    async with following(broken) as dashboard:
+        await until(dashboard, lambda one: len(one["nodes"]) == 2)
+        assert shown(dashboard)["cluster"]["cluster"]["connected"]
+        broken.errors = {one: kube.Unavailable("away") for one in FOLLOWED}
+        broken.broken.set()
+        await clusters.create_node(api, "c")  # an event, after which the watch breaks
+        away = await until(dashboard, lambda one: not one["cluster"]["cluster"]["connected"])
+        assert len(away["nodes"]) >= 2
+        broken.broken.clear()
+        broken.errors.clear()
+        back = await until(dashboard, lambda one: one["cluster"]["cluster"]["connected"])
+        assert back["features"]["pins"]["state"] == "error"
+        await until(dashboard, lambda one: len(one["nodes"]) == 3)
+
+
+async def test_many_pages_cost_one_set_of_watches(api: KubeClient) -> None:
+    broken = BrokenKube(api)
+    async with following(broken) as dashboard:
+        with dashboard.hub.subscribed(), dashboard.hub.subscribed(), dashboard.hub.subscribed():
+            await until(
+                dashboard,
+                lambda one: {kind["state"] for kind in one["kinds"].values()} == {"served"},
+            )
+            assert sorted(broken.watches) == sorted(one.plural for one in FOLLOWED)

@@ -1,0 +1,90 @@
+"""What the page gets when something is opened."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from lading.adapters.kube.client import KubeClient
+from lading.kernel.errors import Malformed
+from lading.web.details import Details, NotThere
+from lading.web.pruning_plan import PlanReader
+from tests.pinned_images.installed_api import api
+from tests.web import clusters
+from tests.web.clusters import following, until
+
+__all__ = ["api"]
+
+
+@pytest.fixture
+async def details(api: KubeClient) -> AsyncIterator[Details]:
+    await clusters.create_pool(api, "s")
+    uid = await clusters.create_set(api, "s")
+    images = [
+        {"names": [clusters.IMAGE, "registry.example.com/app:1"], "sizeBytes": 10},
+        {"names": ["registry.example.com/secrets-store:1.4"], "sizeBytes": 20},
+    ]
+    await clusters.create_node(api, "n", status={"images": images})
+    await clusters.report(api, "n", clusters.failed("s", uid, "no room"), bad=True)
+    await clusters.create_image(
+        api, "share", nodeDeploymentMap={"n": True, "o": False},
+        failures=[{"node": "o", "reason": "NotFound", "message": "no such tag"}],
+    )  # fmt: skip
+    async with following(api) as dashboard:
+        await until(dashboard, lambda one: one["nodes"]["n"]["cells"]["s"][0] == "Failed")
+        await until(dashboard, lambda one: one["images"])
+        yield Details(dashboard)
+
+
+async def test_a_cell_has_its_errors_and_conditions(details: Details) -> None:
+    found = await details.cell({"node": "n", "set": "s"})
+    assert (found["state"], found["errors"]) == ("Failed", ["no room"])
+    assert [one["type"] for one in found["conditions"]] == ["PinnedImageSetsDegraded"]
+
+
+async def test_a_set_has_its_images(details: Details) -> None:
+    found = await details.image_set({"name": "s"})
+    assert found["images"] == [{"name": clusters.IMAGE, "runtimeClasses": []}]
+
+
+async def test_a_node_has_its_images_the_largest_first_and_the_sets_that_keep_them(
+    details: Details,
+) -> None:
+    first, second = (await details.node({"name": "n"}))["images"]
+    assert (first["names"], first["sets"]) == (["registry.example.com/secrets-store:1.4"], [])
+    assert second["sets"] == ["s"]
+
+
+async def test_an_image_has_the_map_of_nodes_with_faults(details: Details) -> None:
+    found = await details.image({"name": "default/share"})
+    assert found["map"] == [
+        {"node": "n", "held": True, "reason": "", "message": ""},
+        {"node": "o", "held": False, "reason": "NotFound", "message": "no such tag"},
+    ]
+
+
+async def test_what_is_not_there_is_a_sentence(details: Details) -> None:
+    with pytest.raises(NotThere, match=r"Node n need not hold set x\."):
+        await details.cell({"node": "n", "set": "x"})
+    with pytest.raises(NotThere, match=r"There is no PinnedImageSet x\."):
+        await details.image_set({"name": "x"})
+    with pytest.raises(NotThere, match=r"There is no Node x\."):
+        await details.node({"name": "x"})
+    with pytest.raises(NotThere, match=r"There is no Image x\."):
+        await details.image({"name": "x"})
+
+
+async def test_without_a_plan_there_are_no_lines(details: Details) -> None:
+    assert await details.plan({}) == {"file": "", "lines": []}
+
+
+@pytest.mark.parametrize("offset", ["-1", "x", "1" * 10])
+async def test_an_offset_is_a_number(details: Details, offset: str) -> None:
+    with pytest.raises(Malformed, match="offset"):
+        await details.plan({"offset": offset})
+
+
+async def test_a_file_that_is_gone_is_reported(tmp_path: Path) -> None:
+    found = await PlanReader(tmp_path / "gone").header()
+    assert isinstance(found, str)
+    assert "No such file" in found

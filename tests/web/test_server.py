@@ -1,0 +1,147 @@
+"""Who gets an answer from the dashboard's server, and with which headers."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from lading.web import server
+from lading.web.details import NotThere
+from lading.web.hub import Hub
+
+
+async def found(given: dict[str, str]) -> dict[str, str]:
+    if given.get("name") == "nobody":
+        raise NotThere("There is no nobody.")
+    return given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    browser: aiohttp.ClientSession
+    url: URL
+    """With the token."""
+    hub: Hub
+
+    @property
+    def page(self) -> URL:
+        return self.url.with_query(None)
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Opened]:
+    hub = Hub()
+    jar = aiohttp.CookieJar(unsafe=True)  # cookies of an IP address
+    async with (
+        server.serve(hub, {"/details/thing": found}) as url,
+        aiohttp.ClientSession(cookie_jar=jar) as browser,
+    ):
+        yield Opened(browser=browser, url=URL(url), hub=hub)
+
+
+async def test_it_listens_on_loopback_only() -> None:
+    async with opened() as one:
+        assert one.url.host == "127.0.0.1"
+
+
+async def test_the_token_is_exchanged_for_a_cookie_and_leaves_the_address() -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url, allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Location"]) == (303, "/")
+            cookie = answer.headers["Set-Cookie"]
+            assert "HttpOnly" in cookie
+            assert "SameSite=Strict" in cookie
+            assert one.url.query["token"] not in cookie
+        async with one.browser.get(one.page) as answer:
+            assert answer.status == 200
+            assert "/static/app.js" in await answer.text()
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "\udcff", "é" * 43])
+async def test_a_wrong_token_is_refused_and_sets_no_cookie(token: str) -> None:
+    async with opened() as one:
+        wrong = one.page.with_query(token=token.encode("utf-8", "replace").decode())
+        async with one.browser.get(wrong, allow_redirects=False) as answer:
+            assert answer.status == 403
+            assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/static/app.js", "/details/thing", "/other"])
+async def test_without_the_cookie_nothing_is_answered(path: str) -> None:
+    async with opened() as one, one.browser.get(one.page.with_path(path)) as answer:
+        assert answer.status == 401
+        assert await answer.text() == f"{server.NO_COOKIE}\n"
+
+
+async def test_the_token_is_worth_nothing_on_another_path() -> None:
+    async with opened() as one, one.browser.get(one.url.with_path("/events")) as answer:
+        assert answer.status == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "rebound.example.com"},
+        {"Origin": "https://evil.example.com"},
+        {"Origin": "null"},
+    ],
+)
+async def test_a_request_of_a_foreign_page_is_refused_before_anything_else(
+    headers: dict[str, str],
+) -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url):
+            pass
+        for url in (one.url, one.page, one.page.with_path("/events")):
+            async with one.browser.get(url, headers=headers, allow_redirects=False) as answer:
+                assert answer.status == 403
+                assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+async def test_only_reading_is_answered(method: str) -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url):
+            pass
+        async with one.browser.request(method, one.page) as answer:
+            assert answer.status == 405
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/static/page.css", "/details/thing", "/other"])
+async def test_every_answer_has_the_headers(path: str) -> None:
+    async with opened() as one:
+        for url in (one.url, one.page.with_path(path)):
+            async with one.browser.get(url, allow_redirects=False) as answer:
+                policy = answer.headers["Content-Security-Policy"]
+                assert policy.startswith("default-src 'none'; ")
+                assert "frame-ancestors 'none'" in policy
+                assert "unsafe" not in policy
+                assert answer.headers["X-Content-Type-Options"] == "nosniff"
+                assert answer.headers["Referrer-Policy"] == "no-referrer"
+                assert answer.headers["Cache-Control"] == "no-store"
+
+
+async def test_details_are_answered_as_json_and_errors_as_sentences() -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url):
+            pass
+        details = one.page.with_path("/details/thing")
+        async with one.browser.get(details.with_query(name="a")) as answer:
+            assert await answer.json() == {"name": "a"}
+        async with one.browser.get(details.with_query(name="nobody")) as answer:
+            assert (answer.status, await answer.text()) == (404, "There is no nobody.\n")
+
+
+async def test_changes_are_sent_as_they_come_and_the_stop_ends_them() -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url):
+            pass
+        async with one.browser.get(one.page.with_path("/events")) as events:
+            assert await events.content.readline() == b"event: snapshot\n"
+            await events.content.readuntil(b"\n\n")
+            one.hub.put("nodes", "a", 1)
+            one.hub.publish()
+            assert await events.content.readline() == b"event: delta\n"
