@@ -10,7 +10,7 @@ SEED ?=
 IMAGE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test coverage fuzz check format real real-setup real-up soak bench lock generate audit deploy dist clean
+.PHONY: help setup demo up test coverage fuzz check format real real-setup real-up web soak bench lock generate audit deploy dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -69,6 +69,15 @@ real: setup real-setup ## conformance and end-to-end tests on real components (O
 real-up: setup real-setup ## run a real Kubernetes on this machine until Ctrl-C
 	@$(BIN)/python -m tests.real.bed.up
 
+$(VENV)/.web: requirements/web.txt $(STAMP)
+	@echo "Installing the packages that only the browser tests need, of $< ..."
+	@$(PIP) --require-hashes -r $<
+	@touch $@
+
+web: $(VENV)/.web ## the dashboard in a real browser: Debian's chromium, which root gets installed
+	@$(BIN)/python -m tests.browser.setup
+	@$(BIN)/pytest tests/browser -q
+
 format: setup ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -89,6 +98,7 @@ lock: setup ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --extra prune --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/prune.txt
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/dev.txt
 	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/build.txt
+	uv pip compile --group web --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/web.txt
 
 audit: setup ## look up known vulnerabilities of the locked packages (needs a network)
 	@$(BIN)/python -m release.audit

@@ -27,6 +27,7 @@ NAMES = (
     "fleet",
     "preload",
     "prune",
+    "dashboard",
 )
 
 

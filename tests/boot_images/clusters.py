@@ -40,6 +40,7 @@ from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pools.controller import PoolStatusReconciler
+from lading.pools.types import PoolSettings
 from lading.pools.feature import FEATURE as POOLS
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
@@ -329,7 +330,12 @@ async def reporters_with_caches_of_now(cluster: BootCluster) -> Reporters:
         kube=client, clock=CLOCK, rng=rng, metrics=metrics, controller="test", instance="test"
     )
     writer = PoolStatusReconciler(
-        pools=pools, contributions=contributions, kube=client, clock=CLOCK, recorder=recorder
+        pools=pools,
+        contributions=contributions,
+        kube=client,
+        clock=CLOCK,
+        recorder=recorder,
+        settings=PoolSettings(),
     )
     return Reporters(configurations=configurations, pools=writer)
 

@@ -85,7 +85,7 @@ async def test_nodes_and_sets_are_shown_as_the_command_shows_them(api: KubeClien
     assert found["sets"]["good"]["pools"] == ["worker"]
     assert found["features"]["pins"]["state"] == "error"
     assert found["features"]["pins"]["sentence"] == (
-        "2 of 4 pairs of node and set are pinned; 1 is failed; 1 is waiting."
+        "2 of 4 pairs of node and set are pinned, 1 failed, 1 waiting."
     )
 
 

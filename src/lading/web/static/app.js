@@ -2,6 +2,7 @@
 
 import { refresh, urlOf } from "./details.js";
 import { h, render } from "./dom.js";
+import { measured } from "./measured.js";
 import { badge } from "./parts.js";
 import { change, link, place } from "./router.js";
 import { follow, one, onChange, status } from "./store.js";
@@ -34,12 +35,11 @@ let returnTo = null;
 function schedule() {
   if (isScheduled) return;
   isScheduled = true;
-  requestAnimationFrame(draw);
+  requestAnimationFrame(() => measured("draw", draw));
 }
 
 function draw() {
   isScheduled = false;
-  performance.mark("draw");
   const here = place();
   const view = VIEWS[here.view] ?? VIEWS.overview;
   document.title = `${view.title} · Lading`;
@@ -50,7 +50,6 @@ function draw() {
     drawPanel(view.panel?.(here) ?? null);
   }
   document.body.dataset.state = status.state;
-  performance.measure("draw", "draw");
 }
 
 function header(current) {

@@ -1,5 +1,7 @@
 // What the server sends: collections of view values by key. The server decides, the page draws.
 
+import { measured } from "./measured.js";
+
 const RETRY_MS = 3000;
 
 export const collections = new Map();
@@ -24,8 +26,8 @@ export function one(name, key) {
 export function follow() {
   source?.close();
   source = new EventSource("/events");
-  source.addEventListener("snapshot", (event) => take(JSON.parse(event.data), true));
-  source.addEventListener("delta", (event) => take(JSON.parse(event.data), false));
+  source.addEventListener("snapshot", (event) => measured("take", () => take(JSON.parse(event.data), true)));
+  source.addEventListener("delta", (event) => measured("take", () => take(JSON.parse(event.data), false)));
   source.onerror = () => lost();
 }
 

@@ -75,5 +75,5 @@ def summary(histories: Iterable[MachineSetBootImageHistory]) -> tuple[str, str]:
         return "empty", "No machine set has a history."
     current = states.count(MachineSetState.CURRENT)
     failed = MachineSetState.FAILED in states
-    text = f"{current} of {wording.counted(len(states), 'machine set')} boot the release's image."
+    text = f"Machine sets that boot the image of the release: {current} of {len(states)}."
     return ("error" if failed else "ok" if current == len(states) else "busy"), text

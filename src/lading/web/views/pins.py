@@ -185,14 +185,14 @@ def summary(counts: Mapping[RowState, int], sets: int) -> tuple[str, str]:
     if not total:
         return "empty", f"{wording.counted(sets, 'set')}, and no node must hold one."
     parts = [
-        f"{wording.counted(counts[state], 'is', 'are')} {state.lower()}"
+        f"{counts[state]:,} {state.lower()}"
         for state in (RowState.FAILED, RowState.WAITING, RowState.PULLING)
         if counts.get(state)
     ]
     pinned = counts.get(RowState.PINNED, 0)
     text = f"{pinned:,} of {wording.counted(total, 'pair')} of node and set are pinned"
     state = "ok" if pinned == total else "error" if counts.get(RowState.FAILED) else "busy"
-    return state, f"{'; '.join((text, *parts))}."
+    return state, f"{', '.join((text, *parts))}."
 
 
 def count(found: Iterable[Row]) -> Counter[RowState]:

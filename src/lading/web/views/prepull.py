@@ -81,5 +81,5 @@ def summary(images: Iterable[Image], settings: Iterable[Setting]) -> tuple[str, 
         return "empty", "There is no Image."
     deployed = sum(one["state"] == ImageState.DEPLOYED for one in values)
     failed = sum(one["state"] == ImageState.ERROR for one in values)
-    text = f"{deployed} of {wording.counted(len(values), 'Image')} are held by all worker nodes."
+    text = f"Images that all worker nodes hold: {deployed} of {len(values)}."
     return ("error" if failed else "ok" if deployed == len(values) else "busy"), text

@@ -1,0 +1,108 @@
+"""The dashboard with 1,000 nodes and 50 sets in a real browser: its promises.
+
+Seconds from the data to the first picture, main-thread time of an update, memory of the server.
+"""
+
+import asyncio
+import importlib.util
+import resource
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.real.setup.errors import CannotRunHere
+
+NODES = 1000
+SETS = 50
+CHANGES = 10
+FIRST_PAINT_SECONDS_MAX = 1.0
+UPDATE_SECONDS_MAX = 0.1
+SERVER_MB_MAX = 150.0
+
+
+def run() -> dict[str, float]:
+    if importlib.util.find_spec("playwright") is None:
+        raise CannotRunHere(
+            "the packages of requirements/web.txt are missing; run `make web` first"
+        )
+    from tests.browser.chromium import PROGRAM
+
+    if not PROGRAM.exists():
+        raise CannotRunHere(f"{PROGRAM} is missing; run `make web` first")
+    return asyncio.run(_measured())
+
+
+async def _measured() -> dict[str, float]:
+    from tests.browser import chromium
+
+    async with _server() as server, chromium.launched() as browser:
+        assert server.stdout is not None
+        url = (await server.stdout.readline()).decode().strip()
+        async with chromium.opened(browser, url) as one:
+            await one.show("pins")
+            await one.page.wait_for_function(
+                f"document.querySelector('#matrix')?.getAttribute('aria-rowcount') > {NODES}"
+            )
+            await one.page.reload()
+            await one.page.wait_for_selector("#matrix th.node")
+            first = await one.page.evaluate(_FIRST_PAINT)
+            update = await _update_seconds(one.page, server)
+            server_mb = _resident_mb(server.pid)
+    return {
+        "first_paint_seconds": first,
+        "first_paint_share_of_limit": first / FIRST_PAINT_SECONDS_MAX,
+        "update_main_thread_seconds": update,
+        "update_share_of_limit": update / UPDATE_SECONDS_MAX,
+        "server_mb": server_mb,
+        "server_share_of_limit": server_mb / SERVER_MB_MAX,
+    }
+
+
+_FIRST_PAINT = """() => {
+  const take = performance.getEntriesByName("take", "measure")[0];
+  const draw = performance.getEntriesByName("draw", "measure")[0];
+  return (take.duration + draw.duration) / 1000;
+}"""
+
+
+async def _update_seconds(page: Any, server: asyncio.subprocess.Process) -> float:
+    """All that the main thread does for one change: parse, draw, style and layout."""
+    session = await page.context.new_cdp_session(page)
+    await session.send("Performance.enable")
+    before = await _task_seconds(session)
+    await _change(server)
+    return (await _task_seconds(session) - before) / CHANGES
+
+
+async def _change(server: asyncio.subprocess.Process) -> None:
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(f"{CHANGES}\n".encode())
+    await server.stdin.drain()
+    assert await server.stdout.readline() == b"changed\n"
+
+
+async def _task_seconds(session: Any) -> float:
+    metrics = (await session.send("Performance.getMetrics"))["metrics"]
+    return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+
+
+def _resident_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+@asynccontextmanager
+async def _server() -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.dashboard_server", str(NODES), str(SETS),
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()

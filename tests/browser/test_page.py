@@ -1,0 +1,249 @@
+"""The page with a cluster in memory: what it shows, how it is used, and what it withstands."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from lading.adapters.kube.client import KubeClient
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.pruning.engine import plan_file
+from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
+from tests.browser import chromium, served
+from tests.browser.accessibility import violations
+from tests.browser.chromium import WAIT_MS_MAX
+from tests.web import clusters
+
+HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+UPDATE_SECONDS_MAX = 2.0
+PASSWORD = "correct-horse-battery"
+VIEWS = ("overview", "pins", "images", "prepull", "boot", "pruning")
+
+
+async def small_cluster(api: KubeClient, error: str = "there is no room") -> str:
+    """Two nodes and two sets, of which one failed; returns the uid of the other."""
+    await clusters.create_pool(api, "good", "bad")
+    good = await clusters.create_set(api, "good")
+    bad = await clusters.create_set(api, "bad")
+    for name in ("node-a", "node-b"):
+        await clusters.create_node(api, name)
+    await clusters.report(api, "node-a", clusters.pinned("good", good))
+    await clusters.report(
+        api, "node-b", clusters.pinned("good", good), clusters.failed("bad", bad, error), bad=True
+    )
+    await clusters.create_image(
+        api, "share", state="error", nodeCount=2, deployedNodeCount=1, failedNodeCount=1,
+        nodeDeploymentMap={"node-a": True, "node-b": False},
+        failures=[{"node": "node-b", "reason": "NotFound", "message": error}],
+    )  # fmt: skip
+    await clusters.create_history(api, "workers", state="Skipped", reason="Paused", message=error)
+    return good
+
+
+def plan(folder: Path, text: str = "older than 60m") -> Path:
+    deletions = tuple(
+        Deletion(what=What.TAG, repository="team/app", tag=f"v{number}", because=text,
+                 digest=f"sha256:{number:064x}", size_bytes=number << 20)
+        for number in range(300)
+    )  # fmt: skip
+    header = Header(
+        registry="registry.example.com",
+        source=Source.REGISTRY,
+        planned_at=datetime(2026, 1, 1, tzinfo=UTC),
+        deletions=300,
+        size_bytes=1 << 33,
+        by_repository=(Saving("team/app", 300, 1 << 33),),
+        by_rule=(Saving(text, 300, 1 << 33),),
+    )
+    file = folder / "plan.jsonl"
+    with file.open("wb") as target:
+        target.writelines(plan_file.lines(PrunePlan(header=header, deletions=deletions)))
+    return file
+
+
+async def test_what_is_wrong_comes_first_with_a_command_to_copy(
+    api: KubeClient, browser: Browser
+) -> None:
+    await small_cluster(api)
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        first = one.page.locator(".problem").first
+        await expect(first).to_contain_text("bad is not pinned on node-b")
+        await expect(first).to_contain_text("there is no room")
+        await expect(first.locator("code")).to_have_text("lading pin status bad --node node-b")
+        await expect(one.page.locator(".card")).to_have_count(5)
+        assert "token" not in one.page.url
+        await one.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await first.get_by_role("button", name="Copy").click()
+        await expect(first.get_by_role("button")).to_have_text("Copied")
+        copied = await one.page.evaluate("navigator.clipboard.readText()")
+        assert copied == "lading pin status bad --node node-b"
+        await first.get_by_role("link").click()
+        await expect(one.page.locator("#panel-title")).to_have_text("Set bad")
+
+
+async def test_a_change_in_the_cluster_is_on_the_page_within_two_seconds(
+    api: KubeClient, browser: Browser
+) -> None:
+    good = await small_cluster(api)
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        await one.show("pins?cell=node-a/good")
+        cell = one.page.locator('[aria-label^="good on node-a"]')
+        await expect(cell).to_contain_text("Pinned")
+        await cell.evaluate("(element) => { window.kept = element; }")
+        entry = {**clusters.pinned("good", good), "currentGeneration": 0, "presentImageCount": 0}
+        patch = {"status": {"pinnedImageSets": [entry]}}
+        began = time.monotonic()
+        await api.patch(MACHINE_CONFIG_NODES, "node-a", patch, subresource="status")
+        await expect(cell).to_contain_text("Pulling")
+        print(f"shown after {time.monotonic() - began:.2f} s (of {UPDATE_SECONDS_MAX} s)")
+        await expect(one.page.locator("#panel .facts")).to_contain_text("0 of 1")
+        assert await one.page.evaluate("window.kept.isConnected"), "the cell was made anew"
+
+
+async def test_the_matrix_is_used_from_the_keyboard(api: KubeClient, browser: Browser) -> None:
+    await small_cluster(api)
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        await one.show("pins")
+        page = one.page
+        await page.locator("#matrix [tabindex='0']").focus()
+        here = page.locator("#matrix :focus")
+        for key, place in (("ArrowDown", "1,0"), ("ArrowDown", "2,0"), ("ArrowRight", "2,1")):
+            await page.keyboard.press(key)
+            await expect(here).to_have_attribute("data-at", place)
+        await expect(here).to_have_attribute("aria-label", "bad on node-b: Failed 0/1")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#panel-title")).to_be_focused()
+        await expect(page.locator("#panel .errors")).to_contain_text("there is no room")
+        assert page.url.endswith("#/pins?cell=node-b%2Fbad")
+        await page.keyboard.press("Escape")
+        await expect(page.locator("#panel")).to_be_hidden()
+        await expect(here).to_have_attribute("aria-label", "bad on node-b: Failed 0/1")
+
+
+async def test_filters_and_order_are_in_the_address(api: KubeClient, browser: Browser) -> None:
+    await small_cluster(api)
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        await one.show("pins?state=Failed")
+        await expect(one.page.locator("th.node")).to_have_text(["node-b"])
+        await one.page.get_by_role("combobox", name="State").select_option("")
+        await expect(one.page.locator("th.node")).to_have_count(2)
+        await one.page.get_by_label("Search nodes and sets").fill("node-a")
+        await expect(one.page.locator("th.node")).to_have_text(["node-a"])
+        await one.page.reload()
+        await expect(one.page.locator("th.node")).to_have_text(["node-a"])
+        await one.show("images?sort=-node")
+        names = one.page.locator("tbody button.link")
+        await expect(names).to_have_text(["node-b", "node-a"])
+        await one.page.get_by_role("button", name="Node", exact=True).click()
+        await expect(names).to_have_text(["node-a", "node-b"])
+
+
+async def test_a_hostile_text_stays_text(api: KubeClient, browser: Browser, tmp_path: Path) -> None:
+    await small_cluster(api, error=HOSTILE)
+    shown = 0
+    async with (
+        served.dashboard(api, plan(tmp_path, HOSTILE)) as url,
+        chromium.opened(browser, url) as one,
+    ):
+        for view in (
+            *VIEWS, "pins?cell=node-b/bad", "prepull?image=default/share",
+            "boot?machineSet=default/workers", "pins?set=%3Cimg%20src%3Dx%3E",
+        ):  # fmt: skip
+            await one.show(view)
+            await expect(one.page.locator("h1")).to_be_visible()
+            await expect(one.page.get_by_text("Loading")).to_have_count(0)
+            shown += await one.page.get_by_text("<img").count()
+            assert await one.page.locator("main img, aside img, main script").count() == 0
+        assert await one.page.evaluate("window.hacked") is None
+        one.errors[:] = [text for text in one.errors if "404" not in text]  # the set `<img…`
+    assert shown >= 4
+
+
+async def test_no_secret_reaches_the_browser(api: KubeClient, browser: Browser) -> None:
+    await small_cluster(api, error=f"GET https://robot:{PASSWORD}@registry.example.com: denied")
+    bodies: list[str] = []
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        for view in (*VIEWS, "pins?cell=node-b/bad", "prepull?image=default/share"):
+            await one.show(view)
+            await expect(one.page.get_by_text("Loading")).to_have_count(0)
+            bodies.append(await one.page.content())
+        assert any("denied" in text for text in bodies)
+        assert not any(PASSWORD in text for text in bodies)
+        assert await one.page.evaluate("document.cookie") == ""
+
+
+async def test_a_wrong_token_is_refused(api: KubeClient, browser: Browser) -> None:
+    async with served.dashboard(api) as url:
+        page = await browser.new_page()
+        for wrong in (f"{url}x", url.partition("?")[0]):
+            answer = await page.goto(wrong)
+            assert answer is not None
+            assert answer.status in (401, 403)
+            await expect(page.locator("body")).to_contain_text("Open the URL that")
+        await page.close()
+
+
+async def test_a_plan_is_walked_and_searched(
+    api: KubeClient, browser: Browser, tmp_path: Path
+) -> None:
+    async with (
+        served.dashboard(api, plan(tmp_path)) as url,
+        chromium.opened(browser, url) as one,
+    ):
+        await one.show("pruning")
+        await expect(one.page.locator(".pages")).to_contain_text("1 to 200 of 300 deletions")
+        await one.page.get_by_role("button", name="Next").click()
+        await expect(one.page.locator(".pages")).to_contain_text("201 to 300 of 300")
+        await one.page.get_by_label("Search by name").fill(f"{7:064x}")
+        await expect(one.page.locator(".pages")).to_contain_text("1 to 1 of 1 deletion")
+        await expect(one.page.get_by_text("v7", exact=True)).to_be_visible()
+
+
+async def test_a_dashboard_that_ends_is_reported(api: KubeClient, browser: Browser) -> None:
+    await small_cluster(api)
+    async with served.dashboard(api) as url:
+        context = await browser.new_context()
+        page = await context.new_page()
+        await page.goto(url)
+        await page.wait_for_selector("body[data-state=live]")
+    await expect(page.locator("#banner")).to_contain_text(
+        "Disconnected, retrying", timeout=WAIT_MS_MAX
+    )
+    await expect(page.locator(".problem").first).to_be_visible()
+    await context.close()
+
+
+async def test_empty_views_say_what_to_do_next(api: KubeClient, browser: Browser) -> None:
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        for view in ("pins", "prepull", "boot", "pruning"):
+            await one.show(view)
+            await expect(one.page.locator(".empty code")).to_contain_text("lading")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (640, "light")])
+async def test_every_view_is_accessible(
+    api: KubeClient, browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    """640 pixels are 1,280 at a zoom of 200 %."""
+    await small_cluster(api)
+    found = []
+    async with (
+        served.dashboard(api, plan(tmp_path)) as url,
+        chromium.opened(
+            browser, url, width=width, color_scheme=scheme, bypass_csp=True, reduced_motion="reduce"
+        ) as one,
+    ):
+        for view in (
+            *VIEWS, "pins?cell=node-b/bad", "pins?set=bad", "images?node=node-a",
+            "prepull?image=default/share", "boot?machineSet=default/workers",
+        ):  # fmt: skip
+            await one.show(view)
+            await expect(one.page.get_by_text("Loading")).to_have_count(0)
+            found += [f"{view}: {each}" for each in await violations(one.page)]
+            wider = await one.page.evaluate(
+                "document.documentElement.scrollWidth > window.innerWidth"
+            )
+            assert not wider, f"{view} is wider than the window"
+    assert found == []
