@@ -9,6 +9,7 @@ from playwright.async_api import Browser, expect
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.pruning.engine import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 from tests.browser import chromium, served
@@ -199,6 +200,28 @@ async def test_a_plan_is_walked_and_searched(
         await one.page.get_by_label("Search by name").fill(f"{7:064x}")
         await expect(one.page.locator(".pages")).to_contain_text("1 to 1 of 1 deletion")
         await expect(one.page.get_by_text("v7", exact=True)).to_be_visible()
+
+
+async def test_a_page_that_nobody_sees_holds_no_connection(
+    api: KubeClient, browser: Browser
+) -> None:
+    await small_cluster(api)
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        await one.page.evaluate(
+            """() => {
+              Object.defineProperty(document, "hidden", {value: true, configurable: true});
+              document.dispatchEvent(new Event("visibilitychange"));
+            }"""
+        )
+        await api.delete(PINNED_IMAGE_SETS, "bad")
+        await one.page.evaluate(
+            """() => {
+              Object.defineProperty(document, "hidden", {value: false, configurable: true});
+              document.dispatchEvent(new Event("visibilitychange"));
+            }"""
+        )
+        await one.show("pins")
+        await expect(one.page.locator("button.set")).to_have_text(["good"])
 
 
 async def test_a_dashboard_that_ends_is_reported(api: KubeClient, browser: Browser) -> None:

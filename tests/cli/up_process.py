@@ -18,6 +18,15 @@ READY_LINE = b"Ctrl-C stops it"
 
 @asynccontextmanager
 async def up(data: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    async with welcomed(data, *options) as (process, _):
+        yield process
+
+
+@asynccontextmanager
+async def welcomed(
+    data: Path, *options: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """With what it printed; later options stand for earlier ones."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", "from lading.cli.main import main; main()",
         "up", "--data", str(data), "--nodes", "1", *options,
@@ -33,7 +42,7 @@ async def up(data: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Proc
                 line = await process.stdout.readline()
                 assert line, seen.decode()
                 seen += line
-        yield process
+        yield process, seen.decode()
     finally:
         if process.returncode is None:
             process.kill()

@@ -94,10 +94,10 @@ async def test_what_is_wrong_has_a_command_and_the_worst_comes_first(api: KubeCl
     async with following(api) as dashboard:
         found = await until(dashboard, lambda one: len(one["problems"]) == 2)
     first, second = sorted(found["problems"].values(), key=lambda one: one["rank"])
-    assert (first["severity"], first["title"]) == ("error", "bad is not pinned on b")
+    assert (first["urgency"], first["title"]) == ("error", "bad is not pinned on b")
     assert first["command"] == "lading pin status bad --node b"
     assert first["link"] == "#/pins?set=bad"
-    assert (second["severity"], second["title"]) == ("warning", "bad is not reported by a")
+    assert (second["urgency"], second["title"]) == ("warning", "bad is not reported by a")
     assert second["command"].startswith("kubectl get pods -A -o wide -l ")
 
 

@@ -9,17 +9,25 @@ export function h(tag, props, ...children) {
   return { tag, props: props ?? {}, children: kept };
 }
 
+// An element that is made anew only when one of the values that it is made of has changed.
+export function lazy(key, values, make) {
+  return { props: { key }, values, make };
+}
+
 export function render(parent, children) {
   const left = new Map((parent[RENDERED] ?? []).map((one) => [one.key, one]));
   if (!parent[RENDERED]) parent.replaceChildren();
   let unkeyed = 0;
-  const next = children.map((child) => {
-    const key = child.props?.key ?? `${child.tag ?? "#text"} ${unkeyed++}`;
+  const next = children.map((given) => {
+    const key = given.props?.key ?? `${given.tag ?? "#text"} ${unkeyed++}`;
     const found = left.get(key);
     left.delete(key);
-    if (found && found.tag === child.tag) return update(found, child);
-    found?.node.remove();
-    return create(child, key);
+    if (given.make && found?.values && same(found.values, given.values)) return found;
+    const child = given.make ? given.make() : given;
+    if (found && found.tag !== child.tag) found.node.remove();
+    const made = found && found.tag === child.tag ? update(found, child) : create(child, key);
+    made.values = given.values;
+    return made;
   });
   for (const gone of left.values()) gone.node.remove();
   let place = parent.firstChild;
@@ -28,6 +36,10 @@ export function render(parent, children) {
     else parent.insertBefore(node, place);
   }
   parent[RENDERED] = next;
+}
+
+function same(before, now) {
+  return before.length === now.length && before.every((value, index) => value === now[index]);
 }
 
 function create(child, key) {

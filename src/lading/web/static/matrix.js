@@ -1,7 +1,7 @@
 // Nodes x sets as a grid: rows by pool, only those that can be seen are in the page. The arrow keys
 // move in it, Enter opens a cell.
 
-import { h } from "./dom.js";
+import { h, lazy } from "./dom.js";
 import { glyph, tone } from "./parts.js";
 import { ROW_PIXELS, spacer, visible } from "./rows.js";
 
@@ -9,13 +9,14 @@ const WIDE_SETS_MAX = 6; // few sets have room for words
 const at = { row: 0, column: 0 };
 
 // groups: [{pool, nodes: [[name, value]], summary}], sets: [name]
-export function matrix({ groups, sets, isOpen, openCell, openSet, openNode }) {
+export function matrix({ groups, sets, cellOpen, openCell, openSet, openNode }) {
   const rows = groups.flatMap((group) => [{ group }, ...group.nodes.map(([name, value]) => ({ name, value }))]);
   const { first, last, onscroll } = visible("matrix", rows.length);
   const isWide = sets.length <= WIDE_SETS_MAX;
   at.row = Math.min(at.row, Math.max(0, rows.length - 1));
   at.column = Math.min(at.column, sets.length);
-  const shown = { rows, sets, isWide, isOpen, openCell, openNode };
+  const shown = { sets, isWide, cellOpen, openCell, openNode };
+  const columns = sets.join(" ");
   const focusRow = at.row >= first && at.row < last ? at.row : first;
   return h("div", { key: "matrix", class: "scroll long", onscroll, tabindex: "-1" },
     h("table", {
@@ -29,11 +30,19 @@ export function matrix({ groups, sets, isOpen, openCell, openSet, openNode }) {
         h("button", { type: "button", class: "set", title: name, onclick: () => openSet(name) }, h("span", null, name)))))),
     h("tbody", null,
       spacer("before", first, sets.length + 1),
-      rows.slice(first, last).map((row, offset) => gridRow(row, first + offset, focusRow, shown)),
+      rows.slice(first, last).map((row, offset) => lazyRow(row, first + offset, focusRow, columns, shown)),
       spacer("after", rows.length - last, sets.length + 1))));
 }
 
-function gridRow(row, index, focusRow, { sets, isWide, isOpen, openCell, openNode }) {
+function lazyRow(row, index, focusRow, columns, shown) {
+  const key = row.group ? `pool ${row.group.pool}` : `node ${row.name}`;
+  const focus = index === focusRow ? at.column : -1;
+  const open = shown.cellOpen.startsWith(`${row.name}/`) ? shown.cellOpen : "";
+  const values = [row.value, row.group?.summary, index, focus, open, columns];
+  return lazy(key, values, () => gridRow(row, index, focusRow, shown));
+}
+
+function gridRow(row, index, focusRow, { sets, isWide, cellOpen, openCell, openNode }) {
   if (row.group) {
     return h("tr", { key: `pool ${row.group.pool}`, role: "row", class: "group", "aria-rowindex": index + 2 },
       h("th", { role: "gridcell", colspan: sets.length + 1, ...place(index, 0, focusRow) },
@@ -42,17 +51,17 @@ function gridRow(row, index, focusRow, { sets, isWide, isOpen, openCell, openNod
   return h("tr", { key: `node ${row.name}`, role: "row", "aria-rowindex": index + 2 },
     h("th", { role: "rowheader", scope: "row", class: "node", title: row.name, onclick: () => openNode(row.name), ...place(index, 0, focusRow) },
       row.value.ready === "NotReady" ? h("span", { class: "mark bad", title: "The Node is not ready" }, "! ") : null, row.name),
-    sets.map((name, column) => cell(row, name, { isWide, isOpen, openCell }, place(index, column + 1, focusRow))));
+    sets.map((name, column) => cell(row, name, { isWide, cellOpen, openCell }, place(index, column + 1, focusRow))));
 }
 
-function cell(row, name, { isWide, isOpen, openCell }, attributes) {
+function cell(row, name, { isWide, cellOpen, openCell }, attributes) {
   const found = row.value.cells[name];
   if (!found) return h("td", { key: name, role: "gridcell", class: "cell absent", "aria-label": `${name} is not for ${row.name}`, ...attributes });
   const [state, present, images] = found;
   const counts = images ? `${present}/${images}` : "";
   return h("td", {
     key: name, role: "gridcell", ...attributes,
-    class: `cell ${tone(state)} ${isOpen(row.name, name) ? "open" : ""}`,
+    class: `cell ${tone(state)} ${cellOpen === `${row.name}/${name}` ? "open" : ""}`,
     title: `${name} on ${row.name}: ${state} ${counts}`, "aria-label": `${name} on ${row.name}: ${state} ${counts}`,
     onclick: () => openCell(row.name, name),
   }, isWide ? `${glyph(state)} ${state} ${counts}` : glyph(state));

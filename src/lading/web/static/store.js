@@ -23,6 +23,12 @@ export function one(name, key) {
   return collection(name).get(key);
 }
 
+// A browser has few connections to one server: a page that nobody sees gives its own back.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) source?.close();
+  else follow();
+});
+
 export function follow() {
   source?.close();
   source = new EventSource("/events");
@@ -62,7 +68,7 @@ async function lost() {
     status.state = "lost";
   }
   notify(new Set());
-  follow();
+  if (!document.hidden) follow();
 }
 
 function notify(changed) {

@@ -33,8 +33,8 @@ export function overview() {
 }
 
 function problem(key, one) {
-  return h("li", { key, class: `problem ${one.severity}` },
-    h("h3", null, badge(one.severity), " ", h("a", { href: one.link }, one.title)),
+  return h("li", { key, class: `problem ${one.urgency}` },
+    h("h3", null, badge(one.urgency), " ", h("a", { href: one.link }, one.title)),
     h("p", { class: "detail" }, one.detail),
     command(one.command, one.purpose));
 }

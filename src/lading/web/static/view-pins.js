@@ -10,6 +10,7 @@ import { bytes, counted, natural, number } from "./text.js";
 
 const STATES = ["Failed", "Waiting", "Pulling", "Pinned"];
 const LACKING_MAX = 100;
+const countsOfNodes = new WeakMap();
 
 export function pins({ params }) {
   const sets = [...collection("sets").keys()].sort(natural);
@@ -26,7 +27,7 @@ export function pins({ params }) {
     sets.length && !groups.length ? empty("No node matches. Clear the search or the filters.") : null,
     sets.length && groups.length ? matrix({
       groups, sets: columns,
-      isOpen: (node, set) => params.cell === `${node}/${set}`,
+      cellOpen: params.cell ?? "",
       openCell: (node, set) => open({ cell: `${node}/${set}` }),
       openSet: (set) => open({ set }),
       openNode: (node) => open({ node }),
@@ -36,8 +37,18 @@ export function pins({ params }) {
 
 function countStates(nodes) {
   const counts = {};
-  for (const [, node] of nodes) for (const [state] of Object.values(node.cells)) counts[state] = (counts[state] ?? 0) + 1;
+  for (const [, node] of nodes) for (const [state, count] of Object.entries(statesOf(node))) counts[state] = (counts[state] ?? 0) + count;
   return counts;
+}
+
+// A node that did not change is the same object as before, and need not be counted again.
+function statesOf(node) {
+  if (!countsOfNodes.has(node)) {
+    const counts = {};
+    for (const [state] of Object.values(node.cells)) counts[state] = (counts[state] ?? 0) + 1;
+    countsOfNodes.set(node, counts);
+  }
+  return countsOfNodes.get(node);
 }
 
 function filters(nodes, params, counts) {
@@ -46,12 +57,13 @@ function filters(nodes, params, counts) {
     search("Search nodes and sets", params.search ?? "", (text) => change({ search: text })),
     select("Pool", params.pool ?? "", [["", "All pools"], ...pools.map((pool) => [pool || "-", pool || "In no pool"])], (pool) => change({ pool })),
     select("State", params.state ?? "", [["", "All states"], ["open", "Not pinned"], ...STATES.map((state) => [state, state])], (state) => change({ state })),
-    h("ul", { class: "legend", "aria-label": "Cells by state" }, STATES.map((state) =>
-      h("li", { key: state }, h("span", { class: `cell ${tone(state)}`, "aria-hidden": "true" }, glyph(state)), ` ${number(counts[state] ?? 0)} ${state.toLowerCase()}`))));
+    h("ul", { class: "legend", "aria-label": "Cells by state" }, STATES.map((state) => h("li", { key: state },
+      h("button", { type: "button", "aria-pressed": String(params.state === state), title: `Show only nodes with a set that is ${state}`, onclick: () => change({ state: params.state === state ? "" : state }) },
+        h("span", { class: `cell ${tone(state)}`, "aria-hidden": "true" }, glyph(state)), ` ${number(counts[state] ?? 0)} ${state.toLowerCase()}`)))));
 }
 
 function matchesState(node, state) {
-  const states = Object.values(node.cells).map(([one]) => one);
+  const states = Object.keys(statesOf(node));
   return state === "open" ? states.some((one) => one !== "Pinned") : states.includes(state);
 }
 
@@ -109,7 +121,7 @@ function cellPanel(node, set) {
       ["State", badge(value.state)],
       ["Generation", `${value.generation} (pinned / wanted)`],
       ["Images on the node", value.images ? `${value.present} of ${value.images}` : "not reported"],
-      ["Still to pull", value.missingBytes ? bytes(value.missingBytes) : "nothing known"],
+      ["Still to pull", value.missingBytes ? bytes(value.missingBytes) : value.state === "Pinned" ? "nothing" : "not reported"],
       ["Pool", value.pool || "none"]),
     value.detail ? h("p", { class: "detail" }, value.detail) : null,
     value.errors.length ? h("section", null, h("h3", null, `Errors of generation ${value.failedGeneration}`),

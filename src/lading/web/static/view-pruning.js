@@ -27,7 +27,7 @@ export function pruning({ params }) {
   const { value, error } = detail("/details/plan", { repository: params.repository ?? "", search: params.search ?? "", offset: params.offset ?? "0" });
   before = value ?? before;
   if (error) return [h("h1", null, "Pruning"), empty(error, "lading prune plan -o plan.jsonl --help", "Write a plan")];
-  if (!before) return [h("h1", null, "Pruning"), h("p", { class: "quiet" }, "Reading the plan …")];
+  if (!before) return [h("h1", null, "Pruning"), h("p", { class: "quiet" }, "Loading the plan …")];
   if (!before.file) {
     return [h("h1", null, "Pruning"), empty("No plan is shown. Write one, and start the dashboard with it:", "lading prune plan -o plan.jsonl && lading dashboard --plan plan.jsonl", "Add the options of your registry")];
   }

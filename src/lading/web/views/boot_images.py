@@ -10,7 +10,7 @@ from lading.boot_images.verdicts import MachineSetState, Why
 from lading.web.views import wording
 from lading.web.views.problems import ShownProblem, Urgency
 
-_SEVERITIES = {
+_URGENCIES = {
     MachineSetState.FAILED.value: Urgency.ERROR,
     MachineSetState.MANUAL.value: Urgency.WARNING,
     MachineSetState.SKIPPED.value: Urgency.NOTE,
@@ -45,19 +45,19 @@ def machine_set_value(history: MachineSetBootImageHistory) -> dict[str, Any]:
 
 def problems(histories: Iterable[MachineSetBootImageHistory]) -> list[ShownProblem]:
     return [
-        _problem(str(one.key), value, _SEVERITIES[value["state"]])
+        _problem(str(one.key), value, _URGENCIES[value["state"]])
         for one in histories
-        if (value := machine_set_value(one))["state"] in _SEVERITIES
+        if (value := machine_set_value(one))["state"] in _URGENCIES
     ]
 
 
-def _problem(key: str, value: dict[str, Any], severity: Urgency) -> ShownProblem:
+def _problem(key: str, value: dict[str, Any], urgency: Urgency) -> ShownProblem:
     is_resumable = value["reason"] in _RESUMABLE
     resume = wording.command("lading", "bootimage", "resume", value["name"])
     return ShownProblem(
         key=f"boot/{key}",
         feature="boot",
-        severity=severity,
+        urgency=urgency,
         title=f"Machine set {value['name']}: {value['state']} ({value['reason']})",
         detail=value["message"],
         command=resume if is_resumable else "lading bootimage plan",

@@ -20,7 +20,7 @@ from lading.web.views.problems import ShownProblem, Urgency
 
 PROBLEMS_MAX = 100  # groups of nodes with the same reason; more is one cause with many texts
 NAMES_IN_A_TITLE_MAX = 3
-_SEVERITIES = {
+_URGENCIES = {
     RowState.FAILED: Urgency.ERROR,
     RowState.WAITING: Urgency.WARNING,
     RowState.NO_NODES: Urgency.NOTE,
@@ -125,19 +125,19 @@ def problems(found: Iterable[Row]) -> list[ShownProblem]:
     """What several nodes report alike is there once, as in `lading pin status`."""
     groups: dict[tuple[Urgency, str, str], list[str]] = {}
     for row in found:
-        severity = _SEVERITIES.get(row.state)
-        if severity is not None and row.needs_detail:
-            groups.setdefault((severity, row.set, row.detail), []).append(row.node)
+        urgency = _URGENCIES.get(row.state)
+        if urgency is not None and row.needs_detail:
+            groups.setdefault((urgency, row.set, row.detail), []).append(row.node)
     first = sorted(groups, key=lambda one: (one[0], -len(groups[one]), one[1:]))[:PROBLEMS_MAX]
     return [_problem(*one, sorted(filter(None, groups[one]))) for one in first]
 
 
-def _problem(severity: Urgency, name: str, detail: str, nodes: Sequence[str]) -> ShownProblem:
-    if severity is Urgency.ERROR:
+def _problem(urgency: Urgency, name: str, detail: str, nodes: Sequence[str]) -> ShownProblem:
+    if urgency is Urgency.ERROR:
         title = f"{name} is not pinned on {_names(nodes)}"
         command = wording.command("lading", "pin", "status", name, *_node_options(nodes))
         purpose = "Show the progress and the errors"
-    elif severity is Urgency.WARNING:
+    elif urgency is Urgency.WARNING:
         title = f"{name} is not reported by {_names(nodes)}" if nodes else f"{name} is waiting"
         command = _pods_command("agent" if nodes else "controller")
         purpose = "Show whether the agents run" if nodes else "Show whether the controller runs"
@@ -146,9 +146,9 @@ def _problem(severity: Urgency, name: str, detail: str, nodes: Sequence[str]) ->
         command = wording.command("lading", "get", "mcp")
         purpose = "Show the pools, one of which must select the set"
     return ShownProblem(
-        key=f"pins/{name}/{severity}/{_fingerprint(detail)}",
+        key=f"pins/{name}/{urgency}/{_fingerprint(detail)}",
         feature="pins",
-        severity=severity,
+        urgency=urgency,
         title=title,
         detail=wording.message(detail),
         command=command,

@@ -9,7 +9,7 @@ from lading.prepull import status_row
 from lading.web.views import wording
 from lading.web.views.problems import ShownProblem, Urgency
 
-_SEVERITIES = {ImageState.ERROR.value: Urgency.ERROR}
+_URGENCIES = {ImageState.ERROR.value: Urgency.ERROR}
 
 
 def image_value(image: Image) -> dict[str, Any]:
@@ -50,20 +50,20 @@ def problems(images: Iterable[Image]) -> list[ShownProblem]:
     found = []
     for image in images:
         value = image_value(image)
-        severity = _SEVERITIES.get(value["state"])
-        if severity is None and value["failed"]:
-            severity = Urgency.WARNING
-        if severity is not None:
-            found.append(_problem(value, severity))
+        urgency = _URGENCIES.get(value["state"])
+        if urgency is None and value["failed"]:
+            urgency = Urgency.WARNING
+        if urgency is not None:
+            found.append(_problem(value, urgency))
     return found
 
 
-def _problem(value: dict[str, Any], severity: Urgency) -> ShownProblem:
+def _problem(value: dict[str, Any], urgency: Urgency) -> ShownProblem:
     key = f"{value['namespace']}/{value['name']}"
     return ShownProblem(
         key=f"prepull/{key}",
         feature="prepull",
-        severity=severity,
+        urgency=urgency,
         title=f"Image {value['name']} is held by {value['held']} of {value['nodes']} nodes",
         detail=value["message"],
         command=wording.command("lading", "prepull", "status", "-n", value["namespace"]),

@@ -17,7 +17,7 @@ class Urgency(IntEnum):
 class ShownProblem:
     key: str
     feature: str
-    severity: Urgency
+    urgency: Urgency
     title: str
     detail: str
     command: str
@@ -29,8 +29,8 @@ class ShownProblem:
     def value(self) -> dict[str, Any]:
         return {
             "feature": self.feature,
-            "severity": self.severity.name.lower(),
-            "rank": int(self.severity),
+            "urgency": self.urgency.name.lower(),
+            "rank": int(self.urgency),
             "title": self.title,
             "detail": self.detail,
             "command": self.command,
