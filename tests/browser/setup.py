@@ -26,7 +26,7 @@ def main() -> int:
         if ended.returncode != 0:
             print(f"{' '.join(words)} failed:\n{ended.stderr}", file=sys.stderr)
             return 1
-    return 0
+    return 0 if PROGRAM.exists() else 1
 
 
 if __name__ == "__main__":

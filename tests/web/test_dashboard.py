@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tests.web import clusters
 from tests.web.clusters import following, shown, until
 
 __all__ = ["api"]
+PAGES = 20
 SETS = "pinnedimagesets.machineconfiguration.openshift.io"
 PASSWORD = "correct-horse-battery"
 
@@ -239,7 +241,9 @@ async def test_an_api_server_that_is_away_is_reported_and_so_is_its_return(
 async def test_many_pages_cost_one_set_of_watches(api: KubeClient) -> None:
     broken = BrokenKube(api)
     async with following(broken) as dashboard:
-        with dashboard.hub.subscribed(), dashboard.hub.subscribed(), dashboard.hub.subscribed():
+        with ExitStack() as pages:
+            for _ in range(PAGES):
+                pages.enter_context(dashboard.hub.subscribed())
             await until(
                 dashboard,
                 lambda one: {kind["state"] for kind in one["kinds"].values()} == {"served"},

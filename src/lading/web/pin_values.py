@@ -21,7 +21,7 @@ from lading.web.kinds import SHOWN_NODES
 from lading.web.views import pins
 from lading.web.views.problems import ShownProblem
 
-NODES_PER_TURN = 25  # with 50 sets each about 10 ms; then the other tasks get their turn
+NODES_PER_TURN = 10  # with 50 sets each a few milliseconds; then the other tasks get their turn
 
 
 class PinValues:
