@@ -4,7 +4,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -25,6 +25,8 @@ from tests.e2e import waiting
 AGGRESSIVE = {"keepTagRevisions": 0, "keepYoungerThan": "0s"}
 RUNS_SECONDS_MAX = 240.0
 """A run starts within a minute, and pulls its image first."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ class ImagePrunerUnderTest(ABC):
     async def condition(self, kind: str) -> Condition | None:
         return conditions.find((await self.status()).conditions, kind)
 
-    async def _found(self, resource: Resource[Any], name: str, namespace: str = "") -> Any:
+    async def _found(self, resource: Resource[T], name: str, namespace: str = "") -> T | None:
         try:
             return await self.kube.get(resource, name, namespace=namespace)
         except kube.NotFound:
@@ -137,7 +139,8 @@ class ImagePrunerUnderTest(ABC):
         jobs = await self.jobs()
         account = await self._found(SERVICE_ACCOUNTS, OBJECT_NAME, self.namespace)
         binding = await self._found(CLUSTER_ROLE_BINDINGS, OBJECT_NAME)
-        return await self.cron_job() is None and not jobs and account is binding is None
+        made = (await self.cron_job(), account, binding)
+        return made == (None, None, None) and not jobs
 
     async def jobs(self) -> tuple[Any, ...]:
         selection = Selection(namespace=self.namespace, label_selector=objects.SELECTOR)
