@@ -28,7 +28,7 @@ from lading.pruning.sweep.apply import SweepCounts
 from lading.pruning.sweep.probe import ProbeFailed
 from lading.pruning.sweep.types import SweepSettings
 from lading.wiring import sweep as wiring
-from lading.wiring.prune import Trust
+from lading.wiring.prune import RegistryTrust
 from lading.wiring.sweep import SweepOptions
 from tests.command import lading
 from tests.pruning import worlds
@@ -55,7 +55,7 @@ class Swept:
         return SweepOptions(
             storage_url=self.url,
             urls=tuple(registry_url.parse(one.url) for one in self.replicas),
-            trust=Trust(None, insecure=False),
+            trust=RegistryTrust(None, insecure=False),
             registry_names=(),
             connections=(),
             reference_files=(),

@@ -137,10 +137,7 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
                 metrics=metrics,
                 rng=random.Random(),  # noqa: S311 - jitter, not a secret
                 gates=options.gates,
-                settings=(
-                    _prepull_settings(options, served),
-                    PrunerSettings(image=str(own_image.reference(served.host))),
-                ),
+                settings=_settings(options, served),
             ),
             workloads=await workloads.open_workloads(
                 (_pod_node(one, kube, registries, own_images, environment) for one in nodes),
@@ -152,12 +149,15 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
         )
 
 
-def _prepull_settings(options: ClusterOptions, served: EmbeddedRegistry) -> PrePullSettings:
+def _settings(
+    options: ClusterOptions, served: EmbeddedRegistry
+) -> tuple[PrePullSettings, PrunerSettings]:
     """The controllers run in no pod that could tell Lading's own image and its node."""
-    return replace(
-        options.prepull,
-        hold_image=str(own_image.reference(served.host)),
-        node_name=next((one.name for one in options.nodes), ""),
+    image = str(own_image.reference(served.host))
+    node_name = next((one.name for one in options.nodes), "")
+    return (
+        replace(options.prepull, hold_image=image, node_name=node_name),
+        PrunerSettings(image=image),
     )
 
 

@@ -106,7 +106,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
             open_administration(
                 options.url or RegistryUrl(host=registry),
                 clock,
-                trust=Trust(options.certificate_authority, insecure=options.force_insecure),
+                trust=RegistryTrust(options.certificate_authority, insecure=options.force_insecure),
                 connections=options.connections,
             )
         )
@@ -164,7 +164,7 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class RegistryTrust:
     """How the certificate of the registry is verified."""
 
     authority: Path | None
@@ -173,7 +173,11 @@ class Trust:
 
 @asynccontextmanager
 async def open_administration(
-    url: RegistryUrl, clock: SystemClock, *, trust: Trust, connections: tuple[Connection, ...]
+    url: RegistryUrl,
+    clock: SystemClock,
+    *,
+    trust: RegistryTrust,
+    connections: tuple[Connection, ...],
 ) -> AsyncIterator[AdministrationClient]:
     """A client of the registry at this address, and of no mirror."""
     async with registry_client.connect(
@@ -199,7 +203,7 @@ class OneRegistry:
     names no scheme: with --force-insecure, or on this machine.
     """
 
-    def __init__(self, url: RegistryUrl, trust: Trust) -> None:
+    def __init__(self, url: RegistryUrl, trust: RegistryTrust) -> None:
         authority = trust.authority
         is_local = authority is None and not url.scheme and endpoints.is_loopback(url.host)
         insecure = trust.insecure or is_local

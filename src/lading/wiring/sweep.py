@@ -23,7 +23,7 @@ from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.storage_file import StorageFile
 from lading.pruning.sweep.types import SweepSettings
 from lading.wiring import prune
-from lading.wiring.prune import Trust
+from lading.wiring.prune import RegistryTrust
 
 STATE = "state.json"
 KNOWN = "manifests"
@@ -36,7 +36,7 @@ class SweepOptions:
     storage_url: str
     urls: tuple[RegistryUrl, ...]
     """The address of each replica of the registry."""
-    trust: Trust
+    trust: RegistryTrust
     registry_names: tuple[str, ...]
     connections: tuple[Connection, ...]
     reference_files: tuple[Path, ...]

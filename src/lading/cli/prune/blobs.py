@@ -27,7 +27,7 @@ from lading.pruning.sweep.lock import SweepInProgress
 from lading.pruning.sweep.probe import REPOSITORY_DEFAULT, ProbeFailed
 from lading.pruning.sweep.types import SweepSettings
 from lading.wiring import sweep as wiring
-from lading.wiring.prune import Trust
+from lading.wiring.prune import RegistryTrust
 from lading.wiring.sweep import SweepOptions
 
 REFUSALS = (GuardRefused, ProbeFailed, SweepInProgress)
@@ -115,7 +115,7 @@ def _options(given: dict[str, Any]) -> SweepOptions:
     return SweepOptions(
         storage_url=given["storage"],
         urls=urls,
-        trust=Trust(given["certificate_authority"], insecure=given["force_insecure"]),
+        trust=RegistryTrust(given["certificate_authority"], insecure=given["force_insecure"]),
         registry_names=given["registry_name"],
         connections=pruning.connections(given) if needs_cluster else (),
         reference_files=given["references"],
