@@ -40,8 +40,8 @@ from lading.loop.pool_contributions import PoolContributions
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
 from lading.pools.controller import PoolStatusReconciler
-from lading.pools.types import PoolSettings
 from lading.pools.feature import FEATURE as POOLS
+from lading.pools.types import PoolSettings
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.kube import Selection
