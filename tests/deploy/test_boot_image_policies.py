@@ -22,10 +22,19 @@ from lading.servers.kube.authentication import ADMIN, User
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage import memory
 from lading.standalone.api_server import Authorized
+from tests.command import lading
 from tests.deploy.manifests import DEPLOY
 
 CONTROLLER = "system:serviceaccount:lading-system:lading-controller"
-IDENTITIES = {"admin": ADMIN, "controller": User(name=CONTROLLER, groups=("system:masters",))}
+OTHER_NAMES = {
+    "in another namespace": "system:serviceaccount:images:lading-controller",
+    "with a prefix": "system:serviceaccount:lading-system:my-lading-controller-2",
+}
+IDENTITIES = {
+    "admin": ADMIN,
+    "controller": User(name=CONTROLLER, groups=("system:masters",)),
+    **{one: User(name=name, groups=("system:masters",)) for one, name in OTHER_NAMES.items()},
+}
 
 
 @contextlib.asynccontextmanager
@@ -189,3 +198,28 @@ async def test_the_controller_deletes_only_templates_that_it_made() -> None:
             await controller.patch(TEMPLATES, "clone", content, namespace="default")
         await controller.delete(TEMPLATES, "clone", namespace="default")
         await admin.delete(TEMPLATES, "foreign", namespace="default")
+
+
+@pytest.mark.parametrize("identity", OTHER_NAMES)
+async def test_under_other_names_the_controller_is_refused(identity: str) -> None:
+    """Installed for names that are not in use, a policy must not let everything pass."""
+    async with installed("boot-images") as clients:
+        other, admin = clients[identity], clients["admin"]
+        with pytest.raises(kube.KubeError, match="this policy was made for"):
+            await other.create(SECRETS, secret(COPY, **OURS), namespace="default")
+        with pytest.raises(kube.KubeError, match="this policy was made for"):
+            await other.create(TEMPLATES, template("clone", **OURS), namespace="default")
+        await admin.create(TEMPLATES, template("clone", **OURS), namespace="default")
+        with pytest.raises(kube.KubeError, match="this policy was made for"):
+            await other.delete(TEMPLATES, "clone", namespace="default")
+
+
+async def test_the_command_makes_them_for_the_names_in_use() -> None:
+    words = ("policies", "--namespace", "images", "--controller-account", "mine")
+    without, made = await lading(*words), await lading(*words, "--boot-images")
+    names = [one["metadata"]["name"] for one in yaml.safe_load_all(made.output)]
+    assert {"lading-controller-managed-stubs", "lading-controller-cloned-templates"} < set(names)
+    assert made.output.count("system:serviceaccount:images:mine") > without.output.count(
+        "system:serviceaccount:images:mine"
+    )
+    assert "managed-stubs" not in without.output

@@ -18,8 +18,6 @@ TRACKING_DOMAINS = (
 )
 SOURCE_ANNOTATION = "lading.dev/copy-of"
 UNUSED_ANNOTATION = "lading.dev/unused-since"
-KINDS = ("GCPMachineTemplate", "AWSMachineTemplate", "AzureMachineTemplate")
-"""The templates that are ever cloned: those of platforms that are not manual."""
 
 
 def clone(

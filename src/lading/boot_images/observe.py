@@ -14,9 +14,9 @@ import msgspec
 from lading.api.cluster_api import MachineTemplate, TemplateKey, machine_templates
 from lading.api.core import SECRETS, Secret
 from lading.api.machine import MACHINE_SETS, MachineSet
-from lading.boot_images import clones, machine_specs, machines, rules, stubs
+from lading.boot_images import machine_specs, machines, rules, stubs
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import BootImageSettings, UnreadSecret
+from lading.boot_images.types import CLONED_KINDS, BootImageSettings, UnreadSecret
 from lading.boot_images.verdicts import Skipped
 from lading.kernel.objects import Key, Resource
 from lading.ports import kube
@@ -76,7 +76,7 @@ async def templates(
     Clones may be left where no machine set names their kind any more.
     """
     references = {machine_specs.template_reference(one)[:2] for one in machine_sets}
-    references |= {(kind, one) for one in namespaces_of_clones for kind in clones.KINDS}
+    references |= {(kind, one) for one in namespaces_of_clones for kind in CLONED_KINDS}
     found: dict[TemplateKey, MachineTemplate] = {}
     for kind, namespace in sorted(references):
         if kind.isalnum():

@@ -17,11 +17,10 @@ from lading.boot_images.ignition.findings import Unreadable
 from lading.boot_images.ignition.stub import Stub
 from lading.boot_images.machine_specs import MachineSpec
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import ObservedMachineSets, UnreadSecret, WriteStub
+from lading.boot_images.types import STUB_SUFFIX, ObservedMachineSets, UnreadSecret, WriteStub
 from lading.boot_images.verdicts import Failed, Skipped, Why
 from lading.kernel.objects import Key
 
-SUFFIX = "-spec-3-managed"
 SOURCE_ANNOTATION = "lading.dev/copy-of"
 BUNDLE_KEY = "ca-bundle.crt"
 SECRET_NAME_CHARACTERS_MAX = 253
@@ -38,13 +37,13 @@ class Choice:
 
 def source_of(name: str) -> str:
     """The Secret that a copy follows; any other Secret is its own source."""
-    return name.removesuffix(SUFFIX)
+    return name.removesuffix(STUB_SUFFIX)
 
 
 def wanted(namespace: str, secret: str) -> tuple[Key, Key]:
     """The source and the managed copy, of which both are read."""
     source = source_of(secret)
-    return Key(namespace, source), Key(namespace, source + SUFFIX)
+    return Key(namespace, source), Key(namespace, source + STUB_SUFFIX)
 
 
 class Stubs:

@@ -32,6 +32,10 @@ PAUSE_ANNOTATION = "lading.dev/boot-image-updates"
 PAUSED = "paused"
 PROOF_ANNOTATION = "lading.dev/boot-images-proven"
 OS_RELEASE_LABEL = "lading.dev/os-release"
+STUB_SUFFIX = "-spec-3-managed"
+"""The end of the name of a managed copy of a stub."""
+CLONED_KINDS = ("GCPMachineTemplate", "AWSMachineTemplate", "AzureMachineTemplate")
+"""The templates that are ever cloned: those of platforms that are not manual."""
 _RETRY = Backoff(seconds_min=5, seconds_max=300)
 
 

@@ -3,7 +3,7 @@
 import click
 
 from lading.api import rbac
-from lading.installation import policies
+from lading.installation import boot_image_policies, policies
 
 
 @click.command(name="policies")
@@ -26,10 +26,15 @@ from lading.installation import policies
     show_default=True,
     help="The ServiceAccount of the controller.",
 )
-def command(namespace: str, account: str, controller_account: str) -> None:
+@click.option("--boot-images", is_flag=True, help="Also those of managed boot images.")
+def command(namespace: str, account: str, controller_account: str, boot_images: bool) -> None:
     """Print the ValidatingAdmissionPolicies of the agents and of the controller."""
     made = [
         *policies.agent_policies(namespace=namespace, account=account),
         *policies.controller_policies(namespace=namespace, account=controller_account),
     ]
+    if boot_images:
+        made += boot_image_policies.boot_image_policies(
+            namespace=namespace, account=controller_account
+        )
     click.echo(policies.as_yaml(made), nl=False)

@@ -48,7 +48,7 @@ def agent_policies(*, namespace: str, account: str) -> list[Document]:
         _own_events(namespace, account),
         _own_holder_pods(namespace, account),
     ]
-    return [document for policy in made for document in (policy, _binding(policy))]
+    return with_bindings(made)
 
 
 def _own_node(namespace: str, account: str) -> Document:
@@ -172,23 +172,25 @@ def controller_policies(*, namespace: str, account: str) -> list[Document]:
     }
     names = {"namespace": namespace, "account": account}
     made = [
-        _policy("lading-controller-daemon-set", [daemon_sets], _holder_daemon_set(), **names),
-        _policy("lading-controller-pods", [pods], _holder_pods(), **names),
-        _policy("lading-controller-cron-job", [_rule("batch", "cronjobs")], _cron_job(), **names),
-        _policy(
+        policy_for("lading-controller-daemon-set", [daemon_sets], _holder_daemon_set(), **names),
+        policy_for("lading-controller-pods", [pods], _holder_pods(), **names),
+        policy_for(
+            "lading-controller-cron-job", [_rule("batch", "cronjobs")], _cron_job(), **names
+        ),
+        policy_for(
             "lading-controller-account",
             [_rule("", "serviceaccounts")],
             _only(OBJECT_NAME, "ServiceAccount"),
             **names,
         ),
-        _policy(
+        policy_for(
             "lading-controller-bindings",
             [_rule("rbac.authorization.k8s.io", "clusterrolebindings")],
             _bindings(namespace),
             **names,
         ),
     ]
-    return [document for policy in made for document in (policy, _binding(policy))]
+    return with_bindings(made)
 
 
 def _rule(group: str, resource: str) -> Document:
@@ -327,13 +329,13 @@ def _agent_policy(
             " to one"
         ),
     }
-    made = _policy(name, rules, [bound, *validations], namespace=namespace, account=account)
+    made = policy_for(name, rules, [bound, *validations], namespace=namespace, account=account)
     node = f'request.userInfo.?extra[?"{_NODE_KEY}"][?0].orValue("")'
     made["spec"]["variables"] = [{"name": "node", "expression": node}]
     return made
 
 
-def _policy(
+def policy_for(
     name: str,
     rules: list[Document],
     validations: list[Document],
@@ -341,6 +343,7 @@ def _policy(
     namespace: str,
     account: str,
 ) -> Document:
+    """Of one account; it refuses the account under other names than these."""
     username = f"system:serviceaccount:{namespace}:{account}"
     # A prefix or a suffix of kustomize changes the name of the account, and matches all the same.
     pattern = f"^system:serviceaccount:[^:]+:[^:]*{account}[^:]*$"
@@ -367,6 +370,11 @@ def _policy(
             "validations": [known, *validations],
         },
     }
+
+
+def with_bindings(made: list[Document]) -> list[Document]:
+    """Each policy with its binding."""
+    return [document for policy in made for document in (policy, _binding(policy))]
 
 
 def _binding(policy: Document) -> Document:

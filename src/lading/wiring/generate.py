@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lading.api import manifests, rbac
 from lading.api.definitions import Definition
-from lading.installation import policies
+from lading.installation import boot_image_policies, policies
 from lading.loop.feature import Feature
 from lading.wiring import generate_docs, generate_rbac
 from lading.wiring.features import FEATURES, definitions_of
@@ -41,6 +41,11 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
         ),
         Path("deploy/base/controller-policy.yaml"): policies.as_yaml(
             policies.controller_policies(
+                namespace=rbac.NAMESPACE, account=policies.CONTROLLER_ACCOUNT
+            )
+        ),
+        Path("deploy/policies/boot-images/policy.yaml"): policies.as_yaml(
+            boot_image_policies.boot_image_policies(
                 namespace=rbac.NAMESPACE, account=policies.CONTROLLER_ACCOUNT
             )
         ),

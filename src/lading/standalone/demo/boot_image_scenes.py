@@ -9,13 +9,12 @@ from lading.api.core import NODES, SECRETS
 from lading.api.machine import MACHINE_SETS
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
 from lading.boot_images import apply, preview, restore
-from lading.boot_images.stubs import SUFFIX
-from lading.boot_images.types import OS_RELEASE_LABEL
+from lading.boot_images.types import OS_RELEASE_LABEL, STUB_SUFFIX
 from lading.standalone import sample_boot_images as samples
 from lading.standalone.demo.stage import Stage
 from lading.standalone.sample_boot_images import MACHINE_NAMESPACE, NAME, NEW_IMAGE, OLD_IMAGE
 
-COPY = samples.STUB + SUFFIX
+COPY = samples.STUB + STUB_SUFFIX
 
 
 async def a_machine_set_waits_for_its_release(stage: Stage) -> None:
