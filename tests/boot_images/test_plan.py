@@ -39,7 +39,7 @@ from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from tests.boot_images.histories import written
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
-from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD
+from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD, VERSION
 from tests.boot_images.worlds import (
     INFRA,
     MACHINE_NAMESPACE,
@@ -117,17 +117,12 @@ SELECT: dict[str, Any] = {
         "matchSelector": {"matchLabels": {"a": "b"}},
     }
 }
-MANAGERS: dict[str, Any] = {
-    "managedBootImages": {
-        "machineManagers": [
-            {
-                "resource": "machinesets",
-                "apiGroup": "machine.openshift.io",
-                "selection": {"mode": "All"},
-            }
-        ]
-    }
+MANAGER: dict[str, Any] = {
+    "resource": "machinesets",
+    "apiGroup": "machine.openshift.io",
+    "selection": {"mode": "All"},
 }
+MANAGERS: dict[str, Any] = {"managedBootImages": {"machineManagers": [MANAGER]}}
 OPERATOR = msgspec.structs.replace(
     configuration("cluster"),
     status=msgspec.convert(
@@ -236,6 +231,21 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
         observed(machine_set(), configurations=(configuration("cluster", **MANAGERS),)),
         MachineSetState.UPDATING,
         Why.UPDATING,
+    ),
+    (
+        "the shipped form for the control plane enrols no machine set",
+        observed(
+            machine_set(),
+            configurations=(
+                configuration(
+                    managedBootImages={
+                        "machineManagers": [{**MANAGER, "resource": "controlplanemachinesets"}]
+                    }
+                ),
+            ),
+        ),
+        MachineSetState.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
     ),
     (
         "the shipped form without managers is an opt-out",
@@ -676,6 +686,12 @@ def test_a_stub_of_specification_2_gets_a_copy_before_the_set_is_patched() -> No
     assert planned(world).recheck_at == NOW + timedelta(seconds=1)
 
 
+def test_a_copy_has_the_type_of_its_source() -> None:
+    source = msgspec.structs.replace(secret(spec_2()), type="cluster.x-k8s.io/secret")
+    (write,) = actions(observed(machine_set(), secrets=by_key(source)), WriteStub)
+    assert write.type == "cluster.x-k8s.io/secret"
+
+
 def test_with_its_copy_the_set_gets_image_and_secret_in_one_patch() -> None:
     one, source = machine_set(), secret(spec_2())
     world = observed(one, secrets=by_key(source, *copies(source)))
@@ -893,6 +909,11 @@ LANE = ("set", Api.MACHINE, Key(MACHINE_NAMESPACE, "worker-a"))
             True,
         ),
         (
+            FailedWrite(message="m", refused=False, attempts=2, failed_at=NOW),
+            MachineSetState.UPDATING,
+            False,
+        ),
+        (
             FailedWrite(message="m", refused=False, attempts=3, failed_at=NOW),
             MachineSetState.FAILED,
             False,
@@ -910,7 +931,10 @@ LANE = ("set", Api.MACHINE, Key(MACHINE_NAMESPACE, "worker-a"))
             True,
         ),
     ],
-    ids=["an outage", "an outage later", "an outage that lasts", "a refusal", "a refusal later"],
+    ids=[
+        *("an outage", "an outage later", "an outage at the second try", "an outage that lasts"),
+        *("a refusal", "a refusal later"),
+    ],
 )
 def test_a_failed_patch_is_a_fact(
     failure: FailedWrite, state: MachineSetState, is_retried: bool
@@ -973,6 +997,38 @@ def test_what_is_no_proof(one: Any) -> None:
     world = observed(machine_set(), cluster_version=None, nodes=(one,))
     assert actions(world, StampGolden) == []
     assert verdicts(world)["worker-a"][1] == Why.NOT_PROVEN
+
+
+@pytest.mark.parametrize("state", ["Partial", ""])
+def test_beside_a_cluster_version_nothing_else_is_a_proof(state: str) -> None:
+    """Neither a node, nor a machine, nor what was proven or approved before."""
+    proof = actions(
+        observed(
+            machine_set(),
+            cluster_version=None,
+            nodes=(node(labels={"lading.dev/os-release": VERSION}),),
+        ),
+        StampGolden,
+    )[0].proof
+    world = observed(
+        machine_set(),
+        cluster_version=cluster_version(state),
+        nodes=(node(labels={"lading.dev/os-release": VERSION}),),
+        machine_images={"node-a": GCP_IMAGE},
+        golden=golden({"lading.dev/boot-images-proven": proof}),
+    )
+    assert verdicts(world) == {"worker-a": (MachineSetState.WAITING, Why.NOT_PROVEN)}
+    assert actions(world, PatchMachineSet) == actions(world, StampGolden) == []
+
+
+def test_a_set_of_a_deployment_names_the_template_to_change() -> None:
+    labels = {"cluster.x-k8s.io/deployment-name": "deployed"}
+    world = observed(
+        cluster_machine_set(template="template-x", metadata={"labels": labels}), api=Api.CLUSTER
+    )
+    (report,) = actions(world, ReportMachineSet)
+    assert "MachineDeployment deployed" in report.status.message
+    assert "template template-x" in report.status.message
 
 
 def test_beside_a_cluster_version_nothing_is_stamped() -> None:
