@@ -771,9 +771,18 @@ def test_two_sets_that_fail_differently_are_both_named() -> None:
     }
 
 
+GITOPS_LABELS = {
+    "argocd.argoproj.io/instance": "x",
+    "app.kubernetes.io/instance": "x",
+    "kustomize.toolkit.fluxcd.io/name": "x",
+    "helm.toolkit.fluxcd.io/name": "x",
+    "app.kubernetes.io/managed-by": "Helm",
+}
+
+
 def test_a_template_is_cloned_before_the_set_is_repointed() -> None:
     source = template(
-        labels={"cluster.x-k8s.io/cluster-name": "c", "argocd.argoproj.io/instance": "x"},
+        labels={"cluster.x-k8s.io/cluster-name": "c", **GITOPS_LABELS},
         annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"},
     )
     one = cluster_machine_set()
@@ -879,8 +888,9 @@ def streams_of(name: str) -> str:
     return json.dumps({"architectures": {"x86_64": {"images": {"gcp": gcp}}}})
 
 
-def test_a_field_that_another_manager_applies_is_left_alone() -> None:
-    path: dict[str, Any] = {"f:disks": {}}
+@pytest.mark.parametrize("owned", [{"f:disks": {}}, {}], ids=["the list", "the whole value"])
+def test_a_field_that_another_manager_applies_is_left_alone(owned: dict[str, Any]) -> None:
+    path = owned
     for step in ("f:value", "f:providerSpec", "f:spec", "f:template", "f:spec"):
         path = {step: path}
     entry = {"manager": "flux", "operation": "Apply", "fieldsV1": path}
