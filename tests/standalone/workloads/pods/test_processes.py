@@ -16,6 +16,7 @@ from lading.standalone.workloads.pods.inputs import ProcessInputs
 from lading.standalone.workloads.pods.processes import (
     CANNOT_START,
     INHERITED,
+    OUTPUT_BYTES_MAX,
     OutputTail,
     Processes,
 )
@@ -64,6 +65,26 @@ async def test_a_command_ends_with_its_code_and_its_output() -> None:
         record = await ended(processes)
         assert (record.exit_code, record.output.split()[0]) == (0, "lading,")
         assert set(woken) == {Key("ns", "p")}
+
+
+@pytest.mark.parametrize("after", ["\nthe end\n", " the end"], ids=["a line", "a word"])
+@pytest.mark.parametrize("shown", [1, 8, 12, 20, 25])
+def test_what_the_cut_of_an_output_halves_is_left_out(after: str, shown: int) -> None:
+    """Wherever the cut is: without its beginning, a password in a URL does not look like one."""
+    url = "https://carol:canary-4711@r"
+    rest = after + "x " * ((OUTPUT_BYTES_MAX - shown - len(after)) // 2)
+    tail = OutputTail()
+    tail.add(url.encode())
+    tail.add(rest.ljust(OUTPUT_BYTES_MAX - shown).encode())
+    assert "4711" not in tail.text()
+    assert "the end" in tail.text()
+
+
+def test_an_output_that_is_not_cut_is_shown_whole() -> None:
+    tail = OutputTail()
+    tail.add(b"the first line\n")
+    tail.add(b"the last words\n")
+    assert tail.text() == "the first line\nthe last words\n"
 
 
 async def test_the_end_of_a_long_output_is_kept() -> None:

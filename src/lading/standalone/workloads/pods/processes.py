@@ -134,18 +134,29 @@ class Processes:
 
 
 class OutputTail:
-    """The end of what a process prints, whatever it prints."""
+    """The end of what a process prints, whatever it prints.
+
+    What the cut halved is left out: a secret that is cut in two does not look like one.
+    """
 
     def __init__(self) -> None:
         self._bytes = b""
+        self._is_cut = False
 
     async def read(self, stream: asyncio.StreamReader) -> None:
         while piece := await stream.read(PIECE_BYTES):
-            self._bytes = (self._bytes + piece)[-OUTPUT_BYTES_MAX:]
+            self.add(piece)
+
+    def add(self, piece: bytes) -> None:
+        whole = self._bytes + piece
+        self._is_cut = self._is_cut or len(whole) > OUTPUT_BYTES_MAX
+        self._bytes = whole[-OUTPUT_BYTES_MAX:]
 
     def text(self) -> str:
-        lines = self._bytes.decode("utf-8", "replace").splitlines(keepends=True)
-        last = "".join(lines[-OUTPUT_LINES_MAX:])
+        text = self._bytes.decode("utf-8", "replace")
+        if self._is_cut:
+            text = text.partition("\n" if "\n" in text.rstrip() else " ")[2]
+        last = "".join(text.splitlines(keepends=True)[-OUTPUT_LINES_MAX:])
         return texts.bounded_text(last, bytes_max=OUTPUT_BYTES_MAX, keep_lines=True)
 
 
