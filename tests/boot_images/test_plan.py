@@ -631,6 +631,14 @@ def test_a_patch_changes_the_image_and_nothing_else() -> None:
     assert patched(one, patch) == machine_set(value=gcp_spec(GCP_IMAGE)).spec
 
 
+def test_a_downgrade_is_followed() -> None:
+    """Versions are compared for equality only."""
+    newer = "projects/rhcos-cloud/global/images/rhcos-10-9-20990101-0-gcp-x86-64"
+    one = machine_set(value=gcp_spec(newer))
+    (patch,) = actions(observed(one), PatchMachineSet)
+    assert patched(one, patch) == machine_set(value=gcp_spec(GCP_IMAGE)).spec
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
