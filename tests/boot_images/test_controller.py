@@ -253,6 +253,19 @@ async def test_a_refused_patch_degrades_at_once_and_recovers(cluster: BootCluste
         await cluster.until_state("Current")
 
 
+async def test_a_missing_right_is_the_reason_that_is_shown(cluster: BootCluster) -> None:
+    await cluster.usual(stub=spec_2())
+    cluster.line.unreadable = "/secrets/worker-user-data"
+    async with running(cluster, settings={"secrets_interval": SHORT}):
+        await cluster.until_state("Skipped", reason="Forbidden")
+        found = await cluster.history()
+        assert found is not None
+        assert "may not read Secret openshift-machine-api/worker-user-data" in found.status.message
+        assert await cluster.image() == GCP_IMAGE_OLD
+        cluster.line.unreadable = ""
+        await cluster.until_state("Current")
+
+
 async def test_a_refused_copy_of_a_stub_degrades_and_is_not_tried_all_the_time(
     cluster: BootCluster,
 ) -> None:
