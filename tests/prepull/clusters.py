@@ -52,6 +52,7 @@ class Line:
 
     server: Exchange
     written: list[tuple[str, str]] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
     writes_left: int | None = None
     """After so many writes the line is dead, as after kill -9."""
     refused: str = ""
@@ -60,6 +61,8 @@ class Line:
     """Whether a webhook adds a label and a sidecar to every template of a DaemonSet."""
 
     async def __call__(self, request: Request) -> Response:
+        if request.method == "GET":
+            self.read.append(request.path)
         if request.method != "GET" and "/events" not in request.path:
             if self.refused and request.method == "POST" and request.path.endswith(self.refused):
                 raise kube.Forbidden("admission webhook: setting is not known", code=403)

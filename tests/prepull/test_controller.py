@@ -316,6 +316,25 @@ async def test_at_rest_nothing_is_written(cluster: PrePullCluster) -> None:
         assert cluster.line.written[written:] == []
 
 
+async def test_events_are_read_rarely_while_a_node_has_no_pod(cluster: PrePullCluster) -> None:
+    """Nobody makes pods here; each new Image is another pass."""
+    await cluster.make_node("node-a")
+    periods = PrePullPeriods(
+        pod_creation_grace=timedelta(0), missing_pods_interval=timedelta(hours=1)
+    )
+    async with running(cluster, ("share-manager", A), periods=periods):
+        for number in range(3):
+            url = f"registry.example.com/{number}:1"
+            await cluster.make_image(f"image-{number}", url)
+
+            async def is_in_the_template(url: str = url) -> bool:
+                found = await cluster.daemon_set()
+                return found is not None and url in json.dumps(found.spec)
+
+            await cluster.until(is_in_the_template, f"the DaemonSet has {url}")
+    assert sum(path.endswith("/events") for path in cluster.line.read) == 1
+
+
 async def test_a_webhook_that_adds_a_label_and_a_sidecar_causes_no_write_loop(
     cluster: PrePullCluster,
 ) -> None:
