@@ -35,7 +35,7 @@ from lading.servers.kube.storage import memory
 from lading.standalone.api_server import Authorized
 from lading.wiring import agent as wiring_agent
 from tests.deploy import manifests
-from tests.deploy.manifests import DEPLOY, Document
+from tests.deploy.manifests import DEPLOY, OVERLAYS, Document, overlay
 
 STRICT = "Strict"
 FIELD_MANAGER = "kubectl"
@@ -340,6 +340,19 @@ async def test_an_agent_writes_one_condition_of_the_holder_pods_of_its_node() ->
             await write_pod(agent, "own", conditions=ready)
         found = await admin.get(PODS, "own", namespace=manifests.NAMESPACE)
         assert [one.type for one in found.status.conditions] == ["lading.dev/ImagesPresent"]
+
+
+def test_no_manifest_has_the_setting_of_pre_pulling() -> None:
+    """Applying it again would undo an edit; the controller creates it."""
+    documents = [*manifests.base(), *(one for name in OVERLAYS for one in overlay(name))]
+    assert "Setting" not in {one["kind"] for one in documents}
+
+
+def test_holder_pods_push_no_other_pod_out() -> None:
+    (found,) = (one for one in manifests.base() if one["kind"] == "PriorityClass")
+    assert found["metadata"]["name"] == PrePullSettings().priority_class
+    assert found["preemptionPolicy"] == "Never"
+    assert not found.get("globalDefault")
 
 
 def holder_body(**changes: Any) -> Document:

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 
 from lading.api.apps import DAEMON_SETS
-from lading.api.core import PODS
+from lading.api.core import NAMESPACES, PODS
 from lading.api.events import EVENTS
 from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS
 from lading.kernel import conditions
 from lading.ports import kube
-from lading.ports.kube import PatchType
+from lading.ports.kube import PatchType, Selection
 from lading.prepull import holder
 from lading.prepull.periods import PrePullPeriods
 from lading.prepull.rules import DEPLOYED, PRE_PULL_ENABLED, listed_name
@@ -76,6 +76,25 @@ async def test_an_upgrade_leaves_no_gap_and_deletes_the_old_images_last(
                 )
 
             await cluster.until(is_done, "the upgrade is done")
+
+
+async def test_an_image_in_another_namespace_is_not_served(cluster: PrePullCluster) -> None:
+    await cluster.make_node("node-a")
+    await cluster.create(NAMESPACES, "other")
+    body = {
+        "apiVersion": IMAGES.api_version,
+        "kind": IMAGES.kind,
+        "metadata": {"name": "elsewhere"},
+        "spec": {"imageURL": B},
+    }
+    await cluster.kube.create(IMAGES, body, namespace="other")
+    async with playing(cluster), running(cluster, ("share-manager", A)):
+        await cluster.until_state("deployed", name_of("share-manager", A))
+    found = await cluster.kube.get(IMAGES, "elsewhere", namespace="other")
+    assert found.status.state == ""
+    made = await cluster.daemon_set()
+    assert made is not None
+    assert [one["image"] for one in made.spec["template"]["spec"]["containers"]] == [A]
 
 
 async def test_false_stops_and_true_starts_again(cluster: PrePullCluster) -> None:
@@ -416,6 +435,20 @@ async def test_a_lost_image_is_reported_and_its_pod_deleted(cluster: PrePullClus
 
         await cluster.until(is_replaced, "another pod holds the image")
         await cluster.until_state("deployed")
+
+        async def is_reported() -> bool:
+            selection = Selection(namespace=NAMESPACE, field_selector="reason=ImageLost")
+            return [
+                (one.regarding.name, one.note)
+                for one in (await cluster.kube.page(EVENTS, selection)).items
+            ] == [
+                (
+                    name_of("share-manager", A),
+                    "The image is gone from node node-a and is pulled again.",
+                )
+            ]
+
+        await cluster.until(is_reported, "an event names the Image and the node")
 
 
 @pytest.mark.parametrize("writes", range(7))
