@@ -33,9 +33,11 @@ async def opened(**environment: str) -> AsyncIterator[tuple[Processes, list[Key]
     processes = Processes(clock=SystemClock(), environment=environment, changed=woken.append)
     running = asyncio.create_task(processes.run())
     await asyncio.sleep(0)
-    yield processes, woken
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    try:
+        yield processes, woken
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 def start(
