@@ -115,6 +115,10 @@ class Program:
         """The names of the events that it logged after so many bytes."""
         return [entry["event"] for entry in self._entries(log_bytes)]
 
+    def applied_since(self, log_bytes: int) -> list[str]:
+        """The names of the actions that it applied after it had logged so many bytes."""
+        return [one["action"] for one in self._entries(log_bytes) if one["event"] == "applying"]
+
     def log_tail(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
         return "\n".join([f"--- end of the log of {self.name} ---", *lines])

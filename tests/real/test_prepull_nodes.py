@@ -1,13 +1,12 @@
 """Roll-outs of held images on a real control plane, with several nodes of `lading up`."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 import pytest_asyncio
 
-from lading.api.longhorn import IMAGES
+from lading.api.longhorn import IMAGES, SETTING_NAME, SETTINGS
 from tests.deploy.manifests import NAMESPACE
 from tests.e2e.prepull import names_of, pushed
 from tests.real import prepull_nodes, sidecars
@@ -16,8 +15,7 @@ from tests.real.prepull_nodes import NAMES, ControlPlaneWithNodes, template_of
 
 WAVE = 2
 IN_WAVES = f"--prepull-wave={WAVE}"
-QUIET_SECONDS = 5.0
-"""Longer than any debounce of the controller."""
+PASSES = 6
 
 pytestmark = [pytest.mark.components("kube"), pytest.mark.asyncio(loop_scope="session")]
 
@@ -145,21 +143,33 @@ async def test_a_webhook_that_adds_labels_and_sidecars_causes_no_write_loop_and_
         found = (await prepull.images())[name].status
         assert found.node_deployment_map == dict.fromkeys(NAMES, True)
         assert found.failures == ()
-        before = await settled(prepull)
+        before = await state(prepull)
+        logged_bytes = prepull.controller.log_bytes()
         await prepull.start(listed, IN_WAVES)
-        await prepull.until(lambda: has_looked(prepull), "the next process looked")
-        assert await settled(prepull) == before, "nothing is written that the webhook changes back"
+        for number in range(PASSES):
+            await another_pass(prepull, number)
+        applied = prepull.controller.applied_since(logged_bytes)
+        written = applied.count("ReplaceDaemonSet")
+        assert 1 <= written < PASSES, "each process writes it once, and again after a conflict"
+        assert await state(prepull) == before, "which changes nothing"
 
 
-async def settled(prepull: ControlPlaneWithNodes) -> tuple[int, set[str]]:
-    """The generation of the DaemonSet and its pods, after a while in which a loop would turn."""
-    await asyncio.sleep(QUIET_SECONDS)
+async def state(prepull: ControlPlaneWithNodes) -> tuple[int, set[str]]:
+    """The generation of the DaemonSet, and its pods."""
     made = await prepull.daemon_set()
     assert made is not None
     assert made.spec["template"]["metadata"]["labels"][sidecars.LABEL] == "true"
     return made.metadata.generation, {one.metadata.uid for one in await prepull.pods()}
 
 
-async def has_looked(prepull: ControlPlaneWithNodes) -> bool:
+async def another_pass(prepull: ControlPlaneWithNodes, number: int) -> None:
+    """Of the controller over the DaemonSet, by a change that concerns it not."""
     metric = 'lading_reconciles_total{controller="prepull-daemon-set",outcome="success"}'
-    return await prepull.controller.counted(metric) > 0
+    before = await prepull.controller.counted(metric)
+    patch = {"metadata": {"annotations": {"example.com/number": str(number)}}}
+    await prepull.kube.patch(SETTINGS, SETTING_NAME, patch, namespace=NAMESPACE)
+
+    async def is_over() -> bool:
+        return await prepull.controller.counted(metric) > before
+
+    await prepull.until(is_over, "the controller made another pass")
