@@ -1,7 +1,7 @@
 """A way to an API server that can be bad: down, hanging, silent, or cut. Wraps any exchange."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 import msgspec
@@ -10,6 +10,9 @@ from lading.loop import tasks
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request, Response
+
+ONE_OBJECT = "1"
+"""The limit of a list that only asks for the revision."""
 
 
 class Link:
@@ -29,6 +32,9 @@ class Link:
         """Every watch is one bookmark about nothing new, and its end."""
         self.gone_pages = 0
         """So many times the revision of a list is gone when its second page is asked for."""
+        self.restored: tuple[Exchange, Callable[[], int]] | None = None
+        """The server after a restore, and its revision. As kube-apiserver, it sends nothing to a
+        watch from a revision of the future until it has caught up."""
         self.latency_seconds = 0.0
         """What a request takes on its way, and the answer on its way back."""
 
@@ -36,7 +42,9 @@ class Link:
     def lists(self) -> int:
         """How often the first page of a list, or all initial events, were asked for."""
         queries = [dict(request.query) for request in self.served if request.method == "GET"]
-        return sum("sendInitialEvents" in query or "limit" in query for query in queries)
+        limits = [query.get("limit") for query in queries]
+        pages = sum(limit not in (None, ONE_OBJECT) for limit in limits)
+        return pages + sum("sendInitialEvents" in query for query in queries)
 
     @property
     def watches(self) -> int:
@@ -62,6 +70,10 @@ class Link:
         if self.gone_pages and "continue" in query:
             self.gone_pages -= 1
             return Response(status=410, body=b"the provided continue parameter is too old")
+        if self.restored is not None:
+            self._exchange, revision = self.restored
+            if "watch" in query and int(query.get("resourceVersion") or 0) > revision():
+                return Response(status=200, body=_silence())
         response = await self._exchange(request)
         await self._travel()
         if isinstance(response.body, bytes):
@@ -89,6 +101,11 @@ class Link:
                         yield self._passed(read)
         finally:
             await body.aclose()  # type: ignore[attr-defined]
+
+
+async def _silence() -> AsyncIterator[bytes]:
+    await asyncio.Event().wait()
+    yield b""
 
 
 def bookmark(revision: str) -> bytes:

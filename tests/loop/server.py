@@ -26,6 +26,10 @@ class ApiServer:
         headers = {**request.headers, "authorization": f"Bearer {TOKEN}"}
         return await self._core(dataclasses.replace(request, headers=headers))
 
+    @property
+    def revision(self) -> int:
+        return self._storage.revision
+
     def compact(self) -> None:
         """Forgets the history: a watch can only start from the present."""
         self._storage.compact(self._storage.revision)

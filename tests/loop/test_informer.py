@@ -3,6 +3,7 @@
 import random
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from lading.adapters.clock import VirtualClock, settle
@@ -14,7 +15,7 @@ from lading.observability.metrics import Metrics
 from lading.ports.kube import Selection
 from tests.loop import build
 from tests.loop.faults import Link
-from tests.loop.server import ApiServer, create_namespace
+from tests.loop.server import ApiServer, create_namespace, serving
 
 Changes = list[tuple[str | None, str | None]]
 
@@ -279,3 +280,40 @@ def test_two_reflectors_do_not_move_in_step() -> None:
     )
     assert first != second
     assert all(delay <= 60 for delay in first + second)
+
+
+async def test_issue_17_1_a_server_that_was_restored_from_a_backup_is_followed(
+    running: Informer[ConfigMap], clock: VirtualClock, link: Link, kube: KubeClient
+) -> None:
+    """Its revisions begin again below ours; none of its events may be passed over."""
+    for number in range(20):
+        await build.create(kube, f"lost-{number}", value="before")
+    await settle()
+    async with serving(clock) as restored:
+        link.restored = restored, lambda: restored.revision
+        link.cut_watches()
+        after = KubeClient(restored)
+        await build.create(after, "a", value="1")
+        await clock.advance(60)
+        assert [one.metadata.name for one in running] == ["a"]
+        await build.change(after, "a", value="2")
+        await clock.advance(1)
+        assert value(running.get(build.key("a"))) == "2"
+
+
+def test_issue_17_1_a_revision_that_comes_again_with_other_content_is_taken() -> None:
+    config_maps, seen = Informer(CONFIG_MAPS), Changes()
+    config_maps.add_handler(lambda old, new: seen.append((value(old), value(new))))
+    for content in ("1", "1", "2"):
+        body = build.config_map("a", value=content)
+        body["metadata"]["resourceVersion"] = "7"
+        config_maps.put(msgspec.convert(body, ConfigMap))
+    assert seen == [(None, "1"), ("1", "2")]
+
+
+@pytest.mark.parametrize(
+    ("revision", "than", "is_so"),
+    [("9", "10", True), ("10", "9", False), ("9", "9", False), ("", "9", False), ("x", "9", False)],
+)
+def test_revisions_are_compared_as_numbers(revision: str, than: str, is_so: bool) -> None:
+    assert reflector.is_earlier(revision, than) is is_so

@@ -54,8 +54,12 @@ class Informer(Generic[T]):
         return self._store.keys()
 
     def put(self, new: T) -> None:
+        """After a restore from a backup, a revision may come again with other content."""
         old = self._store.get(new.key)
-        if old is None or old.metadata.resource_version != new.metadata.resource_version:
+        is_known = old is not None and (
+            old.metadata.resource_version == new.metadata.resource_version and old == new
+        )
+        if not is_known:
             self._store.put(new)
             self._notify(old, new)
 

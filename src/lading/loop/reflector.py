@@ -2,8 +2,10 @@
 
 It reads either all initial events of a watch or, where the server refuses that, pages. A watch
 that ends, breaks or falls silent is resumed from the last revision; only a revision that is gone,
-or leads nowhere, is answered with a new list, in which objects that vanished meanwhile are found
-out. It keeps no objects itself: a `Sink` does.
+leads nowhere, or is of the future is answered with a new list, in which objects that vanished
+meanwhile are found out. An API server that was restored from a backup begins again at an earlier
+revision, and would send nothing until it has caught up: so a watch that broke is resumed only
+after a look at the revision of today. It keeps no objects itself: a `Sink` does.
 """
 
 import asyncio
@@ -66,6 +68,8 @@ class Reflector(Generic[T]):
         self._revision = ""
         self._initial_events_served = True
         self._failures = 0
+        self._watch_broke = False
+        """The last watch ended before its time: the API server may be another one now."""
         self._turn = 0
         label = measures.resource_label(resource)
         self._log = log.bind(resource=label)
@@ -86,6 +90,8 @@ class Reflector(Generic[T]):
 
     async def _follow(self) -> None:
         """One watch, preceded by a list when there is no revision to resume from."""
+        if self._revision and self._watch_broke:
+            await self._check_revision()
         if self._revision or not self._initial_events_served:
             if not self._revision:
                 await self._list()
@@ -97,6 +103,18 @@ class Reflector(Generic[T]):
             if self._revision:
                 raise
             self._initial_events_served = False
+
+    async def _check_revision(self) -> None:
+        page = await self._kube.page(self._resource, self._selection, limit=1)
+        self._forget_if_earlier(page.resource_version)
+
+    def _forget_if_earlier(self, revision: str) -> bool:
+        """Whether the server has gone back; then everything is listed anew."""
+        went_back = is_earlier(revision, self._revision)
+        if went_back:
+            self._log.warning("API server went back", revision=revision, before=self._revision)
+            self._revision = ""
+        return went_back
 
     async def _back_off(self) -> None:
         delay = RETRY.delay_seconds(failures=self._failures, jitter=self._rng.random())
@@ -115,16 +133,19 @@ class Reflector(Generic[T]):
 
     async def _watch(self, *, send_initial_events: bool = False) -> None:
         started_at = self._clock.monotonic()
+        timeout_seconds = round(WATCH_SECONDS_MIN * (1 + self._rng.random()))
+        self._watch_broke = True
         deadline = Deadline(self._clock, IDLE_SECONDS_MAX)
         stream = self._kube.watch(
             self._resource,
             self._selection,
             resource_version=self._revision,
             send_initial_events=send_initial_events,
-            timeout_seconds=round(WATCH_SECONDS_MIN * (1 + self._rng.random())),
+            timeout_seconds=timeout_seconds,
         )
         has_news = await deadline.guard(self._receive(stream, deadline))
         lasted_seconds = self._clock.monotonic() - started_at
+        self._watch_broke = lasted_seconds < timeout_seconds
         if not has_news and lasted_seconds < HEALTHY_WATCH_SECONDS_MIN:
             raise kube.Unavailable("the watch ended at once, without an event")
 
@@ -135,6 +156,8 @@ class Reflector(Generic[T]):
         started_from = self._revision
         async for event in stream:
             deadline.restart()
+            if self._forget_if_earlier(event.resource_version):
+                raise kube.Unavailable("the API server went back to an earlier revision")
             if event.resource_version != self._revision:
                 self._failures = 0
             self._take(event)
@@ -180,6 +203,11 @@ class Reflector(Generic[T]):
         self._turn += 1
         if self._turn % EVENTS_PER_TURN == 0:
             await asyncio.sleep(0)
+
+
+def is_earlier(revision: str, than: str) -> bool:
+    """Revisions are numbers that only grow; what is no number cannot be compared."""
+    return revision.isdigit() and than.isdigit() and int(revision) < int(than)
 
 
 def revision_is_useless(error: Exception) -> bool:

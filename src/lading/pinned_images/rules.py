@@ -6,8 +6,9 @@ node, which is all that an agent has.
 
 from collections.abc import Iterable, Mapping
 
-from lading.api.core import Node
+from lading.api.core import NODES, Node
 from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.errors import Malformed
@@ -96,6 +97,15 @@ def sets_of_node(
             key=lambda image_set: image_set.metadata.name,
         )
     )
+
+
+def is_report_of(report: MachineConfigNode, node: Node) -> bool:
+    """Whether this very Node made the report, and not an earlier one of the same name.
+
+    A machine that is registered again may have been installed anew, and hold nothing.
+    """
+    nodes = [one.uid for one in report.metadata.owner_references if one.kind == NODES.kind]
+    return not nodes or node.metadata.uid in nodes
 
 
 def claim_of(image_set: PinnedImageSet) -> Claim:

@@ -19,6 +19,7 @@ from lading.pinned_images import rules as membership
 from lading.pinned_images.cluster import plan
 from lading.pinned_images.cluster.types import (
     CreatePool,
+    DeleteReport,
     DescribeNode,
     EnterSets,
     FleetSettings,
@@ -105,6 +106,25 @@ def test_a_described_node_is_left_alone_until_its_pool_or_its_uid_changes() -> N
         nodes=world.nodes, pools=(pool("other"),), machine_config_nodes=(machine_config_node("n"),)
     )
     assert only(plan_node("n", moved), DescribeNode).pool == "other"
+
+
+def test_issue_17_1_a_node_that_is_registered_again_does_not_inherit_claims() -> None:
+    again = msgspec.structs.replace(
+        node("n"), metadata=msgspec.structs.replace(node("n").metadata, uid="another")
+    )
+    report = machine_config_node("n", holds={"s": 1})
+    world = Cluster(
+        nodes=(again,),
+        pools=(pool(sets=("s",)),),
+        sets=(image_set("s"),),
+        machine_config_nodes=(report,),
+    )
+    status = only(plan_set("s", world, NOW), WriteSetStatus).status
+    assert (status.node_count, status.ready_node_count) == (1, 0)
+    deletion = only(plan_node("n", world), DeleteReport)
+    assert (deletion.node, deletion.uid) == ("n", report.metadata.uid)
+    without = Cluster(nodes=world.nodes, pools=world.pools, sets=world.sets)
+    assert only(plan_node("n", without), DescribeNode).node == again
 
 
 def test_a_node_takes_the_sets_of_all_its_pools_that_select_it() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -16,7 +17,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.api.node import RUNTIME_CLASSES
-from lading.kernel.objects import Key
+from lading.kernel.objects import Key, OwnerReference
 from lading.loop.informer import Informer
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
@@ -140,3 +141,19 @@ async def test_the_error_of_an_image_is_forgotten_when_a_pod_brings_the_image(
         runtime.names.add(IMAGE)
         await one.look()
         assert one.whole.tools.pulls.snapshot() == {}
+
+
+async def test_issue_17_1_an_agent_writes_nothing_to_the_report_of_an_earlier_node(
+    tmp_path: Path, described: KubeClient
+) -> None:
+    async with one_node(tmp_path, described) as one:
+        found = await described.get(MACHINE_CONFIG_NODES, "n")
+        earlier = OwnerReference(api_version="v1", kind="Node", name="n", uid="earlier")
+        metadata = msgspec.structs.replace(found.metadata, owner_references=(earlier,))
+        one.caches.machine_config_nodes.put(msgspec.structs.replace(found, metadata=metadata))
+        await one.look(times=3)
+        assert await described.get(MACHINE_CONFIG_NODES, "n") == found
+        one.caches.machine_config_nodes.put(found)
+        await one.look(times=3)
+        (entry,) = (await described.get(MACHINE_CONFIG_NODES, "n")).status.pinned_image_sets
+        assert entry.current_generation == 1

@@ -228,7 +228,7 @@ def _name(old: T | None, new: T | None) -> str:
 
 def _counted(node: Node) -> tuple[object, ...]:
     """All of a Node that the counts depend on."""
-    return node.metadata.labels, rules.node_is_ready(node)
+    return node.metadata.uid, node.metadata.labels, rules.node_is_ready(node)
 
 
 def _reported(report: MachineConfigNode) -> tuple[object, ...]:
@@ -236,6 +236,7 @@ def _reported(report: MachineConfigNode) -> tuple[object, ...]:
         report.status.pinned_image_sets,
         rules.problem_of(report),
         report.metadata.annotations.get(claims.ANNOTATION),
+        report.metadata.owner_references,
     )
 
 

@@ -13,7 +13,7 @@ from lading.pinned_images import claims
 from lading.pinned_images.claims import Claim
 from lading.pinned_images.cluster.types import NodeProblem
 from lading.pinned_images.reasons import ConditionType
-from lading.pinned_images.rules import Membership
+from lading.pinned_images.rules import Membership, is_report_of
 
 FIELD_MANAGER = "lading-pinned-images"
 ENTRIES = "spec", "pinnedImageSets"
@@ -59,7 +59,7 @@ def node_state(node: Node, report: MachineConfigNode | None, membership: Members
     labels = node.metadata.labels
     pools = membership.pools_of(labels)
     sets = membership.sets_of(pools, labels)
-    if report is None:
+    if report is None or not is_report_of(report, node):
         return NodeState(pools=pools, sets=sets, is_available=node_is_ready(node))
     held, wanted = claims.held(report), membership.claims
     ready = frozenset(name for name in sets if held.get(name) == wanted[name])

@@ -27,7 +27,7 @@ from lading.loop.event_series import Severity
 from lading.loop.informer import Informer, Informers
 from lading.loop.read_your_writes import ReadYourWrites
 from lading.loop.recorder import EventRecorder
-from lading.pinned_images import claims
+from lading.pinned_images import claims, rules
 from lading.pinned_images.node import apply, desire, observe, progress
 from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.apply import NodeAction
@@ -114,7 +114,7 @@ class NodeReconciler:
         node = self._caches.nodes.get(self._key)
         if node is None:
             return None
-        mine = self._reports.get(self._key)
+        mine = self._own_report(node)
         desired = self._desired(node, mine)
         observed = await observe.observe(
             self._tools,
@@ -128,6 +128,11 @@ class NodeReconciler:
         self._metrics.count(desired, observed)
         self._seen = desired, observed
         return desired, observed
+
+    def _own_report(self, node: Node) -> MachineConfigNode | None:
+        """None also for that of an earlier Node, which is about to be deleted."""
+        found = self._reports.get(self._key)
+        return found if found is not None and rules.is_report_of(found, node) else None
 
     def plan(self, observed: tuple[Desired, ObservedNodeImages] | None, now: datetime) -> Plan:
         return policy.plan(*observed, now) if observed else Plan()
