@@ -15,18 +15,17 @@ from lading.api.imageregistry import IMAGE_PRUNERS, ImagePrunerStatus, StoredIma
 from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition
-from lading.kernel.objects import Resource
+from lading.kernel.objects import Object, Resource
 from lading.ports import kube
 from lading.ports.kube import Selection
 from lading.pruning.operator import objects, report
 from lading.pruning.operator.types import DECISION_NAME, OBJECT_NAME
 from tests.e2e import waiting
 
+T = TypeVar("T", bound=Object)
 AGGRESSIVE = {"keepTagRevisions": 0, "keepYoungerThan": "0s"}
 RUNS_SECONDS_MAX = 240.0
 """A run starts within a minute, and pulls its image first."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +138,8 @@ class ImagePrunerUnderTest(ABC):
         jobs = await self.jobs()
         account = await self._found(SERVICE_ACCOUNTS, OBJECT_NAME, self.namespace)
         binding = await self._found(CLUSTER_ROLE_BINDINGS, OBJECT_NAME)
-        made = (await self.cron_job(), account, binding)
-        return made == (None, None, None) and not jobs
+        left = (await self.cron_job(), account, binding)
+        return not jobs and all(one is None for one in left)
 
     async def jobs(self) -> tuple[Any, ...]:
         selection = Selection(namespace=self.namespace, label_selector=objects.SELECTOR)

@@ -12,13 +12,14 @@ import urllib.request
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from lading.adapters.kube.client import KubeClient
-from tests.deploy.manifests import NAMESPACE
+from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e import waiting
 from tests.e2e.cluster import ClusterUnderTest
 from tests.e2e.image_pruner import (
@@ -29,7 +30,7 @@ from tests.e2e.image_pruner import (
     RegistryUnderTest,
     new_install,
 )
-from tests.real import under_test
+from tests.real import prometheus, under_test
 from tests.real.bed import cluster as cluster_bed
 from tests.real.bed import images, product_image, registry, sandbox
 from tests.real.bed.registry import Registry
@@ -40,6 +41,7 @@ pytestmark = [
     pytest.mark.timeout(2 * waiting.TEST_SECONDS_MAX),
 ]
 MANIFESTS = "application/vnd.oci.image.manifest.v1+json"
+RULES = DEPLOY / "monitoring" / "image-pruner-rules.yaml"
 STORAGE_FOLDER = "/registry"
 KINDS = {
     "imagestreams.image.openshift.io": ("ImageStream", "Namespaced"),
@@ -302,6 +304,33 @@ async def test_a_downgrade_leaves_everything_at_work_and_an_upgrade_adopts_it(
     found = await world.cron_job()
     assert found is not None
     assert found.metadata.uid == made.metadata.uid
+
+
+async def test_a_guard_is_named_and_prometheus_shows_two_alerts(
+    world: World, tag: str, tmp_path: Path
+) -> None:
+    """No pod uses the registry: a guard refuses to delete, and the Job is not tried again."""
+    await world.clear()
+    world.kubectl("delete", "pods", "--all", "--namespace=default", "--force", "--grace-period=0")
+    one = world.registries[-1]
+    first, _ = [await one.push(f"team/guarded:{tag}") for _ in range(2)]
+    await world.make(schedule=world.soon, registries=[one.entry], **AGGRESSIVE)
+    await world.restart()
+    limit = {"seconds_max": RUNS_SECONDS_MAX}
+    failed = await world.until_condition("Failed", "True", "RefusedByGuard", **limit)
+    assert "No reference of the clusters names" in failed.message
+    assert await one.has("team/guarded", first)
+    await world.edit(suspend=True)
+    await world.until_condition("Scheduled", "False", "Suspended")
+    target = world.cluster.controller.url.removeprefix("http://")
+    async with prometheus.scraping(target, RULES, tmp_path) as firing:
+        wanted = {"ImagePruningFailed", "ImagePruningNotScheduled"}
+
+        async def is_firing() -> bool:
+            return wanted <= await firing()
+
+        await world.until(is_firing, "Prometheus shows both alerts")
+        assert await firing() == wanted
 
 
 async def test_the_job_and_the_controller_are_killed_and_the_end_is_the_same(
