@@ -28,6 +28,7 @@ NAMES = (
     "preload",
     "prune",
     "dashboard",
+    "sweep",
 )
 
 

@@ -1,5 +1,6 @@
 """A small S3 server in memory: what obstore asks of a bucket, in pages, with faults on demand."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,6 +30,9 @@ class Bucket:
     methods: list[str] = field(default_factory=list)
     signature: str = ""
     """Of the last request."""
+    unavailable_every: int = 0
+    """Each request of this number is answered with 503; 0 for none."""
+    latency_seconds: float = 0.0
     url: str = ""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -40,6 +44,9 @@ class Bucket:
         if self.refusal:
             text = self.refusal.replace("{authorization}", authorization)
             return web.Response(status=403, text=text)
+        await asyncio.sleep(self.latency_seconds)
+        if self.unavailable_every and len(self.methods) % self.unavailable_every == 0:
+            return _error(503, "SlowDown")
         bucket, _, key = request.path.lstrip("/").partition("/")
         if bucket != self.name:
             return _error(404, "NoSuchBucket")

@@ -62,7 +62,7 @@ def start(
     running = Registry(
         host=f"{address}:{sandbox.free_port()}",
         root=root or folder / "storage",
-        program=_program(version),
+        program=program(version),
         config_file=folder / "config.yml",
     )
     config = _config(running, storage or {"filesystem": {"rootdirectory": str(running.root)}})
@@ -78,7 +78,7 @@ def start(
     return running
 
 
-def _program(version: str) -> pathlib.Path:
+def program(version: str) -> pathlib.Path:
     if version == "2.8":
         return binaries.unpacked("docker-registry", "usr/bin/docker-registry")
     return binaries.built("distribution", "registry")
@@ -92,6 +92,23 @@ def _config(running: Registry, storage: Mapping[str, object]) -> dict[str, Any]:
         "http": {"addr": running.host},
         "validation": {"manifests": {"urls": {"allow": ["^https://layers[.]example[.]com/"]}}},
     }
+
+
+def write_config(
+    place: sandbox.Sandbox,
+    *,
+    root: pathlib.Path | None = None,
+    storage: Mapping[str, object] | None = None,
+) -> pathlib.Path:
+    """For a program that does not serve, such as the registry's garbage collection."""
+    folder = place.make_folder(f"registry-config-{len(list(place.folder.iterdir()))}")
+    file = folder / "config.yml"
+    described = Registry(
+        host="127.0.0.1:0", root=root or folder, program=program("3.1"), config_file=file
+    )
+    driver = storage or {"filesystem": {"rootdirectory": str(described.root)}}
+    file.write_text(json.dumps(_config(described, driver)))
+    return file
 
 
 def answers(running: Registry) -> bool:

@@ -44,7 +44,7 @@ class Bucket:
 
 
 def start(place: sandbox.Sandbox) -> Bucket:
-    folder = place.make_folder("s3")
+    folder = place.make_folder(f"s3-{len(place.started)}")
     bucket = Bucket(host=f"127.0.0.1:{sandbox.free_port()}")
     for name in ("metadata", "data", f"data/{bucket.name}"):
         (folder / name).mkdir()

@@ -61,6 +61,8 @@ class Sweeping:
         self._replicas = replicas
         self._through_registry = through_registry
         self._progress = progress
+        self._unmoved: set[str] = set()
+        """What could not be moved whole: there may be a copy of it aside."""
         self.counts = SweepCounts()
 
     async def aside(self) -> dict[str, int]:
@@ -153,13 +155,16 @@ class Sweeping:
             except storages.NotFound:
                 return
             except storages.StorageError as error:
+                self._unmoved.add(digest)
                 self.counts.fail(error)
 
         await in_parallel(move, digests_)
 
     async def delete_aside(self, sizes: dict[str, int]) -> set[str]:
-        """The digests that are gone for good."""
-        return await self._free({layout.aside_path(one): (one, sizes[one]) for one in sizes})
+        """The digests that are gone for good; not those with data that is still in its place."""
+        await self._delete([layout.aside_path(one) for one in sizes if one in self._unmoved])
+        moved = {one: size for one, size in sizes.items() if one not in self._unmoved}
+        return await self._free({layout.aside_path(one): (one, moved[one]) for one in moved})
 
     async def delete_data(self, sizes: dict[str, int]) -> set[str]:
         return await self._free({layout.data_path(one): (one, sizes[one]) for one in sizes})
