@@ -51,7 +51,11 @@ class Swept:
     replicas: tuple[registry.Registry, ...]
 
     def options(self, **settings: object) -> SweepOptions:
-        given: dict[str, object] = {"grace": GRACE, "settle": timedelta(seconds=1), **settings}
+        given: dict[str, object] = {
+            "grace": GRACE,
+            "second_look_after": timedelta(seconds=1),
+            **settings,
+        }
         return SweepOptions(
             storage_url=self.url,
             urls=tuple(registry_url.parse(one.url) for one in self.replicas),
@@ -185,18 +189,23 @@ async def test_2_8_with_a_cache_is_refused_and_without_it_is_swept(
                     assert await shelf.admin.has_blob(shelf.at("a"), orphan.digest)
                     continue
                 for _ in range(2):
-                    await swept.sweep(grace=timedelta(0), settle=timedelta(0))
+                    await swept.sweep(grace=timedelta(0), second_look_after=timedelta(0))
                 assert not (root / data_path(str(orphan.digest))).exists()
                 assert await shelf.pullable("a:v1")
 
 
-def _start(swept: Swept, *, settle: str) -> "subprocess.Popen[bytes]":
+def _start(swept: Swept, *, second_look_after: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [
             *(Path(sys.executable).with_name("lading"), "prune", "blobs"),
             f"--storage={swept.url}",
             *(f"--registry-url={one.url}" for one in swept.replicas),
-            *("--grace=0s", f"--settle={settle}", "--max-delete-percent=100", "--confirm"),
+            *(
+                "--grace=0s",
+                f"--second-look-after={second_look_after}",
+                "--max-delete-percent=100",
+                "--confirm",
+            ),
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -230,7 +239,7 @@ async def test_a_sweep_that_is_killed_in_any_phase_is_resumed(
             kept = await shelf.image("a:v1", layers=[b"kept"])
             orphan = (await shelf.admin.push_blob(shelf.at("a"), b"orphan")).digest
             for name, is_reached in phases:
-                process = _start(swept, settle="60s")
+                process = _start(swept, second_look_after="60s")
                 try:
                     await asyncio.to_thread(_wait, process, is_reached)
                 finally:
@@ -240,7 +249,9 @@ async def test_a_sweep_that_is_killed_in_any_phase_is_resumed(
             assert not (root / data_path(str(orphan))).exists(), "the last phase has it aside"
             again = (await shelf.admin.push_blob(shelf.at("a"), b"again")).digest
             for _ in range(3):
-                last = await asyncio.to_thread(_start(swept, settle="0s").wait, PHASE_SECONDS_MAX)
+                last = await asyncio.to_thread(
+                    _start(swept, second_look_after="0s").wait, PHASE_SECONDS_MAX
+                )
                 assert last == 0
             assert await shelf.pullable(f"a@{kept.digest}")
             assert not any((own / "aside").glob("*"))

@@ -14,7 +14,7 @@ from tests.command import lading
 from tests.pruning import worlds
 from tests.pruning.worlds import Shelf
 
-AT_ONCE = ("--grace=0s", "--settle=0s", "--max-delete-percent=100")
+AT_ONCE = ("--grace=0s", "--second-look-after=0s", "--max-delete-percent=100")
 
 
 @pytest.fixture

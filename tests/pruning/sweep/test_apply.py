@@ -40,7 +40,7 @@ async def sweep(bucket: Bucket, *, offline: bool = True) -> SweepCounts:
     storage = object_storage.open_storage(f"s3://{bucket.name}", environment=os.environ)
     sweeper = Sweeper(
         SweepRequest(
-            settings=SweepSettings(grace=AT_ONCE, settle=AT_ONCE, is_offline=offline),
+            settings=SweepSettings(grace=AT_ONCE, second_look_after=AT_ONCE, is_offline=offline),
             limits=Limits(share_percent_max=100),
             reading=Reading(settings=Settings(), custom=READY_MADE),
         ),

@@ -260,7 +260,7 @@ async def test_a_run_that_is_cut_off_anywhere_is_resumed(offline: bool) -> None:
         again = world.registry.image("b", layers=[b"again"])
         world.registry.upload("b", b"orphan")
         world.storage.changes_max = cut
-        world.settings = {"settle": timedelta(seconds=1)}
+        world.settings = {"second_look_after": timedelta(seconds=1)}
         is_cut = False
         for _ in range(3):
             world.storage.pass_time(hours=25)

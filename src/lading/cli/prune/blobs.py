@@ -66,8 +66,8 @@ _OWN = (
     click.option("--grace", callback=general.meaning(_period), default="24h", show_default=True,
                  help="The least age of what goes, and the least time between condemning and"
                       " deleting it."),
-    click.option("--settle", callback=general.meaning(_period), default="30s", show_default=True,
-                 help="The time for requests in progress, before the second look."),
+    click.option("--second-look-after", callback=general.meaning(_period), default="30s",
+                 show_default=True, help="The time for requests in progress, before the second look."),
     click.option("--state-dir", type=pruning.FOLDER, default=None,
                  help="The directory for what is condemned; default: in the storage."),
     click.option("--probe-repository", default=REPOSITORY_DEFAULT, show_default=True,
@@ -77,8 +77,8 @@ _OWN = (
 )  # fmt: skip
 _NAMES = (
     "storage", "registry_url", "certificate_authority", "force_insecure", "registry_name",
-    "offline", "untagged", "cluster_images", "grace", "settle", "state_dir", "probe_repository",
-    "kubeconfig", "context", "references", "references_max_age", "custom_path",
+    "offline", "untagged", "cluster_images", "grace", "second_look_after", "state_dir",
+    "probe_repository", "kubeconfig", "context", "references", "references_max_age", "custom_path",
     "max_delete_percent", "max_delete_bytes", "ignore_guard",
 )  # fmt: skip
 
@@ -125,7 +125,9 @@ def _options(given: dict[str, Any]) -> SweepOptions:
         with_images=given["cluster_images"],
         limits=pruning.limits(given),
         settings=SweepSettings(
-            grace=given["grace"], settle=given["settle"], is_offline=given["offline"]
+            grace=given["grace"],
+            second_look_after=given["second_look_after"],
+            is_offline=given["offline"],
         ),
         state_folder=given["state_dir"],
         probe_repository=given["probe_repository"],

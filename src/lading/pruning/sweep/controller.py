@@ -282,7 +282,7 @@ class Sweeper:
             return
         settings = self._request.settings
         self.progress.begin("waiting for uploads in progress")
-        await self._clock.sleep(settings.settle.total_seconds())
+        await self._clock.sleep(settings.second_look_after.total_seconds())
         facts = await self._facts(
             observed.references, observed.facts.image_digests, with_blobs=False
         )

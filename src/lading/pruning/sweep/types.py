@@ -18,7 +18,7 @@ from lading.pruning.engine.graph import Ids, Keys
 Seconds = NDArray[np.uint32]
 Sizes = NDArray[np.int64]
 GRACE_DEFAULT = timedelta(hours=24)
-SETTLE_DEFAULT = timedelta(seconds=30)
+SECOND_LOOK_AFTER_DEFAULT = timedelta(seconds=30)
 """Between what a sweep takes away and its second look: the time that a registry may need from
 finding data to writing the link to it, which are two requests to its storage."""
 UPLOAD_AGE_MAX = timedelta(hours=168)  # that of the registry's own purge
@@ -196,7 +196,7 @@ class SweepSettings:
     is_offline: bool = False
     copy_bytes_max: int | None = None
     """The largest object that the storage can set aside."""
-    settle: timedelta = SETTLE_DEFAULT
+    second_look_after: timedelta = SECOND_LOOK_AFTER_DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
