@@ -67,7 +67,8 @@ _OWN = (
                  help="The least age of what goes, and the least time between condemning and"
                       " deleting it."),
     click.option("--second-look-after", callback=general.meaning(_period), default="30s",
-                 show_default=True, help="The time for requests in progress, before the second look."),
+                 show_default=True,
+                 help="The time for requests in progress, before the second look."),
     click.option("--state-dir", type=pruning.FOLDER, default=None,
                  help="The directory for what is condemned; default: in the storage."),
     click.option("--probe-repository", default=REPOSITORY_DEFAULT, show_default=True,
