@@ -7,16 +7,22 @@ from datetime import timedelta
 
 import pytest
 
+from lading.ports import kube
 from lading.ports import registry as registries
 from lading.ports import storage as storages
 from lading.ports.storage import StoredObject
 from lading.pruning.engine.guards import Guard, GuardRefused, Limits
+from lading.pruning.engine.observe import ReferencesIncomplete
 from lading.pruning.engine.observe_storage import DATABASE_IN_USE, NoRegistry, revision_link
+from lading.pruning.engine.observe_streams import NoImageStreams
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.types import BlobReason
+from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 from tests.pruning.sweep.memory_storage import CutOff, MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry, image_content
 from tests.pruning.sweep.worlds import STATE, SweepWorld
+
+STREAM_KINDS = ("images", "imagestreams")
 
 
 def push_again(world: SweepWorld, name: str, tag: str, layers: list[bytes]) -> str:
@@ -354,6 +360,40 @@ async def test_far_fewer_references_than_last_time_refuse(swept: SweepWorld) -> 
     swept.storage.pass_time(hours=25)
     with pytest.raises(GuardRefused, match="had 10 last time"):
         await swept.run()
+
+
+@pytest.mark.parametrize("untagged", [False, True])
+async def test_what_an_image_of_openshift_names_stays(swept: SweepWorld, untagged: bool) -> None:
+    """Also without a manifest in the storage that names it."""
+    swept.registry.image("b", "v1")
+    named, free = (swept.registry.upload("a", one) for one in (b"named", b"free"))
+    image = {"metadata": {"name": "sha256:1"}, "dockerImageLayers": [{"name": named, "size": 5}]}
+    kinds = (PODS, *(kind(one, one.title(), "image.openshift.io") for one in STREAM_KINDS))
+    swept.clusters = (FakeCluster(served=kinds, pages={"images": [[image]]}),)
+    swept.with_images, swept.untagged = not untagged, untagged
+    swept.storage.pass_time(hours=25)
+    reasons = await swept.reasons(offline=True)
+    assert reasons[named] is BlobReason.IMAGE
+    assert reasons[free] is BlobReason.UNREFERENCED
+
+
+async def test_images_that_were_asked_for_and_are_not_served_are_an_error(
+    swept: SweepWorld,
+) -> None:
+    swept.registry.image("b", "v1")
+    swept.clusters, swept.with_images = (FakeCluster(),), True
+    with pytest.raises(NoImageStreams):
+        await swept.run(offline=True)
+
+
+async def test_a_list_of_references_that_breaks_off_changes_nothing(swept: SweepWorld) -> None:
+    swept.untagged = True
+    image = swept.registry.image("a", layers=[b"1"])
+    swept.clusters = (FakeCluster(errors={"pods": [kube.Forbidden("403")]}),)
+    swept.storage.pass_time(hours=25)
+    with pytest.raises(ReferencesIncomplete):
+        await swept.run(offline=True)
+    assert swept.registry.can_pull("a", image)
 
 
 async def test_a_list_that_breaks_off_changes_nothing(swept: SweepWorld) -> None:

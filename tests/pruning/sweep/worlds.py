@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from lading.kernel.digests import Digest
+from lading.ports.cluster import Cluster
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine.custom_paths import READY_MADE
 from lading.pruning.engine.guards import Limits
@@ -54,6 +55,8 @@ class SweepWorld:
     """Called between what a sweep takes away and its second look."""
     replicas: tuple[StorageRegistry, ...] = ()
     with_probe: bool = True
+    clusters: tuple[Cluster, ...] = ()
+    with_images: bool = False
 
     def __post_init__(self) -> None:
         if not self.replicas:
@@ -73,6 +76,7 @@ class SweepWorld:
                 settings=SweepSettings(is_offline=offline, **settings),
                 limits=self.limits,
                 untagged=self.untagged,
+                with_images=self.with_images,
                 reading=Reading(settings=Settings(), custom=READY_MADE),
                 registry_names=(HOST,),
             ),
@@ -81,7 +85,7 @@ class SweepWorld:
                 Replica(registry=cast(RegistryAdministration, one), host=HOST)
                 for one in (self.replicas if self.with_probe else ())
             ],
-            clusters=(),
+            clusters=self.clusters,
             files=(file,) if self.untagged else (),
             state_file=StorageFile(storage, STATE),
             known_file=StorageFile(storage, f"{layout.OWN}/manifests"),

@@ -56,7 +56,7 @@ class SweepRequest:
     limits: Limits
     untagged: bool = False
     with_images: bool = False
-    """Ask the clusters for Images of OpenShift."""
+    """A cluster without Images of OpenShift is an error."""
     reading: Reading
     registry_names: tuple[str, ...] = ()
     mirrors: tuple[tuple[str, str], ...] = ()
@@ -214,11 +214,15 @@ class Sweeper:
         return names.gather([mention for one in found for mention in one.mentions], registry_names)
 
     async def _images(self) -> tuple[str, ...]:
-        if not self._request.with_images:
-            return ()
+        """Of every cluster that is read anyway; it is an error only where they were asked for."""
         found: set[str] = set()
         for cluster in self._clusters:
-            inventory = await observe_streams.inventory(cluster, "", self.progress)
+            try:
+                inventory = await observe_streams.inventory(cluster, "", self.progress)
+            except observe_streams.NoImageStreams:
+                if self._request.with_images:
+                    raise
+                continue
             for manifest in inventory.manifests.values():
                 found.update((manifest.digest, *content.needs(manifest)))
         return tuple(sorted(found))
