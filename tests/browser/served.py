@@ -8,13 +8,18 @@ from lading.adapters.clock import SystemClock
 from lading.loop import tasks
 from lading.ports.kube import Kube
 from lading.web import serving
+from lading.web.details import PlanSets
 
 
 @asynccontextmanager
-async def dashboard(client: Kube, plan: Path | None = None) -> AsyncIterator[str]:
+async def dashboard(
+    client: Kube, plan: Path | None = None, plan_sets: PlanSets | None = None
+) -> AsyncIterator[str]:
     """Yields the URL with its token."""
     async with (
-        serving.opened(client, SystemClock(), cluster="test", plan=plan) as served,
+        serving.opened(
+            client, SystemClock(), cluster="test", plan=plan, plan_sets=plan_sets
+        ) as served,
         tasks.started(served.run()) as running,
     ):
         yield served.url

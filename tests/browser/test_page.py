@@ -1,6 +1,7 @@
 """The page with a cluster in memory: what it shows, how it is used, and what it withstands."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from playwright.async_api import Browser, expect
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.kernel.images import ImageKey
+from lading.pinned_images.node.preview import Preview
 from lading.pruning.engine import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
+from lading.web.views.pin_plan import PlannedSets
 from tests.browser import chromium, served
 from tests.browser.accessibility import violations
 from tests.browser.chromium import WAIT_MS_MAX
@@ -20,7 +24,7 @@ from tests.web import clusters
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 UPDATE_SECONDS_MAX = 2.0
 PASSWORD = "correct-horse-battery"
-VIEWS = ("overview", "pins", "images", "prepull", "boot", "pruning")
+VIEWS = ("overview", "pins", "plan", "images", "prepull", "boot", "pruning")
 
 
 async def small_cluster(api: KubeClient, error: str = "there is no room") -> str:
@@ -202,6 +206,44 @@ async def test_a_plan_is_walked_and_searched(
         await expect(one.page.get_by_text("v7", exact=True)).to_be_visible()
 
 
+async def test_a_plan_of_sets_is_shown_and_made_again_on_demand(
+    api: KubeClient, browser: Browser
+) -> None:
+    made = []
+
+    async def plan_sets() -> PlannedSets:
+        made.append(1)
+        image = ImageKey(clusters.IMAGE)
+        fits = Preview(
+            node_name="node-a", set_names=("s",), wanted=frozenset({image}), missing=(image,),
+            to_pull=(image,), unknown=(), pull_bytes=10 << 20, disk_bytes=20 << 20,
+            free_bytes=100 << 20, reserve_bytes=0, refusals=(),
+        )  # fmt: skip
+        refuses = replace(fits, node_name="node-b", refusals=(f"needs room {HOSTILE}",))
+        complaints = [f"plan {len(made)} is refused"]
+        return PlannedSets(files=["s.yaml"], previews=[fits, refuses], complaints=complaints)
+
+    async with (
+        served.dashboard(api, plan_sets=plan_sets) as url,
+        chromium.opened(browser, url) as one,
+    ):
+        await one.show("plan")
+        await expect(one.page.locator(".errors")).to_have_text("plan 1 is refused")
+        rows = one.page.locator("tbody tr")
+        await expect(rows.nth(0)).to_contain_text("80 MiB")
+        await expect(rows.nth(1)).to_contain_text("does not hold")
+        await expect(one.page.get_by_text("<img")).to_be_visible()
+        await one.shot("plan-1280")
+        await clusters.create_node(api, "node-c")
+        await one.show("images")
+        await expect(one.page.get_by_role("button", name="node-c")).to_be_visible()
+        await one.show("plan")
+        await expect(rows).to_have_count(2)
+        assert len(made) == 1
+        await one.page.get_by_role("button", name="Plan again").click()
+        await expect(one.page.locator(".errors")).to_have_text("plan 2 is refused")
+
+
 async def test_a_page_that_nobody_sees_holds_no_connection(
     api: KubeClient, browser: Browser
 ) -> None:
@@ -240,7 +282,7 @@ async def test_a_dashboard_that_ends_is_reported(api: KubeClient, browser: Brows
 
 async def test_empty_views_say_what_to_do_next(api: KubeClient, browser: Browser) -> None:
     async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
-        for view in ("pins", "prepull", "boot", "pruning"):
+        for view in ("pins", "plan", "prepull", "boot", "pruning"):
             await one.show(view)
             await expect(one.page.locator(".empty code")).to_contain_text("lading")
 

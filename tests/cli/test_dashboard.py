@@ -5,6 +5,8 @@ import os
 import re
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -17,21 +19,23 @@ pytestmark = pytest.mark.timeout(300)
 URL = re.compile(r"http://127\.0\.0\.1:\d+/\?token=\S+")
 
 
-async def first_event(url: str) -> bytes:
-    """What a browser gets that opens the URL."""
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[aiohttp.ClientSession]:
+    """As a browser that has opened the URL."""
     jar = aiohttp.CookieJar(unsafe=True)
-    async with aiohttp.ClientSession(cookie_jar=jar) as browser:
+    base = url.partition("?")[0]
+    async with aiohttp.ClientSession(cookie_jar=jar, base_url=base) as browser:
         async with browser.get(url) as page:
             assert page.status == 200
-        async with browser.get(url.partition("?")[0] + "events") as events:
-            return await events.content.readline()
+        yield browser
 
 
-async def test_it_prints_the_url_that_opens_it_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     async with up(tmp_path):
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", "from lading.cli.main import main; main()",
             "dashboard", "--kubeconfig", str(tmp_path / "kubeconfig"),
+            "-f", str(tmp_path / "first-set.yaml"),
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
@@ -41,9 +45,21 @@ async def test_it_prints_the_url_that_opens_it_and_ends_with_ctrl_c(tmp_path: Pa
                 line = (await process.stdout.readline()).decode()
                 found = URL.search(line)
                 assert found, line
-                assert await first_event(found[0]) == b"event: snapshot\n"
+                async with opened(found[0]) as browser:
+                    async with browser.get("/events") as events:
+                        assert await events.content.readline() == b"event: snapshot\n"
+                    async with browser.get("/details/pin-plan") as answer:
+                        plan = await answer.json()
+                    (tmp_path / "first-set.yaml").unlink()
+                    async with browser.get("/details/pin-plan") as answer:
+                        gone = (answer.status, await answer.text())
                 process.send_signal(signal.SIGINT)
                 assert await process.wait() == 0
+            [node] = plan["nodes"]
+            assert (node["node"], node["added"], node["problems"]) == ("node-1", 3, [])
+            assert plan["complaints"] == []
+            assert gone[0] == 422
+            assert "first-set.yaml" in gone[1]
         finally:
             if process.returncode is None:
                 process.kill()
@@ -61,6 +77,12 @@ async def test_a_cluster_that_does_not_answer_is_a_sentence(tmp_path: Path) -> N
     ended = await lading("dashboard", "--kubeconfig", str(file))
     assert ended.code == 1
     assert "127.0.0.1:1" in ended.errors
+
+
+async def test_standard_input_is_no_file_to_plan() -> None:
+    ended = await lading("dashboard", "-f", "-")
+    assert ended.code == 2
+    assert "expected a file" in ended.errors
 
 
 async def test_a_plan_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -74,6 +74,10 @@ async def test_what_is_not_there_is_a_sentence(details: Details) -> None:
         await details.image({"name": "x"})
 
 
+async def test_without_files_there_is_no_plan_of_sets(details: Details) -> None:
+    assert await details.pin_plan({}) == {"files": [], "complaints": [], "nodes": []}
+
+
 async def test_without_a_plan_there_are_no_lines(details: Details) -> None:
     assert await details.plan({}) == {"file": "", "lines": []}
 

@@ -4,12 +4,19 @@ from pathlib import Path
 
 import click
 
-from lading.cli import connection, process, running
+from lading.adapters.kube.client import KubeClient
+from lading.cli import connection, options, process, running, sentences
 from lading.cli.connection import Target
+from lading.cli.pin import plan_report, sets
+from lading.kernel import feature_gates
+from lading.pinned_images.node.types import PinSettings
 from lading.web import serving
+from lading.web.details import NotPlanned
 from lading.web.serving import ServedDashboard
-from lading.wiring import clusters
+from lading.web.views.pin_plan import PlannedSets
+from lading.wiring import cluster_preview, clusters
 from lading.wiring.clock import system_clock
+from lading.wiring.features import GATES
 
 
 @click.command(name="dashboard")
@@ -24,22 +31,54 @@ from lading.wiring.clock import system_clock
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="A file of `lading prune plan`, to look at.",
 )
+@options.files_option(required=False)
 @connection.target_options
-def command(target: Target, port: int, plan: Path | None) -> None:
+def command(target: Target, port: int, plan: Path | None, files: tuple[str, ...]) -> None:
     """Show the images of the cluster on a page in your browser, with your own rights.
 
     The page only reads. Only the URL that is printed opens it.
     """
-    running.run(_serve(target, port, plan))
+    if "-" in files:
+        raise click.UsageError("-f: expected a file or a folder, because it is read several times")
+    running.run(_serve(target, port, plan, files))
 
 
-async def _serve(target: Target, port: int, plan: Path | None) -> None:
+async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str, ...]) -> None:
     async with target.open() as client:
         await clusters.require_credentials(client)
         async with serving.opened(
-            client, system_clock(), port=port, cluster=target.found().server, plan=plan
+            client,
+            system_clock(),
+            port=port,
+            cluster=target.found().server,
+            plan=plan,
+            plan_sets=(lambda: _planned(client, files)) if files else None,
         ) as served:
             await process.until_signalled(_run(served))
+
+
+async def _planned(client: KubeClient, files: tuple[str, ...]) -> PlannedSets:
+    """As `lading pin plan` does without other options; the files are read anew each time."""
+    try:
+        planned = await sets.planned_in(files)
+        previews = await cluster_preview.previews(
+            client,
+            planned,
+            system_clock(),
+            journal=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
+            gates=feature_gates.defaults(GATES),
+            settings=PinSettings(),
+        )
+    except click.ClickException as error:
+        raise NotPlanned(error.format_message()) from error
+    except Exception as error:
+        sentence = sentences.sentence(error)
+        if sentence is None:
+            raise
+        raise NotPlanned(sentence) from error
+    names = [one.metadata.name for one in planned.sets]
+    complaints = plan_report.complaints(previews, names)
+    return PlannedSets(files=files, previews=previews, complaints=complaints)
 
 
 async def _run(served: ServedDashboard) -> None:

@@ -1,5 +1,7 @@
 """What the page asks for when something is opened: too large, or too rarely wanted, to be sent."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lading.api.longhorn import IMAGES
@@ -9,7 +11,8 @@ from lading.kernel.objects import Key
 from lading.web.dashboard import Dashboard
 from lading.web.kinds import SHOWN_NODES
 from lading.web.pruning_plan import PlanQuery
-from lading.web.views import pins, prepull, pruning
+from lading.web.views import pin_plan, pins, prepull, pruning
+from lading.web.views.pin_plan import PlannedSets
 
 _NUMBER_CHARACTERS_MAX = 9
 
@@ -18,9 +21,18 @@ class NotThere(Exception):
     """The message is a sentence for people."""
 
 
+class NotPlanned(Exception):
+    """Why sets in files cannot be planned, as a sentence."""
+
+
+PlanSets = Callable[[], Awaitable[PlannedSets]]
+
+
 class Details:
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: Dashboard, plan_sets: PlanSets | None = None) -> None:
         self._dashboard = dashboard
+        self._plan_sets = plan_sets
+        self._planning = asyncio.Lock()
         self._following = dashboard.following
 
     async def cell(self, given: dict[str, str]) -> dict[str, Any]:
@@ -53,6 +65,11 @@ class Details:
         if found is None:
             raise NotThere(f"There is no Image {given.get('name', '')}.")
         return prepull.image_detail(found)
+
+    async def pin_plan(self, _given: dict[str, str]) -> dict[str, Any]:
+        """One at a time: it asks registries and kubelets."""
+        async with self._planning:
+            return pin_plan.value(await self._plan_sets() if self._plan_sets else None)
 
     async def plan(self, given: dict[str, str]) -> dict[str, Any]:
         query = PlanQuery(

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from lading.kernel.errors import Malformed
 from lading.kernel.host_guard import HostGuard
-from lading.web.details import NotThere
+from lading.web.details import NotPlanned, NotThere
 from lading.web.hub import Hub
 from lading.web.session import Session
 
@@ -158,7 +158,7 @@ def _json(answer: Callable[[dict[str, str]], Awaitable[Any]]) -> Handler:
             value = await answer(dict(request.query))
         except NotThere as error:
             return _sentence(404, str(error))
-        except (Malformed, OSError) as error:
+        except (Malformed, NotPlanned, OSError) as error:
             return _sentence(422, str(error))
         return web.Response(body=msgspec.json.encode(value), content_type="application/json")
 

@@ -9,7 +9,7 @@ from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.web import server
 from lading.web.dashboard import Dashboard
-from lading.web.details import Details
+from lading.web.details import Details, PlanSets
 from lading.web.pruning_plan import PlanReader
 
 
@@ -26,17 +26,24 @@ class ServedDashboard:
 
 @asynccontextmanager
 async def opened(
-    client: Kube, clock: Clock, *, port: int = 0, cluster: str = "", plan: Path | None = None
+    client: Kube,
+    clock: Clock,
+    *,
+    port: int = 0,
+    cluster: str = "",
+    plan: Path | None = None,
+    plan_sets: PlanSets | None = None,
 ) -> AsyncIterator[ServedDashboard]:
-    """Serves the page while the block runs."""
+    """Serves the page while the block runs; `plan_sets` plans the sets that are not applied yet."""
     dashboard = Dashboard(client, clock, cluster=cluster, plan=PlanReader(plan))
-    details = Details(dashboard)
+    details = Details(dashboard, plan_sets)
     answers = {
         "/details/cell": details.cell,
         "/details/set": details.image_set,
         "/details/node": details.node,
         "/details/image": details.image,
         "/details/plan": details.plan,
+        "/details/pin-plan": details.pin_plan,
     }
     async with server.serve(dashboard.hub, answers, port=port) as url:
         yield ServedDashboard(url=url, dashboard=dashboard)

@@ -10,12 +10,14 @@ import { boot, bootPanel } from "./view-boot.js";
 import { images, imagesPanel } from "./view-images.js";
 import { overview } from "./view-overview.js";
 import { pinPanel, pins } from "./view-pins.js";
+import { plan } from "./view-plan.js";
 import { prepull, prepullPanel } from "./view-prepull.js";
 import { pruning } from "./view-pruning.js";
 
 const VIEWS = {
   overview: { title: "Overview", draw: overview },
   pins: { title: "Pinned images", draw: pins, panel: pinPanel },
+  plan: { title: "Plan of sets", draw: plan },
   images: { title: "Images per node", draw: images, panel: imagesPanel },
   prepull: { title: "Pre-pull", draw: prepull, panel: prepullPanel },
   boot: { title: "Boot images", draw: boot, panel: bootPanel },

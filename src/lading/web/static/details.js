@@ -1,13 +1,14 @@
 // What is asked for when something is opened; asked again when what it is about has changed.
 
-const loaded = new Map(); // URL -> {value, error, isLoading}
+const loaded = new Map(); // URL -> {value, error, isLoading, isSteady}
 const KEPT_MAX = 20;
 
-export function detail(path, params) {
-  const url = `${path}?${new URLSearchParams(params)}`;
+// One that is steady costs too much to be asked for again by itself.
+export function detail(path, params, { isSteady = false } = {}) {
+  const url = urlOf(path, params);
   if (!loaded.has(url)) {
     if (loaded.size >= KEPT_MAX) loaded.delete(loaded.keys().next().value);
-    loaded.set(url, { value: null, error: "", isLoading: false });
+    loaded.set(url, { value: null, error: "", isLoading: false, isSteady });
     load(url);
   }
   return loaded.get(url);
@@ -15,10 +16,16 @@ export function detail(path, params) {
 
 // Those that are shown are loaded again; the others when they are opened.
 export function refresh(shown) {
-  for (const url of [...loaded.keys()]) {
+  for (const [url, { isSteady }] of [...loaded]) {
+    if (isSteady) continue;
     if (shown.has(url)) load(url);
     else loaded.delete(url);
   }
+}
+
+export function reload(path, params) {
+  load(urlOf(path, params));
+  window.dispatchEvent(new Event("redraw"));
 }
 
 export const urlOf = (path, params) => `${path}?${new URLSearchParams(params)}`;

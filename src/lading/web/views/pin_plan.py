@@ -1,0 +1,46 @@
+"""What sets in files would mean for each node, before they are applied: `lading pin plan`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lading.pinned_images.node.preview import Preview
+from lading.web.views import wording
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSets:
+    files: Sequence[str]
+    previews: Sequence[Preview]
+    complaints: Sequence[str]
+    """Why the plan does not hold, in sentences."""
+
+
+def value(planned: PlannedSets | None) -> dict[str, Any]:
+    """Without files there is nothing to plan."""
+    if planned is None:
+        return {"files": [], "complaints": [], "nodes": []}
+    return {
+        "files": [wording.message(one) for one in planned.files],
+        "complaints": [wording.message(one) for one in planned.complaints],
+        "nodes": [_node(one) for one in planned.previews],
+    }
+
+
+def _node(one: Preview) -> dict[str, Any]:
+    return {
+        "node": one.node_name,
+        "sets": list(one.set_names),
+        "added": len(one.added),
+        "before": len(one.wanted_before),
+        "toPull": len(one.to_pull),
+        "downloadBytes": one.pull_bytes,
+        "isAtLeast": bool(one.unknown),
+        "freeBytes": one.free_bytes,
+        "freeAfterBytes": one.free_after_bytes,
+        "problems": [
+            *(wording.message(text) for text in one.refusals),
+            *(wording.message(failure.message) for failure in one.unavailable),
+            *((wording.message(one.space_problem),) if one.space_problem and one.missing else ()),
+        ],
+    }
