@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { badge, command, empty } from "./parts.js";
 import { table } from "./rows.js";
 import { bytes, counted, number } from "./text.js";
+import { quoted } from "./view-pins.js";
 
 const PATH = "/details/pin-plan";
 const size = (count) => (count === null ? "unknown" : bytes(count));
@@ -39,7 +40,7 @@ export function plan({ params }) {
     value.nodes.length ? table({ id: "plan", label: "Nodes", columns: COLUMNS, rows: value.nodes, params, keyOf: (row) => row.node }) : null,
     reasons.length ? h("section", null, h("h2", null, "Why it does not hold"), h("ul", { class: "plain" }, reasons.map(([text, nodes]) =>
       h("li", { key: text }, h("strong", null, nodes.length > 3 ? `${nodes.slice(0, 3).join(", ")} and ${counted(nodes.length - 3, "more node")}` : nodes.join(", ")), `: ${text}`)))) : null,
-    command(`lading apply ${value.files.map((file) => `-f ${file}`).join(" ")}`, "To apply it"),
+    command(`lading apply ${value.files.map((file) => `-f ${quoted(file)}`).join(" ")}`, "To apply it"),
   ].filter(Boolean);
 }
 
