@@ -10,13 +10,13 @@ from lading.cli.main import lading_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class CommandResult:
     code: int
     output: str
     errors: str
 
 
-async def lading(*words: str, text: str | None = None) -> Said:
+async def lading(*words: str, text: str | None = None) -> CommandResult:
     """In a thread, because a command has an event loop of its own; `text` is its input.
 
     Each sets up its logs itself, as a new process does, whatever a test before has set up. Until
@@ -27,4 +27,4 @@ async def lading(*words: str, text: str | None = None) -> Said:
             CliRunner().invoke, lading_command, list(words), input=text
         )
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return Said(code=result.exit_code, output=result.stdout, errors=result.stderr)
+    return CommandResult(code=result.exit_code, output=result.stdout, errors=result.stderr)

@@ -39,7 +39,7 @@ def _without_tls() -> ssl.SSLError:
     ],
     ids=["of the system", "of a name", "of several addresses", "of a server without TLS"],
 )
-def test_only_the_cause_is_told(cause: OSError, reason: str) -> None:
+def test_the_message_is_the_cause_only(cause: OSError, reason: str) -> None:
     assert connecting.reason(aiohttp.ClientConnectorError(KEY, cause)) == reason
 
 
@@ -47,12 +47,12 @@ def test_another_error_speaks_for_itself() -> None:
     assert connecting.reason(aiohttp.ServerDisconnectedError("gone")) == "gone"
 
 
-def test_a_refusal_is_told_without_its_url() -> None:
+def test_a_refusal_is_reported_without_its_url() -> None:
     url = yarl.URL("http://me:canary@proxy.example.com")
     request = aiohttp.RequestInfo(url, "CONNECT", CIMultiDictProxy(CIMultiDict()), url)
     error = aiohttp.ClientHttpProxyError(request, (), status=407, message="Log in")
     assert connecting.reason(error) == "407 Log in"
 
 
-def test_an_error_without_words_is_told_by_its_name() -> None:
+def test_an_error_without_a_message_is_reported_by_its_name() -> None:
     assert connecting.reason(aiohttp.ClientOSError()) == "ClientOSError"

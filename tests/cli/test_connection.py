@@ -1,4 +1,4 @@
-"""Whose cluster a command works on: what was asked for, or nothing else."""
+"""The cluster that a command works on: the one that was asked for, or none."""
 
 import pwd
 from pathlib import Path
@@ -64,13 +64,13 @@ def test_a_kubeconfig_that_cannot_be_used_is_never_the_standalone_cluster(
         target().found()
 
 
-def test_whoever_has_no_home_has_the_folder_of_services(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_has_the_folder_of_services(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod may run as a user whom no file of the image names."""
 
-    def nobody_knows(number: int) -> None:
+    def no_such_user(number: int) -> None:
         raise KeyError(number)
 
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    monkeypatch.setattr(pwd, "getpwuid", nobody_knows)
+    monkeypatch.setattr(pwd, "getpwuid", no_such_user)
     assert connection.default_data() == Path("/var/lib/lading")

@@ -82,6 +82,6 @@ def test_a_bomb_of_aliases_ends_at_a_limit(tmp_path: Path) -> None:
         documents.read([written(tmp_path, text)])
 
 
-def test_a_file_that_is_not_there_is_said_plainly(tmp_path: Path) -> None:
+def test_a_file_that_does_not_exist_is_a_plain_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableDocument, match="No such file"):
         documents.read([str(tmp_path / "absent.yaml")])

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 LADING = (sys.executable, "-c", "from lading.cli.main import main; main()")
-TICKED = "import click; from lading.cli import main; main._mend_standard_streams(); click.echo('✓')"
+TICKED = (
+    "import click; from lading.cli import main; main._repair_standard_streams(); click.echo('✓')"
+)
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-minimal-set.yaml"
 
 
@@ -25,7 +27,7 @@ def test_a_closed_standard_input_holds_no_object() -> None:
 
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&-"])
-def test_whoever_closes_a_stream_only_misses_what_is_said(closed: str) -> None:
+def test_a_closed_stream_loses_its_output_and_nothing_else(closed: str) -> None:
     assert in_shell(f'"$@" validate -f {EXAMPLE} {closed}').returncode == 0
 
 

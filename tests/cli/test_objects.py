@@ -12,13 +12,13 @@ from lading.adapters.kube import connect
 from lading.api.core import CONFIG_MAPS
 from lading.standalone import api_server
 from tests import command
-from tests.command import Said
+from tests.command import CommandResult
 
 DEFINITIONS = Path(__file__).parents[2] / "deploy" / "crds"
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
 
 
-Lading = Callable[..., Awaitable[Said]]
+Lading = Callable[..., Awaitable[CommandResult]]
 
 
 @pytest.fixture
@@ -42,16 +42,16 @@ async def test_the_manifests_of_a_folder_are_applied(lading: Lading, tmp_path: P
     (folder / "b.yaml").write_text(MAP.format(name="b"))
     (folder / "a.json").write_text(json.dumps(yaml.safe_load(MAP.format(name="a"))))
     (folder / "README.md").write_text("not a manifest")
-    said = await lading("apply", "-f", str(folder))
-    assert said.output == "configmap/a created\nconfigmap/b created\n"
+    result = await lading("apply", "-f", str(folder))
+    assert result.output == "configmap/a created\nconfigmap/b created\n"
 
 
 async def test_one_object_that_is_refused_does_not_stop_the_others(lading: Lading) -> None:
     text = "---\n".join((MAP.format(name="Not_A_Name"), MAP.format(name="good")))
-    said = await lading("apply", "-f", "-", text=text)
-    assert (said.code, said.output) == (1, "configmap/good created\n")
-    assert "-:1: " in said.errors
-    assert "1 of 2 objects were not applied" in said.errors
+    result = await lading("apply", "-f", "-", text=text)
+    assert (result.code, result.output) == (1, "configmap/good created\n")
+    assert "-:1: " in result.errors
+    assert "1 of 2 objects were not applied" in result.errors
 
 
 async def test_a_conflict_names_the_other_manager_and_the_option(
@@ -62,10 +62,10 @@ async def test_a_conflict_names_the_other_manager_and_the_option(
     async with connect.connect(connection, SystemClock()) as client:
         await client.create(CONFIG_MAPS, body, namespace="default", field_manager="another")
     text = MAP.format(name="a") + "data: {key: mine}\n"
-    said = await lading("apply", "-f", "-", text=text)
-    assert said.code == 1
-    assert 'conflict with "another"' in said.errors
-    assert "set --force-conflicts to take the fields over" in said.errors
+    result = await lading("apply", "-f", "-", text=text)
+    assert result.code == 1
+    assert 'conflict with "another"' in result.errors
+    assert "set --force-conflicts to take the fields over" in result.errors
     forced = await lading("apply", "--force-conflicts", "-f", "-", text=text)
     assert forced.output == "configmap/a configured\n"
 
@@ -74,9 +74,9 @@ async def test_a_conflict_names_the_other_manager_and_the_option(
 async def test_an_object_without_a_name_is_refused(lading: Lading, verb: str) -> None:
     await lading("apply", "-f", "-", text=MAP.format(name="stays"))
     nameless = "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"
-    said = await lading(verb, "-f", "-", text=nameless)
-    assert said.code == 1
-    assert "this ConfigMap has no metadata.name" in said.errors
+    result = await lading(verb, "-f", "-", text=nameless)
+    assert result.code == 1
+    assert "this ConfigMap has no metadata.name" in result.errors
     assert (await lading("get", "cm", "-o", "name")).output == "configmap/stays\n"
 
 
@@ -85,9 +85,9 @@ async def test_two_namespaces_that_contradict_each_other_are_refused(
     lading: Lading, verb: str
 ) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: here}\n"
-    said = await lading(verb, "-f", "-", "-n", "there", text=text)
-    assert said.code == 1
-    assert "its namespace is 'here', but --namespace is 'there'" in said.errors
+    result = await lading(verb, "-f", "-", "-n", "there", text=text)
+    assert result.code == 1
+    assert "its namespace is 'here', but --namespace is 'there'" in result.errors
 
 
 async def test_whole_objects_are_shown_without_their_managed_fields(lading: Lading) -> None:
@@ -125,7 +125,7 @@ async def test_a_category_stands_for_its_kinds(lading: Lading) -> None:
     assert (await lading("get", "lading", "-o", "name")).output == "machineconfigpool/infra\n"
 
 
-async def test_all_namespaces_are_told_apart(lading: Lading) -> None:
+async def test_objects_of_all_namespaces_are_listed_with_their_namespace(lading: Lading) -> None:
     await lading("apply", "-f", "-", text="apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n")
     await lading("apply", "-f", "-", "-n", "n", text=MAP.format(name="a"))
     await lading("apply", "-f", "-", text=MAP.format(name="a"))
@@ -136,16 +136,16 @@ async def test_all_namespaces_are_told_apart(lading: Lading) -> None:
 
 async def test_everything_is_deleted_but_what_is_not_there(lading: Lading) -> None:
     await lading("apply", "-f", "-", text=MAP.format(name="a"))
-    said = await lading("delete", "cm", "absent", "a")
-    assert (said.code, said.output) == (1, "configmap/a deleted\n")
-    assert said.errors == 'Error: configmaps "absent" not found\n'
+    result = await lading("delete", "cm", "absent", "a")
+    assert (result.code, result.output) == (1, "configmap/a deleted\n")
+    assert result.errors == 'Error: configmaps "absent" not found\n'
 
 
 async def test_an_unknown_kind_stops_a_deletion_before_it_begins(lading: Lading) -> None:
     await lading("apply", "-f", "-", text=MAP.format(name="a"))
-    said = await lading("delete", "cm/a", "gizmo/b")
-    assert said.code == 1
-    assert 'resource type "gizmo"' in said.errors
+    result = await lading("delete", "cm/a", "gizmo/b")
+    assert result.code == 1
+    assert 'resource type "gizmo"' in result.errors
     assert (await lading("get", "cm", "-o", "name")).output == "configmap/a\n"
 
 
@@ -160,7 +160,7 @@ async def test_words_that_mean_nothing_are_refused(lading: Lading, words: tuple[
     assert (await lading(*words)).code == 2
 
 
-async def test_what_is_not_there_is_said_in_one_line(lading: Lading) -> None:
+async def test_an_object_that_does_not_exist_is_one_line_of_error(lading: Lading) -> None:
     assert (await lading("get", "cm")).output == "No resources found\n"
-    said = await lading("get", "cm", "absent")
-    assert (said.code, said.errors) == (1, 'Error: configmaps "absent" not found\n')
+    result = await lading("get", "cm", "absent")
+    assert (result.code, result.errors) == (1, 'Error: configmaps "absent" not found\n')

@@ -73,7 +73,7 @@ async def test_the_first_image_is_held(tmp_path: Path) -> None:
 
 
 async def test_the_registry_keeps_its_port(tmp_path: Path) -> None:
-    port = port_that_nobody_is_given()
+    port = unassigned_port()
     async with up(tmp_path, "--registry-port", str(port)) as process:
         process.send_signal(signal.SIGINT)
         assert await asyncio.wait_for(process.wait(), STOP_SECONDS_MAX) == 0
@@ -82,8 +82,8 @@ async def test_the_registry_keeps_its_port(tmp_path: Path) -> None:
         assert (tmp_path / "registry-port").read_text() == str(port)
 
 
-def port_that_nobody_is_given() -> int:
-    """Below those that systems hand out by themselves, so that nobody takes it in between."""
+def unassigned_port() -> int:
+    """Below those that systems assign, so that no other process takes it in between."""
     for port in secrets.SystemRandom().sample(range(20_000, 30_000), 100):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -91,7 +91,7 @@ def port_that_nobody_is_given() -> int:
     raise AssertionError("a hundred ports were taken")
 
 
-async def test_nobody_else_can_look_into_its_data(tmp_path: Path) -> None:
+async def test_no_other_user_can_read_its_data(tmp_path: Path) -> None:
     data = tmp_path / "data"
     async with up(data):
         assert data.stat().st_mode & 0o777 == 0o700
@@ -105,7 +105,7 @@ async def test_a_token_that_was_lost_is_made_anew(tmp_path: Path) -> None:
         assert (await client.get(NODES, "node-1")).metadata.name == "node-1"
 
 
-async def test_a_registry_whose_port_was_taken_moves(tmp_path: Path) -> None:
+async def test_a_registry_moves_when_its_port_was_taken(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -175,7 +175,7 @@ async def refusal(data: Path) -> str:
     return output.decode()
 
 
-async def test_it_lives_in_any_folder_and_with_notes_that_nobody_can_read(
+async def test_it_runs_in_any_folder_and_with_state_files_that_cannot_be_read(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     # Not in tmp_path, which is as long as the name of the test: a socket's path is short.

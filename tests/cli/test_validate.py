@@ -1,7 +1,7 @@
 """`lading validate` judges as the API server does, and points at the field and line.
 
-The files in tests/golden/designs hold the samples of the designs; beside each stands what is said
-about it, and nothing when it is accepted.
+The files in tests/golden/designs hold the samples of the designs; beside each is the expected
+output about it, and nothing when it is accepted.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ DESIGNS = Path(__file__).parents[1] / "golden" / "designs"
 DEFINITIONS = Path(__file__).parents[2] / "deploy" / "crds"
 
 
-def said(*arguments: str, text: str | None = None) -> tuple[int, str]:
+def validated(*arguments: str, text: str | None = None) -> tuple[int, str]:
     result = CliRunner().invoke(lading_command, ["validate", *arguments], input=text)
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.output
@@ -23,7 +23,7 @@ def said(*arguments: str, text: str | None = None) -> tuple[int, str]:
 
 @pytest.mark.parametrize("path", sorted(DESIGNS.glob("*.yaml")), ids=lambda path: str(path.stem))
 def test_the_samples_of_the_designs_are_accepted_or_refused_with_a_reason(path: Path) -> None:
-    code, output = said("-f", str(path))
+    code, output = validated("-f", str(path))
     expected = path.with_suffix(".expected")
     lines = [line.replace(str(path), path.name) for line in output.splitlines()]
     problems = [line for line in lines if line.startswith(path.name)]
@@ -43,7 +43,7 @@ spec:
   - name: quay.io/app:tag
   - name: quay.io/app:tag
 """
-    code, output = said("-f", "-", text=text)
+    code, output = validated("-f", "-", text=text)
     assert code == 1
     assert "-:8: spec.pinnedImages[1]: Duplicate value" in output
     assert "-:7: spec.pinnedImages[0].name: Invalid value" in output
@@ -61,7 +61,7 @@ spec:
   - name: quay.io/app@sha256:%s
     size: 3
 """ % ("a" * 64)
-    code, output = said("-f", "-", text=text)
+    code, output = validated("-f", "-", text=text)
     assert code == 1
     assert output.splitlines()[:2] == [
         "-:6: spec.extra: unknown field",
@@ -93,13 +93,13 @@ spec:
         type: object
         properties: {spec: {type: object, properties: {size: {type: integer}}}}
 """
-    code, output = said("-f", "-", text=text)
+    code, output = validated("-f", "-", text=text)
     assert code == 1
     assert "-:4: spec.size: Invalid value" in output
 
 
-def test_what_is_fine_is_said_to_be_fine() -> None:
-    code, output = said("-f", str(DESIGNS / "001-pod.yaml"))
+def test_valid_objects_are_reported_as_valid() -> None:
+    code, output = validated("-f", str(DESIGNS / "001-pod.yaml"))
     assert (code, output) == (0, "1 object is valid\n")
 
 
@@ -121,21 +121,21 @@ handler: kata
 
 
 def test_objects_may_come_in_any_order() -> None:
-    assert said("-f", "-", text=OBJECTS) == (0, "3 objects are valid\n")
+    assert validated("-f", "-", text=OBJECTS) == (0, "3 objects are valid\n")
 
 
 def test_our_own_definitions_are_valid_and_a_spoilt_one_is_not() -> None:
     definition = next(DEFINITIONS.glob("pinnedimagesets.*.yaml"))
-    assert said("-f", str(definition)) == (0, "1 object is valid\n")
+    assert validated("-f", str(definition)) == (0, "1 object is valid\n")
     spoilt = definition.read_text(encoding="utf-8").replace("scope: Cluster", "scope: Galaxy")
-    code, output = said("-f", "-", text=spoilt)
+    code, output = validated("-f", "-", text=spoilt)
     assert code == 1
     assert "spec.scope" in output
 
 
 def test_a_namespace_that_cannot_be_is_a_problem_of_the_object() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: Not_A_Name}\n"
-    code, output = said("-f", "-", text=text)
+    code, output = validated("-f", "-", text=text)
     assert code == 1
     assert "Not_A_Name" in output
 
@@ -145,6 +145,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: str(path.stem))
 def test_every_example_is_valid_and_listed(path: Path) -> None:
-    code, output = said("-f", str(path))
+    code, output = validated("-f", str(path))
     assert code == 0, output
     assert path.name in (EXAMPLES / "README.md").read_text(encoding="utf-8")

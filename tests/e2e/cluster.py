@@ -93,15 +93,15 @@ class ClusterUnderTest:
     async def delete_set(self, name: str) -> None:
         await self.kube.delete(PINNED_IMAGE_SETS, name)
 
-    async def said(self, node: NodeUnderTest) -> MachineConfigNode:
+    async def machine_config_node(self, node: NodeUnderTest) -> MachineConfigNode:
         return await self.kube.get(MACHINE_CONFIG_NODES, node.name)
 
-    async def said_about(self, node: NodeUnderTest, name: str) -> NodePinnedImageSet:
-        entries = (await self.said(node)).status.pinned_image_sets
+    async def reported_set(self, node: NodeUnderTest, name: str) -> NodePinnedImageSet:
+        entries = (await self.machine_config_node(node)).status.pinned_image_sets
         return next((one for one in entries if one.name == name), NodePinnedImageSet(name=name))
 
     async def condition(self, node: NodeUnderTest, type_: str) -> Condition | None:
-        return conditions.find((await self.said(node)).status.conditions, type_)
+        return conditions.find((await self.machine_config_node(node)).status.conditions, type_)
 
     async def until_done(self, name: str, *, generation: int = 1) -> None:
         """Every node says that it holds and pins this generation."""
@@ -110,10 +110,12 @@ class ClusterUnderTest:
 
     async def until_node_is_done(self, node: NodeUnderTest, name: str, generation: int = 1) -> None:
         async def is_done() -> bool:
-            return (await self.said_about(node, name)).current_generation == generation
+            return (await self.reported_set(node, name)).current_generation == generation
 
         async def why_not() -> str:
-            status = msgspec.json.format(msgspec.json.encode((await self.said(node)).status))
+            status = msgspec.json.format(
+                msgspec.json.encode((await self.machine_config_node(node)).status)
+            )
             return "\n".join((status.decode(), node.agent.log_tail(), self.controller.log_tail()))
 
         what = f"{node.name} says that it holds generation {generation} of {name}"
@@ -146,7 +148,7 @@ class ClusterUnderTest:
 
     async def _until_it_holds_nothing(self, node: NodeUnderTest) -> None:
         async def is_so() -> bool:
-            said = (await self.said(node)).status.pinned_image_sets
-            return not said and not await node.owners()
+            sets = (await self.machine_config_node(node)).status.pinned_image_sets
+            return not sets and not await node.owners()
 
         await waiting.until(is_so, f"{node.name} holds nothing")

@@ -33,7 +33,7 @@ class ControllerScenarios:
         await cluster.controller.start()
         await cluster.until_done("takeover")
 
-    async def test_a_controller_whose_gate_is_off_takes_back_what_it_gave_to_pools(
+    async def test_a_controller_with_the_gate_off_takes_its_sets_back_from_pools(
         self, cluster: ClusterUnderTest
     ) -> None:
         image = await cluster.push("gate")

@@ -55,7 +55,7 @@ class Door:
 
 
 def _taken(port: int) -> socket.socket:
-    """A port that nobody else gets, and where nobody listens; 0 takes any that is free."""
+    """A port that no other process gets, where nothing listens; 0 takes any that is free."""
     place = socket.socket()
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     place.bind(("127.0.0.1", port))

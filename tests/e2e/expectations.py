@@ -12,7 +12,7 @@ from tests.e2e.cluster import POOL, ClusterUnderTest, NodeUnderTest
 
 async def revisions(cluster: ClusterUnderTest) -> dict[str, str]:
     objects = [
-        *[await cluster.said(node) for node in cluster.nodes],
+        *[await cluster.machine_config_node(node) for node in cluster.nodes],
         *(await cluster.kube.page(MACHINE_CONFIG_POOLS)).items,
         *(await cluster.kube.page(PINNED_IMAGE_SETS)).items,
     ]

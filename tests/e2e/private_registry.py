@@ -22,7 +22,7 @@ OWNER = Credential(username="carol", password="right")
 class PrivateRegistry:
     host: str
     pull_secrets: Path
-    """Where the agents have their pull secret, once somebody makes one."""
+    """Where the agents have their pull secret, once it is made."""
     client: Registry
 
     async def push(self, name: str) -> str:

@@ -91,7 +91,7 @@ class Program:
         return code
 
     async def counted(self, metric: str) -> float:
-        """The sum over the series whose names begin so."""
+        """The sum over the series with names that begin so."""
         lines = (await self.get("/metrics")).decode().splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.startswith(metric))
 

@@ -1,4 +1,4 @@
-"""What Lading does with pinned image sets, told once for every cluster that it can run on.
+"""What Lading does with pinned image sets, written once for every cluster that it can run on.
 
 Each scenario acts on the cluster as a person would and asserts the state of the world: what the
 runtime holds and pins, and what the cluster says about it.
@@ -52,7 +52,7 @@ class PinnedImageScenarios:
         await cluster.edit_set("edited", new, absent)
         for node in cluster.nodes:
             await expectations.until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=absent)
-            entry = await cluster.said_about(node, "edited")
+            entry = await cluster.reported_set(node, "edited")
             assert (entry.current_generation, entry.desired_generation) == (1, 2)
             assert old in await node.pinned()
         await cluster.edit_set("edited", new)
@@ -103,7 +103,7 @@ class PinnedImageScenarios:
         await cluster.make_set("bystander", good)
         for node in cluster.nodes:
             await expectations.until_degraded(cluster, node, Reason.PREFETCH_FAILED, naming=absent)
-            entry = await cluster.said_about(node, "healing")
+            entry = await cluster.reported_set(node, "healing")
             assert entry.last_failed_generation == 1
             assert absent in entry.last_failed_generation_errors[0]
         await cluster.until_done("bystander")
@@ -202,7 +202,7 @@ class PinnedImageScenarios:
         for node in cluster.nodes:
             assert new in await node.pinned()
 
-    async def test_a_node_whose_gate_is_off_holds_no_pin_of_ours(
+    async def test_a_node_with_the_gate_off_holds_no_pin_of_ours(
         self, cluster: ClusterUnderTest
     ) -> None:
         image = await cluster.push("gated")

@@ -1,4 +1,4 @@
-"""Scenarios with older releases: what one of them cannot do is said, and the rest is done."""
+"""Scenarios with older releases: what one of them cannot do is reported, and the rest is done."""
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -37,7 +37,7 @@ class KubeletSkewScenarios:
                 cluster, node, IGNORES_PINS, lambda: pool_counts(cluster, reason)
             )
             assert image in await node.pinned()
-            assert (await cluster.said_about(node, "kubelet")).current_generation == 1
+            assert (await cluster.reported_set(node, "kubelet")).current_generation == 1
             await until_with_kubelet(
                 cluster, node, HONOURS_PINS, lambda: expectations.is_healthy(cluster, node)
             )
@@ -45,7 +45,7 @@ class KubeletSkewScenarios:
 
 @pytest.mark.asyncio(loop_scope="session")
 class RuntimeCannotPinScenarios:
-    """On a cluster whose runtimes know no pins."""
+    """On a cluster with runtimes that know no pins."""
 
     async def test_images_are_preloaded_and_the_status_says_that_they_are_not_pinned(
         self, cluster: ClusterUnderTest
@@ -59,7 +59,7 @@ class RuntimeCannotPinScenarios:
             assert not await node.pinned()
             assert not await node.owners()
             assert "unpinned 0 images" in await programs.run(*node.cleanup)
-            entry = await cluster.said_about(node, "unpinnable")
+            entry = await cluster.reported_set(node, "unpinnable")
             assert (entry.current_generation, entry.last_failed_generation) == (0, 1)
             assert release in entry.last_failed_generation_errors[0]
         await waiting.until(
@@ -115,7 +115,7 @@ async def until_with_kubelet(
         await write_kubelet_version(cluster, node, version)
         return await is_so()
 
-    await waiting.until(looked, f"what follows from kubelet {version} on {node.name} is said")
+    await waiting.until(looked, f"{node.name} reports what follows from kubelet {version}")
 
 
 async def write_kubelet_version(
@@ -143,7 +143,7 @@ async def set_names_every_node(cluster: ClusterUnderTest, name: str) -> bool:
 async def has_failed(
     cluster: ClusterUnderTest, node: NodeUnderTest, name: str, *, generation: int
 ) -> bool:
-    entry = await cluster.said_about(node, name)
+    entry = await cluster.reported_set(node, name)
     return (entry.current_generation, entry.last_failed_generation) == (0, generation)
 
 

@@ -31,7 +31,7 @@ NAMESPACE = "default"
 
 
 class CannotPin(EmbeddedRuntime):
-    """Says that it is the containerd of Debian 12, whose release ignores pins."""
+    """Reports that it is the containerd of Debian 12, a release that ignores pins."""
 
     async def version(self) -> RuntimeVersion:
         return RuntimeVersion(name="containerd", version="1.6.20~ds1", api_version="v1")

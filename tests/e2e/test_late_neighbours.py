@@ -101,7 +101,7 @@ async def test_a_controller_waits_for_the_api_server_and_goes_on(place: Place) -
 
 
 @pytest.mark.parametrize("name", ["agent", "controller"])
-async def test_who_waits_ends_at_once_when_told_to(place: Place, name: str) -> None:
+async def test_a_process_that_waits_ends_at_once_on_a_signal(place: Place, name: str) -> None:
     program = place.program(name)
     async with started(program):
         await until_waiting(program, API_SERVER)

@@ -16,7 +16,7 @@ TOKEN = "a token of the tests"
 
 
 class ApiServer:
-    """An exchange; whoever uses it is the administrator."""
+    """An exchange; every request is the administrator's."""
 
     def __init__(self, clock: Clock) -> None:
         self._storage = MemoryStorage()

@@ -1,4 +1,4 @@
-"""Controllers: events become few reconciles; a failing key hurts nobody but itself."""
+"""Controllers: events become few reconciles; a failing key delays no other."""
 
 import asyncio
 import itertools

@@ -202,7 +202,7 @@ async def test_a_crashed_leader_is_followed_after_its_lease_has_run_out(
     assert candidates.terms == ["a", "b"]
 
 
-async def test_a_leader_whose_lease_was_given_to_another_stops_at_its_next_renewal(
+async def test_a_leader_stops_at_its_next_renewal_when_another_holds_the_lease(
     candidates: Candidates,
 ) -> None:
     candidates.start("a")
@@ -230,7 +230,7 @@ async def test_the_end_of_the_work_is_the_end_of_the_term(
 
 
 class PausedClock(VirtualClock):
-    """Time may pass while the process stands still: nobody who sleeps is woken by that."""
+    """Time may pass while the process stands still: that wakes no task that sleeps."""
 
     def pause(self, seconds: float) -> None:
         self._elapsed_seconds += seconds
@@ -286,6 +286,6 @@ def test_no_schedule_of_faults_makes_two_leaders(schedule: list[tuple[str, str, 
                 candidates.check()
             candidates.heal()
             await candidates.clock.advance(60)
-            assert len(candidates.leading) == 1, "all is well again, so somebody leads"
+            assert len(candidates.leading) == 1, "all is well again, so one leads"
 
     asyncio.run(play())

@@ -61,7 +61,7 @@ async def test_everything_that_exists_is_there_when_synced(
         assert informers.unsynced() == ()
 
 
-async def test_handlers_are_told_what_was_and_what_is(
+async def test_handlers_get_the_old_and_the_new_object(
     changes: Changes, running: Informer[ConfigMap], kube: KubeClient
 ) -> None:
     await build.create(kube, "a", value="1")
@@ -72,7 +72,7 @@ async def test_handlers_are_told_what_was_and_what_is(
     assert len(running) == 0
 
 
-async def test_a_late_handler_is_told_of_what_is_already_there(
+async def test_a_late_handler_gets_the_objects_that_are_there_already(
     running: Informer[ConfigMap], kube: KubeClient
 ) -> None:
     await build.create(kube, "a", value="1")
@@ -199,7 +199,7 @@ async def test_a_server_that_has_only_old_bookmarks_is_asked_ever_more_slowly(
     assert 10 < link.watches < 60
 
 
-async def test_a_list_whose_revision_is_gone_between_two_pages_is_begun_again(
+async def test_a_list_begins_again_when_its_revision_is_gone_between_two_pages(
     informers: Informers, clock: VirtualClock, link: Link, kube: KubeClient
 ) -> None:
     for number in range(501):
@@ -214,7 +214,7 @@ async def test_a_list_whose_revision_is_gone_between_two_pages_is_begun_again(
         assert link.lists == 3 * 2
 
 
-async def test_an_object_that_could_not_be_read_holds_nobody_up_once_it_is_mended(
+async def test_an_object_that_could_not_be_read_delays_no_other_once_it_is_fixed(
     running: Informer[ConfigMap], clock: VirtualClock, link: Link, kube: KubeClient
 ) -> None:
     link.spoils = b'{"bad":"1"}'

@@ -1,6 +1,6 @@
 """Random walks: whatever the server and the network do, the cache ends up telling the truth.
 
-The handlers' story must add up as well: told in order, it leads to the same objects.
+The calls of the handlers must add up as well: applied in order, they lead to the same objects.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class InformerMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.worlds = contextlib.AsyncExitStack()
         self.truth: dict[str, str] = {}
-        self.told: dict[Key, ConfigMap] = {}
+        self.handled: dict[Key, ConfigMap] = {}
         self.runner.run(self._build())
 
     async def _build(self) -> None:
@@ -48,16 +48,16 @@ class InformerMachine(RuleBasedStateMachine):
             metrics=Metrics(prometheus_client.CollectorRegistry()),
         )
         self.informer = self.informers.of(CONFIG_MAPS)
-        self.informer.add_handler(self._told)
+        self.informer.add_handler(self._handle)
 
-    def _told(self, old: ConfigMap | None, new: ConfigMap | None) -> None:
+    def _handle(self, old: ConfigMap | None, new: ConfigMap | None) -> None:
         one = new or old
         assert one is not None
-        assert self.told.get(one.key) == old, "a handler was told of a past that never was"
+        assert self.handled.get(one.key) == old, "a handler got an old object that never was"
         if new is None:
-            del self.told[one.key]
+            del self.handled[one.key]
         else:
-            self.told[one.key] = new
+            self.handled[one.key] = new
 
     @initialize(refuses=st.booleans())
     def start(self, refuses: bool) -> None:
@@ -99,11 +99,11 @@ class InformerMachine(RuleBasedStateMachine):
         self.advance(HEAL_SECONDS)
         cached = {one.metadata.name: one.data["value"] for one in self.informer}
         assert cached == self.truth
-        assert {key.name: one.data["value"] for key, one in self.told.items()} == self.truth
+        assert {key.name: one.data["value"] for key, one in self.handled.items()} == self.truth
 
     @invariant()
     def the_story_matches_the_cache(self) -> None:
-        assert {one.key: one for one in self.informer} == self.told
+        assert {one.key: one for one in self.informer} == self.handled
 
     def teardown(self) -> None:
         if hasattr(self, "running"):

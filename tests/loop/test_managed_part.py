@@ -1,4 +1,4 @@
-"""A part of a feature whose kinds are missing: it waits, reports it, and starts when they come."""
+"""A part of a feature with missing kinds: it waits, reports it, and starts when they come."""
 
 import asyncio
 import random
@@ -112,7 +112,7 @@ async def parts(
     return Parts(cluster=cluster, informers=informers, clock=clock, rng=rng)
 
 
-async def test_a_part_whose_kinds_are_served_starts_with_their_versions(
+async def test_a_part_with_served_kinds_starts_with_their_versions(
     parts: Parts, cluster: Cluster, clock: VirtualClock
 ) -> None:
     cluster.served = {MAPS}

@@ -40,7 +40,7 @@ async def make(kube: KubeClient) -> None:
     await kube.create(CLUSTER_VERSIONS, {**identity, **body})
 
 
-async def test_a_kind_that_is_not_served_has_no_objects_and_nobody_waits_for_it(
+async def test_a_kind_that_is_not_served_has_no_objects_and_delays_nothing(
     versions: OptionalInformer[ClusterVersion], informers: Informers, clock: VirtualClock
 ) -> None:
     async with tasks.started(informers.run()), tasks.started(versions.run()):

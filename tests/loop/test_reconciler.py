@@ -109,7 +109,7 @@ async def test_what_is_remembered_goes_with_its_object(
     assert await reconciler.observe(key) is None
 
 
-async def test_an_event_is_about_the_object_and_nothing_is_said_about_one_that_is_gone(
+async def test_an_event_is_about_the_object_and_none_is_recorded_for_one_that_is_gone(
     kube: KubeClient, clock: VirtualClock, recorder: EventRecorder
 ) -> None:
     informer = Informer(CONFIG_MAPS)

@@ -104,7 +104,7 @@ async def test_the_endpoint_is_only_read() -> None:
             assert (answer.status, await answer.read()) == (200, b"")
 
 
-async def test_an_unknown_path_is_told_which_ones_there_are() -> None:
+async def test_an_unknown_path_is_answered_with_the_known_ones() -> None:
     async with endpoint.serve(
         host="127.0.0.1",
         port=0,

@@ -102,7 +102,7 @@ async def test_a_node_with_more_sets_than_its_status_can_list_is_counted_for_all
         ] == [(1, 1)]
 
     await cluster.until(pool_is_updated, "the pool counts its machine as updated")
-    report = await cluster.said(NODE)
+    report = await cluster.machine_config_node(NODE)
     assert report is not None
     assert {one.name for one in claims.reported(report)} == set(names)
 
@@ -113,19 +113,19 @@ async def test_where_the_definition_of_another_has_no_uid_it_is_in_an_annotation
     await use_definition_of_another(cluster)
     await cluster.make_set("s", image("a"))
     await until_ready(cluster, "s")
-    found = await cluster.said(NODE)
+    found = await cluster.machine_config_node(NODE)
     assert found is not None
     assert [one.uid for one in found.status.pinned_image_sets] == [""]
     uid = (await cluster.kube.get(PINNED_IMAGE_SETS, "s")).metadata.uid
     assert claims.held(found) == {"s": (uid, 1)}
     await cluster.until_looked(NODE, times=3)
-    again = await cluster.said(NODE)
+    again = await cluster.machine_config_node(NODE)
     assert again is not None
     assert again.metadata.resource_version == found.metadata.resource_version
     await cluster.delete_set("s")
 
     async def claims_nothing() -> bool:
-        left = await cluster.said(NODE)
+        left = await cluster.machine_config_node(NODE)
         return left is not None and claims.ANNOTATION not in left.metadata.annotations
 
     await cluster.until(claims_nothing, "the annotation is gone with the set")

@@ -69,10 +69,10 @@ async def test_a_machine_config_node_that_is_deleted_by_hand_comes_back_and_is_t
 ) -> None:
     await cluster.make_set("s", image("a"))
     await cluster.until_held("s")
-    before = await cluster.said(NODE)
+    before = await cluster.machine_config_node(NODE)
     await cluster.kube.delete(MACHINE_CONFIG_NODES, NODE)
     await cluster.until_held("s")
-    after = await cluster.said(NODE)
+    after = await cluster.machine_config_node(NODE)
     assert before is not None
     assert after is not None
     assert before.metadata.uid != after.metadata.uid
@@ -100,8 +100,8 @@ async def test_a_node_that_is_deleted_and_joins_again_empty_claims_nothing_that_
     node = await cluster.kube.get(NODES, NODE)
 
     async def is_described() -> bool:
-        said = await cluster.said(NODE)
-        owners = said.metadata.owner_references if said else ()
+        report = await cluster.machine_config_node(NODE)
+        owners = report.metadata.owner_references if report else ()
         return [owner.uid for owner in owners] == [node.metadata.uid]
 
     await cluster.until(is_described, "the MachineConfigNode belongs to the new Node")
@@ -196,7 +196,7 @@ async def test_an_api_server_that_is_away_holds_up_neither_pull_nor_pin(
     await cluster.until_event(NODE, "Pinned")
 
 
-async def test_pins_that_cannot_be_written_are_told_with_the_cause_and_heal(
+async def test_pins_that_cannot_be_written_are_reported_with_the_cause_and_written_later(
     cluster: WholeCluster,
 ) -> None:
     runtime = cluster.runtimes[NODE]
@@ -208,7 +208,7 @@ async def test_pins_that_cannot_be_written_are_told_with_the_cause_and_heal(
     await cluster.until_condition(NODE, report.DEGRADED, "AsExpected", "No errors")
 
 
-async def test_a_runtime_that_is_away_is_waited_for_and_loses_nobody_a_claim(
+async def test_a_runtime_that_is_away_is_waited_for_and_no_claim_is_lost(
     cluster: WholeCluster,
 ) -> None:
     await cluster.make_set("before", image("a"))

@@ -115,20 +115,20 @@ class WholeCluster:
     async def label(self, node: str, **labels: str | None) -> None:
         await self.kube.patch(NODES, node, {"metadata": {"labels": labels}})
 
-    async def said(self, node: str) -> MachineConfigNode | None:
+    async def machine_config_node(self, node: str) -> MachineConfigNode | None:
         try:
             return await self.kube.get(MACHINE_CONFIG_NODES, node)
         except kube.NotFound:
             return None
 
     async def entry(self, node: str, name: str) -> NodePinnedImageSet | None:
-        said = await self.said(node)
-        entries = said.status.pinned_image_sets if said else ()
+        report = await self.machine_config_node(node)
+        entries = report.status.pinned_image_sets if report else ()
         return next((one for one in entries if one.name == name), None)
 
     async def condition(self, node: str, type_: str) -> Condition | None:
-        said = await self.said(node)
-        return conditions.find(said.status.conditions, type_) if said else None
+        report = await self.machine_config_node(node)
+        return conditions.find(report.status.conditions, type_) if report else None
 
     def pinned(self, node: str) -> set[str]:
         return {pin.image for pin in self.runtimes[node].pins.values()}
@@ -181,11 +181,11 @@ class WholeCluster:
         await self.until(has_looked, f"{node} looked {times} times")
 
     async def until_event(self, node: str, reason: str) -> None:
-        async def is_told() -> bool:
+        async def is_recorded() -> bool:
             found = (await self.kube.page(EVENTS, Selection(namespace="default"))).items
             return any((one.regarding.name, one.reason) == (node, reason) for one in found)
 
-        await self.until(is_told, f"an event says that {node} is {reason}")
+        await self.until(is_recorded, f"an event says that {node} is {reason}")
 
     async def until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
         try:
@@ -193,8 +193,8 @@ class WholeCluster:
                 while not await is_so():
                     await CLOCK.sleep(POLL_SECONDS)
         except TimeoutError:
-            said = [await self.said(node) for node in self.runtimes]
-            shown = msgspec.json.format(msgspec.json.encode(said)).decode()
+            reports = [await self.machine_config_node(node) for node in self.runtimes]
+            shown = msgspec.json.format(msgspec.json.encode(reports)).decode()
             raise AssertionError(f"never came true: {what}\n{shown}") from None
 
 

@@ -258,7 +258,7 @@ async def test_a_wave_of_two_never_lets_a_third_node_pull_and_the_dead_delay_no_
     assert {name for name, held in found.node_deployment_map.items() if not held} == dead
 
 
-async def test_a_node_whose_old_pod_is_not_ready_does_not_wait_for_its_turn(
+async def test_a_node_with_an_old_pod_that_is_not_ready_does_not_wait_for_its_turn(
     cluster: PrePullCluster,
 ) -> None:
     """Kubernetes deletes such a pod at once; its successor is the only one that can hold."""

@@ -1,4 +1,4 @@
-"""The Setting as people edit it: every usual way works, and a value nobody understands is inert."""
+"""The Setting as people edit it: every usual way works, and an invalid value changes nothing."""
 
 from collections.abc import AsyncIterator
 from typing import Any

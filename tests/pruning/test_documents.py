@@ -82,7 +82,7 @@ def test_fields_of_another_shape_break_nothing(document: Any) -> None:
     assert not read(document).is_opaque
 
 
-def test_a_helm_chart_is_told_by_its_configuration() -> None:
+def test_a_helm_chart_is_recognized_by_its_configuration() -> None:
     chart = "application/vnd.cncf.helm.config.v1+json"
     assert read({"config": entry(A, mediaType=chart), "layers": []}).artifact_type == chart
 

@@ -89,7 +89,7 @@ async def test_custom_resources_are_read_where_they_are_served() -> None:
     assert texts(await read(cluster)) == {"r:1"}
 
 
-async def test_a_group_whose_discovery_fails_is_an_error(world: World) -> None:
+async def test_a_group_with_failing_discovery_is_an_error(world: World) -> None:
     async def stale(request: Request) -> Response:
         answer = await world.api(request)
         if request.path != "/apis" or not isinstance(answer.body, bytes):

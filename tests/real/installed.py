@@ -40,7 +40,7 @@ async def on_cluster(
 def on_api_server(
     server: api_server.ApiServer, folder: Path, *, registry_host: str, node_name: str
 ) -> Installation:
-    """Where nobody makes pods: the agent's token is bound to the node itself."""
+    """Where nothing makes pods: the agent's token is bound to the node itself."""
     _apply(server, registry_host)
     bound = ("--bound-object-kind=Node", f"--bound-object-name={node_name}")
     return Installation(

@@ -40,7 +40,7 @@ class Pods:
         return items
 
     def install(self) -> None:
-        """Returns when every pod has said that it is ready."""
+        """Returns when every pod is Ready."""
         if self.bed.runtime.kind == "cri-o":  # the other overlay brings the kinds with it
             self.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
         self.kubectl("apply", "--server-side", "-k", str(self.overlay))

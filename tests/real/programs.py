@@ -7,15 +7,15 @@ import pathlib
 
 async def run(*command: str | pathlib.Path, **variables: str) -> str:
     """What it printed; it must end well."""
-    exit_code, said, complaint = await _run(command, variables)
-    assert exit_code == 0, f"{command}: {said}{complaint}"
-    return said
+    exit_code, output, complaint = await _run(command, variables)
+    assert exit_code == 0, f"{command}: {output}{complaint}"
+    return output
 
 
 async def refused(*command: str | pathlib.Path, **variables: str) -> str:
     """What it complained of; it must not end well."""
-    exit_code, said, complaint = await _run(command, variables)
-    assert exit_code != 0, f"{command}: {said}{complaint}"
+    exit_code, output, complaint = await _run(command, variables)
+    assert exit_code != 0, f"{command}: {output}{complaint}"
     return complaint
 
 
@@ -29,5 +29,5 @@ async def _run(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    said, complaint = await process.communicate()
-    return process.returncode, said.decode(errors="replace"), complaint.decode(errors="replace")
+    output, complaint = await process.communicate()
+    return process.returncode, output.decode(errors="replace"), complaint.decode(errors="replace")

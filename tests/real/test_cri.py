@@ -71,14 +71,14 @@ def test_the_suite_passes_but_for_the_known_differences(
 @pytest.mark.components("cri-tools")
 async def test_critest_is_satisfied_with_the_embedded_service(tmp_path: pathlib.Path) -> None:
     async with embedded_service(tmp_path) as endpoint:
-        said = await programs.run(
+        output = await programs.run(
             binaries.built("cri-tools", "critest"),
             f"--runtime-endpoint={endpoint}",
             f"--ginkgo.focus={CRITEST_FOCUS}",
             f"--ginkgo.skip={CRITEST_SKIP}",
             "--ginkgo.no-color",
         )
-    assert f"{CRITEST_SPECS} Passed | 0 Failed" in said
+    assert f"{CRITEST_SPECS} Passed | 0 Failed" in output
 
 
 @pytest.mark.components("cri-tools")
@@ -88,7 +88,7 @@ async def test_critest_pulls_and_removes_by_digest_many_at_a_time(tmp_path: path
     parameters = tmp_path / "parameters.yaml"
     parameters.write_text(BENCHMARK.format(name=name))
     async with embedded_service(tmp_path) as endpoint:
-        said = await programs.run(
+        output = await programs.run(
             binaries.built("cri-tools", "critest"),
             f"--runtime-endpoint={endpoint}",
             "--benchmark",
@@ -97,7 +97,7 @@ async def test_critest_pulls_and_removes_by_digest_many_at_a_time(tmp_path: path
             "--ginkgo.no-color",
         )
         assert await crictl.run(endpoint, "images", "--quiet") == ""
-    assert "CRI validation - 2/" in said, "pull and remove, and list"
+    assert "CRI validation - 2/" in output, "pull and remove, and list"
 
 
 @contextlib.asynccontextmanager

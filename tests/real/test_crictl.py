@@ -126,7 +126,7 @@ async def test_an_inspected_image_shows_its_configuration(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent:1", "other:2"])
-async def test_what_is_absent_is_said_to_be(bench: Bench, name: str) -> None:
+async def test_an_absent_image_is_reported_as_absent(bench: Bench, name: str) -> None:
     await bench.pull_all()
     for command in ("inspecti", "rmi"):
         complaint = await crictl.refused(bench.endpoint, command, bench.named(name))
@@ -186,8 +186,8 @@ async def test_the_filesystem_holds_what_was_pulled_until_all_is_removed(bench: 
 
 
 async def usage(bench: Bench) -> tuple[int, int]:
-    said = await crictl.run_json(bench.endpoint, "imagefsinfo")
-    (filesystem,) = said["status"]["imageFilesystems"]
+    output = await crictl.run_json(bench.endpoint, "imagefsinfo")
+    (filesystem,) = output["status"]["imageFilesystems"]
     assert filesystem["fsId"]["mountpoint"] == str(bench.folder / "images")
     return int(filesystem["usedBytes"]["value"]), int(filesystem["inodesUsed"]["value"])
 

@@ -51,7 +51,7 @@ async def cluster(
 
 
 async def fill(cluster: ClusterUnderTest, node: NodeUnderTest, name: str) -> set[str]:
-    """Pulls images that nobody pins, behind the agent's back, until the kubelet must act.
+    """Pulls images that no set pins, without the agent, until the kubelet must act.
 
     It may do so between two of them, and then leaves the last.
     """

@@ -34,10 +34,10 @@ async def opened(
         door.before(registry_3_1.host) as front,
         private_registry.opened(folder) as private,
     ):
-        # CRI-O speaks plain HTTP only with registries that it was told of when it started.
+        # CRI-O speaks plain HTTP only with registries that its configuration named when it started.
         hosts = (registry_3_1.host, front.host, private.host)
-        told = [dataclasses.replace(registry_3_1, host=host) for host in hosts]
-        with crio.crio(registries=told) as engine:
+        insecure = [dataclasses.replace(registry_3_1, host=host) for host in hosts]
+        with crio.crio(registries=insecure) as engine:
             async with under_test.on_runtime(server, engine, front, private, folder) as running:
                 yield running
 

@@ -1,4 +1,4 @@
-"""A disk that is really full in the middle of a pull: said by name, and healed by itself."""
+"""A disk that is really full in the middle of a pull: reported, and pulled when there is space."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -72,7 +72,7 @@ async def pool_is_full(cluster: ClusterUnderTest, image: str) -> bool:
     )
 
 
-async def test_a_full_disk_is_said_by_name_and_heals_when_space_is_freed(
+async def test_a_full_disk_is_reported_as_such_and_the_pull_succeeds_when_space_is_freed(
     cluster: ClusterUnderTest, small_disk: Path
 ) -> None:
     (node,) = cluster.nodes
@@ -83,7 +83,7 @@ async def test_a_full_disk_is_said_by_name_and_heals_when_space_is_freed(
     await expectations.until_degraded(cluster, node, Reason.NO_SPACE, naming=image)
     await waiting.until(lambda: pool_is_full(cluster, image), "the pool is degraded by NoSpace")
     # Beside it the plan may refuse to try again, as long as the disk is still full.
-    errors = (await cluster.said_about(node, "full")).last_failed_generation_errors
+    errors = (await cluster.reported_set(node, "full")).last_failed_generation_errors
     assert any("no space left on device" in error for error in errors)
     assert image not in await node.pinned()
 

@@ -46,7 +46,7 @@ async def test_a_restarted_runtime_is_given_the_rest_of_the_images(
             await cluster.make_set("restart", *images)
             await waiting.until(lambda: is_pulling(node), "the agent pulls")
             restart.restart(place, engine.pid)
-            said = await cluster.said_about(node, "restart")
-            assert said.current_generation == 0, "the restart came too late to tell anything"
+            entry = await cluster.reported_set(node, "restart")
+            assert entry.current_generation == 0, "the restart came too late to tell anything"
             await cluster.until_done("restart")
             assert await node.pinned() >= images

@@ -62,11 +62,11 @@ async def installation(
 def test_the_manifests_are_accepted_with_strict_validation(
     installation: Installation, folder: str
 ) -> None:
-    said = installation.server.kubectl(
+    output = installation.server.kubectl(
         *("apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts"),
         *("-k", str(DEPLOY / folder)),
     )
-    assert "daemonset.apps/lading-agent serverside-applied" in said
+    assert "daemonset.apps/lading-agent serverside-applied" in output
 
 
 def is_allowed(server: api_server.ApiServer, component: str, question: str) -> bool:

@@ -32,6 +32,6 @@ async def test_the_right_password_opens_and_a_wrong_one_does_not(
     async with server.serve(tmp_path, guard=guard) as url:
         app = f"{url.removeprefix('http://')}/team/app:v1"
         complaint = await crictl.refused(running.endpoint, "pull", "--creds=carol:wrong", app)
-        said = await crictl.run(running.endpoint, "pull", "--creds=carol:right", app)
+        output = await crictl.run(running.endpoint, "pull", "--creds=carol:right", app)
     assert "401" in complaint
-    assert str(image.blobs[0][0].digest) in said
+    assert str(image.blobs[0][0].digest) in output

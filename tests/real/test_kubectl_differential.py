@@ -46,7 +46,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 @pytest.mark.components("kube")
 @pytest.mark.parametrize("scenario", scenarios.every(), ids=lambda scenario: scenario.name)
 def test_both_servers_print_the_same(both: Servers, scenario: Scenario) -> None:
-    # One after the other: what has no namespace is seen by whoever else is there.
+    # One after the other: objects without a namespace are seen by every other run.
     found = [_difference(scenario, both.kubectls(version)) for version in transcript.FAMILIES]
     assert found == [known.of(scenario.name)] * len(found), list(transcript.FAMILIES)
 

@@ -28,7 +28,7 @@ SKIPPED = {
     ),
     "Push Cross-Repository Blob Mount Cross-mounting without from, and automatic content discovery"
     " enabled should return a 201": (
-        "only for a registry that searches all repositories for a blob: in ours nobody gets a blob"
+        "only for a registry that searches all repositories for a blob: in ours none gets a blob"
         " without naming a repository that has it"
     ),
 }

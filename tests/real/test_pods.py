@@ -12,7 +12,7 @@ from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
 from tests.real.setup import binaries
 
 IMAGE_GC_PERCENT = 83
-"""Not the kubelet's default, so that whoever knows it has asked the kubelet."""
+"""Not the kubelet's default, so that only an answer of the kubelet has it."""
 STATUS = "print(open('/proc/1/status').read())"
 WRITING = """
 import errno, json
@@ -132,7 +132,7 @@ def test_a_node_that_lost_its_cluster_is_cleaned_up_by_the_image_alone(pods: Pod
     (container,) = pods.objects("deployment", IN_NAMESPACE)[0]["spec"]["template"]["spec"][
         "containers"
     ]
-    said = pods.place.run(
+    output = pods.place.run(
         binaries.built("containerd", "ctr"),
         "--namespace=k8s.io",
         "run",
@@ -143,5 +143,5 @@ def test_a_node_that_lost_its_cluster_is_cleaned_up_by_the_image_alone(pods: Pod
         "lading-cleanup",
         *("lading", "agent", "--cleanup", f"--node-name={pods.bed.node_name}"),
     )
-    assert "unpinned" in said
+    assert "unpinned" in output
     assert not pods.is_pinned(image)

@@ -59,7 +59,7 @@ class Stand:
     tag: str
 
     async def ensure(self, guest: Platform | None = None) -> Ensured:
-        """The image for the host, or for a handler whose guests have that platform."""
+        """The image for the host, or for a handler with guests of that platform."""
         node = ImageNode(
             runtime=self.runtime,
             registry=self.registry,
@@ -151,8 +151,8 @@ async def test_the_command_says_that_pods_must_name_the_digest(
         "--feature-gates=RuntimeClassInImageCriApi=true",
         f"--runtime=handler:{HANDLER}",
     )
-    said = await lading("image", "pull", *common, stand.tag)
-    named = said.rpartition("pods must name it as ")[2].strip()
+    output = await lading("image", "pull", *common, stand.tag)
+    named = output.rpartition("pods must name it as ")[2].strip()
     assert named.startswith(f"{stand.tag.rpartition(':')[0]}@sha256:")
     assert await stand.runtime.image(ImageSpec(image=named)) is not None
     (row,) = (await lading("image", "ls", *common)).splitlines()[1:]
@@ -166,8 +166,8 @@ async def test_the_command_names_what_there_is_when_nothing_is_for_the_host(stan
     tag = f"{stand.tag.rpartition('/')[0]}/foreign:1"
     foreign = sample_images.index([sample_images.image([{}], platform=guest) for guest in GUESTS])
     await sample_images.push(stand.registry, references.parse(tag), foreign)
-    said = await lading("image", "pull", f"--runtime-endpoint={stand.endpoint}", tag, code=1)
-    assert f"{tag}: no image for linux/amd64: the index offers linux/arm64" in said
+    output = await lading("image", "pull", f"--runtime-endpoint={stand.endpoint}", tag, code=1)
+    assert f"{tag}: no image for linux/amd64: the index offers linux/arm64" in output
 
 
 async def lading(*arguments: str, code: int = 0) -> str:

@@ -27,7 +27,7 @@ def test_a_second_run_builds_and_installs_nothing(pytestconfig: pytest.Config) -
     assert "unpack" not in answer.stderr
 
 
-def test_a_machine_without_go_is_told_to_install_it() -> None:
+def test_without_go_the_error_asks_to_install_it() -> None:
     answer = setup("--only=registry", PATH="/usr/sbin:/usr/bin:/sbin:/bin")
     assert answer.returncode == 1
     assert "Go is not installed" in answer.stderr

@@ -43,10 +43,10 @@ class Bench:
 
     async def raw(self, repository: str) -> dict[str, Any]:
         """The manifest behind v1, as skopeo reads it."""
-        said = await skopeo.run(
+        output = await skopeo.run(
             "inspect", "--raw", "--tls-verify=false", self.at(f"{repository}:v1")
         )
-        document: dict[str, Any] = json.loads(said)
+        document: dict[str, Any] = json.loads(output)
         return document
 
 
@@ -124,23 +124,23 @@ async def test_a_repository_is_mirrored_with_all_its_tags(
 
 
 async def test_an_image_is_described_with_its_digest_and_the_tags_beside_it(bench: Bench) -> None:
-    said = json.loads(await skopeo.run("inspect", "--tls-verify=false", bench.at("team/app:v1")))
-    assert said["Digest"] == str(IMAGE.digest)
-    assert said["RepoTags"] == ["v1", "v2"]
+    output = json.loads(await skopeo.run("inspect", "--tls-verify=false", bench.at("team/app:v1")))
+    assert output["Digest"] == str(IMAGE.digest)
+    assert output["RepoTags"] == ["v1", "v2"]
 
 
 async def test_a_deleted_image_is_gone_under_every_tag(bench: Bench) -> None:
     other = sample_images.image([{"other": b"stays"}])
     await sample_images.push(bench.client, bench.named("team/app", "stays"), other)
     await skopeo.run("delete", "--tls-verify=false", bench.at("team/app:v1"))
-    said = json.loads(await skopeo.run("list-tags", "--tls-verify=false", bench.at("team/app")))
-    assert said["Tags"] == ["stays"]
+    output = json.loads(await skopeo.run("list-tags", "--tls-verify=false", bench.at("team/app")))
+    assert output["Tags"] == ["stays"]
     await whole_images.check(bench.client, bench.named("team/app", "stays"), other)
     absent = ("inspect", "--tls-verify=false", bench.at("team/app:v1"))
     assert "manifest unknown" in await skopeo.refused(*absent)
 
 
-async def test_an_index_whose_images_are_not_there_is_refused_with_the_reason(
+async def test_an_index_without_its_images_is_refused_with_the_reason(
     bench: Bench,
 ) -> None:
     alone = ("copy", "--multi-arch=index-only", *OPEN)

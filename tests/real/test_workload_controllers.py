@@ -13,7 +13,7 @@ from tests.real.bed import api_server, control_plane, sandbox
 
 pytestmark = pytest.mark.components("kube")
 CONTROLLERS = "*,-node-lifecycle-controller"
-"""Nobody sends heartbeats for the nodes, and nobody may miss them."""
+"""Nothing sends heartbeats for the nodes, and nothing may miss them."""
 SERVICE_ACCOUNTS = resource("serviceaccounts", "ServiceAccount")
 
 

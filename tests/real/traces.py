@@ -34,7 +34,7 @@ def _text(path: pathlib.Path) -> str:
 
 
 def _addresses(subnet: str) -> list[str]:
-    """The node's address on lo, and the pods' devices, whose host end has one too."""
+    """The node's address on lo, and the pods' devices; their host end has one too."""
     answer = subprocess.run(["ip", "-json", "address"], capture_output=True, check=True)
     return [
         f"{address['local']} on {device['ifname']}"

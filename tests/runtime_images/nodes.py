@@ -1,4 +1,4 @@
-"""A node whose images fill nine tenths of its disk, and its garbage collection."""
+"""A node with images that fill nine tenths of its disk, and its garbage collection."""
 
 from dataclasses import dataclass
 from datetime import timedelta

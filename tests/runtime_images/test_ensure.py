@@ -119,7 +119,7 @@ async def test_a_guest_that_the_index_does_not_serve_is_refused_with_what_it_off
         await ensure.ensure(wanted, blind(stand))
 
 
-async def test_without_a_declared_guest_the_hosts_image_is_had_and_that_is_said(
+async def test_without_a_declared_guest_the_image_of_the_host_is_pulled_and_reported_so(
     stand: Stand,
 ) -> None:
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)

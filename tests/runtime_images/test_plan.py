@@ -155,7 +155,7 @@ CASES = (
         verdicts={"b": GcReason.MAKES_ROOM, "a": GcReason.IN_USE},
     ),
     Case(
-        name="a container whose ID means nothing keeps the image of the name it has",
+        name="a container with an unknown image ID keeps the image of the name it has",
         observed=ObservedImages(
             images=(A, B),
             containers=(replace(container("a"), image_id="sha256:moved"),),
@@ -165,7 +165,7 @@ CASES = (
         verdicts={"b": GcReason.MAKES_ROOM, "a": GcReason.IN_USE},
     ),
     Case(
-        name="a container whose image was removed under it keeps nothing else",
+        name="a container keeps nothing else when its image was removed under it",
         observed=ObservedImages(
             images=(B,), containers=(container("a"),), space=FULL, records=records(B)
         ),

@@ -63,12 +63,12 @@ class World:
 
     async def holds(self, name: str, generation: int) -> bool:
         try:
-            said = await self.cluster.kube.get(MACHINE_CONFIG_NODES, "node-1")
+            report = await self.cluster.kube.get(MACHINE_CONFIG_NODES, "node-1")
         except kube.NotFound:
             return False
         return any(
             (entry.name, entry.current_generation) == (name, generation)
-            for entry in said.status.pinned_image_sets
+            for entry in report.status.pinned_image_sets
         )
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:

@@ -24,6 +24,6 @@ async def test_nodes_that_no_longer_run_are_forgotten_and_come_back(tmp_path: Pa
     assert await started_with(tmp_path, "a", "b") == {"a", "b"}
 
 
-async def test_a_node_that_somebody_made_stays(tmp_path: Path) -> None:
+async def test_a_node_that_an_administrator_made_stays(tmp_path: Path) -> None:
     assert await started_with(tmp_path, "a", by_hand="mine") == {"a", "mine"}
     assert await started_with(tmp_path, "a") == {"a", "mine"}

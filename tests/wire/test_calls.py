@@ -85,7 +85,7 @@ async def test_a_connection_that_breaks_ends_the_call_and_nothing_else(
 
 
 @pytest.mark.parametrize("turns", range(8))
-async def test_a_caller_that_is_cancelled_is_told_so_whatever_the_connection_does(
+async def test_a_cancelled_caller_gets_the_cancellation_whatever_the_connection_does(
     tmp_path: Path, turns: int
 ) -> None:
     peer = Peer()

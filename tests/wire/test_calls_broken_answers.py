@@ -52,7 +52,7 @@ def say_nothing(connection: H2Connection, call: int) -> None:
 
 
 class Peer:
-    """Answers the first call as it is told, and those after it as it should."""
+    """Answers the first call with the given answer, and those after it as it should."""
 
     def __init__(self, first: Answer, *, calls_max: int = 100) -> None:
         self._answers = [answering(MESSAGE), first]
@@ -150,7 +150,7 @@ async def test_a_call_that_waits_for_its_turn_does_not_outlive_the_connection(
     assert caught.value.status is Status.UNAVAILABLE
 
 
-async def test_a_peer_whose_queue_is_full_is_unavailable(tmp_path: Path) -> None:
+async def test_a_peer_with_a_full_queue_is_unavailable(tmp_path: Path) -> None:
     path = tmp_path / "peer.sock"
     with socket.socket(socket.AF_UNIX) as peer, socket.socket(socket.AF_UNIX) as earlier:
         peer.bind(str(path))

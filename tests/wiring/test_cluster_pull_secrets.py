@@ -58,6 +58,6 @@ async def test_a_secret_of_another_kind_is_refused_by_name(client: KubeClient) -
         await cluster_pull_secrets.read(client, [PULL])
 
 
-async def test_a_secret_that_is_not_there_is_told(client: KubeClient) -> None:
+async def test_a_secret_that_does_not_exist_is_reported(client: KubeClient) -> None:
     with pytest.raises(kube.NotFound, match='"pull" not found'):
         await cluster_pull_secrets.read(client, [PULL])

@@ -60,11 +60,11 @@ def lading_command() -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    _mend_standard_streams()
+    _repair_standard_streams()
     sys.exit(lading_command.main(args=arguments, prog_name="lading"))
 
 
-def _mend_standard_streams() -> None:
+def _repair_standard_streams() -> None:
     """One that was closed is empty, and an alphabet without some letter costs only that letter."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

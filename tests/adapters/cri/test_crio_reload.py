@@ -31,8 +31,8 @@ async def test_the_process_that_listens_on_the_socket_gets_the_signal(tmp_path: 
     assert process.stdout is not None
     assert await process.stdout.readline() == b"ready\n"
     await crio_reload.by_signal(f"unix://{tmp_path}/s")()
-    _, said = await process.communicate()
-    assert said == b"reloaded\n"
+    _, output = await process.communicate()
+    assert output == b"reloaded\n"
 
 
 async def test_a_socket_without_a_listener_is_unavailable(tmp_path: Path) -> None:

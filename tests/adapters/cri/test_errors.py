@@ -13,7 +13,7 @@ UNKNOWN, NOT_FOUND = Status.UNKNOWN, Status.NOT_FOUND
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "expected"),
+    ("status", "message", "expected"),
     [
         (NOT_FOUND, 'failed to resolve "r.io/a:1": r.io/a:1: not found', cri.ImageNotFound),
         (NOT_FOUND, "no match for platform in manifest: not found", cri.NoMatchingPlatform),
@@ -49,33 +49,33 @@ UNKNOWN, NOT_FOUND = Status.UNKNOWN, Status.NOT_FOUND
         (Status.UNAVAILABLE, "RegistryUnavailable: x", cri.RegistryUnavailable),
         (Status.DEADLINE_EXCEEDED, "Deadline Exceeded", cri.TimedOut),
         (Status.UNIMPLEMENTED, "unknown method", cri.Unsupported),
-        (UNKNOWN, "something nobody has seen before", cri.CriError),
+        (UNKNOWN, "an unknown error", cri.CriError),
     ],
 )
 def test_words_and_codes_become_kinds(
-    status: Status, said: str, expected: type[cri.CriError]
+    status: Status, message: str, expected: type[cri.CriError]
 ) -> None:
-    translated = errors.translated(CallFailed(status, said), call="PullImage", image="r.io/a:1")
+    translated = errors.translated(CallFailed(status, message), call="PullImage", image="r.io/a:1")
     assert type(translated) is expected
     assert translated.image == "r.io/a:1"
     assert str(translated).startswith("PullImage")
-    assert str(translated).endswith(f" failed: {said}")
+    assert str(translated).endswith(f" failed: {message}")
     assert "r.io/a:1" in str(translated)
 
 
 def test_an_image_that_the_runtime_names_is_not_named_again() -> None:
-    for said, expected in (
+    for message, expected in (
         ("r.io/a:1: not found", "PullImage failed: r.io/a:1: not found"),
         ("not found", "PullImage of r.io/a:1 failed: not found"),
     ):
-        error = CallFailed(UNKNOWN, said)
+        error = CallFailed(UNKNOWN, message)
         assert str(errors.translated(error, call="PullImage", image="r.io/a:1")) == expected
 
 
 def test_words_inside_the_images_own_name_are_not_taken_for_a_reason() -> None:
     image = "r.io/access-denied/unauthorized:403"
-    said = f"failed to pull {image}: something else"
-    error = CallFailed(UNKNOWN, said)
+    message = f"failed to pull {image}: something else"
+    error = CallFailed(UNKNOWN, message)
     assert type(errors.translated(error, call="PullImage", image=image)) is cri.CriError
 
 

@@ -97,7 +97,7 @@ async def test_an_image_that_is_not_there_gets_no_pin_and_stops_no_other(
     assert await pins.recorded() == (RecordedPin(pin=there, effective=True),)
 
 
-async def test_a_pin_of_somebody_else_is_neither_listed_nor_taken_back(
+async def test_a_pin_of_another_owner_is_neither_listed_nor_taken_back(
     pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:
     pin = await pulled(runtime, registry, "r.io/a", "blue")
@@ -111,7 +111,7 @@ async def test_a_pin_of_somebody_else_is_neither_listed_nor_taken_back(
     assert runtime.labelled_names()[pin.image_id][1] == theirs
 
 
-async def test_a_pin_that_somebody_unlabelled_is_shown_as_not_in_force_and_repaired(
+async def test_a_pin_without_its_label_is_shown_as_not_in_force_and_repaired(
     pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
 ) -> None:
     pin = await pulled(runtime, registry, "r.io/a", "blue")
@@ -162,15 +162,15 @@ async def test_a_set_may_name_one_image_in_any_number_of_ways(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("containerd", "1.6.20 cannot pin images"), ("other", "does not pin by")]
+    ("name", "reason"), [("containerd", "1.6.20 cannot pin images"), ("other", "does not pin by")]
 )
-async def test_where_pinning_is_impossible_nothing_is_labelled_and_the_reason_is_said(
+async def test_where_pinning_is_impossible_nothing_is_labelled_and_the_error_has_the_reason(
     channel: Channel,
     runtime: EmbeddedRuntime,
     registry: MemoryRegistry,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
-    said: str,
+    reason: str,
 ) -> None:
     async def version() -> cri.RuntimeVersion:
         return cri.RuntimeVersion(name=name, version="1.6.20", api_version="v1")
@@ -178,7 +178,7 @@ async def test_where_pinning_is_impossible_nothing_is_labelled_and_the_reason_is
     monkeypatch.setattr(runtime, "version", version)
     pins = ContainerdPins(channel, CriClient(channel), SystemClock())
     pin = await pulled(runtime, registry, "r.io/a", "blue")
-    with pytest.raises(cri.CannotPin, match=said):
+    with pytest.raises(cri.CannotPin, match=reason):
         await pins.write([pin])
     assert await pinned_ids(runtime) == set()
 

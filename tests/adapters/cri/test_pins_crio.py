@@ -21,7 +21,7 @@ from tests.servers.cri.memory_registry import MemoryRegistry
 
 
 class Crio(EmbeddedRuntime):
-    """Pins what the last file of its folder names, when told to reload, as CRI-O does.
+    """Pins what the last file of its folder names, at a request to reload, as CRI-O does.
 
     An image has the names by which it was pulled; that it knows its digest too gives it no name.
     """
@@ -231,7 +231,7 @@ async def test_an_image_that_is_not_there_gets_no_pin(pins: CrioPins, folder: Pa
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "said"),
+    ("file", "content", "reason"),
     [
         (crio_config.OPENSHIFT_FILE, "", "machine-config-daemon"),
         (crio_config.OUR_FILE, "# mine\n", "not written by Lading"),
@@ -239,19 +239,19 @@ async def test_an_image_that_is_not_there_gets_no_pin(pins: CrioPins, folder: Pa
         ("zzz/00-first", '[crio.image]\npinned_images = ["x"]\n', "read after"),
     ],
 )
-async def test_beside_another_manager_nothing_is_written_and_the_reason_is_said(
+async def test_beside_another_manager_nothing_is_written_and_the_error_has_the_reason(
     pins: CrioPins,
     crio: Crio,
     registry: MemoryRegistry,
     folder: Path,
     file: str,
     content: str,
-    said: str,
+    reason: str,
 ) -> None:
     (folder / file).parent.mkdir(exist_ok=True)
     (folder / file).write_text(content)
     pin = await pulled(crio, registry, "r.io/a", "blue")
-    with pytest.raises(cri.CannotPin, match=said):
+    with pytest.raises(cri.CannotPin, match=reason):
         await pins.write([pin])
     assert files_in(folder) == {file: content}
     refusal = await pins.cannot_pin()

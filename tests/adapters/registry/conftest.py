@@ -40,7 +40,7 @@ def descriptor(content: bytes) -> Descriptor:
 
 @pytest.fixture(scope="session")
 def self_signed(self_signed_file: Path) -> ssl.SSLContext:
-    """A server's TLS for 127.0.0.1 that nobody has reason to trust."""
+    """A server's TLS for 127.0.0.1 with a certificate that no client trusts."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(self_signed_file)
     return context

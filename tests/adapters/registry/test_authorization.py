@@ -32,7 +32,7 @@ IMAGE = sample_images.image([{"a": b"b"}])
 async def opened(
     folder: Path, guard: AccessGuard, *credentials: Mapping[str, Credential]
 ) -> AsyncIterator[tuple[RegistryClient, Reference]]:
-    """A registry with a guard, and a client whose tables are keyed below that registry's host."""
+    """A registry with a guard, and a client with tables that are keyed below its host."""
     async with server.serve(folder, guard=guard) as url:
         host = url.removeprefix("http://")
         tables: list[CredentialSource] = [
@@ -112,7 +112,7 @@ async def test_a_token_that_has_expired_is_replaced_before_it_is_refused(tmp_pat
 
 
 class Rotating:
-    """A source whose credential is only right after it was asked to forget the old one."""
+    """A source with a credential that is right only after a call to forget the old one."""
 
     def __init__(self) -> None:
         self.current = WRONG

@@ -50,7 +50,7 @@ async def test_a_pushed_image_comes_back_whole(client: RegistryClient, app: Refe
         assert b"".join([piece async for piece in client.blob(app, descriptor)]) == content
 
 
-async def test_a_registry_that_compresses_for_whoever_takes_it_is_understood(
+async def test_a_registry_that_compresses_for_clients_that_accept_it_is_understood(
     client: RegistryClient,
 ) -> None:
     """Proxies and storage behind a redirect do that to manifests, tokens and configurations."""

@@ -59,7 +59,7 @@ def in_full(**fields: object) -> bytes:
 
 DOCUMENTS: dict[str, Callable[[], bytes]] = {
     "empty entries": lambda: filled(START, b"{}", b"]}"),
-    "numbers that nobody reads": lambda: filled(START + b'],"x":[', b"1", b"]}"),
+    "numbers that are not read": lambda: filled(START + b'],"x":[', b"1", b"]}"),
     "features": lambda: filled(START + b'{"platform":{"os.features":[', b'""', b"]}}]}"),
     "platforms": lambda: in_full(manifests=list(map(entry, range(manifests.ENTRIES_MAX)))),
     "annotations": lambda: in_full(annotations=dict.fromkeys(map(str, range(VALUES)), "")),

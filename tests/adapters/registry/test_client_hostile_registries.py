@@ -134,7 +134,7 @@ async def test_a_manifest_that_announces_too_much_is_not_read(client: RegistryCl
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"not json", "malformed"),
         (b'{"schemaVersion":1}', "schemaVersion"),
@@ -147,10 +147,10 @@ async def test_a_manifest_that_announces_too_much_is_not_read(client: RegistryCl
     ids=["no JSON", "schema 1", "deep objects", "deep lists", "many", "two shapes", "no UTF-8"],
 )
 async def test_something_that_is_no_manifest_is_a_malformed_answer(
-    client: RegistryClient, body: bytes, said: str
+    client: RegistryClient, body: bytes, message: str
 ) -> None:
     async with served(always(whole(body, JSON))) as server:
-        with pytest.raises(registry.MalformedAnswer, match=said):
+        with pytest.raises(registry.MalformedAnswer, match=message):
             await client.manifest(app(server.host))
 
 

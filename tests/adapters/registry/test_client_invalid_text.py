@@ -1,4 +1,4 @@
-"""JSON whose strings are no UTF-8: msgspec tells it by another error than other bad JSON."""
+"""JSON with strings that are not UTF-8: msgspec raises another error than for other bad JSON."""
 
 import asyncio
 

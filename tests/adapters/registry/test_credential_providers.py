@@ -87,7 +87,7 @@ async def test_the_default_helper_is_asked_for_any_host(bench: Bench) -> None:
     assert bench.runs == ["get https://index.docker.io/v1/"]
 
 
-async def test_a_helper_is_asked_again_when_it_was_told_to_forget(bench: Bench) -> None:
+async def test_a_helper_is_asked_again_after_a_call_to_forget(bench: Bench) -> None:
     bench.program("docker-credential-store", ANSWER)
     source = bench.helper(default_helper="store")
     await source.find(APP)
@@ -104,7 +104,7 @@ async def test_a_helper_may_answer_an_identity_token(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "problem"),
     [
         ("echo no such thing >&2; exit 1", "no such thing"),
         ("echo nothing", "no JSON"),
@@ -112,16 +112,16 @@ async def test_a_helper_may_answer_an_identity_token(bench: Bench) -> None:
     ],
 )
 async def test_a_helper_that_fails_is_reported_and_has_nothing(
-    bench: Bench, body: str, said: str
+    bench: Bench, body: str, problem: str
 ) -> None:
     bench.program("docker-credential-store", body)
     assert await bench.helper(default_helper="store").find(APP) == ()
-    assert said in bench.problems[0]
+    assert problem in bench.problems[0]
 
 
 async def test_a_helper_that_has_nothing_for_the_host_is_no_problem(bench: Bench) -> None:
-    said = "echo credentials not found in native keychain; exit 1"
-    bench.program("docker-credential-store", said)
+    script = "echo credentials not found in native keychain; exit 1"
+    bench.program("docker-credential-store", script)
     assert await bench.helper(default_helper="store").find(APP) == ()
     assert bench.problems == []
 
@@ -268,7 +268,7 @@ async def test_an_answer_is_kept_as_long_as_it_says(
     assert len(bench.runs) == runs
 
 
-async def test_a_provider_is_asked_again_when_it_was_told_to_forget(bench: Bench) -> None:
+async def test_a_provider_is_asked_again_after_a_call_to_forget(bench: Bench) -> None:
     bench.program("plugin", provider_answer())
     source = bench.provider()
     await source.find(APP)
@@ -283,7 +283,7 @@ async def test_a_provider_without_a_credential_for_the_image_has_nothing(bench: 
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "problem"),
     [
         ({"name": "../plugin"}, "provider name"),
         ({"apiVersion": "credentialprovider.kubelet.k8s.io/v2"}, "apiVersion"),
@@ -294,12 +294,12 @@ async def test_a_provider_without_a_credential_for_the_image_has_nothing(bench: 
     ],
 )
 def test_a_malformed_provider_is_left_out_and_named(
-    bench: Bench, changes: dict[str, Any], said: str
+    bench: Bench, changes: dict[str, Any], problem: str
 ) -> None:
     config = bench.config(**changes)
     assert config.providers == ()
     assert "providers[0]" in config.problems[0]
-    assert said in config.problems[0]
+    assert problem in config.problems[0]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"kind: Pod", b"apiVersion: v1\nproviders: []"])

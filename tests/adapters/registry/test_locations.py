@@ -203,7 +203,7 @@ async def content_of_blob() -> AsyncIterator[bytes]:
 
 
 def accepting_uploads(location: str) -> Answering:
-    """Has no blob, and sends whoever brings one to the location."""
+    """Has no blob, and sends a client that brings one to the location."""
 
     async def answering(request: Received, writer: asyncio.StreamWriter) -> None:
         absent = whole(b"", status="404 Not Found")

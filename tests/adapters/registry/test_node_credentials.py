@@ -14,7 +14,7 @@ APP = endpoints.endpoint_at("example.test", "team/app")
 
 
 def write(path: Path, user: str) -> None:
-    """As whoever rotates a secret does it: a new file takes the place of the old one."""
+    """As a secret is rotated: a new file takes the place of the old one."""
     auth = base64.b64encode(f"{user}:secret".encode()).decode()
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps({"auths": {"example.test": {"auth": auth}}}))

@@ -1,4 +1,4 @@
-"""A registry that wants a token may send us anywhere, and whoever is there may say anything."""
+"""A registry that wants a token may send us anywhere, and the server there may answer anything."""
 
 import asyncio
 

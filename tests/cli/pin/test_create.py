@@ -15,7 +15,7 @@ from lading.installation import apply as installation
 from lading.pinned_images import release_payload
 from lading.standalone import api_server
 from lading.wiring.features import DEFINITIONS
-from tests.command import Said, lading
+from tests.command import CommandResult, lading
 from tests.pinned_images.served_registry import ServedRegistry, served
 
 __all__ = ["served"]
@@ -26,7 +26,7 @@ def images_of(document: dict[str, Any]) -> list[str]:
     return [image["name"] for image in document["spec"]["pinnedImages"]]
 
 
-async def created(*words: str, text: str | None = None) -> Said:
+async def created(*words: str, text: str | None = None) -> CommandResult:
     return await lading("pin", "create", "mine", *words, text=text)
 
 

@@ -42,9 +42,9 @@ async def test_issue_17_25_a_diff_shows_images_and_bytes(
     file = tmp_path / "edit.yaml"
     file.write_text(yaml.safe_dump(sample_sets.set_of("mine", [two, three])))
     words = ("pin", "diff", "-f", str(file), f"--kubeconfig={cluster.kubeconfig}")
-    said = await lading(*words)
-    assert said.code == 0, said.errors
-    title, added, freed, sizes = said.output.splitlines()
+    result = await lading(*words)
+    assert result.code == 0, result.errors
+    title, added, freed, sizes = result.output.splitlines()
     assert title == "pinnedimageset/mine: 1 added, 1 freed"
     assert (added, freed) == (f"+ {three}", f"- {one}")
     assert sizes.startswith("Each node pulls up to ")

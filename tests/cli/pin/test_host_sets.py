@@ -15,7 +15,7 @@ from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wiring.host import machine_platform
 from lading.wiring.runtimes import open_runtime
-from tests.command import Said, lading
+from tests.command import CommandResult, lading
 from tests.pinned_images.served_registry import ServedRegistry, served
 
 __all__ = ["served"]
@@ -29,10 +29,10 @@ class PinnedHost:
     shared: str
     state_dir: Path
 
-    async def run(self, *words: str) -> Said:
+    async def run(self, *words: str) -> CommandResult:
         return await lading(*words, "--runtime-endpoint", self.endpoint)
 
-    async def delete(self, *words: str) -> Said:
+    async def delete(self, *words: str) -> CommandResult:
         return await self.run("delete", *words, "--state-dir", str(self.state_dir))
 
     async def pinned(self) -> set[str]:
@@ -63,8 +63,8 @@ async def host(served: ServedRegistry, tmp_path: Path) -> AsyncIterator[PinnedHo
 
 
 async def test_issue_17_28_the_sets_of_a_host_are_listed(host: PinnedHost) -> None:
-    said = await host.run("get", "pis")
-    assert [line.split() for line in said.output.splitlines()] == [
+    result = await host.run("get", "pis")
+    assert [line.split() for line in result.output.splitlines()] == [
         ["NAME", "PINS", "IN", "FORCE"],
         ["one", "2", "2"],
         ["two", "1", "1"],
@@ -76,16 +76,16 @@ async def test_issue_17_28_the_sets_of_a_host_are_listed(host: PinnedHost) -> No
 
 
 async def test_issue_17_28_one_set_of_a_host_is_removed_alone(host: PinnedHost) -> None:
-    said = await host.delete("pis", "one")
-    assert (said.code, said.output) == (0, "pinnedimageset/one deleted\n")
+    result = await host.delete("pis", "one")
+    assert (result.code, result.output) == (0, "pinnedimageset/one deleted\n")
     assert await host.pinned() == {host.shared}
     assert "one" not in (await host.run("get", "pis", "-o", "name")).output
 
 
 async def test_a_set_that_the_host_does_not_have_is_an_error(host: PinnedHost) -> None:
-    said = await host.delete("pis", "three")
-    assert said.code == 1
-    assert "the host has no set 'three' pinned; it has one, two" in said.errors
+    result = await host.delete("pis", "three")
+    assert result.code == 1
+    assert "the host has no set 'three' pinned; it has one, two" in result.errors
     assert await host.pinned() == {host.own, host.shared}
 
 

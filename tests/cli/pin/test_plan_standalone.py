@@ -26,7 +26,7 @@ from lading.ports.cri import ImageSpec
 from lading.standalone import cluster, sample_images
 from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
-from tests.command import Said, lading
+from tests.command import CommandResult, lading
 from tests.e2e import programs
 
 MIB = 1024 * 1024
@@ -114,11 +114,11 @@ async def test_a_set_that_no_node_takes_is_named(
     files = [set_file(tmp_path, "lost", image, role="no-such-pool")]
     files += [set_file(tmp_path, "taken", image)] if with_another else []
     named = [f"--filename={file}" for file in files]
-    said = await lading("pin", "plan", *named, f"--kubeconfig={running.api.kubeconfig}")
-    assert said.code == 1
-    assert "no node would take the set lost: compare its labels" in said.errors
-    assert "the set taken" not in said.errors
-    assert ("large" in said.output) == with_another
+    result = await lading("pin", "plan", *named, f"--kubeconfig={running.api.kubeconfig}")
+    assert result.code == 1
+    assert "no node would take the set lost: compare its labels" in result.errors
+    assert "the set taken" not in result.errors
+    assert ("large" in result.output) == with_another
 
 
 @pytest.mark.parametrize(
@@ -249,8 +249,8 @@ async def test_issue_17_26_a_plan_tells_what_the_file_adds_from_what_is_there(
 
 @dataclass(frozen=True)
 class Planned:
-    table: Said
-    data: Said
+    table: CommandResult
+    data: CommandResult
 
 
 async def plan_of(running: StandaloneCluster, file: Path) -> Planned:

@@ -15,7 +15,7 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
 from lading.standalone import api_server, sample_sets
 from lading.wiring.features import DEFINITIONS
-from tests.command import Said, lading
+from tests.command import CommandResult, lading
 
 IMAGE = f"example.com/app@sha256:{'0' * 64}"
 
@@ -40,7 +40,7 @@ class ApiUnderTest:
         body = {"status": {"conditions": [condition], **more}}
         await self.kube.patch(PINNED_IMAGE_SETS, "s", body, subresource="status")
 
-    async def wait(self, *words: str) -> Said:
+    async def wait(self, *words: str) -> CommandResult:
         return await lading("pin", "wait", *words, f"--kubeconfig={self.kubeconfig}")
 
 
@@ -61,17 +61,17 @@ async def test_issue_17_25_wait_ends_with_0_when_the_set_becomes_ready(
         await asyncio.wait_for(asyncio.shield(waiting), 1.5)
     assert not waiting.done()
     await served_api.report("Ready", "True", "AsExpected", "Ready on 3 of 3 nodes")
-    said = await waiting
-    assert (said.code, said.output) == (0, "pinnedimageset/s is ready\n")
+    result = await waiting
+    assert (result.code, result.output) == (0, "pinnedimageset/s is ready\n")
 
 
 async def test_issue_17_25_wait_ends_with_1_and_the_reasons(served_api: ApiUnderTest) -> None:
     await served_api.make_set()
     failures = [{"node": "n", "message": "there was no room"}]
     await served_api.report("Degraded", "True", "NodesDegraded", "1 node", failures=failures)
-    said = await served_api.wait("--timeout", "60s")
-    assert said.code == 1
-    assert "s: n: there was no room" in said.errors
+    result = await served_api.wait("--timeout", "60s")
+    assert result.code == 1
+    assert "s: n: there was no room" in result.errors
 
 
 async def test_issue_17_25_wait_ends_with_124_when_the_time_is_over(
@@ -79,13 +79,13 @@ async def test_issue_17_25_wait_ends_with_124_when_the_time_is_over(
 ) -> None:
     await served_api.make_set()
     await served_api.report("Ready", "False", "InProgress", "Ready on 1 of 3 nodes")
-    said = await served_api.wait("s", "--timeout", "100ms")
-    assert said.code == 124
-    assert "Error: not done after 0.1s; s: Ready on 1 of 3 nodes\n" in said.errors
+    result = await served_api.wait("s", "--timeout", "100ms")
+    assert result.code == 124
+    assert "Error: not done after 0.1s; s: Ready on 1 of 3 nodes\n" in result.errors
 
 
 async def test_a_set_that_does_not_exist_is_not_waited_for(served_api: ApiUnderTest) -> None:
-    said = await served_api.wait("other", "--timeout", "60s")
-    assert said.code == 1
-    assert "other: there is no such set" in said.errors
+    result = await served_api.wait("other", "--timeout", "60s")
+    assert result.code == 1
+    assert "other: there is no such set" in result.errors
     assert (await served_api.wait()).code == 1

@@ -19,7 +19,7 @@ from lading.ports.http import Request as HttpRequest
 from lading.ports.registry import Manifest
 from lading.servers.registry import server as registry_server
 from tests import command
-from tests.command import Said
+from tests.command import CommandResult
 from tests.pruning import image_streams
 from tests.pruning.image_streams import GROUP, IMAGES, STREAMS, Streams
 from tests.pruning.worlds import Shelf
@@ -71,7 +71,7 @@ class OpenShift:
         page = await self.streams.kube.page(IMAGES)
         return {one["metadata"]["name"] for one in page.items}
 
-    async def lading(self, *words: str) -> Said:
+    async def lading(self, *words: str) -> CommandResult:
         where = ("--kubeconfig", str(self.kubeconfig), "--keep-younger-than", "0s")
         return await command.lading("prune", *words, *where, "--keep-tag-revisions", "1")
 

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 from lading.servers.registry import server as registry_server
 from tests import command
 from tests.adapters.kube.certificates import Authority
-from tests.command import Said
+from tests.command import CommandResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,7 @@ def references(folder: Path) -> tuple[str, str]:
     return "--references", str(file)
 
 
-async def prune(folder: Path, address: str, *words: str) -> Said:
+async def prune(folder: Path, address: str, *words: str) -> CommandResult:
     own = references(folder)
     return await command.lading("prune", "images", "--registry-url", address, *words, *own)
 

@@ -19,7 +19,7 @@ from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.servers.registry import server as registry_server
 from lading.standalone import api_server
 from tests import command
-from tests.command import Said
+from tests.command import CommandResult
 from tests.pruning.worlds import PODS, Shelf
 
 POLICY = {"policies": [{"repositories": ["**"], "keepTags": [{"patterns": ["keep.*"]}]}]}
@@ -33,7 +33,7 @@ class Bench:
     cluster: tuple[str, ...]
     folder: Path
 
-    async def lading(self, *words: str) -> Said:
+    async def lading(self, *words: str) -> CommandResult:
         """With the options of the whole bench after the words."""
         return await command.lading("prune", *words, *self.where)
 

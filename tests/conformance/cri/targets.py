@@ -34,7 +34,7 @@ REGISTRY_VARIABLE = "CONFORMANCE_CRI_REGISTRY"
 CRIO_DROP_INS_VARIABLE = "CONFORMANCE_CRIO_DROP_INS"
 
 HANDLER = "arm-guests"
-"""A handler of the embedded service whose guests are linux/arm64."""
+"""A handler of the embedded service with linux/arm64 guests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

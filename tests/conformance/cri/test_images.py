@@ -132,7 +132,7 @@ async def test_a_tag_that_moved_names_the_new_image_and_the_old_one_stays(
         ("www-data:www-data", None, "www-data"),
     ],
 )
-async def test_the_user_of_the_image_is_told_as_number_or_name(
+async def test_the_user_of_the_image_is_a_number_or_a_name(
     target: Target, repository: str, user: str, uid: int | None, username: str
 ) -> None:
     name = await target.push(unique_image(user=user), f"{repository}:1")
@@ -196,7 +196,7 @@ async def test_a_missing_tag_and_a_missing_repository_are_not_found(
 
 async def test_a_registry_that_does_not_answer_is_unavailable(target: Target) -> None:
     with pytest.raises(cri.RegistryUnavailable):
-        await target.cri.pull(ImageSpec(image="127.0.0.1:1/nobody/listens:1"))
+        await target.cri.pull(ImageSpec(image="127.0.0.1:1/no/server:1"))
 
 
 async def test_a_name_that_cannot_be_read_is_an_invalid_reference(target: Target) -> None:

@@ -71,7 +71,7 @@ async def test_a_pin_that_is_no_longer_wanted_is_taken_back(
     await target.pins.write([new])
     assert await target.pins.recorded() == (RecordedPin(pin=new, effective=True),)
     async with asyncio.timeout(UNPINNING_SECONDS_MAX):
-        while await is_pinned(target, old):  # noqa: ASYNC110  the runtime tells nobody
+        while await is_pinned(target, old):  # noqa: ASYNC110  the runtime reports no change
             await asyncio.sleep(0.05)
 
 

@@ -81,7 +81,7 @@ class Http:
         return await self.push_manifest(await self.image(tag, **extra), tag)
 
     async def image(self, salt: str, **extra: Any) -> dict[str, Any]:
-        """The document of an image whose blobs are pushed already."""
+        """The document of an image; its blobs are pushed already."""
         config = json.dumps({"os": "linux", "architecture": "amd64", "salt": salt}).encode()
         layer = f"layer of {salt}".encode()
         await self.push_blob(config)

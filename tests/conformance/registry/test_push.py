@@ -160,7 +160,7 @@ async def test_a_manifest_is_pushed_by_its_sha512_digest(http: Http) -> None:
     assert (pulled.status, pulled.body) == (200, body)
 
 
-async def test_a_manifest_whose_blobs_are_missing_is_refused(http: Http) -> None:
+async def test_a_manifest_with_missing_blobs_is_refused(http: Http) -> None:
     document = await http.image("v1")
     document["layers"].append(descriptor("application/vnd.oci.image.layer.v1.tar", b"missing"))
     body = json.dumps(document).encode()

@@ -195,7 +195,7 @@ def test_a_mismatch_says_what_is_offered_and_which_rule_failed_entry_by_entry() 
     assert str(choice).startswith("no image for linux/amd64: the index offers linux/arm64: ")
 
 
-def test_an_empty_index_is_said_to_be_empty() -> None:
+def test_an_empty_index_is_reported_as_empty() -> None:
     assert "empty" in str(platforms.select([], platforms.parse("linux/amd64")))
 
 

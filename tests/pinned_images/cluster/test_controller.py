@@ -1,4 +1,4 @@
-"""A reconciler whose caches lag behind what it wrote itself."""
+"""A reconciler with caches that lag behind what it wrote itself."""
 
 from collections import Counter
 from collections.abc import AsyncIterator

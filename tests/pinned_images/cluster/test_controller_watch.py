@@ -138,7 +138,7 @@ async def test_a_report_wakes_what_it_changes(watched: Watched) -> None:
     assert await watched.after(reports, failed) == {(COUNTED, "infra"), (SETS, "s")}
 
 
-async def test_a_pool_whose_selector_changes_moves_its_nodes(watched: Watched) -> None:
+async def test_a_pool_with_a_changed_selector_moves_its_nodes(watched: Watched) -> None:
     same = versioned(pool("infra", sets=("s",), generation=5), "2")
     assert await watched.after(watched.caches.pools, same) == {(POOLS, "infra")}
     other = pool("infra", sets=("s",), nodeSelector={"matchLabels": {"infra": "yes"}})

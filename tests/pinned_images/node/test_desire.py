@@ -90,7 +90,7 @@ def settings_of(
     ).settings
 
 
-def test_a_control_plane_node_pulls_two_at_once_and_others_eight_or_as_they_are_told() -> None:
+def test_a_control_plane_node_pulls_two_at_once_and_others_eight_or_as_configured() -> None:
     labels = {"node-role.kubernetes.io/control-plane": ""}
     assert settings_of().parallel_pulls_max == 8
     assert settings_of(labels=labels).parallel_pulls_max == 2

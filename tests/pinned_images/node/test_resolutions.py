@@ -181,7 +181,7 @@ async def test_what_cannot_be_written_is_known_all_the_same(
     assert set(work.resolver.resolutions()) == {key}
 
 
-async def test_an_image_whose_name_breaks_the_registry_client_fails_alone(
+async def test_an_image_with_a_name_that_breaks_the_registry_client_fails_alone(
     registry: Registry, tmp_path: Path
 ) -> None:
     label = "a" * 64  # one letter more than the domain name system has room for

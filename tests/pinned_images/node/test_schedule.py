@@ -62,7 +62,7 @@ def test_running_pulls_fill_the_cap() -> None:
     assert started([image_set("s", "a", "b")], seen, parallel_pulls_max=1) == []
 
 
-def test_an_image_whose_size_cannot_be_had_is_pulled_last() -> None:
+def test_an_image_of_unknown_size_is_pulled_last() -> None:
     seen = observed(known=["b"], unresolved={key("a"): UNRESOLVED})
     assert started([image_set("s", "a", "b")], seen) == ["b", "a"]
 
@@ -178,7 +178,7 @@ def on_registries(*keys: ImageKey, pulls: tuple[ImageKey, ...] = ()) -> list[Ima
     return [action.key for action in actions_of(plan, StartPull)]
 
 
-def test_a_registry_whose_pulls_fill_the_cap_blocks_no_other_registry() -> None:
+def test_pulls_of_one_registry_that_fill_the_cap_block_no_other_registry() -> None:
     hung = tuple(image_at("hung.example", name) for name in "abc")
     fine = tuple(image_at("fine.example", name) for name in "de")
     assert on_registries(*hung, *fine, pulls=hung[:2]) == [fine[0]]

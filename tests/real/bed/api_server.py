@@ -113,7 +113,7 @@ def start(place: sandbox.Sandbox, *identities: Identity) -> ApiServer:
             "--allow-privileged=true",
         ],
     )
-    process.wait_until(lambda: _is_ready(running), what=f"{running.url}/readyz said ok")
+    process.wait_until(lambda: _is_ready(running), what=f"{running.url}/readyz answers ok")
     running.write_kubeconfig(running.kubeconfig_path, admin.token)
     return running
 

@@ -5,7 +5,7 @@ from tests.real.setup import binaries
 
 
 def start(place: sandbox.Sandbox, server: api_server.ApiServer, *, controllers: str = "*") -> None:
-    """They are ready when what they do is seen; nobody has to wait for them here."""
+    """They are ready when what they do is seen; nothing waits for them here."""
     start_controllers(place, server, only=controllers)
     start_scheduler(place, server)
 

@@ -1,6 +1,6 @@
 """Small OCI images made in memory, and pushed to a registry over plain HTTP.
 
-Enough to run containers and to be told apart by digest; not an image builder.
+Enough to run containers and to differ by digest; not an image builder.
 """
 
 import dataclasses

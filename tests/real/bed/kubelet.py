@@ -1,4 +1,4 @@
-"""The kubelet of a real cluster: one node whose runtime is in the same sandbox."""
+"""The kubelet of a real cluster: one node with its runtime in the same sandbox."""
 
 import json
 import pathlib

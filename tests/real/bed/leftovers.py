@@ -1,6 +1,6 @@
 """What a sandbox has on the host, and how all of it is removed, after a good end or a bad one.
 
-A sandbox is dead when nobody holds the lock in its folder; then its processes have ended or are
+A sandbox is dead when no process holds the lock in its folder; then its processes have ended or are
 ending. `remove` also serves the normal end, so that the way back from a crash is always in use.
 """
 
@@ -21,7 +21,7 @@ POLL_SECONDS = 0.05
 
 
 def remove_dead() -> list[pathlib.Path]:
-    """Remove every sandbox of this machine that nobody owns any more."""
+    """Remove every sandbox of this machine that no process owns any more."""
     return [folder for folder in layout.folders() if _removed_if_dead(folder)]
 
 

@@ -80,12 +80,12 @@ def _interpreter() -> set[pathlib.Path]:
 def _libraries(packaged: Iterable[pathlib.Path]) -> set[pathlib.Path]:
     modules = pathlib.Path(sysconfig.get_path("stdlib"), "lib-dynload").glob("*.so")
     linked = [*_interpreter(), *modules, *(file for file in packaged if file.suffix == ".so")]
-    said = subprocess.run(["ldd", *linked], capture_output=True, text=True, check=True).stdout
-    return {pathlib.Path(path) for path in LIBRARY.findall(said) if not OF_OTHERS.search(path)}
+    output = subprocess.run(["ldd", *linked], capture_output=True, text=True, check=True).stdout
+    return {pathlib.Path(path) for path in LIBRARY.findall(output) if not OF_OTHERS.search(path)}
 
 
 def _readable(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """For every user, whoever may read it here."""
+    """For every user, whatever the mode is here."""
     member.mode |= 0o555 if member.isdir() or member.mode & 0o100 else 0o444
     member.uid = member.gid = 0
     return member

@@ -100,11 +100,11 @@ def sandbox() -> Iterator[Sandbox]:
         )
     _remove_leftovers_once()
     folder = pathlib.Path(tempfile.mkdtemp(prefix=layout.FOLDER_PREFIX))
-    # A lock, not a process id: the kernel frees it when the run ends, and nobody else can take it.
+    # A lock, not a process id: the kernel frees it when the run ends, and no other can take it.
     with (folder / layout.LOCK_NAME).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            # Nobody is asked to end: all that could be saved is thrown away with the folder.
+            # No process is asked to end: all that it could save goes with the folder.
             with _reaped() as started, _namespaces(folder) as init_pid:
                 opened = Sandbox(folder=folder, init_pid=init_pid, started=started)
                 OPEN.append(opened)

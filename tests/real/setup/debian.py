@@ -1,6 +1,7 @@
 """The Debian packages of debian-packages.txt: installed with apt-get, or unpacked into the cache.
 
-Installing needs root; without it the exact command is told. Nothing is ever removed to make room.
+Installing needs root; without it the error has the exact command. Nothing is ever removed to make
+room.
 """
 
 import os

@@ -20,7 +20,7 @@ CLOCK = VirtualClock()
 
 
 async def kubelet(request: Request) -> Response:
-    raise AssertionError("nobody asks the kubelet")
+    raise AssertionError("nothing asks the kubelet")
 
 
 def client() -> KubeClient:

@@ -41,7 +41,7 @@ class SleepingClock:
             if due <= self._passed and not future.done():
                 future.set_result(None)
 
-    async def somebody_sleeps(self) -> None:
+    async def until_a_task_sleeps(self) -> None:
         await asyncio.wait_for(self._sleeping.wait(), timeout=5)
 
 
@@ -80,7 +80,7 @@ async def test_an_idle_watch_gets_a_bookmark_each_minute(
     revision = str(cluster.storage.revision)
     events = await opened(cluster, resourceVersion=revision, allowWatchBookmarks="true")
     waiting = asyncio.ensure_future(next_event(events))
-    await clock.somebody_sleeps()
+    await clock.until_a_task_sleeps()
     clock.pass_seconds(watch.BOOKMARK_INTERVAL_SECONDS)
     bookmark = await waiting
     assert bookmark["type"] == "BOOKMARK"
@@ -91,7 +91,7 @@ async def test_a_watch_ends_after_its_time(cluster: Cluster, clock: SleepingCloc
     revision = str(cluster.storage.revision)
     events = await opened(cluster, resourceVersion=revision, timeoutSeconds="5")
     waiting = asyncio.ensure_future(anext(events, b"end"))
-    await clock.somebody_sleeps()
+    await clock.until_a_task_sleeps()
     clock.pass_seconds(5)
     assert await waiting == b"end"
 
@@ -155,7 +155,7 @@ async def test_a_quiet_watch_outlives_the_history_of_others(
 ) -> None:
     events = await opened(cluster, resourceVersion=str(cluster.storage.revision))
     waiting = asyncio.ensure_future(next_event(events))
-    await clock.somebody_sleeps()
+    await clock.until_a_task_sleeps()
     for number in range(3):
         await cluster.create("/api/v1/nodes", {"metadata": {"name": f"n-{number}"}})
     cluster.storage.compact(cluster.storage.revision)

@@ -49,6 +49,6 @@ def test_a_pod_goes_with_its_node() -> None:
     assert delete.uid == "uid-p"
 
 
-def test_a_bound_pod_is_said_to_be_scheduled() -> None:
+def test_a_bound_pod_has_the_condition_scheduled() -> None:
     (write,) = actions(planned(pod(node="n-1"), node("n-1")), WriteCondition)
     assert (write.condition["type"], write.condition["status"]) == ("PodScheduled", "True")
