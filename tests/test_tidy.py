@@ -5,6 +5,7 @@ Reads syntax trees only; nothing is imported or run.
 """
 
 import ast
+import functools
 import pathlib
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ FEATURES = {
     *(path.parent.name for path in SOURCE.glob("*/feature.py") if path.parent.name != "loop"),
     *("pruning", "installation"),
 }
+WORKLOADS = SOURCE / "standalone" / "workloads"
 LAYERS: tuple[set[str], ...] = (
     {"kernel"},
     {"api", "files", "wire"},
@@ -91,7 +93,8 @@ def is_pure(path: pathlib.Path) -> bool:
         return True
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     says_so = docstring.partition("\n")[0].endswith(" Pure.")
-    return own_package(path) in FEATURES and (path.name in PURE_FILES or says_so)
+    is_pipeline = own_package(path) in FEATURES or path.is_relative_to(WORKLOADS)
+    return is_pipeline and (path.name in PURE_FILES or says_so)
 
 
 def package_of(module: str) -> str | None:
@@ -126,14 +129,37 @@ def test_imports_go_one_way(path: pathlib.Path) -> None:
             assert there not in FEATURES | {"servers", "loop"}, f"an adapter imports {name}"
 
 
-def names_of_adapters(tree: ast.Module) -> dict[str, str]:
-    """What a module calls the things that it imports from adapters and servers."""
+def names_of_adapters(path: pathlib.Path) -> dict[str, str]:
+    """What a module calls the things that it imports from adapters and servers.
+
+    Also those that another module of ours imported from there.
+    """
+    names: dict[str, str] = {}
+    for module, alias in imports_from(path):
+        between = SOURCE.parent / (module.replace(".", "/") + ".py")
+        name = f"{module}.{alias.name}"
+        if not module.startswith(CONSTRUCTED):
+            name = _imported_from_adapters(between).get(alias.name, "")
+        if name:
+            names[alias.asname or alias.name] = name
+    return names
+
+
+@functools.cache
+def _imported_from_adapters(path: pathlib.Path) -> dict[str, str]:
+    if not path.is_relative_to(SOURCE) or not path.is_file():
+        return {}
     return {
-        alias.asname or alias.name: f"{node.module}.{alias.name}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(CONSTRUCTED)
-        for alias in node.names
+        alias.asname or alias.name: f"{module}.{alias.name}"
+        for module, alias in imports_from(path)
+        if module.startswith(CONSTRUCTED)
     }
+
+
+def imports_from(path: pathlib.Path) -> Iterator[tuple[str, ast.alias]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, alias) for alias in node.names)
 
 
 def is_plain(name: str) -> bool:
@@ -146,20 +172,23 @@ def is_plain(name: str) -> bool:
     ids=module_id,
 )
 def test_adapters_and_servers_are_constructed_in_wiring_only(path: pathlib.Path) -> None:
-    """Elsewhere their names are types and errors: they may stand there, but not be called."""
+    """Elsewhere their names are types and errors: they may stand there, but are no values."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    names = names_of_adapters(tree)
+    names = names_of_adapters(path)
+    assert "*" not in names, f"{module_id(path)} imports everything of an adapter"
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             assert not any(one.name.startswith(CONSTRUCTED) for one in node.names)
         if isinstance(node, ast.ImportFrom) and node.module == "lading":
             assert not any(f"lading.{one.name}" in CONSTRUCTED for one in node.names)
-        if isinstance(node, ast.Call):
-            name = names.get(root_of(node.func), "")
-            assert not name or is_plain(name), f"{module_id(path)}:{node.lineno} calls {name}"
-        for one in handed_on(node):
-            name = names.get(one, "")
-            assert not name or is_plain(name), f"{module_id(path)} hands on {name}"
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            assert not node.value.startswith(CONSTRUCTED), f"{module_id(path)}:{node.lineno}"
+    for value in values(tree):
+        name = names.get(root_of(value), "")
+        is_constant = any(one.isupper() for one in (name.split(".")[-1], last_of(value)))
+        assert not name or is_plain(name) or is_constant, (
+            f"{module_id(path)}:{value.lineno} uses {name}"
+        )
 
 
 def root_of(called: ast.expr) -> str:
@@ -168,16 +197,65 @@ def root_of(called: ast.expr) -> str:
     return called.id if isinstance(called, ast.Name) else ""
 
 
-def handed_on(node: ast.AST) -> Iterator[str]:
-    """Classes that are given a second name or passed to another, who may call them."""
-    given: list[ast.expr] = []
-    if isinstance(node, ast.Assign | ast.NamedExpr | ast.Return):
-        given = [node.value] if node.value else []
-    elif isinstance(node, ast.Call) and root_of(node.func) != "isinstance":
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    for one in given:
-        if isinstance(one, ast.Name) and not one.id.isupper():
-            yield one.id
+def last_of(dotted: ast.expr) -> str:
+    return dotted.attr if isinstance(dotted, ast.Attribute) else root_of(dotted)
+
+
+def values(tree: ast.Module) -> list[ast.expr]:
+    """The dotted names that are values: called, passed, assigned, inherited from, and so on."""
+    found = _Values()
+    found.visit(tree)
+    return found.names
+
+
+class _Values(ast.NodeVisitor):
+    """Leaves out names that are only types: in annotations, `except`, `isinstance` and `case`.
+
+    The keys of a dict too: a table by kind of error.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[ast.expr] = []
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.names.append(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if root_of(node):
+            self.names.append(node)
+        else:
+            self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_arg(self, node: ast.arg) -> None:
+        pass
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for one in (*node.decorator_list, node.args, *node.body):
+            self.visit(one)
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - a name of NodeVisitor
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        for one in node.body:
+            self.visit(one)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if root_of(node.func) == "isinstance":
+            self.visit(node.args[0])
+        else:
+            self.generic_visit(node)
+
+    def visit_Dict(self, node: ast.Dict) -> None:
+        for one in node.values:
+            self.visit(one)
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> None:
+        for one in (*node.patterns, *node.kwd_patterns):
+            self.visit(one)
 
 
 @pytest.mark.parametrize(
