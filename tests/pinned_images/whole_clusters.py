@@ -47,11 +47,11 @@ from lading.wiring.features import DEFINITIONS, parse_gates
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import Registry, Runtime
 
-WAIT_SECONDS_MAX = 30.0
+WAIT_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.02
-ROUND = timedelta(seconds=0.3)
+ROUND = timedelta(seconds=0.5)
 QUICK = (
-    FleetSettings(count_debounce_seconds=0.05, entry_debounce_seconds=0.1),
+    FleetSettings(count_debounce_seconds=0.1, entry_debounce_seconds=0.3),
     PoolSettings(facts_debounce_seconds=0.05),
 )
 """For clusters where no one counts the writes."""
