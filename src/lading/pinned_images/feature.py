@@ -122,13 +122,6 @@ FEATURE = Feature(
                     verbs=("create", "patch"),
                     why="Server-side apply creates what is not there, so it needs both verbs.",
                 ),
-                Right(
-                    group=group.NAME,
-                    resources=("machineconfignodes",),
-                    verbs=("delete",),
-                    why="The report of an earlier Node: a Node that is registered again must not "
-                    "inherit its claims.",
-                ),
                 Right(group=group.NAME, resources=("pinnedimagesets/status",), verbs=("patch",)),
             ),
         ),

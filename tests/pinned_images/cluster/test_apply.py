@@ -23,7 +23,6 @@ from lading.pinned_images.cluster import apply, report
 from lading.pinned_images.cluster.controller import SetReconciler
 from lading.pinned_images.cluster.types import (
     CreatePool,
-    DeleteReport,
     DescribeNode,
     EnterSets,
     ObservedSet,
@@ -103,19 +102,6 @@ async def test_a_machine_config_node_belongs_to_its_node(api: KubeClient) -> Non
     assert (found.spec.node.name, found.spec.pool.name) == ("n", "worker")
     (owner,) = found.metadata.owner_references
     assert (owner.api_version, owner.kind, owner.uid) == ("v1", "Node", node.metadata.uid)
-
-
-async def test_issue_17_1_only_the_report_that_was_seen_is_deleted(api: KubeClient) -> None:
-    await nodes.register(api, NodeDescription(name="n"), SystemClock())
-    node = await api.get(NODES, "n")
-    await apply.apply(DescribeNode(node=node, pool="worker", because="a test"), api)
-    found = await api.get(MACHINE_CONFIG_NODES, "n")
-    with pytest.raises(kube.Conflict):
-        await apply.apply(DeleteReport(node="n", uid="another", because="a test"), api)
-    for _ in range(2):  # the garbage collector may be quicker
-        await apply.apply(DeleteReport(node="n", uid=found.metadata.uid, because="a test"), api)
-    with pytest.raises(kube.NotFound):
-        await api.get(MACHINE_CONFIG_NODES, "n")
 
 
 async def test_a_pool_that_was_made_meanwhile_stands(api: KubeClient) -> None:

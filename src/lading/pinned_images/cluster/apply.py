@@ -1,6 +1,5 @@
 """Carries out the cluster's plans, by server-side apply: fields of other managers stay theirs."""
 
-import contextlib
 from typing import Any, assert_never
 
 import msgspec
@@ -13,7 +12,6 @@ from lading.kernel.objects import Object, Resource
 from lading.pinned_images.cluster import rules
 from lading.pinned_images.cluster.types import (
     CreatePool,
-    DeleteReport,
     DescribeNode,
     EnterSets,
     WriteSetStatus,
@@ -21,13 +19,13 @@ from lading.pinned_images.cluster.types import (
 from lading.ports import kube
 from lading.ports.kube import Kube
 
-ClusterAction = CreatePool | EnterSets | WriteSetStatus | DescribeNode | DeleteReport
+ClusterAction = CreatePool | EnterSets | WriteSetStatus | DescribeNode
 # A count of none is a fact too: without it a table shows a blank.
 _ZERO_COUNTS = {"nodeCount": 0, "readyNodeCount": 0, "failedNodeCount": 0}
 
 
 async def apply(action: ClusterAction, api: Kube) -> Object | None:
-    """The object as it is now; None when another process made it first, or it is gone."""
+    """The object as it is now; None when another process made it first."""
     match action:
         case CreatePool(name=name, spec=spec):
             return await _create(api, _body(MACHINE_CONFIG_POOLS, name, spec=spec))
@@ -43,9 +41,6 @@ async def apply(action: ClusterAction, api: Kube) -> Object | None:
             return await _apply(api, PINNED_IMAGE_SETS, body, subresource="status")
         case DescribeNode():
             return await _apply(api, MACHINE_CONFIG_NODES, _machine_config_node(action))
-        case DeleteReport(node=name, uid=uid):
-            await _delete(api, name, uid)
-            return None
         case _:
             assert_never(action)
 
@@ -55,11 +50,6 @@ async def _create(api: Kube, body: dict[str, Any]) -> Object | None:
         return await api.create(MACHINE_CONFIG_POOLS, body)
     except kube.AlreadyExists:
         return None  # the pool that is there stands
-
-
-async def _delete(api: Kube, name: str, uid: str) -> None:
-    with contextlib.suppress(kube.NotFound):  # the garbage collector was quicker
-        await api.delete(MACHINE_CONFIG_NODES, name, uid=uid)
 
 
 async def _apply(

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.api.machineconfiguration.machine_config_pool import MachineConfigPool
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSetStatus
 from lading.kernel import conditions, planning
@@ -15,7 +14,6 @@ from lading.pinned_images.cluster import report, rules
 from lading.pinned_images.cluster.types import (
     NODES_AT_ONCE,
     CreatePool,
-    DeleteReport,
     DescribeNode,
     EnterSets,
     ObservedNode,
@@ -61,14 +59,9 @@ def plan_node(observed: ObservedNode) -> Plan:
     ):
         return Plan()
     if described is not None and not membership.is_report_of(described, node):
-        return Plan(actions=(_delete_report(described),))
+        return Plan()  # the garbage collector deletes it: its owner, an earlier Node, is gone
     because = "the node has none yet" if described is None else "the node or its pool changed"
     return Plan(actions=(DescribeNode(node=node, pool=observed.primary_pool, because=because),))
-
-
-def _delete_report(report: MachineConfigNode) -> DeleteReport:
-    because = "it is the report of an earlier Node of this name"
-    return DeleteReport(node=report.metadata.name, uid=report.metadata.uid, because=because)
 
 
 def _no_pool(name: str) -> RecordClusterEvent:

@@ -174,17 +174,6 @@ class DescribeNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteReport:
-    """Deletes the MachineConfigNode of an earlier Node, so that its claims are not inherited."""
-
-    node: str
-    uid: str
-    """Of the MachineConfigNode that was seen."""
-    because: str
-    lane: Hashable = "node"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordClusterEvent:
     """Follows its status: while that cannot be written, the same would be recorded each time."""
 
