@@ -224,7 +224,6 @@ class ImagePrunerScenarios:
             await image_pruner.use(f"{one.name}-{tag}", f"{one.host}/team/app:{tag}")
         entries = [one.entry for one in image_pruner.registries]
         await image_pruner.make(schedule=image_pruner.soon, registries=entries, **AGGRESSIVE)
-        await image_pruner.restart()
         limit = {"seconds_max": RUNS_SECONDS_MAX}
         await image_pruner.until_condition("Failed", "False", "Succeeded", **limit)
         await image_pruner.edit(suspend=True)

@@ -174,7 +174,9 @@ async def world(
                     has=partial(has, real),
                 )
             )
-        yield World(cluster=cluster, bed=bed, own_image=own_image, registries=tuple(registries))
+        made = World(cluster=cluster, bed=bed, own_image=own_image, registries=tuple(registries))
+        await made.restart()
+        yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -236,7 +238,6 @@ async def test_image_streams_and_the_flag_of_each_management_state(world: World,
     try:
         await world.clear()
         await world.make(schedule="@yearly", **AGGRESSIVE)
-        await world.restart()
         for state, flag in (("Managed", "true"), ("Unmanaged", "false"), ("Removed", "false")):
             config(world, state)
 
@@ -315,7 +316,6 @@ async def test_a_guard_is_named_and_prometheus_shows_two_alerts(
     one = world.registries[-1]
     first, _ = [await one.push(f"team/guarded:{tag}") for _ in range(2)]
     await world.make(schedule=world.soon, registries=[one.entry], **AGGRESSIVE)
-    await world.restart()
     limit = {"seconds_max": RUNS_SECONDS_MAX}
     failed = await world.until_condition("Failed", "True", "RefusedByGuard", **limit)
     assert "No reference of the clusters names" in failed.message
@@ -341,7 +341,6 @@ async def test_the_job_and_the_controller_are_killed_and_the_end_is_the_same(
     first, second = [await one.push(f"team/killed:{tag}") for _ in range(2)]
     await world.use(f"killed-{tag}", f"{one.host}/team/killed:{tag}")
     await world.make(schedule=world.soon, registries=[one.entry], **AGGRESSIVE)
-    await world.restart()
 
     async def has_container() -> bool:
         found = world.bed.runtime.crictl("ps", "--quiet", f"--name=registry-{one.name}")

@@ -16,6 +16,7 @@ from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.batch import CRON_JOBS, JOBS, CronJob
 from lading.api.core import CONFIG_MAPS, NAMESPACES
 from lading.api.imageregistry import IMAGE_PRUNERS, IMAGE_REGISTRY_CONFIGS, StoredImagePruner
+from lading.api.openshift_config import CLUSTER_VERSIONS
 from lading.installation import apply as installation
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition
@@ -165,6 +166,16 @@ class PrunerCluster:
 
     async def install_config(self, state: str) -> None:
         """The kind Config of OpenShift's registry operator, loosely, and its object."""
+        await self._install_kind(IMAGE_REGISTRY_CONFIGS)
+        await self.create(IMAGE_REGISTRY_CONFIGS, "cluster", spec={"managementState": state})
+
+    async def install_openshift(self, *versions: str) -> None:
+        """What tells that this is OpenShift, and which versions it had."""
+        await self._install_kind(CLUSTER_VERSIONS)
+        history = [{"state": "Completed", "version": one} for one in versions]
+        await self.create(CLUSTER_VERSIONS, "version", status={"history": history})
+
+    async def _install_kind(self, resource: Resource[Any]) -> None:
         anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version = {
             "name": "v1",
@@ -174,10 +185,10 @@ class PrunerCluster:
         }
         await self.create(
             CUSTOM_RESOURCE_DEFINITIONS,
-            f"configs.{IMAGE_REGISTRY_CONFIGS.group}",
+            f"{resource.plural}.{resource.group}",
             spec={
-                "group": IMAGE_REGISTRY_CONFIGS.group,
-                "names": {"kind": "Config", "plural": "configs"},
+                "group": resource.group,
+                "names": {"kind": resource.kind, "plural": resource.plural},
                 "scope": "Cluster",
                 "versions": [version],
             },
@@ -185,13 +196,12 @@ class PrunerCluster:
 
         async def is_served() -> bool:
             try:
-                await self.kube.page(IMAGE_REGISTRY_CONFIGS, limit=1)
+                await self.kube.page(resource, limit=1)
             except kube.NotFound:
                 return False
             return True
 
-        await self.until(is_served, "Config is served")
-        await self.create(IMAGE_REGISTRY_CONFIGS, "cluster", spec={"managementState": state})
+        await self.until(is_served, f"{resource.kind} is served")
 
 
 @contextlib.asynccontextmanager

@@ -97,6 +97,32 @@ async def test_the_flag_follows_the_management_state(cluster: PrunerCluster) -> 
         await cluster.until_flag("--prune-registry=false")
 
 
+async def test_on_openshift_the_object_of_its_operator_is_only_reported(
+    cluster: PrunerCluster,
+) -> None:
+    await cluster.install_openshift("4.20.1")
+    await cluster.create(IMAGE_PRUNERS, "cluster", spec={"suspend": True})
+    async with running(cluster):
+
+        async def is_reported() -> bool:
+            return "lading_image_pruner_suspended 1.0" in cluster.metrics()
+
+        await cluster.until(is_reported, "its state is a metric")
+        assert cluster.line.written == []
+
+
+async def test_taken_over_an_upgraded_openshift_gets_a_suspended_one(
+    cluster: PrunerCluster,
+) -> None:
+    await cluster.install_openshift("4.20.1", "4.19.9")
+    async with running(cluster, take_over=True):
+        await cluster.until_condition("Scheduled", "False", "Suspended")
+        assert await cluster.decision() == "UpgradedCluster"
+        page = await cluster.kube.page(CLUSTER_ROLE_BINDINGS)
+        roles = {one.role_ref.name for one in page.items}
+        assert {"system:image-pruner", "lading-image-pruner-openshift"} <= roles
+
+
 async def test_jobs_become_conditions_events_and_metrics(cluster: PrunerCluster) -> None:
     async with running(cluster):
         await until_ready(cluster)

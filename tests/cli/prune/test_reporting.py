@@ -1,0 +1,115 @@
+"""What a Job of an ImagePruner reports, and how it ends when there is nothing to prune."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from lading.adapters.clock import SystemClock
+from lading.api.core import CONFIG_MAPS
+from lading.api.imageregistry import IMAGE_PRUNER, IMAGE_PRUNERS
+from lading.installation import apply as installation
+from lading.pruning.operator.types import REPORT_NAME
+from tests.cli.prune.openshift import NO_GUARD, OpenShift
+
+OF_JOB = ("--pod-name", "prune-1-abcde", "--pod-namespace", "images")
+TO_STATUS = ("--report-to", "imagepruner", *OF_JOB)
+
+
+async def install(cluster: OpenShift) -> None:
+    kube = cluster.streams.kube
+    await installation.install(kube, SystemClock(), (IMAGE_PRUNER,))
+    body = {
+        "apiVersion": IMAGE_PRUNERS.api_version,
+        "kind": IMAGE_PRUNERS.kind,
+        "metadata": {"name": "cluster"},
+        "spec": {},
+    }
+    await kube.create(IMAGE_PRUNERS, body)
+
+
+async def runs(cluster: OpenShift) -> list[dict[str, Any]]:
+    found = await cluster.streams.kube.get(IMAGE_PRUNERS, "cluster")
+    entries: list[dict[str, Any]] = found.status["lastRun"]
+    return entries
+
+
+async def test_a_run_reports_what_it_deleted_and_kept(cluster: OpenShift) -> None:
+    await install(cluster)
+    await cluster.push("app", "1", "2")
+    result = await cluster.lading("images", "--confirm", *NO_GUARD, *TO_STATUS)
+    assert result.code == 0, result.errors
+    (run,) = await runs(cluster)
+    assert (run["name"], run["job"], run["phase"]) == ("imagestreams", "prune-1", "Succeeded")
+    assert run["candidates"] == run["deleted"] > 0
+    assert run["kept"]["KeepTagRevisions"] == 1
+
+
+async def test_each_registry_has_an_entry_of_its_own(cluster: OpenShift) -> None:
+    await install(cluster)
+    await cluster.push("app", "1", "2")
+    for name in ("one", "two"):
+        words = ("images", "--confirm", *NO_GUARD, *TO_STATUS, "--report-as", name)
+        assert (await cluster.lading(*words)).code == 0
+    assert {one["name"] for one in await runs(cluster)} == {"one", "two"}
+
+
+async def test_a_guard_that_refuses_is_reported(cluster: OpenShift) -> None:
+    await install(cluster)
+    await cluster.push("app", "1", "2")
+    result = await cluster.lading("images", "--confirm", *TO_STATUS)
+    assert result.code == 3
+    (run,) = await runs(cluster)
+    assert run["phase"] == "Refused"
+    assert "No reference of the clusters names" in run["message"]
+    assert run["candidates"] > 0
+
+
+async def test_a_report_to_a_config_map(cluster: OpenShift) -> None:
+    await cluster.push("app", "1", "2")
+    words = ("images", "--confirm", *NO_GUARD, "--report-to", "configmap", *OF_JOB)
+    assert (await cluster.lading(*words)).code == 0
+    found = await cluster.streams.kube.get(CONFIG_MAPS, REPORT_NAME, namespace="images")
+    assert msgspec.json.decode(found.data["imagestreams"])["phase"] == "Succeeded"
+
+
+async def test_a_report_that_cannot_be_written_does_not_fail_the_run(cluster: OpenShift) -> None:
+    await cluster.push("app", "1", "2")
+    result = await cluster.lading("images", "--confirm", *NO_GUARD, *TO_STATUS)
+    assert result.code == 0, result.errors
+    assert len(await cluster.images()) == 1
+
+
+async def test_with_nothing_to_prune_only_a_job_ends_well(cluster: OpenShift) -> None:
+    by_hand = await cluster.lading("images", "--confirm", "--source=imagestreams")
+    assert by_hand.code != 0
+    result = await cluster.lading("images", "--confirm", "--source=imagestreams", "--allow-nothing")
+    assert result.code == 0, result.errors
+    assert "Nothing to prune" in result.output
+
+
+async def test_a_plain_registry_has_no_api_objects_to_prune(cluster: OpenShift) -> None:
+    old = await cluster.shelf.image("team/app:old", layers=[b"old"])
+    words = (
+        *("images", "--confirm", "--source=registry", "--registry-url", cluster.shelf.host),
+        "--prune-registry=false",
+    )
+    refused = await cluster.lading(*words)
+    assert refused.code != 0
+    assert "only API objects go" in refused.errors
+    assert (await cluster.lading(*words, "--allow-nothing")).code == 0
+    assert await cluster.shelf.pullable(f"team/app@{old.digest}")
+
+
+async def test_another_cluster_that_does_not_answer_keeps_everything(
+    cluster: OpenShift, tmp_path: Path
+) -> None:
+    await cluster.push("app", "1", "2")
+    other = yaml.safe_load(cluster.kubeconfig.read_text())
+    other["clusters"][0]["cluster"]["server"] = "http://127.0.0.1:1"
+    file = tmp_path / "other"
+    file.write_text(yaml.safe_dump(other))
+    words = ("images", "--confirm", *NO_GUARD, "--other-kubeconfig", str(file))
+    assert (await cluster.lading(*words)).code != 0
+    assert len(await cluster.images()) == 2
