@@ -86,7 +86,7 @@ async def test_a_controller_runs_without_its_kinds_and_begins_when_they_come(
     async def has_pools() -> bool:
         return bool((await kube.page(MACHINE_CONFIG_POOLS)).items)
 
-    one_feature = "--feature-gates=PrePull=false"
+    one_feature = "--feature-gates=PrePull=false,ImagePruner=false"
     async with started("controller", api, tmp_path, one_feature) as program:
         await waiting.until(lambda: waits_for_kinds(program), "the controller waits for kinds")
         await waiting.until(is_reported, "one event on the Lease reports it")
