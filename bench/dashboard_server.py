@@ -21,9 +21,11 @@ async def main(nodes: int, sets: int) -> None:
         tasks.started(served.run()),
     ):
         print(served.url, flush=True)
+        total = 0
         while line := await asyncio.to_thread(sys.stdin.readline):
             for number in range(int(line)):
-                cluster.change(number, present=number % IMAGES_PER_SET)
+                total += 1  # never what it was: a value that stays the same is no event
+                cluster.change(number, present=total % IMAGES_PER_SET)
                 await asyncio.sleep(CHANGE_SECONDS)
             print("changed", flush=True)
 

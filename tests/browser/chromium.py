@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 PROGRAM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -20,6 +20,7 @@ FLAGS = (
     "--disable-sync",
 )
 WAIT_MS_MAX = 60_000.0
+expect.set_options(timeout=WAIT_MS_MAX)  # its own 5 s are too few on a busy machine
 SCREENSHOTS = Path(__file__).parents[2] / ".screenshots"
 
 
