@@ -190,7 +190,9 @@ class ObjectStorage:
 def _remove_empty(top: Path, before: float) -> int:
     """A folder that becomes empty by this is young and stays until a later run."""
     removed = 0
-    for folder, _, _ in os.walk(top, topdown=False):
+    for folder, _, files in os.walk(top, topdown=False):
+        if files:
+            continue
         path = Path(folder)
         with contextlib.suppress(OSError):  # it has an entry, or is gone
             if path != top and path.stat().st_mtime < before:
