@@ -58,7 +58,9 @@ class RuntimeCannotPinScenarios:
             assert await node.present() >= images
             assert not await node.pinned()
             assert not await node.owners()
+            await node.agent.kill()
             assert "unpinned 0 images" in await programs.run(*node.cleanup)
+            await node.agent.start()
             entry = await cluster.reported_set(node, "unpinnable")
             assert (entry.current_generation, entry.last_failed_generation) == (0, 1)
             assert release in entry.last_failed_generation_errors[0]

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from lading.kernel.backoff import Backoff
 from lading.observability import logs
-from lading.pinned_images.node import rules
 from lading.standalone import cluster
 from tests.security.places import Run
 
@@ -24,8 +22,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         return made[-1]
 
     monkeypatch.setattr(cluster, "CollectorRegistry", registry)
-    # A proxy that refuses is reported after several attempts.
-    monkeypatch.setattr(rules, "RETRY", Backoff(seconds_min=1, seconds_max=1))
     stream = io.StringIO()
     logs.configure(logs.LogFormat.JSON, "debug", stream=stream)
     yield Run(folder=tmp_path, debug_logs=stream, metrics=made)

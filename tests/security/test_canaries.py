@@ -24,6 +24,7 @@ from lading.api.core import SECRETS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import references, texts
+from lading.kernel.backoff import Backoff
 from lading.pinned_images.node.types import PinSettings
 from lading.ports.registry import Credential
 from lading.standalone import cluster, sample_images, sample_sets
@@ -94,7 +95,10 @@ async def running(data: Path, nodes: int) -> AsyncIterator[StandaloneCluster]:
         data=data,
         nodes=tuple(NodeDescription(name=f"node-{number}") for number in range(nodes)),
         settings=PinSettings(
-            resync_period=timedelta(seconds=1), status_interval_min=timedelta(milliseconds=200)
+            resync_period=timedelta(seconds=1),
+            status_interval_min=timedelta(milliseconds=200),
+            # A proxy that refuses is reported after several attempts.
+            pull_retry=Backoff(seconds_min=1, seconds_max=1),
         ),
     )
     async with cluster.open_cluster(options, SystemClock()) as made:

@@ -87,7 +87,7 @@ async def test_issue_17_4_a_retry_that_runs_is_shown_with_the_last_error(api: Ku
     counts = {"imageCount": 4, "presentImageCount": 1, "pullingImageCount": 1, "pullAttempt": 3}
     row = await row_of(api, {**WITH_ERROR, **counts}, degraded=True)
     assert (row.state, row.last_error) == ("Pulling", "there was no room")
-    assert row.detail == "[###.........] 1 of 4 images are on the node, attempt 3"
+    assert row.detail == "1 of 4 images are on the node, attempt 3"
     shown = status.rendered([row], Format.TABLE, columns=80)
     assert "s on n: attempt 3 runs; last error: there was no room" in shown
 

@@ -185,8 +185,11 @@ async def test_the_ledger_is_kept_in_the_trash_repository_or_in_a_folder(bench: 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--keep-tag-revisions=-1",), "--keep-tag-revisions must be greater than or equal to 0"),
-        (("--keep-younger-than=-1h",), "--keep-younger-than must be greater than or equal to 0"),
+        (("--keep-tag-revisions=-1",), "'--keep-tag-revisions': -1 is not in the range x>=0"),
+        (
+            ("--keep-younger-than=-1h",),
+            "'--keep-younger-than': '-1h' is not a valid duration: expected 0 or more",
+        ),
         (
             ("--prune-over-size-limit", "--keep-tag-revisions=3"),
             (

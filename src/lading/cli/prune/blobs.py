@@ -79,8 +79,8 @@ _OWN = (
 _NAMES = (
     "storage", "registry_url", "certificate_authority", "force_insecure", "registry_name",
     "offline", "untagged", "cluster_images", "grace", "second_look_after", "state_dir",
-    "probe_repository", "kubeconfig", "context", "references", "references_max_age", "custom_path",
-    "max_delete_percent", "max_delete_bytes", "ignore_guard",
+    "probe_repository", "kubeconfig", "context", "other_kubeconfig", "references",
+    "references_max_age", "custom_path", "max_delete_percent", "max_delete_bytes", "ignore_guard",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import click
 
-from lading.cli import running
+from lading.cli import output, running
 from lading.cli.exit_codes import RefusedByGuard
 from lading.kernel import texts
 from lading.ports.registry import RegistryError, Unavailable, Untrusted
@@ -38,7 +38,7 @@ def run(
     except (NothingToPrune, NoImageStreams) as error:
         if not allow_nothing:
             raise
-        click.echo(f"Nothing to prune: {error}")
+        output.sentence(f"Nothing to prune: {error}")
     except RegistryError as error:
         if hint := _hint(error):
             raise click.ClickException(f"{error}; {hint}") from error
