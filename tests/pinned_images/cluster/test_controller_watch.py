@@ -176,3 +176,12 @@ async def test_the_first_node_of_a_pool_changes_why_its_sets_have_none(watched: 
     await watched.after(watched.caches.nodes, versioned(node("m"), "2"))
     last = await watched.after(watched.caches.nodes, versioned(node("n"), "3"))
     assert (SETS, "narrow") in last
+
+
+async def test_a_new_pool_wakes_the_nodes_that_it_does_not_select(watched: Watched) -> None:
+    """One of them may be the last default pool: a node that none selects is then an event."""
+    selector = {"matchLabels": {"edge": "yes"}}
+    found = await watched.after(
+        watched.caches.pools, versioned(pool("edge", nodeSelector=selector))
+    )
+    assert (NODES, "n") in found

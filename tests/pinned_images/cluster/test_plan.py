@@ -244,9 +244,11 @@ def test_a_set_that_becomes_ready_or_degraded_is_an_event() -> None:
 
 
 def test_a_node_that_no_pool_selects_is_an_event() -> None:
-    (event,) = plan_node(
-        "n", Cluster(nodes=(node("n", control_plane=True),), pools=(pool(),))
-    ).actions
+    """On a new cluster the default pools are not there yet: that is no event."""
+    unselected = (node("n", control_plane=True),)
+    assert not plan_node("n", Cluster(nodes=unselected, pools=(pool(),))).actions
+    pools = (pool("worker"), pool("master"))
+    (event,) = plan_node("n", Cluster(nodes=unselected, pools=pools)).actions
     assert isinstance(event, RecordClusterEvent)
     assert event.reason == "NoPool"
 

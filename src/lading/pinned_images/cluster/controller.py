@@ -101,6 +101,7 @@ class MachineConfigNodeReconciler(FleetReconciler[Node, ObservedNode | None]):
 
     def __init__(self, tools: FleetTools) -> None:
         super().__init__(tools.caches.nodes, tools)
+        self._pools = tools.caches.pools
         self._described: ReadYourWrites[MachineConfigNode] = ReadYourWrites(
             tools.caches.machine_config_nodes, tools.clock
         )
@@ -115,6 +116,7 @@ class MachineConfigNodeReconciler(FleetReconciler[Node, ObservedNode | None]):
         return ObservedNode(
             node=node,
             primary_pool=self._fleet.node_state(key.name).primary_pool,
+            default_pools_exist=all(self._pools.get(Key("", one)) for one in plan.DEFAULT_POOLS),
             described=self._described.get(key),
         )
 
@@ -223,6 +225,7 @@ def watch(
     nodes, pools, sets = (controllers[name] for name in NAMES)
     nodes.watch(caches.nodes, _own_key_if_changed(lambda node: node.metadata.uid))
     nodes.watch(caches.machine_config_nodes, _own_key_if_changed(_description))
+    nodes.watch(caches.pools, lambda old, _: caches.nodes.known_keys() if old is None else ())
     pools.watch(caches.nodes, lambda old, new: _DEFAULT_POOLS if old is None else ())
     pools.watch(caches.pools, own_key)
     pools.watch(

@@ -53,7 +53,8 @@ def plan_node(observed: ObservedNode) -> Plan:
     """Every node has a MachineConfigNode that names its primary pool."""
     node, described = observed.node, observed.described
     if not observed.primary_pool:
-        return Plan(actions=(_no_pool(node.metadata.name),))
+        is_for_good = observed.default_pools_exist
+        return Plan(actions=(_no_pool(node.metadata.name),) if is_for_good else ())
     if described is not None and (
         rules.another_operator_describes(described) or _describes(observed)
     ):

@@ -88,6 +88,7 @@ class ObservedNode:
     node: Node
     primary_pool: str
     """Empty when no pool selects the node."""
+    default_pools_exist: bool
     described: MachineConfigNode | None
 
 
