@@ -136,6 +136,21 @@ async def test_what_was_written_is_known_before_the_caches_show_it(
     assert found.status.state == "Current"
 
 
+async def test_a_provider_spec_that_cannot_be_read_keeps_no_other_set_from_its_update(
+    cluster: BootCluster,
+) -> None:
+    await cluster.usual("worker-b")
+    spec = {"template": {"spec": {"providerSpec": {"value": "text"}}}}
+    await cluster.create(MACHINE_SETS, "worker-a", MACHINE_NAMESPACE, spec=spec)
+    reconciler = await reconciler_with_caches_of_now(cluster)
+    await reconciler.reconcile(KEY)
+    assert await cluster.image("worker-b") == GCP_IMAGE
+    assert (await cluster.get_set("worker-a")).spec == spec
+    found = await cluster.history("worker-a")
+    assert found is not None
+    assert (found.status.state, found.status.reason) == ("Skipped", "ProviderSpecInvalid")
+
+
 async def test_the_configuration_shows_progress_and_what_is_in_force(cluster: BootCluster) -> None:
     await cluster.usual("worker-a", "worker-b")
     await cluster.make_set("custom", gcp_spec("projects/mine/global/images/x"))

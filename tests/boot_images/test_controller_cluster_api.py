@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 
 from lading.api.cluster_api import CLUSTER_MACHINE_SETS, MACHINE_DEPLOYMENTS
+from lading.boot_images import machines
 from lading.boot_images.clones import UNUSED_ANNOTATION
+from lading.boot_images.types import BootImageSettings
 from tests.boot_images import cluster_api
 from tests.boot_images.clusters import BootCluster, opened, running
 from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
@@ -94,6 +96,17 @@ async def test_a_clone_that_something_else_needs_stays_until_then(
             )
         )
         await until_templates(cluster, "template-a")
+
+
+async def test_templates_of_sets_deployments_and_machines_are_in_use(cluster: BootCluster) -> None:
+    """All of them are read anew: a cache may not know a machine set yet."""
+    await cluster_api.usual(cluster)
+    await cluster_api.make_deployment(cluster, "template-b")
+    await cluster_api.make_machine(cluster, template="template-c")
+    kind = cluster_api.TEMPLATES.kind
+    found = await machines.templates_in_use(cluster.kube, BootImageSettings(), [kind])
+    assert found is not None
+    assert sorted(found) == [(kind, CLUSTER_NAMESPACE, f"template-{one}") for one in "abc"]
 
 
 async def test_where_users_may_not_be_listed_no_clone_is_removed(cluster: BootCluster) -> None:

@@ -18,6 +18,7 @@ from lading.api.machineconfiguration.boot_image_history import (
     MachineSetBootImageHistory,
     SetBy,
 )
+from lading.api.openshift_config import ClusterVersion
 from lading.boot_images import history, machine_specs, plan, stubs
 from lading.boot_images.platforms.types import Api
 from lading.boot_images.types import (
@@ -39,8 +40,9 @@ from lading.kernel.objects import Key
 from lading.kernel.planning import Plan
 from tests.boot_images.histories import written
 from tests.boot_images.ignition.stubs import MARKER, certificate, data_url, spec_2, spec_3
-from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD, VERSION
+from tests.boot_images.streams import AMI, GCP_IMAGE, GCP_IMAGE_OLD, VERSION, marketplace
 from tests.boot_images.worlds import (
+    CLUSTER_NAMESPACE,
     INFRA,
     MACHINE_NAMESPACE,
     NAMESPACE,
@@ -123,6 +125,15 @@ MANAGER: dict[str, Any] = {
     "selection": {"mode": "All"},
 }
 MANAGERS: dict[str, Any] = {"managedBootImages": {"machineManagers": [MANAGER]}}
+EMPTY: dict[str, Any] = {"managedBootImageConfig": {"mode": "MatchSelector", "matchSelector": {}}}
+
+
+def partial(selector: dict[str, Any]) -> dict[str, Any]:
+    """The shipped form for the machine sets of a selector."""
+    selection = {"mode": "Partial", "partial": {"machineResourceSelector": selector}}
+    return {"managedBootImages": {"machineManagers": [{**MANAGER, "selection": selection}]}}
+
+
 OPERATOR = msgspec.structs.replace(
     configuration("cluster"),
     status=msgspec.convert(
@@ -130,7 +141,20 @@ OPERATOR = msgspec.structs.replace(
         type(configuration().status),
     ),
 )
+OTHER = msgspec.structs.replace(configuration("other"), status=OPERATOR.status)
 SKIP, FAIL = MachineSetState.SKIPPED, MachineSetState.FAILED
+
+
+def labelled(labels: Any) -> MachineSet:
+    """With these labels of its machines."""
+    machine = {"providerSpec": {"value": gcp_spec()}}
+    return machine_set(spec={"template": {"metadata": {"labels": labels}, "spec": machine}})
+
+
+OS_LABEL = "machine.openshift.io/os-id"
+OURS: dict[str, Any] = {"labels": {"app.kubernetes.io/managed-by": "lading"}}
+COPY_OF_SOURCE: dict[str, Any] = {"annotations": {stubs.SOURCE_ANNOTATION: SOURCE.name}}
+COPY_OF_ANOTHER: dict[str, Any] = {"annotations": {stubs.SOURCE_ANNOTATION: "another"}}
 WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
     (
         "an old image of ours is updated",
@@ -184,18 +208,21 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
     ),
     (
         "Windows",
-        observed(
-            machine_set(
-                spec={
-                    "template": {
-                        "metadata": {"labels": {"machine.openshift.io/os-id": "Windows"}},
-                        "spec": {"providerSpec": {"value": gcp_spec()}},
-                    }
-                }
-            )
-        ),
+        observed(labelled({OS_LABEL: "Windows"})),
         SKIP,
         Why.WINDOWS,
+    ),
+    (
+        "another operating system",
+        observed(labelled({OS_LABEL: "RHCOS"})),
+        MachineSetState.UPDATING,
+        Why.UPDATING,
+    ),
+    (
+        "labels that are a text",
+        observed(labelled("text")),
+        MachineSetState.UPDATING,
+        Why.UPDATING,
     ),
     (
         "no opt-in",
@@ -269,6 +296,27 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
         Why.OPT_IN_AMBIGUOUS,
     ),
     (
+        "an opt-in beside an opt-out",
+        observed(
+            machine_set(),
+            configurations=(
+                configuration(),
+                configuration("cluster", managedBootImageConfig={"mode": "Disabled"}),
+            ),
+        ),
+        SKIP,
+        Why.OPT_IN_AMBIGUOUS,
+    ),
+    (
+        "an opt-in beside one that cannot be used",
+        observed(
+            machine_set(),
+            configurations=(configuration(), configuration("cluster", **EMPTY)),
+        ),
+        SKIP,
+        Why.OPT_IN_AMBIGUOUS,
+    ),
+    (
         "a configuration of another name",
         observed(machine_set(), configurations=(configuration("other"),)),
         MachineSetState.NOT_ENROLLED,
@@ -276,13 +324,20 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
     ),
     (
         "an empty selector",
+        observed(machine_set(), configurations=(configuration(**EMPTY),)),
+        MachineSetState.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
+    ),
+    (
+        "an empty selector in the shipped form",
+        observed(machine_set(), configurations=(configuration(**partial({})),)),
+        MachineSetState.NOT_ENROLLED,
+        Why.NOT_ENROLLED,
+    ),
+    (
+        "a selector in the shipped form that does not match",
         observed(
-            machine_set(),
-            configurations=(
-                configuration(
-                    managedBootImageConfig={"mode": "MatchSelector", "matchSelector": {}}
-                ),
-            ),
+            machine_set(), configurations=(configuration(**partial({"matchLabels": {"a": "b"}})),)
         ),
         MachineSetState.NOT_ENROLLED,
         Why.NOT_ENROLLED,
@@ -292,6 +347,12 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
         observed(machine_set(), configurations=(OPERATOR,)),
         SKIP,
         Why.OTHER_OPERATOR,
+    ),
+    (
+        "the status of a configuration of another name",
+        observed(machine_set(), configurations=(configuration(), OTHER)),
+        MachineSetState.UPDATING,
+        Why.UPDATING,
     ),
     (
         "a provider spec that is null",
@@ -307,8 +368,20 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
         Why.PROVIDER_SPEC,
     ),
     (
+        "a provider spec that is a list",
+        observed(machine_set(value=[gcp_spec()])),
+        SKIP,
+        Why.PROVIDER_SPEC,
+    ),
+    (
         "a provider spec of an unknown kind",
         observed(machine_set(value={"kind": "Other"})),
+        SKIP,
+        Why.PLATFORM_UNKNOWN,
+    ),
+    (
+        "a provider spec with a kind that is no text",
+        observed(machine_set(value={"kind": [], "disks": []})),
         SKIP,
         Why.PLATFORM_UNKNOWN,
     ),
@@ -484,6 +557,29 @@ WORLDS: tuple[tuple[str, ObservedMachineSets, MachineSetState, Why], ...] = (
         SKIP,
         Why.STUB_NAME_TAKEN,
     ),
+    (
+        "our label alone makes no copy",
+        observed(machine_set(), secrets=by_key(secret(spec_2()), secret(name=COPY, **OURS))),
+        SKIP,
+        Why.STUB_NAME_TAKEN,
+    ),
+    (
+        "our annotation alone makes no copy",
+        observed(
+            machine_set(), secrets=by_key(secret(spec_2()), secret(name=COPY, **COPY_OF_SOURCE))
+        ),
+        SKIP,
+        Why.STUB_NAME_TAKEN,
+    ),
+    (
+        "a copy of another Secret",
+        observed(
+            machine_set(),
+            secrets=by_key(secret(spec_2()), secret(name=COPY, **OURS, **COPY_OF_ANOTHER)),
+        ),
+        SKIP,
+        Why.STUB_NAME_TAKEN,
+    ),
 )
 
 
@@ -496,6 +592,17 @@ def test_the_verdict_of_a_machine_set(
     assert verdicts(world) == {"worker-a": (state, why)}
     patches = actions(world, PatchMachineSet)
     assert bool(patches) == (state is MachineSetState.UPDATING)
+
+
+def of_cluster_api(**parts: Any) -> MachineSet:
+    """With these parts of its machines' template instead."""
+    one = cluster_machine_set()
+    spec = {**one.spec["template"], **parts}
+    return msgspec.structs.replace(one, spec={**one.spec, "template": spec})
+
+
+def templates_of(spec: Any) -> Any:
+    return templates(msgspec.structs.replace(template(), spec=spec))
 
 
 CLUSTER_WORLDS: tuple[tuple[str, ObservedMachineSets, tuple[MachineSetState, Why] | None], ...] = (
@@ -584,6 +691,35 @@ CLUSTER_WORLDS: tuple[tuple[str, ObservedMachineSets, tuple[MachineSetState, Why
         "a template that does not exist",
         observed(cluster_machine_set(template="gone"), api=Api.CLUSTER),
         (SKIP, Why.TEMPLATE_MISSING),
+    ),
+    (
+        "a template with a spec that is null",
+        observed(cluster_machine_set(), api=Api.CLUSTER, templates=templates_of(None)),
+        (SKIP, Why.PROVIDER_SPEC),
+    ),
+    (
+        "a template with machines that are a text",
+        observed(
+            cluster_machine_set(),
+            api=Api.CLUSTER,
+            templates=templates_of({"template": {"spec": "text"}}),
+        ),
+        (SKIP, Why.PROVIDER_SPEC),
+    ),
+    (
+        "a reference that is a text",
+        observed(of_cluster_api(spec={"infrastructureRef": "template-a"}), api=Api.CLUSTER),
+        (SKIP, Why.PLATFORM_UNKNOWN),
+    ),
+    (
+        "Windows",
+        observed(of_cluster_api(metadata={"labels": {OS_LABEL: "Windows"}}), api=Api.CLUSTER),
+        (SKIP, Why.WINDOWS),
+    ),
+    (
+        "a name of the stub that is no text",
+        observed(cluster_machine_set(bootstrap={"dataSecretName": ["a"]}), api=Api.CLUSTER),
+        (MachineSetState.UPDATING, Why.UPDATING),
     ),
     (
         "a bootstrap provider makes the stub",
@@ -753,6 +889,56 @@ def test_a_copy_that_the_platform_would_not_take_is_not_made() -> None:
     assert verdicts(world) == {"worker-a": (FAIL, Why.STUB_TOO_LARGE)}
 
 
+def padded(stub: dict[str, Any], size_bytes: int) -> bytes:
+    """The same stub with spaces after it."""
+    return json.dumps(stub).encode().ljust(size_bytes)
+
+
+USER_DATA_SECRET = {"name": SOURCE.name}
+AWS_SPEC = {
+    "kind": "AWSMachineProviderConfig",
+    "ami": {"id": AMI},
+    "placement": {"region": "us-east-1"},
+    "userDataSecret": USER_DATA_SECRET,
+}
+AZURE_SPEC = {
+    "kind": "AzureMachineProviderSpec",
+    "image": marketplace("azureopenshift", "aro4", "aro_419", "1"),
+    "userDataSecret": USER_DATA_SECRET,
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "accepted_bytes", "refused_bytes"),
+    [
+        pytest.param(AWS_SPEC, 16_384, 16_385, id="AWS"),
+        pytest.param(gcp_spec(), 262_144, 262_145, id="GCP"),
+        pytest.param(AZURE_SPEC, 49_151, 65_536, id="Azure"),
+    ],
+)
+def test_a_stub_may_be_as_large_as_the_platform_accepts(
+    value: dict[str, Any], accepted_bytes: int, refused_bytes: int
+) -> None:
+    states = (MachineSetState.CURRENT, MachineSetState.UPDATING)
+    world = observed(machine_set(value=value))
+    fits = replace(world, secrets=by_key(secret(padded(spec_3(), accepted_bytes))))
+    assert verdicts(fits)["worker-a"][0] in states
+    larger = replace(world, secrets=by_key(secret(padded(spec_3(), refused_bytes))))
+    assert verdicts(larger) == {"worker-a": (FAIL, Why.STUB_TOO_LARGE)}
+
+
+def test_the_size_of_the_copy_counts_where_a_stub_is_translated() -> None:
+    world = observed(machine_set(value=AWS_SPEC), secrets=by_key(secret(padded(spec_2(), 20_000))))
+    (write,) = actions(world, WriteStub)
+    assert len(base64.b64decode(write.data["userData"])) < 16_384
+
+
+def test_providers_of_cluster_api_have_no_such_limit() -> None:
+    large = secret(padded(spec_3(), 300_000), namespace=CLUSTER_NAMESPACE, key="value")
+    world = observed(cluster_machine_set(), api=Api.CLUSTER, secrets=by_key(large))
+    assert verdicts(world) == {"worker-a": (MachineSetState.UPDATING, Why.UPDATING)}
+
+
 def test_a_stub_of_1_mib_fails_its_own_set_and_no_other() -> None:
     big = json.dumps(spec_3()).encode()
     big += b" " * (1_048_576 - len(big))
@@ -777,6 +963,17 @@ def test_two_sets_that_fail_differently_are_both_named() -> None:
         "worker-b": (FAIL, Why.STUB_MISSING),
         "worker-c": (MachineSetState.UPDATING, Why.UPDATING),
     }
+
+
+@pytest.mark.parametrize("provider", [None, {"value": None}, {"value": "text"}, "text", []])
+def test_a_provider_spec_that_is_no_object_skips_its_own_set_and_no_other(provider: Any) -> None:
+    broken = machine_set(spec={"template": {"spec": {"providerSpec": provider}}})
+    world = observed(broken, machine_set("worker-b"))
+    assert verdicts(world) == {
+        "worker-a": (SKIP, Why.PROVIDER_SPEC),
+        "worker-b": (MachineSetState.UPDATING, Why.UPDATING),
+    }
+    assert [one.key.name for one in actions(world, PatchMachineSet)] == ["worker-b"]
 
 
 GITOPS_LABELS = {
@@ -985,6 +1182,7 @@ def test_a_node_proves_the_release_and_the_proof_is_kept() -> None:
     ):
         world = observed(machine_set(), cluster_version=None, nodes=(one,))
         (stamp,) = actions(world, StampGolden)
+        assert stamp.resource_version == "9"
         assert actions(world, PatchMachineSet)
         kept = replace(
             world, nodes=(node(),), golden=golden({"lading.dev/boot-images-proven": stamp.proof})
@@ -1015,6 +1213,43 @@ def test_what_is_no_proof(one: Any) -> None:
     world = observed(machine_set(), cluster_version=None, nodes=(one,))
     assert actions(world, StampGolden) == []
     assert verdicts(world)["worker-a"][1] == Why.NOT_PROVEN
+
+
+def version_with(**status: Any) -> ClusterVersion:
+    return msgspec.convert({"metadata": {"name": "version"}, **status}, ClusterVersion)
+
+
+def entry(state: str, version: str = VERSION) -> dict[str, str]:
+    return {"state": state, "version": version}
+
+
+@pytest.mark.parametrize(
+    ("history_", "is_proven"),
+    [
+        pytest.param([entry("Completed"), entry("Partial", "4.20.1")], True, id="the newest"),
+        pytest.param([entry("Partial", "4.22.0"), entry("Completed")], False, id="one before it"),
+        pytest.param([entry("Partial"), entry("Completed")], False, id="of the same version"),
+        pytest.param([entry("Completed", "4.22.0"), entry("Completed")], False, id="left since"),
+        pytest.param([], False, id="an empty history"),
+        pytest.param(None, False, id="no history"),
+    ],
+)
+def test_the_newest_entry_of_the_cluster_versions_history_decides(
+    history_: list[dict[str, str]] | None, is_proven: bool
+) -> None:
+    """The newest comes first. A node that runs the release changes nothing."""
+    nodes = (node(labels={"lading.dev/os-release": VERSION}),)
+    found = version_with(status={"history": history_})
+    world = observed(machine_set(), cluster_version=found, nodes=nodes)
+    assert bool(actions(world, PatchMachineSet)) == is_proven
+    assert (verdicts(world)["worker-a"][1] == Why.NOT_PROVEN) != is_proven
+
+
+def test_a_cluster_version_without_a_status_proves_nothing() -> None:
+    nodes = (node(labels={"lading.dev/os-release": VERSION}),)
+    world = observed(machine_set(), cluster_version=version_with(), nodes=nodes)
+    assert verdicts(world) == {"worker-a": (MachineSetState.WAITING, Why.NOT_PROVEN)}
+    assert actions(world, PatchMachineSet) == actions(world, StampGolden) == []
 
 
 @pytest.mark.parametrize("state", ["Partial", ""])
@@ -1074,6 +1309,7 @@ def test_a_history_outlives_its_set_by_30_days() -> None:
     assert plan.plan(marked, BootImageSettings(), before, namespace=NAMESPACE).actions == ()
     (delete,) = plan.plan(marked, BootImageSettings(), later, namespace=NAMESPACE).actions
     assert isinstance(delete, DeleteHistory)
+    assert (delete.key, delete.uid) == (found.key, found.metadata.uid)
     of_the_other_api = plan.plan(
         replace(marked, api=Api.CLUSTER), BootImageSettings(), later, namespace=NAMESPACE
     )
@@ -1083,6 +1319,19 @@ def test_a_history_outlives_its_set_by_30_days() -> None:
     assert any(
         isinstance(one, SaveHistory) and not one.spec.removed_time for one in planned(back).actions
     )
+
+
+def test_a_set_of_the_same_name_in_another_namespace_keeps_no_history() -> None:
+    namespaces = (MACHINE_NAMESPACE, "other")
+    world = observed(machine_set())
+    elsewhere = machine_set(metadata={"namespace": "other"})
+    moved = replace(world, machine_sets=(elsewhere,), histories=saved(world))
+    marked = {
+        one.spec.machine_set_namespace: bool(one.spec.removed_time)
+        for one in actions(moved, SaveHistory, machine_namespaces=namespaces)
+    }
+    assert marked[MACHINE_NAMESPACE]
+    assert not marked.get("other")
 
 
 @pytest.mark.parametrize("edited", ["long ago", "2020-01-01T00:00:00", "2020"])

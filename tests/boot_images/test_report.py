@@ -65,11 +65,18 @@ def test_a_set_that_is_gone_does_not_count() -> None:
     assert condition(found, report.DEGRADED)[0] == "False"
 
 
-def test_two_opt_ins_are_named() -> None:
-    found = status(history("a", "Skipped"), of=(configuration(), configuration("cluster")))
-    _, reason, message = condition(found, report.PROGRESSING)
-    assert reason == "OptInAmbiguous"
-    assert "MachineConfiguration default and " in message
+def test_two_opt_ins_are_named_in_an_order_that_does_not_change() -> None:
+    two = (configuration(), configuration("cluster"))
+    for of in (two, two[::-1]):
+        found = status(history("a", "Skipped"), of=of)
+        _, reason, message = condition(found, report.PROGRESSING)
+        assert reason == "OptInAmbiguous"
+        assert "MachineConfiguration default and " in message
+
+
+def test_a_configuration_of_another_name_gets_no_status() -> None:
+    assert status(history("a", "Current"), of=(configuration("other"), configuration())) is None
+    assert status(history("a", "Current"), of=(configuration("cluster"),)) is not None
 
 
 def with_status(found: dict[str, Any]) -> MachineConfiguration:

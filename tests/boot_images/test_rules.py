@@ -64,6 +64,23 @@ def test_the_control_plane_decides_where_nodes_differ(label: str, in_role: bool)
     assert rules.cluster_architecture(observed(nodes=nodes)) == ("amd64" if in_role else "")
 
 
+OURS = {"manager": "lading-boot-images"}
+FLUX, ARGO = {"manager": "flux"}, {"manager": "argocd"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "manager"),
+    [
+        pytest.param([FLUX, ARGO], "argocd", id="the last of two"),
+        pytest.param([ARGO, OURS], "argocd", id="not we"),
+        pytest.param([ARGO, {**FLUX, "subresource": "status"}], "argocd", id="not of the status"),
+        pytest.param([OURS], "another writer", id="none is known"),
+    ],
+)
+def test_the_manager_that_wrote_last_is_named(entries: list[Any], manager: str) -> None:
+    assert rules.last_manager(machine_set(metadata={"managedFields": entries})) == manager
+
+
 NEWER = "rhcos-10-0-gcp-x86-64"
 
 

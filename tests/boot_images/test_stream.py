@@ -53,9 +53,10 @@ def test_a_label_chooses_a_stream() -> None:
     named = json.dumps({"rhel-9": {"stream": "nine"}, "rhel-10": {"stream": "ten"}})
     golden = stream.golden(streams.data(streams=named))
     assert golden.chosen(None) == golden.default
-    ten = golden.chosen("rhel-10")
-    assert ten is not None
-    assert ten.at("stream") == "ten"
+    for label, name in (("rhel-9", "nine"), ("rhel-10", "ten")):
+        chosen = golden.chosen(label)
+        assert chosen is not None
+        assert chosen.at("stream") == name
     assert golden.chosen("rhel-11") is None
 
 
@@ -69,3 +70,6 @@ def test_an_edit_of_a_stream_changes_the_digest() -> None:
     before, again = stream.golden(streams.data()), stream.golden(streams.data())
     after = stream.golden(streams.data(stream='{"stream": "other"}'))
     assert before.digest == again.digest != after.digest
+    named = stream.golden(streams.data(streams='{"rhel-10": {}}'))
+    edited = stream.golden(streams.data(streams='{"rhel-10": {"stream": "other"}}'))
+    assert len({before.digest, named.digest, edited.digest}) == 3

@@ -1,7 +1,7 @@
 """`lading bootimage` on an API server in memory: what it shows, refuses and restores."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +12,25 @@ import pytest
 from lading.adapters.kube.client import KubeClient
 from lading.api.cluster_api import CLUSTER_MACHINE_SETS
 from lading.api.core import CONFIG_MAPS
-from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINES
+from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINE_SETS, MACHINES, MachineSet
 from lading.boot_images.clones import UNUSED_ANNOTATION
+from lading.boot_images.controller import KEY
 from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, BootImageSettings
 from lading.cli.bootimage import approve, history, plan, restore, resume, status
 from lading.cli.connection import Target
 from lading.cli.exit_codes import RefusedByGuard
 from lading.cli.output import Format
+from lading.kernel.objects import Resource
+from lading.ports import kube
+from lading.ports.http import Request, Response
 from tests.boot_images import cluster_api
-from tests.boot_images.clusters import GOLDEN_NAMESPACE, BootCluster, opened, running
+from tests.boot_images.clusters import (
+    GOLDEN_NAMESPACE,
+    BootCluster,
+    opened,
+    reconciler_with_caches_of_now,
+    running,
+)
 from tests.boot_images.ignition.stubs import spec_2
 from tests.boot_images.streams import GCP_IMAGE, GCP_IMAGE_OLD
 from tests.boot_images.worlds import CLUSTER_NAMESPACE, MACHINE_NAMESPACE, gcp_spec
@@ -148,6 +158,46 @@ async def test_approve_is_refused_beside_a_cluster_version(cluster: BootCluster)
     with pytest.raises(RefusedByGuard) as caught:
         await approve._approve(target(cluster), BootImageSettings(), "4.21.3")
     assert caught.value.exit_code == 3
+
+
+COMMANDS: dict[str, Callable[[Target], Awaitable[None]]] = {
+    "restore": lambda one: restore._restore(one, "worker-a", 0, True),
+    "resume": lambda one: resume._resume(one, "worker-a"),
+    "approve": lambda one: approve._approve(one, BootImageSettings(), "4.21.3"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_what_was_written_meanwhile_is_not_overwritten(
+    cluster: BootCluster, command: str
+) -> None:
+    """Another writer is quicker: it writes between what the command reads and writes."""
+    await cluster.make_golden()
+    await cluster.make_stub()
+    await cluster.make_node(**{"lading.dev/os-release": "4.21.3"})
+    await cluster.make_set(annotations={PAUSE_ANNOTATION: "paused"} if command == "resume" else {})
+    await cluster.enrol()
+    reconciler = await reconciler_with_caches_of_now(cluster)
+    await reconciler.reconcile(KEY)
+    is_golden = command == "approve"
+    resource: Resource[Any] = CONFIG_MAPS if is_golden else MACHINE_SETS
+    name = "coreos-bootimages" if is_golden else "worker-a"
+    namespace = GOLDEN_NAMESPACE if is_golden else MACHINE_NAMESPACE
+    label = {"metadata": {"labels": {"quicker": "yes"}}}
+
+    async def later(request: Request) -> Response:
+        if request.method == "PATCH" and request.path.endswith(f"/{name}"):
+            await cluster.kube.patch(resource, name, label, namespace=namespace)
+        return await cluster.line(request)
+
+    slow = InMemory(kubeconfig=None, context="", namespace="", client=KubeClient(later))
+    before = await cluster.kube.get(resource, name, namespace=namespace)
+    with pytest.raises(kube.Conflict):
+        await COMMANDS[command](slow)
+    after = await cluster.kube.get(resource, name, namespace=namespace)
+    assert after.metadata.labels == {"quicker": "yes"}
+    assert after.metadata.annotations == before.metadata.annotations
+    assert not isinstance(after, MachineSet) or after.spec == before.spec
 
 
 @pytest.mark.parametrize(

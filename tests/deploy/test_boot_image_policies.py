@@ -131,6 +131,24 @@ async def test_without_an_infrastructure_every_write_is_denied() -> None:
             {"managedBootImageConfig": {"mode": "Enabled", "matchSelector": {"matchLabels": {}}}},
             "only then",
         ),
+        (
+            {
+                "managedBootImageConfig": {
+                    "mode": "MatchSelector",
+                    "matchSelector": {"matchLabels": {}, "matchExpressions": []},
+                }
+            },
+            "must not be empty",
+        ),
+        (
+            {
+                "managedBootImageConfig": {
+                    "mode": "MatchSelector",
+                    "matchSelector": {"matchExpressions": []},
+                }
+            },
+            "must not be empty",
+        ),
         ({"managedBootImageConfig": {"mode": "On"}}, "Unsupported value"),
         (managers("Partial"), "partial is required"),
     ],
@@ -139,6 +157,31 @@ async def test_a_union_that_does_not_hold_is_refused(spec: dict[str, Any], field
     async with installed("boot-images") as clients:
         with pytest.raises(kube.Invalid, match=field):
             await clients["admin"].create(MACHINE_CONFIGURATIONS, configuration(**spec))
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"matchLabels": {"a": "b"}},
+        {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
+    ],
+    ids=["labels", "expressions"],
+)
+async def test_a_selector_of_either_form_is_accepted(selector: dict[str, Any]) -> None:
+    config = {"mode": "MatchSelector", "matchSelector": selector}
+    async with installed("boot-images") as clients:
+        body = configuration(managedBootImageConfig=config)
+        await clients["admin"].create(MACHINE_CONFIGURATIONS, body)
+
+
+async def test_a_configuration_is_named_default_or_cluster() -> None:
+    async with installed("boot-images") as clients:
+        for name in ("default", "cluster"):
+            body = {**configuration(**ENABLED), "metadata": {"name": name}}
+            await clients["admin"].create(MACHINE_CONFIGURATIONS, body)
+        other = {**configuration(**ENABLED), "metadata": {"name": "other"}}
+        with pytest.raises(kube.Invalid, match="must be named default or cluster"):
+            await clients["admin"].create(MACHINE_CONFIGURATIONS, other)
 
 
 def secret(name: str, **labels: str) -> dict[str, Any]:
