@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from typing import NoReturn
 
+import msgspec
 import prometheus_client
 import pytest
 from prometheus_client import CollectorRegistry
@@ -25,8 +26,10 @@ from lading.boot_images.controller import KEY
 from lading.boot_images.ignition import translate as stub_translation
 from lading.boot_images.metrics import BootImageMetrics
 from lading.boot_images.report import DEGRADED, PROGRESSING
+from lading.boot_images.types import SaveHistory
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
+from lading.loop.pipeline import PreconditionFailed
 from lading.observability import logs
 from lading.ports.kube import Selection
 from tests.boot_images.clusters import (
@@ -149,6 +152,23 @@ async def test_a_provider_spec_that_cannot_be_read_keeps_no_other_set_from_its_u
     found = await cluster.history("worker-a")
     assert found is not None
     assert (found.status.state, found.status.reason) == ("Skipped", "ProviderSpecInvalid")
+
+
+async def test_a_history_that_was_written_since_is_not_overwritten(cluster: BootCluster) -> None:
+    await cluster.usual()
+    reconciler = await reconciler_with_caches_of_now(cluster)
+    await reconciler.reconcile(KEY)
+    found = await cluster.history()
+    assert found is not None
+    resumed = {"spec": {"resumedAfterIndex": 1}}
+    await cluster.kube.patch(
+        MACHINE_SET_BOOT_IMAGE_HISTORIES, found.metadata.name, resumed, namespace=NAMESPACE
+    )
+    before = await cluster.history()
+    spec = msgspec.structs.replace(found.spec, details=found.spec.details[:1])
+    with pytest.raises(PreconditionFailed):
+        await reconciler.apply(SaveHistory(key=found.key, spec=spec, lane="x", because="test"))
+    assert await cluster.history() == before
 
 
 async def test_the_configuration_shows_progress_and_what_is_in_force(cluster: BootCluster) -> None:

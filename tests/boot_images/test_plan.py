@@ -1301,7 +1301,9 @@ def test_a_history_outlives_its_set_by_30_days() -> None:
     assert isinstance(mark, SaveHistory)
     assert mark.spec.removed_time == "2026-11-16T00:00:00Z"
     (found,) = gone.histories
-    marked = replace(gone, histories=(msgspec.structs.replace(found, spec=mark.spec),))
+    metadata = msgspec.structs.replace(found.metadata, uid="uid-of-history")
+    whole = msgspec.structs.replace(found, spec=mark.spec, metadata=metadata)
+    marked = replace(gone, histories=(whole,))
     assert planned(marked).actions == ()
     later = NOW + timedelta(days=30)
     assert planned(marked).recheck_at == later
@@ -1309,7 +1311,7 @@ def test_a_history_outlives_its_set_by_30_days() -> None:
     assert plan.plan(marked, BootImageSettings(), before, namespace=NAMESPACE).actions == ()
     (delete,) = plan.plan(marked, BootImageSettings(), later, namespace=NAMESPACE).actions
     assert isinstance(delete, DeleteHistory)
-    assert (delete.key, delete.uid) == (found.key, found.metadata.uid)
+    assert (delete.key, delete.uid) == (found.key, "uid-of-history")
     of_the_other_api = plan.plan(
         replace(marked, api=Api.CLUSTER), BootImageSettings(), later, namespace=NAMESPACE
     )
