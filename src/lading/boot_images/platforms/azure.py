@@ -21,7 +21,7 @@ from lading.boot_images.platforms.types import (
 from lading.boot_images.verdicts import Skipped, Why
 
 name = "Azure"
-user_data_bytes_max: int | None = 49_151  # custom data: 65,535 characters of base64
+user_data_bytes_max: int | None = 65_535  # custom data, before base64
 FREE = "no-purchase-plan"
 FREE_PUBLISHER = "azureopenshift"
 PLANS = {"rh-ocp-worker": "ocp", "rh-opp-worker": "opp", "rh-oke-worker": "oke"}
