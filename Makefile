@@ -8,6 +8,8 @@ STAMP := $(VENV)/.installed
 ONLY ?=
 SEED ?=
 IMAGE ?=
+# Many tests wait for timers and processes, so two workers share a core.
+WORKERS ?= $(shell echo $$((2 * $$(nproc))))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up test coverage fuzz check format real real-setup real-up web soak bench lock generate audit deploy dist clean
@@ -43,7 +45,7 @@ up: $(RUNTIME) ## run a standalone cluster until Ctrl-C
 	@$(BIN)/lading up
 
 test: setup ## every test that needs only Python and this repository
-	@$(BIN)/pytest -q --numprocesses auto --dist worksteal
+	@$(BIN)/pytest -q --numprocesses $(WORKERS) --dist worksteal
 
 coverage: setup ## the same tests with line coverage; about twice as long
 	@$(BIN)/pytest -q --numprocesses auto --dist worksteal --cov --cov-report=term
