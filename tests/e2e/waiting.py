@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 POLL_SECONDS = 0.1
 SECONDS_MAX = 90.0
-"""DependencyWaiter costs nothing where all goes well, and a busy machine may need it."""
+"""A long limit costs nothing when a test passes, and a busy machine may need it."""
 TEST_SECONDS_MAX = 300
 
 

@@ -50,7 +50,7 @@ def _needs(desired: Desired, observed: ObservedNodeImages, known: frozenset[Laye
 
 
 def _unchecked(needs: Iterable[_Need], observed: ObservedNodeImages) -> dict[str, Problem]:
-    """The sets with missing images of which nobody knows whether they fit."""
+    """The sets with missing images for which it is unknown whether they fit."""
     found = {}
     for need in needs:
         sizeless = [key for key in need.missing if key in observed.unresolved]

@@ -1,6 +1,6 @@
 """Writes what a pruning Job reports, at most every 30 seconds and at its end.
 
-A report that cannot be written costs only the report: the run goes on.
+A report that cannot be written costs only the report: the run continues.
 """
 
 from collections.abc import Sequence

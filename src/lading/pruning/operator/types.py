@@ -130,7 +130,7 @@ class ObservedPruner:
     history: ClusterHistory = ClusterHistory()
     is_openshift: bool = False
     drops_status: bool = False
-    """Whether the kind belongs to another owner, whose schema may drop fields of the status."""
+    """Whether the kind has another owner: its schema may drop fields of the status."""
     management_state: str | None = None
     """Of Config `cluster`; None where there is none."""
     account: ServiceAccount | None = None

@@ -126,7 +126,7 @@ class StorageLock:
 
 
 def _decoded(content: bytes) -> Holder:
-    """A lock that cannot be read is nobody's; only its age counts."""
+    """A lock that cannot be read has no owner; only its age counts."""
     try:
         return msgspec.json.decode(content, type=Holder)
     except UNREADABLE:

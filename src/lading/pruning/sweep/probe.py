@@ -176,7 +176,7 @@ def _entry(content: bytes, media_type: str) -> dict[str, str | int]:
 
 
 async def _remove(storage: Storage, repository: str, image: _Image) -> None:
-    """The repository and the data; nobody else uses either."""
+    """The repository and the data; nothing else uses either."""
     folder = f"{layout.REPOSITORIES}/{repository}"
     paths = [one.path async for page in storage.pages(folder) for one in page]
     digests = (*image.blobs, image.manifest.digest)
