@@ -47,7 +47,7 @@ def named(*names: str) -> dict[str, Any]:
         pytest.param(
             requiring({**named("n"), **label("In", "2")}), False, id="a term holds as a whole"
         ),
-        pytest.param(requiring(label("Near", "1")), False, id="an operator that nobody knows"),
+        pytest.param(requiring(label("Near", "1")), False, id="an unknown operator"),
     ],
 )
 def test_fits(affinity: dict[str, Any], fits: bool) -> None:

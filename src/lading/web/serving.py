@@ -16,7 +16,7 @@ from lading.web.pruning_plan import PlanReader
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedDashboard:
     url: str
-    """With the token: whoever has it may look."""
+    """With the token, which is all that a reader needs."""
     dashboard: Dashboard
 
     async def run(self) -> None:

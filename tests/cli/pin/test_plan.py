@@ -290,7 +290,7 @@ async def test_issue_17_15_an_apply_beside_an_agent_is_refused_and_names_the_own
 
 
 async def test_issue_17_13_apply_and_the_clean_up_of_the_agent_agree(host: HostUnderTest) -> None:
-    """Whoever runs them, and from whichever home."""
+    """For any user, with any home directory."""
     await applied(host)
     place = (*host.place_of("apply"), "--node-name", "worker-1")
     with ownership.owning(host.state_dir, "the agent of node worker-1"):

@@ -230,7 +230,7 @@ class SweepPlan:
     put_back: tuple[str, ...]
     """What is aside and needed or linked."""
     uploads: tuple[str, ...]
-    """Folders of uploads that nobody will finish."""
+    """Folders of uploads that are too old to be finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

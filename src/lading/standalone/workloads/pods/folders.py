@@ -26,7 +26,7 @@ def remove(root: Path, uid: str) -> None:
 
 
 def keep_only(root: Path, uids: Iterable[str]) -> None:
-    """Removes the volumes of pods that went while nobody was here."""
+    """Removes the volumes of pods that were deleted while `lading up` did not run."""
     found = {one.name for one in root.iterdir()} if root.is_dir() else set()
     for uid in found - set(uids):
         remove(root, uid)
