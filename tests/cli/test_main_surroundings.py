@@ -40,3 +40,9 @@ def test_an_alphabet_without_some_letter_costs_only_that_letter() -> None:
         check=True,
     )
     assert done.stdout == "?\n"
+
+
+def test_kubectl_finds_the_program_as_a_plugin_with_its_name_in_the_help() -> None:
+    plugin = Path(sys.executable).with_name("kubectl-lading")
+    done = subprocess.run([plugin, "get", "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: kubectl lading get ")

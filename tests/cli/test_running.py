@@ -1,11 +1,12 @@
-"""A command that waits ends when the time of --timeout is over, with an exit code of its own."""
+"""A command that waits ends at --timeout, and at Ctrl-C without a word; both have an exit code."""
 
 import asyncio
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -89,3 +90,15 @@ def test_work_that_ends_in_time_ends_as_ever() -> None:
         click.echo("done")
 
     running.run(work(), timeout=timedelta(minutes=1))
+
+
+def test_ctrl_c_ends_a_command_without_a_word(
+    silent_cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(work: Coroutine[Any, Any, None]) -> None:
+        work.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(asyncio, "run", interrupted)
+    result = CliRunner().invoke(lading_command, ["get", "pis", "--kubeconfig", silent_cluster])
+    assert (result.exit_code, result.output) == (130, "")

@@ -11,6 +11,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     REFUSED = 3
     TIMED_OUT = 124  # as timeout(1)
+    INTERRUPTED = 130  # as a shell
 
 
 class RefusedByGuard(click.ClickException):

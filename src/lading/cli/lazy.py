@@ -3,11 +3,13 @@
 Importing all of them would make `lading --help` slow.
 """
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
@@ -28,6 +30,27 @@ class LazyGroup(click.Group):
         command = module.command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self._helps and not args[0].startswith("-"):
+            ctx.fail(f"no such command {args[0]!r}{self._suggestion(args[0])}")
+        return super().resolve_command(ctx, args)
+
+    def _suggestion(self, word: str) -> str:
+        close = difflib.get_close_matches(word, self._helps)
+        return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Without importing any command, because a person waits for the next character."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=text)
+            for name, text in self._helps.items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

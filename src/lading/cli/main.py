@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import click
 
 import lading
+from lading.cli.exit_codes import ExitCode
 from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
@@ -24,6 +25,8 @@ _COMMANDS = {
     "validate": "Check objects in files without a cluster.",
     "crds": "Print the CustomResourceDefinitions.",
     "policies": "Print the admission policies of the agents.",
+    "version": "Show the versions of this program and of the cluster.",
+    "completion": "Print the completion script of a shell.",
     "controller": "Run the controllers (in a Deployment).",
     "agent": "Run the agent of a node (in a DaemonSet).",
 }
@@ -34,6 +37,8 @@ class _Lading(LazyGroup):
         """What a person can do something about ends in a sentence, a bug in its trace."""
         try:
             return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort):
+            raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
         except click.ClickException:
             raise
         except Exception as error:
@@ -61,7 +66,12 @@ def lading_command() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     _repair_standard_streams()
-    sys.exit(lading_command.main(args=arguments, prog_name="lading"))
+    sys.exit(lading_command.main(args=arguments, prog_name=_program_name(sys.argv[0])))
+
+
+def _program_name(path: str) -> str:
+    """kubectl runs `kubectl-lading` for `kubectl lading`."""
+    return "kubectl lading" if os.path.basename(path) == "kubectl-lading" else "lading"
 
 
 def _repair_standard_streams() -> None:

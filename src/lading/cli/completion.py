@@ -1,0 +1,22 @@
+"""`lading completion`: the script by which a shell completes commands and options."""
+
+import click
+from click import shell_completion
+
+from lading.cli import main
+
+_VARIABLE = "_LADING_COMPLETE"
+"""click's name for it: set, `lading` prints completions instead of running a command."""
+
+
+@click.command(name="completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the completion script of a SHELL.
+
+    For the running shell: `source <(lading completion bash)`. For every shell, add that line to
+    ~/.bashrc or ~/.zshrc, or write the script to ~/.config/fish/completions/lading.fish.
+    """
+    found = shell_completion.get_completion_class(shell)
+    assert found is not None, f"click has no completion for {shell}"
+    click.echo(found(main.lading_command, {}, "lading", _VARIABLE).source())

@@ -1,0 +1,43 @@
+"""`lading version`: always this program, and the server where one answers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lading
+from lading.adapters.clock import SystemClock
+from lading.standalone import api_server
+from tests import command
+
+
+async def test_the_versions_of_program_and_server(tmp_path: Path) -> None:
+    async with api_server.serve(tmp_path, SystemClock(), port=0) as api:
+        where = ("--kubeconfig", str(api.kubeconfig))
+        result = await command.lading("version", "-o", "json", *where)
+        found = json.loads(result.output)
+        assert found["lading"] == lading.__version__
+        assert found["server"].startswith("v1.")
+        shown = await command.lading("version", "--client", *where)
+    assert shown.output.startswith(f"lading: {lading.__version__}\n")
+    assert "server" not in shown.output
+
+
+async def test_a_server_that_does_not_answer_is_a_warning(tmp_path: Path) -> None:
+    async with api_server.serve(tmp_path, SystemClock(), port=0) as api:
+        kubeconfig = api.kubeconfig
+    result = await command.lading("version", "--kubeconfig", str(kubeconfig))
+    assert (result.code, result.output.splitlines()[0]) == (0, f"lading: {lading.__version__}")
+    assert "Warning: the version of the API server is unknown" in result.errors
+
+
+async def test_without_a_cluster_only_the_program_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("lading.cli.connection.DEFAULT_DATA", tmp_path)
+    result = await command.lading("version")
+    assert (result.code, result.errors) == (0, "")
+    assert "server" not in result.output
