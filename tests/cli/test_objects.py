@@ -1,4 +1,4 @@
-"""`lading apply`, `get` and `delete` on an embedded cluster, as a person uses them."""
+"""`lading apply`, `diff`, `get` and `delete` on an embedded cluster, as a person uses them."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -152,8 +152,10 @@ async def test_an_unknown_kind_stops_a_deletion_before_it_begins(lading: Lading)
 @pytest.mark.parametrize(
     "words",
     [("delete",), ("delete", "cm"), ("delete", "cm", "a/b"), ("delete", "cm", "a", "-f", "x"),
+     ("delete", "--all"), ("delete", "cm", "a", "--all"), ("delete", "cm", "--all", "-l", "a=b"),
+     ("delete", "cm", "--all", "-f", "x"), ("get", "cm,ns", "a"), ("get",),
      ("get", "cm/a", "b"), ("get", "cm", "a", "-A"), ("get", "cm", "a", "-l", "x=y"),
-     ("get", "cm,ns", "a")],
+     ("get", "cm", "-w", "-o", "json"), ("get", "cm", "a", "b", "-w"), ("get", "cm,ns", "-w")],
     ids=" ".join,
 )  # fmt: skip
 async def test_words_that_mean_nothing_are_refused(lading: Lading, words: tuple[str, ...]) -> None:
@@ -164,3 +166,85 @@ async def test_an_object_that_does_not_exist_is_one_line_of_error(lading: Lading
     assert (await lading("get", "cm")).output == "No resources found\n"
     result = await lading("get", "cm", "absent")
     assert (result.code, result.errors) == (1, 'Error: configmaps "absent" not found\n')
+
+
+async def test_several_names_are_one_table_and_what_is_missing_is_an_error(lading: Lading) -> None:
+    text = "---\n".join(MAP.format(name=name) for name in "abc")
+    await lading("apply", "-f", "-", text=text)
+    result = await lading("get", "cm", "c", "absent", "a")
+    header, *rows = result.output.splitlines()
+    assert header.split() == ["NAME", "DATA", "AGE"]
+    assert [row.split()[0] for row in rows] == ["c", "a"]
+    assert (result.code, result.errors) == (1, 'Error: configmaps "absent" not found\n')
+    names = await lading("get", "cm/a", "ns/default", "-o", "name")
+    assert names.output == "configmap/a\nnamespace/default\n"
+    listed = json.loads((await lading("get", "cm", "a", "b", "-o", "json")).output)
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (("-l", "app=x"), "configmap/c\n"),
+        (("--all",), ""),
+        (("-l", "app=other"), "configmap/a\nconfigmap/b\nconfigmap/c\n"),
+    ],
+)
+async def test_objects_are_deleted_by_their_labels(
+    lading: Lading, words: tuple[str, ...], left: str
+) -> None:
+    labelled = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}, labels: {{app: x}}}}\n"
+    text = "---\n".join((labelled.format("a"), labelled.format("b"), MAP.format(name="c")))
+    await lading("apply", "-f", "-", text=text)
+    result = await lading("delete", "cm", *words)
+    assert result.code == 0
+    assert (await lading("get", "cm", "-o", "name")).output == left
+    if "app=other" in words:
+        assert result.output == "No resources found\n"
+
+
+async def test_an_object_that_is_not_there_can_be_ignored(lading: Lading) -> None:
+    result = await lading("delete", "cm", "absent", "--ignore-not-found")
+    assert (result.code, result.output, result.errors) == (0, "", "")
+
+
+async def test_a_dry_run_says_what_would_be_done_and_changes_nothing(lading: Lading) -> None:
+    text = MAP.format(name="a")
+    trial = ("apply", "--dry-run=server", "-f", "-")
+    assert (await lading(*trial, text=text)).output == "configmap/a created (server dry run)\n"
+    assert (await lading("get", "cm")).output == "No resources found\n"
+    await lading("apply", "-f", "-", text=text)
+    assert (await lading(*trial, text=text)).output == "configmap/a unchanged (server dry run)\n"
+    changed = await lading(*trial, text=f"{text}data: {{key: value}}\n")
+    assert changed.output == "configmap/a configured (server dry run)\n"
+    assert "data" not in json.loads((await lading("get", "cm", "a", "-o", "json")).output)
+    refused = await lading(*trial, text=MAP.format(name="Not_A_Name"))
+    assert (refused.code, "1 of 1 objects were not applied" in refused.errors) == (1, True)
+
+
+async def test_a_diff_shows_the_lines_that_an_apply_would_change(lading: Lading) -> None:
+    text = MAP.format(name="a")
+    await lading("apply", "-f", "-", text=f"{text}data: {{key: old, same: x}}\n")
+    diff = ("diff", "--exit-status", "-f", "-")
+    same = await lading(*diff, text=f"{text}data: {{key: old, same: x}}\n")
+    assert (same.code, same.output) == (0, "")
+    changed = await lading(*diff, text=f"{text}data: {{key: new, same: x}}\n")
+    assert changed.code == 1
+    lines = changed.output.splitlines()
+    assert lines[:2] == ["--- configmap/a in the cluster", "+++ configmap/a of -"]
+    assert [line for line in lines[2:] if line[0] in "+-"] == ["-  key: old", "+  key: new"]
+    assert "key: old" in (await lading("get", "cm", "a", "-o", "yaml")).output
+    made = await lading("diff", "-f", "-", text=MAP.format(name="b"))
+    assert (made.code, "+kind: ConfigMap" in made.output) == (0, True)
+
+
+async def test_a_diff_shows_no_value_of_a_secret(lading: Lading) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"
+    await lading("apply", "-f", "-", text=f"{secret}stringData: {{one: old-value, two: kept}}\n")
+    result = await lading(
+        "diff", "-f", "-", text=f"{secret}data: {{one: bmV3LXZhbHVl, two: a2VwdA==}}\n"
+    )
+    assert "-  one: '*** (before)'" in result.output
+    assert "+  one: '*** (after)'" in result.output
+    assert "bmV3" not in result.output
+    assert "b2xk" not in result.output

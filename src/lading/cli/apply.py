@@ -8,19 +8,16 @@ import click
 
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.discovery import Catalogue
-from lading.cli import connection, documents, objects, options, output, running
+from lading.cli import connection, documents, dry_runs, objects, options, output, running
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
+from lading.cli.dry_runs import FIELD_MANAGER
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.pin import host_state, on_host, setting_options
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import PartialObjectMetadata, Resource
 from lading.pinned_images.node.types import PinSettings
 from lading.ports import kube
-
-FIELD_MANAGER = "lading"
-TAKE_OVER = "; set --force-conflicts to take the fields over"
 
 
 @click.command(name="apply")
@@ -33,7 +30,14 @@ TAKE_OVER = "; set --force-conflicts to take the fields over"
 @setting_options.parallel_pulls_option
 @setting_options.progress_timeout_option
 @running.timeout_option()
-@click.option("--force-conflicts", is_flag=True, help="Take fields over from other managers.")
+@dry_runs.force_conflicts_option
+@click.option(
+    "--dry-run",
+    type=click.Choice(["none", "server"]),
+    default="none",
+    show_default=True,
+    help="server: the API server checks and answers, and nothing is changed.",
+)
 @connection.target_options
 def command(
     target: Target,
@@ -47,8 +51,12 @@ def command(
     pull_progress_timeout: timedelta,
     timeout: timedelta | None,
     force_conflicts: bool,
+    dry_run: str,
 ) -> None:
     """Create or update the objects in files. All files are read before anything is written."""
+    is_trial = dry_run != "none"
+    if runtime_endpoint and is_trial:
+        raise click.UsageError("--dry-run asks an API server; see `lading pin plan` for a host")
     if runtime_endpoint:
         settings = PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
@@ -60,32 +68,30 @@ def command(
             files, runtime_endpoint, state_dir=state_dir, gates=gates, settings=settings
         )
     else:
-        work = _apply(target, documents.read(files), force_conflicts)
+        sources = documents.read(files)
+        work = _apply(target, sources, force=force_conflicts, dry_run=is_trial)
     running.run(work, timeout=timeout)
 
 
-async def _apply(target: Target, sources: list[ManifestSource], force: bool) -> None:
+async def _apply(
+    target: Target, sources: list[ManifestSource], *, force: bool, dry_run: bool
+) -> None:
     failed = 0
     async with target.open() as client:
         catalogue = await discovery.discover(client)
         for source in sources:
             try:
-                output.sentence(await _apply_one(client, catalogue, source, target, force=force))
+                resource, content = objects.placed(source, catalogue, target)
+                if dry_run:
+                    tried = await dry_runs.attempt(client, resource, content, force=force)
+                    output.sentence(f"{tried} (server dry run)")
+                else:
+                    output.sentence(await apply_object(client, resource, content, force=force))
             except kube.KubeError as error:
                 failed += 1
-                step = TAKE_OVER if isinstance(error, kube.Conflict) else ""
-                output.sentence(f"{source.file}:{source.line(())}: {error}{step}", err=True)
+                output.sentence(dry_runs.refusal(source, error), err=True)
     if failed:
         raise click.ClickException(f"{failed} of {len(sources)} objects were not applied")
-
-
-async def _apply_one(
-    client: KubeClient, catalogue: Catalogue, source: ManifestSource, target: Target, *, force: bool
-) -> str:
-    named = objects.described(source, catalogue, target)
-    placed = {"namespace": named.namespace} if named.namespace else {}
-    content = {**source.content, "metadata": {**source.metadata, **placed}}
-    return await apply_object(client, named.resource, content, force=force)
 
 
 async def apply_object(

@@ -1,16 +1,20 @@
 """`lading get`: objects as the server's own table, or whole."""
 
+from dataclasses import replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
-from lading.cli import connection, options, output, running, server_tables
+from lading.adapters.kube.discovery import Catalogue
+from lading.cli import connection, objects, options, output, running, sentences, server_tables
 from lading.cli.connection import Target
+from lading.cli.exit_codes import ExitCode
 from lading.cli.server_tables import Asked
 from lading.kernel.objects import Resource
+from lading.ports import kube
 from lading.ports.kube import Selection
 
 
@@ -22,11 +26,14 @@ class OutputForm(StrEnum):
     YAML = "yaml"
 
 
+_TABLES = (OutputForm.TABLE, OutputForm.WIDE)
+
+
 @click.command(name="get")
-@click.argument("kinds", metavar="KIND[,KIND...][/NAME]")
-@click.argument("name", required=False, default="")
+@click.argument("words", metavar="KIND[,KIND...] [NAME...] | KIND/NAME...", nargs=-1, required=True)
 @click.option("-l", "--selector", default="", help="Show only objects with these labels.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Show the objects of every namespace.")
+@click.option("-w", "--watch", is_flag=True, help="Then show each object that changes.")
 @options.choice_option(
     "-o",
     "--output",
@@ -39,57 +46,93 @@ class OutputForm(StrEnum):
 @connection.target_options
 def command(
     target: Target,
-    kinds: str,
-    name: str,
+    words: tuple[str, ...],
     selector: str,
     all_namespaces: bool,
+    watch: bool,
     runtime_endpoint: str,
     form: OutputForm,
 ) -> None:
-    """Show objects of a KIND (`pis`, `mcp`, `nodes`, ...), or the one called NAME.
+    """Show objects of a KIND (`pis`, `mcp`, `nodes`, ...), or those with these NAMEs.
 
     `lading get lading` shows those of all kinds of Lading.
     """
-    kinds, _, name_in_kind = kinds.partition("/")
-    if name and name_in_kind:
-        raise click.UsageError("write either KIND NAME or KIND/NAME, not both")
-    name = name or name_in_kind
-    if name and (selector or all_namespaces):
+    names = list(objects.split(words))
+    if names and (selector or all_namespaces):
         raise click.UsageError("-l and -A select objects; leave them out with a NAME")
+    if names and "," in names[0][0]:
+        raise click.UsageError("a NAME needs exactly one KIND")
+    if watch and (form not in _TABLES or runtime_endpoint or len(names) > 1):
+        raise click.UsageError("-w shows a table of one KIND, or of one object, of a cluster")
     if runtime_endpoint:
-        running.run(_get_of_host(runtime_endpoint, kinds, name, form))
+        running.run(_get_of_host(runtime_endpoint, words[0], names, form))
     else:
-        running.run(_get(target, kinds, name, selector, all_namespaces, form))
+        running.run(_get(target, words[0], names, selector, all_namespaces, form, watch))
 
 
-async def _get_of_host(endpoint: str, kind: str, name: str, form: OutputForm) -> None:
+async def _get_of_host(
+    endpoint: str, kind: str, names: list[tuple[str, str]], form: OutputForm
+) -> None:
     from lading.cli.pin import host_sets  # slow to load, and most commands ask a cluster
 
-    host_sets.require_kind(kind)
+    for named in {kind for kind, _ in names} or {kind}:
+        host_sets.require_kind(named)
     found = await host_sets.pinned_sets(endpoint)
-    if name:
+    for _, name in names:
         host_sets.require_pinned(name, found)
-        found = {name: found[name]}
-    if form in (OutputForm.TABLE, OutputForm.WIDE):
+    if names:
+        found = {name: found[name] for _, name in names}
+    if form in _TABLES:
         click.echo(host_sets.table(found), nl=False)
     else:
-        _show(host_sets.documents(found), form, is_one=bool(name))
+        _show(host_sets.documents(found), form, is_one=len(names) == 1)
 
 
 async def _get(
-    target: Target, kinds: str, name: str, selector: str, all_namespaces: bool, form: OutputForm
+    target: Target,
+    kinds: str,
+    names: list[tuple[str, str]],
+    selector: str,
+    all_namespaces: bool,
+    form: OutputForm,
+    watch: bool,
 ) -> None:
+    missing: list[kube.NotFound] = []
     async with target.open() as client:
-        resources = (await discovery.discover(client)).all_named(kinds)
-        if name and len(resources) > 1:
-            raise click.UsageError("a NAME needs exactly one KIND")
+        catalogue = await discovery.discover(client)
         namespace = "" if all_namespaces else target.default_namespace
-        asked = [_asked(one, name, namespace, selector) for one in resources]
-        if form in (OutputForm.TABLE, OutputForm.WIDE):
-            click.echo(await server_tables.text(client, asked, wide=form is OutputForm.WIDE))
-            return
-        objects = [found for one in asked for found in await _objects(client, one)]
-    _show(objects, form, is_one=bool(name))
+        asked = _asked(catalogue, kinds, names, namespace, selector)
+        if watch:
+            await _watch(client, asked, wide=form is OutputForm.WIDE)
+        if form in _TABLES:
+            is_wide = form is OutputForm.WIDE
+            text = await server_tables.text(client, asked, wide=is_wide, on_missing=missing.append)
+            if text or not missing:
+                click.echo(text or "No resources found")
+        else:
+            found = [one for part in asked for one in await _objects(client, part, missing)]
+            if found or not missing:
+                _show(found, form, is_one=len(names) == 1)
+    for error in missing:
+        output.sentence(f"Error: {sentences.sentence(error)}", err=True)
+    if missing:
+        raise click.exceptions.Exit(ExitCode.FAILED)
+
+
+async def _watch(client: KubeClient, asked: list[Asked], *, wide: bool) -> NoReturn:
+    if len(asked) > 1:
+        raise click.UsageError("-w needs exactly one KIND")
+    async for line in server_tables.follow(client, _selected(asked[0]), wide=wide):
+        click.echo(line, nl=False)
+    raise AssertionError("unreachable: a watch has no end")
+
+
+def _selected(asked: Asked) -> Asked:
+    """A named object as a selection, which can be watched."""
+    if not asked.names:
+        return asked
+    only = replace(asked.selection, field_selector=f"metadata.name={asked.names[0]}")
+    return replace(asked, names=(), selection=only)
 
 
 def _show(objects: list[dict[str, Any]], form: OutputForm, *, is_one: bool) -> None:
@@ -101,23 +144,40 @@ def _show(objects: list[dict[str, Any]], form: OutputForm, *, is_one: bool) -> N
     click.echo(output.document(whole, output.Format(form.value)), nl=False)
 
 
-def _asked(resource: Resource[dict[str, Any]], name: str, namespace: str, selector: str) -> Asked:
-    namespace = namespace if resource.namespaced else ""
-    selection = Selection(namespace=namespace, label_selector=selector)
-    return Asked(resource=resource, name=name, selection=selection)
+def _asked(
+    catalogue: Catalogue,
+    kinds: str,
+    names: list[tuple[str, str]],
+    namespace: str,
+    selector: str,
+) -> list[Asked]:
+    """Of each kind once, in the order of the command line."""
+    wanted: dict[Resource[dict[str, Any]], list[str]] = {}
+    for kind, name in names:
+        wanted.setdefault(catalogue.named(kind), []).append(name)
+    return [
+        Asked(
+            resource=resource,
+            names=tuple(wanted.get(resource, ())),
+            selection=Selection(
+                namespace=namespace if resource.namespaced else "", label_selector=selector
+            ),
+        )
+        for resource in wanted or catalogue.all_named(kinds)
+    ]
 
 
-async def _objects(client: KubeClient, asked: Asked) -> list[dict[str, Any]]:
+async def _objects(
+    client: KubeClient, asked: Asked, missing: list[kube.NotFound]
+) -> list[dict[str, Any]]:
     resource, selection = asked.resource, asked.selection
-    if asked.name:
-        found = [await client.get(resource, asked.name, namespace=selection.namespace)]
-    else:
+    found: list[dict[str, Any]] = []
+    for name in asked.names:
+        try:
+            found.append(await client.get(resource, name, namespace=selection.namespace))
+        except kube.NotFound as error:
+            missing.append(error)
+    if not asked.names:
         found = [one async for one in client.each(resource, selection)]
     kind = {"apiVersion": resource.api_version, "kind": resource.kind}
-    return [{**kind, **_readable(one)} for one in found]
-
-
-def _readable(content: dict[str, Any]) -> dict[str, Any]:
-    """Without the book-keeping of server-side apply, which kubectl does not show either."""
-    metadata = {key: value for key, value in content["metadata"].items() if key != "managedFields"}
-    return {**content, "metadata": metadata}
+    return [{**kind, **objects.readable(one)} for one in found]

@@ -15,6 +15,7 @@ _COMMANDS = {
     "up": "Run a cluster in this process until Ctrl-C.",
     "dashboard": "Show the images of a cluster on a page in your browser.",
     "apply": "Create or update objects from files.",
+    "diff": "Show what an apply of files would change.",
     "get": "Show objects.",
     "delete": "Delete objects.",
     "pin": "Plan PinnedImageSets and watch the progress of the nodes.",

@@ -61,3 +61,18 @@ def described(source: ManifestSource, catalogue: Catalogue, target: Target) -> O
         name=name,
         namespace=(namespace or target.default_namespace) if resource.namespaced else "",
     )
+
+
+def placed(
+    source: ManifestSource, catalogue: Catalogue, target: Target
+) -> tuple[Resource[dict[str, Any]], dict[str, Any]]:
+    """The object of a manifest, in the namespace that it gets."""
+    found = described(source, catalogue, target)
+    namespace = {"namespace": found.namespace} if found.namespace else {}
+    return found.resource, {**source.content, "metadata": {**source.metadata, **namespace}}
+
+
+def readable(content: dict[str, Any]) -> dict[str, Any]:
+    """Without the book-keeping of server-side apply, which kubectl does not show either."""
+    metadata = {key: value for key, value in content["metadata"].items() if key != "managedFields"}
+    return {**content, "metadata": metadata}

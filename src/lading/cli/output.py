@@ -52,10 +52,21 @@ def sentence(text: str, *, err: bool = False) -> None:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [tuple(headers), *map(tuple, rows)]
+    found = widths(headers, lines[1:])
+    return "".join(line(one, found) for one in lines)
+
+
+def widths(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[int]:
+    columns = zip(headers, *(map(texts.bounded_text, row) for row in rows), strict=True)
+    return [max(map(len, column)) + _GAP for column in columns]
+
+
+def line(cells: Sequence[str], widths: Sequence[int]) -> str:
     """A cell may hold what a stranger wrote, such as a label of an image: it cannot leave it."""
-    lines = [tuple(headers), *(tuple(map(texts.bounded_text, row)) for row in rows)]
-    widths = [max(map(len, column)) + _GAP for column in zip(*lines, strict=True)]
-    return "".join(_line(line, widths) for line in lines)
+    bounded = map(texts.bounded_text, cells)
+    padded = (cell.ljust(width) for cell, width in zip(bounded, widths, strict=True))
+    return "".join(padded).rstrip() + "\n"
 
 
 def fitted(
@@ -85,11 +96,6 @@ def _cut(cell: str, width: int) -> str:
         return cell
     end = (width - len(_CUT)) // 3
     return f"{cell[: width - len(_CUT) - end]}{_CUT}{cell[len(cell) - end :]}"
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return "".join(padded).rstrip() + "\n"
 
 
 def names(items: Sequence[str]) -> str:
