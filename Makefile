@@ -12,7 +12,7 @@ IMAGE ?=
 WORKERS ?= $(shell echo $$((2 * $$(nproc))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test coverage fuzz check format real real-setup real-up web soak bench lock generate audit deploy dist clean
+.PHONY: help setup demo up test coverage fuzz check format docs real real-setup real-up web soak bench lock generate audit deploy dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -80,6 +80,15 @@ web: $(VENV)/.web ## the dashboard in a real browser: Debian's chromium, which r
 	@$(BIN)/python -m tests.browser.setup
 	@$(BIN)/pytest tests/browser -q
 
+$(VENV)/.docs: requirements/docs.txt $(STAMP)
+	@echo "Installing the packages that only the documentation needs, of $< ..."
+	@$(PIP) --require-hashes -r $<
+	@touch $@
+
+docs: $(VENV)/.docs ## build the documentation into site/; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html, or serve it: $(BIN)/python -m http.server --directory site --bind 127.0.0.1"
+
 format: setup ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -101,6 +110,7 @@ lock: setup ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/dev.txt
 	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/build.txt
 	uv pip compile --group web --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/web.txt
+	uv pip compile --group docs --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/docs.txt
 
 audit: setup ## look up known vulnerabilities of the locked packages (needs a network)
 	@$(BIN)/python -m release.audit
@@ -112,4 +122,4 @@ dist: setup ## wheel, source archive, manifests, SBOM and checksums into dist/ (
 	@$(BIN)/python -m release.dist "$(IMAGE)"
 
 clean: ## remove what setup and the tests made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage .hypothesis dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage .hypothesis dist site

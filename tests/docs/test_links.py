@@ -1,0 +1,55 @@
+"""Every link of a page leads to a file and a heading that exist, and the site has every page."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs import pages
+
+WITH_LINKS = [
+    *pages.PAGES,
+    *sorted(pages.REPOSITORY.glob("*.md")),
+    *sorted((pages.REPOSITORY / "examples").rglob("*.md")),
+    *sorted((pages.REPOSITORY / "src").rglob("*.md")),
+]
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page", WITH_LINKS, ids=lambda page: str(page.relative_to(pages.REPOSITORY))
+)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    for link in _LINK.findall(page.read_text(encoding="utf-8")):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), link
+
+
+def anchors(page: Path) -> set[str]:
+    """As forges and MkDocs make them of headings."""
+    headings = _HEADING.findall(page.read_text(encoding="utf-8"))
+    plain = (re.sub(r"[`*]|\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\s-]", "", text).strip().lower().replace(" ", "-") for text in plain}
+
+
+def test_the_site_lists_every_page_once() -> None:
+    site = yaml.safe_load((pages.REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
+    listed = sorted(pages_of(site["nav"]))
+    decisions = pages.DOCS / "adr"
+    written = [page for page in pages.PAGES if decisions not in page.parents]
+    assert listed == sorted(str(page.relative_to(pages.DOCS)) for page in written)
+
+
+def pages_of(entries: list[dict[str, object]]) -> list[str]:
+    found: list[str] = []
+    for entry in entries:
+        for value in entry.values():
+            found.extend(pages_of(value) if isinstance(value, list) else [str(value)])
+    return found
