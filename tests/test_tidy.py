@@ -55,6 +55,7 @@ WHOLE_SYSTEM_TESTS = {
 }
 """What a whole command, node, cluster or repository does; no one module does it."""
 WHOLE_SYSTEM_FOLDERS = {
+    "docs",
     "browser",
     "conformance",
     "deploy",
