@@ -16,7 +16,10 @@ AMOUNTS = {
     "lading apply": {"--pull-progress-timeout", "--timeout", "--expansion-factor"},
     "lading bootimage plan": {"--keep-unused-templates"},
     "lading bootimage restore": {"--to"},
-    "lading controller": {"--keep-unused-templates", "--metrics-port"},
+    "lading controller": {
+        *("--keep-unused-templates", "--metrics-port"),
+        *("--leader-elect-lease-duration", "--leader-elect-retry-period"),
+    },
     "lading image gc": {"--high", "--low", "--minimum-age", "--maximum-age"},
     "lading prune images": {
         *("--references-max-age", "--num-workers", "--keep-younger-than", "--keep-tag-revisions"),
@@ -66,7 +69,11 @@ def test_no_option_takes_an_amount_below_zero(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("option", "name"),
-    [("--resync-period", "lading agent"), ("--pull-progress-timeout", "lading agent")],
+    [
+        ("--resync-period", "lading agent"),
+        ("--pull-progress-timeout", "lading agent"),
+        ("--leader-elect-retry-period", "lading controller"),
+    ],
 )
 def test_what_is_repeated_or_waited_for_takes_some_time(option: str, name: str) -> None:
     assert value_of(amounts(name)[option], "0s") is None

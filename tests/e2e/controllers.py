@@ -1,7 +1,7 @@
 """Scenarios of the controller: switched off, killed, and one of two replicas.
 
-A leader that dies without a word is waited for as long as its lease lasts, 15 seconds, and a
-candidate looks every 2 to 5 seconds; so these scenarios are the slow ones.
+A leader that dies without a word is waited for as long as its lease lasts; so these scenarios are
+the slow ones, and their controllers have a short lease.
 """
 
 import asyncio

@@ -18,6 +18,12 @@ from tests.e2e import waiting
 COMMAND = Path(sys.executable).with_name("lading")
 STOP_SECONDS_MAX = 30.0  # as Kubernetes gives a pod
 LOG_TAIL_LINES = 20
+QUICK_ELECTION = (
+    "--leader-elect-lease-duration=7s",
+    "--leader-elect-renew-deadline=5s",
+    "--leader-elect-retry-period=1s",
+)
+"""So that a leader that was killed is followed soon, also on a busy machine by no mistake."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,6 +114,12 @@ class Program:
     def is_running(self) -> bool:
         return self._process is not None
 
+    def check_running(self) -> None:
+        """Fails with the end of its log when it ended by itself: no fact is worth waiting for."""
+        assert self._process is not None, f"{self.name} is not running"
+        code = self._process.returncode
+        assert code is None, f"{self.name} ended with {code}\n{self.log_tail()}"
+
     def log_bytes(self) -> int:
         return self.log.stat().st_size if self.log.exists() else 0
 
@@ -124,8 +136,7 @@ class Program:
         return "\n".join([f"--- end of the log of {self.name} ---", *lines])
 
     async def _serves(self, begin: int) -> bool:
-        assert self._process is not None
-        assert self._process.returncode is None, f"{self.name} ended\n{self.log_tail()}"
+        self.check_running()
         for entry in self._entries(begin):
             if entry["event"] == "serving":
                 self.url = entry["url"]

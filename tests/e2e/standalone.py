@@ -69,7 +69,12 @@ async def opened(
         nodes = tuple([await enter(_node(name, around)) for name in NODE_NAMES])
         controller = Program(
             name="controller",
-            arguments=("controller", f"--kubeconfig={api.kubeconfig}", f"--namespace={NAMESPACE}"),
+            arguments=(
+                "controller",
+                f"--kubeconfig={api.kubeconfig}",
+                f"--namespace={NAMESPACE}",
+                *programs.QUICK_ELECTION,
+            ),
             log=folder / "controller.log",
         )
         await enter(programs.running(controller, *(one.agent for one in nodes)))

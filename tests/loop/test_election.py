@@ -188,6 +188,16 @@ async def test_a_short_outage_does_not_end_a_term(candidates: Candidates) -> Non
     assert candidates.terms == ["a"]
 
 
+async def test_a_server_that_takes_seconds_for_each_answer_does_not_end_a_term(
+    candidates: Candidates,
+) -> None:
+    link = candidates.start("a")
+    await candidates.clock.advance(31)
+    link.latency_seconds = 2.25  # there, and back
+    await candidates.clock.advance(300)
+    assert (candidates.terms, candidates.leading) == (["a"], {"a"})
+
+
 async def test_a_crashed_leader_is_followed_after_its_lease_has_run_out(
     candidates: Candidates,
 ) -> None:

@@ -115,6 +115,7 @@ def _controller(installation: Installation) -> Program:
             "controller",
             f"--kubeconfig={installation.controller_kubeconfig}",
             IN_NAMESPACE,
+            *programs.QUICK_ELECTION,
         ),
         log=installation.folder / "controller.log",
     )

@@ -13,10 +13,12 @@ from lading.cli import connection, running
 from lading.cli.bootimage.settings import aws_credentials_option, settings_options
 from lading.cli.connection import Target
 from lading.cli.feature_gates import feature_gates_option
+from lading.cli.leader_election import leader_election_options
 from lading.cli.prepull.settings import prepull_options
 from lading.cli.process import ServingProcess, process_options
 from lading.cli.prune.pruner_settings import pruner_options
 from lading.kernel.feature_gates import Gates
+from lading.loop.election import Timing
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator.types import PrunerSettings
 from lading.wiring import clouds, controller
@@ -29,6 +31,7 @@ from lading.wiring.clock import system_clock
 @aws_credentials_option
 @prepull_options
 @pruner_options
+@leader_election_options
 @connection.target_options
 @process_options
 def command(
@@ -39,10 +42,13 @@ def command(
     aws_credentials_file: Path | None,
     prepull: PrePullSettings,
     pruner: PrunerSettings,
+    timing: Timing,
 ) -> None:
     """Run the controllers. --namespace is that of the Lease; default: the pod's namespace."""
     own = (settings, prepull, replace(pruner, pod_name=prepull.pod_name))
-    running.run(process.serve(lambda: _run(target, process, gates, own, aws_credentials_file)))
+    running.run(
+        process.serve(lambda: _run(target, process, gates, own, aws_credentials_file, timing))
+    )
 
 
 async def _run(
@@ -51,6 +57,7 @@ async def _run(
     gates: Gates,
     settings: tuple[object, ...],
     aws_credentials_file: Path | None,
+    timing: Timing,
 ) -> None:
     clock, rng = system_clock(), random.SystemRandom()
     connection = target.found()
@@ -75,6 +82,7 @@ async def _run(
                 rng=rng,
                 namespace=target.default_namespace,
                 identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+                timing=timing,
             ),
         )
         await process.run(runtime)

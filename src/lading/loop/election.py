@@ -43,8 +43,13 @@ class Timing:
     retry_seconds: float = 2
 
     def __post_init__(self) -> None:
-        assert self.lease_seconds > self.renew_deadline_seconds, "a leader must stop in time"
-        assert self.renew_deadline_seconds > self.retry_seconds * (1 + RETRY_JITTER_FRACTION)
+        if self.lease_seconds <= self.renew_deadline_seconds:
+            raise ValueError("the lease duration must be longer than the renew deadline")
+        if self.renew_deadline_seconds <= self.retry_seconds * (1 + RETRY_JITTER_FRACTION):
+            factor = 1 + RETRY_JITTER_FRACTION
+            raise ValueError(
+                f"the renew deadline must be longer than {factor:g} times the retry period"
+            )
 
 
 CLIENT_GO_TIMING = Timing()
@@ -127,8 +132,15 @@ class Elector:
             work_.result()
 
     async def _renew(self) -> None:
-        """Renews until the lease turns out to be another's."""
+        """Renews until the lease turns out to be another's.
+
+        The period counts from the begin of an attempt: where the API server takes seconds to
+        answer, a wait after each answer would leave no time for the next attempt.
+        """
+        tried_at = self._clock.monotonic()
         while not self._lock.is_held_by_another():
-            await self._clock.sleep(self._timing.retry_seconds)
+            next_at = tried_at + self._timing.retry_seconds
+            await self._clock.sleep(max(0.0, next_at - self._clock.monotonic()))
+            tried_at = self._clock.monotonic()
             if await self._lock.try_to_hold():
                 self._deadline.restart(since=self._lock.written_at)

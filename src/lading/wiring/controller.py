@@ -5,7 +5,7 @@ import random
 from lading.api.coordination import LEASES
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key
-from lading.loop.election import Elector
+from lading.loop.election import CLIENT_GO_TIMING, Elector, Timing
 from lading.loop.feature import Context, Feature
 from lading.loop.informer import Informers
 from lading.loop.manager import Manager
@@ -68,6 +68,7 @@ def elector(
     rng: random.Random,
     namespace: str,
     identity: str,
+    timing: Timing = CLIENT_GO_TIMING,
 ) -> Elector:
     """One of the replicas leads; the identity must be unique per process."""
     return Elector(
@@ -78,4 +79,5 @@ def elector(
         namespace=namespace,
         name=LEASE_NAME,
         identity=identity,
+        timing=timing,
     )
