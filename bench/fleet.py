@@ -52,6 +52,14 @@ READY_SECONDS_MAX = 5.0
 GROWTH_MAX = 1.3
 BYTES_RATIO_MAX = 3.0
 TURN_MILLISECONDS_MAX = 50.0
+METRICS_OF_PROGRESS = (
+    "lading_client_requests_total",
+    "lading_informer",
+    "lading_leader",
+    "lading_pinned_images",
+    "lading_queue_depth",
+    "lading_reconciles_total",
+)
 WRITING = ("POST", "PATCH", "PUT", "DELETE")
 
 
@@ -105,11 +113,28 @@ async def fleet_of(nodes: int, folder: Path) -> AsyncIterator[Fleet]:
             )
 
 
-async def until(is_so: Callable[[], Awaitable[bool]], what: str) -> None:
+async def until(fleet: Fleet, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
     deadline = time.monotonic() + WAIT_SECONDS_MAX
     while not await is_so():
-        assert time.monotonic() < deadline, f"not within {WAIT_SECONDS_MAX:g} s: {what}"
+        fleet.controller.check_running()
+        if time.monotonic() > deadline:
+            raise AssertionError(
+                f"not within {WAIT_SECONDS_MAX:g} s: {what}\n{await why_not(fleet)}"
+            )
         await asyncio.sleep(POLL_SECONDS)
+
+
+async def why_not(fleet: Fleet) -> str:
+    """What tells a lost wake-up from a slow server: counts, queues, retries, watches."""
+    sets = (await fleet.kube.page(PINNED_IMAGE_SETS)).items
+    metrics = (await fleet.controller.get("/metrics")).decode().splitlines()
+    return "\n".join(
+        [
+            *(f"{one.metadata.name}: {one.status}" for one in sets),
+            *(line for line in metrics if line.startswith(METRICS_OF_PROGRESS)),
+            fleet.controller.log_tail(),
+        ]
+    )
 
 
 def cpu_seconds(program: Program) -> float:
@@ -141,7 +166,7 @@ async def make_sets(fleet: Fleet, images: int) -> list[PinnedImageSet]:
         pool = await fleet.kube.get(MACHINE_CONFIG_POOLS, "worker")
         return len(pool.spec.pinned_image_sets) == SETS
 
-    await until(are_entered, "the pool has every set")
+    await until(fleet, are_entered, "the pool has every set")
     return made
 
 
@@ -180,7 +205,7 @@ async def rollout(fleet: Fleet, images: int) -> float:
     await fleet_agents.report(fleet.kube, fleet.names, sets, is_done=False)
     await fleet_agents.report(fleet.kube, fleet.names, sets, is_done=True)
     ended_at = time.monotonic()
-    await until(lambda: all_are_ready(fleet), "every set is Ready")
+    await until(fleet, lambda: all_are_ready(fleet), "every set is Ready")
     return time.monotonic() - ended_at
 
 
@@ -197,7 +222,7 @@ async def _measure_cpu(fleet: Fleet) -> dict[str, float]:
     controller, renewals = fleet.controller, Renewals(fleet.kube)
     await controller.start()
     at_start = cpu_seconds(controller)
-    await until(lambda: described(fleet), "every node is described")
+    await until(fleet, lambda: described(fleet), "every node is described")
     at_described = cpu_seconds(controller)
     async with tasks.started(renewals.watch()):
         await asyncio.sleep(2)
@@ -228,7 +253,7 @@ async def measure_bytes(folder: Path) -> float:
     async with fleet_of(WATCHERS, folder) as fleet, contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(fleet.controller.kill)
         await fleet.controller.start()
-        await until(lambda: described(fleet), "every node is described")
+        await until(fleet, lambda: described(fleet), "every node is described")
         received = [
             await stack.enter_async_context(fleet_agents.watching(fleet.connection, name))
             for name in fleet.names
