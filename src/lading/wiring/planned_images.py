@@ -71,7 +71,7 @@ async def failures_now(
     *,
     platform_of: Callable[[str], Platform],
 ) -> Mapping[ImageKey, FailedResolution]:
-    """For images that somebody else resolved."""
+    """For images that another command resolved."""
     resolver = _resolver(registry, clock, _NothingNoted(), platform_of)
     try:
         resolver.resolve(keys)

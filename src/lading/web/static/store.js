@@ -23,7 +23,7 @@ export function one(name, key) {
   return collection(name).get(key);
 }
 
-// A browser has few connections to one server: a page that nobody sees gives its own back.
+// A browser has few connections to one server: a page that no one sees gives its own back.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) source?.close();
   else follow();
