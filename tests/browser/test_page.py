@@ -11,7 +11,7 @@ from playwright.async_api import Browser, expect
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.kernel.images import ImageKey
+from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node.preview import Preview
 from lading.pruning.engine import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
@@ -213,10 +213,10 @@ async def test_a_plan_of_sets_is_shown_and_made_again_on_demand(
 
     async def plan_sets() -> PlannedSets:
         made.append(1)
-        image = ImageKey(clusters.IMAGE)
+        image, layer = ImageKey(clusters.IMAGE), Layer("sha256:1", 10 << 20)
         fits = Preview(
             node_name="node-a", set_names=("s",), wanted=frozenset({image}), missing=(image,),
-            to_pull=(image,), unknown=(), pull_bytes=10 << 20, disk_bytes=20 << 20,
+            to_pull=(image,), unknown=(), pull_layers=frozenset({layer}), disk_bytes=20 << 20,
             free_bytes=100 << 20, reserve_bytes=0, refusals=(),
         )  # fmt: skip
         refuses = replace(fits, node_name="node-b", refusals=(f"needs room {HOSTILE}",))

@@ -1,20 +1,24 @@
 """What is wrong with a plan, in sentences."""
 
+import json
 from typing import Any
 
 from lading.cli.output import Format
 from lading.cli.pin import plan_report
-from lading.kernel.images import ImageKey
+from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node.preview import Preview, UnavailableImage
 
 HOST, GUEST = ImageKey("example.com/a@sha256:1"), ImageKey("example.com/a@sha256:1", "kata")
 
 
+LAYER = Layer("sha256:2", 10)
+
+
 def preview(**fields: Any) -> Preview:
     defaults: dict[str, Any] = {
         "node_name": "n", "set_names": ("s",), "wanted": frozenset({HOST}), "missing": (HOST,),
-        "to_pull": (HOST,), "unknown": (), "pull_bytes": 10, "disk_bytes": 20, "free_bytes": 100,
-        "reserve_bytes": 0, "refusals": (),
+        "to_pull": (HOST,), "unknown": (), "pull_layers": frozenset({LAYER}), "disk_bytes": 20,
+        "free_bytes": 100, "reserve_bytes": 0, "refusals": (),
     }  # fmt: skip
     return Preview(**(defaults | fields))
 
@@ -59,3 +63,25 @@ def test_a_table_with_a_long_name_fits_80_columns() -> None:
     )
     lines = plan_report.rendered([long], Format.TABLE, columns=80).splitlines()
     assert max(map(len, lines)) <= 80
+
+
+def test_behind_a_cache_a_layer_that_several_nodes_pull_is_counted_once() -> None:
+    other = Layer("sha256:3", 5)
+    previews = [preview(), preview(node_name="m", pull_layers=frozenset({LAYER, other}))]
+    text = plan_report.rendered(previews, Format.TABLE, columns=80, behind_cache=True)
+    assert text.splitlines()[-1] == (
+        "Together the nodes pull 25 B; a pull-through cache of the site downloads 15 B"
+    )
+    document = json.loads(
+        plan_report.rendered(previews, Format.JSON, columns=80, behind_cache=True)
+    )
+    assert [one["node"] for one in document["nodes"]] == ["n", "m"]
+    assert (document["downloadBytes"], document["downloadBytesBehindCache"]) == (25, 15)
+
+
+def test_an_image_of_unknown_size_makes_the_sums_lower_limits() -> None:
+    previews = [preview(unknown=(HOST,))]
+    text = plan_report.rendered(previews, Format.TABLE, columns=80, behind_cache=True)
+    assert text.splitlines()[-1] == (
+        "Together the nodes pull 10 B+; a pull-through cache of the site downloads 10 B+"
+    )

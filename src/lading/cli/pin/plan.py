@@ -36,6 +36,11 @@ from lading.wiring.host import Host
 @setting_options.pull_secret_option
 @feature_gates_option()
 @setting_options.expansion_factor_option
+@click.option(
+    "--behind-cache",
+    is_flag=True,
+    help="Also show what a pull-through cache of the site downloads for all nodes.",
+)
 @output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(
@@ -45,6 +50,7 @@ def command(
     secrets: tuple[Key, ...],
     gates: Gates,
     expansion_factor: float,
+    behind_cache: bool,
     form: Format,
 ) -> None:
     """Show the images and bytes that each node would pull, the free space, and refusals.
@@ -63,7 +69,8 @@ def command(
             " name an auth file in REGISTRY_AUTH_FILE instead"
         )
     settings = PinSettings(expansion_factor=expansion_factor)
-    running.run(_plan(target, files, endpoints, secrets, _Assumed(gates, settings), form))
+    assumed = _Assumed(gates, settings)
+    running.run(_plan(target, files, endpoints, secrets, assumed, form, behind_cache=behind_cache))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,8 @@ async def _plan(
     secrets: tuple[Key, ...],
     assumed: _Assumed,
     form: Format,
+    *,
+    behind_cache: bool,
 ) -> None:
     planned = await sets.planned_in(files)
     if endpoints:
@@ -89,7 +98,8 @@ async def _plan(
         previews = await _of_cluster(planned, target, secrets, assumed)
     if previews or form is not Format.TABLE:
         columns = shutil.get_terminal_size().columns
-        click.echo(plan_report.rendered(previews, form, columns=columns), nl=False)
+        text = plan_report.rendered(previews, form, columns=columns, behind_cache=behind_cache)
+        click.echo(text, nl=False)
     complaints = plan_report.complaints(previews, [one.metadata.name for one in planned.sets])
     if complaints:
         raise click.ClickException("; ".join(complaints))

@@ -7,7 +7,7 @@ from lading.cli import output
 from lading.cli.output import Format
 from lading.kernel import quantities, texts
 from lading.kernel.images import ImageKey
-from lading.pinned_images.node.preview import Preview, UnavailableImage
+from lading.pinned_images.node.preview import Preview, UnavailableImage, bytes_behind_cache
 
 _NAME_COLUMN = (0,)
 
@@ -30,9 +30,19 @@ def complaints(previews: Sequence[Preview], set_names: Sequence[str]) -> list[st
     return found
 
 
-def rendered(previews: Sequence[Preview], form: Format, *, columns: int) -> str:
+def rendered(
+    previews: Sequence[Preview], form: Format, *, columns: int, behind_cache: bool = False
+) -> str:
     if form is not Format.TABLE:
-        return output.document([_plain(one) for one in previews], form)
+        nodes = [_plain(one) for one in previews]
+        return output.document(_site(previews, nodes) if behind_cache else nodes, form)
+    lines = list(_explanations(previews))
+    if behind_cache:
+        lines.append(_site_line(previews))
+    return _table(previews, columns) + "".join(f"{texts.bounded_text(line)}\n" for line in lines)
+
+
+def _table(previews: Sequence[Preview], columns: int) -> str:
     headers = ("NODE", "ADDED", "BEFORE", "TO PULL", "DOWNLOAD", "FREE NOW", "FREE AFTER")
     rows = [
         (
@@ -46,8 +56,28 @@ def rendered(previews: Sequence[Preview], form: Format, *, columns: int) -> str:
         )
         for one in previews
     ]
-    table = output.table(headers, output.fitted(headers, rows, columns, _NAME_COLUMN))
-    return table + "".join(f"{texts.bounded_text(line)}\n" for line in _explanations(previews))
+    return output.table(headers, output.fitted(headers, rows, columns, _NAME_COLUMN))
+
+
+def _site_line(previews: Sequence[Preview]) -> str:
+    plus = "+" if any(one.unknown for one in previews) else ""
+    each, once = (
+        f"{quantities.format_bytes(count)}{plus}"
+        for count in (_sum_of_nodes(previews), bytes_behind_cache(previews))
+    )
+    return f"Together the nodes pull {each}; a pull-through cache of the site downloads {once}"
+
+
+def _site(previews: Sequence[Preview], nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "nodes": nodes,
+        "downloadBytes": _sum_of_nodes(previews),
+        "downloadBytesBehindCache": bytes_behind_cache(previews),
+    }
+
+
+def _sum_of_nodes(previews: Sequence[Preview]) -> int:
+    return sum(one.pull_bytes for one in previews)
 
 
 def _explanations(previews: Sequence[Preview]) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """What a node would do with its sets if they were applied now: pulls, bytes, refusals. Pure."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
-from lading.kernel.images import ImageKey
+from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node import admission, rules
 from lading.pinned_images.node.types import Desired, FailedResolution, ObservedNodeImages
 
@@ -32,7 +32,8 @@ class Preview:
     to_pull: tuple[ImageKey, ...]
     unknown: tuple[ImageKey, ...]
     """Images of unknown size; they are pulled last and not counted."""
-    pull_bytes: int
+    pull_layers: frozenset[Layer]
+    """What is downloaded: the layers of the images to pull that are not on the node."""
     disk_bytes: int
     """What the pulled layers are expected to take on disk."""
     free_bytes: int | None
@@ -40,6 +41,10 @@ class Preview:
     """Why the free space is unknown."""
     reserve_bytes: int
     refusals: tuple[str, ...]
+
+    @property
+    def pull_bytes(self) -> int:
+        return rules.bytes_of(self.pull_layers)
 
     @property
     def added(self) -> frozenset[ImageKey]:
@@ -70,7 +75,6 @@ def preview(desired: Desired, observed: ObservedNodeImages) -> Preview:
     missing = admitted - observed.images.keys() - unusable.keys()
     to_pull = tuple(sorted(missing))
     layers = rules.layers_of(to_pull, observed) - rules.layers_present(observed)
-    pull_bytes = rules.bytes_of(layers)
     problems = [f"{name}: {problem.message}" for name, problem in sorted(refused.items())]
     problems += [
         f"{image_set.name}: {text}" for image_set in desired.sets for text in image_set.unresolvable
@@ -88,13 +92,18 @@ def preview(desired: Desired, observed: ObservedNodeImages) -> Preview:
         unavailable=_unavailable(wanted - observed.images.keys(), observed.unresolved),
         to_pull=to_pull,
         unknown=tuple(key for key in to_pull if key not in observed.resolutions),
-        pull_bytes=pull_bytes,
-        disk_bytes=int(pull_bytes * desired.settings.expansion_factor),
+        pull_layers=layers,
+        disk_bytes=int(rules.bytes_of(layers) * desired.settings.expansion_factor),
         free_bytes=observed.budget.free_bytes if observed.budget else None,
         space_problem="" if observed.budget else SPACE_NOT_SEEN,
         reserve_bytes=observed.budget.reserve_bytes if observed.budget else 0,
         refusals=tuple(problems),
     )
+
+
+def bytes_behind_cache(previews: Iterable[Preview]) -> int:
+    """What crosses the line to a site with a pull-through cache: every layer once."""
+    return rules.bytes_of({layer for one in previews for layer in one.pull_layers})
 
 
 def with_failures(found: Preview, failures: Mapping[ImageKey, FailedResolution]) -> Preview:
