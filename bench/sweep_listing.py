@@ -115,9 +115,6 @@ class MadeUp:
     ) -> None:
         raise storages.Denied(path)
 
-    async def copy(self, source: str, target: str) -> None:
-        raise storages.Denied(target)
-
     async def move(self, source: str, target: str) -> None:
         raise storages.Denied(target)
 

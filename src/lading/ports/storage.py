@@ -81,7 +81,7 @@ class OnlyVersion:
 class Storage(Protocol):
     @property
     def copy_bytes_max(self) -> int | None:
-        """The largest object that `copy` and `move` surely finish; None for no limit."""
+        """The largest object that `move` surely finishes; None for no limit."""
 
     def pages(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
         """Every object in the folder `prefix` and below; a list that breaks off is an error."""
@@ -93,9 +93,6 @@ class Storage(Protocol):
     async def put(
         self, path: str, content: bytes, *, condition: OnlyNew | OnlyVersion | None = None
     ) -> None: ...
-
-    async def copy(self, source: str, target: str) -> None:
-        """In the storage itself; a target that exists is replaced."""
 
     async def move(self, source: str, target: str) -> None:
         """Atomic on files; on object storage a copy and then a deletion."""

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lading.pruning.engine.observe_storage import data_path
-from lading.pruning.sweep import lock
+from lading.pruning.sweep import layout, lock
 from lading.servers.registry import server as registry_server
+from tests.cli.up_process import up
 from tests.command import lading
 from tests.pruning import worlds
 from tests.pruning.worlds import Shelf
@@ -61,6 +62,27 @@ async def test_orphans_are_freed_while_the_registry_runs(
     assert not (root / "lading" / "sweep" / "lock").exists()
     again = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
     assert await shelf.admin.has_blob(shelf.at("a"), again.digest)
+
+
+@pytest.mark.timeout(300)
+async def test_the_registry_of_lading_up_is_swept_while_it_runs(tmp_path: Path) -> None:
+    """What was deleted goes, what the cluster came with stays, and the image can come back."""
+    root = tmp_path / "registry"
+    async with up(tmp_path):
+        url = f"http://127.0.0.1:{(tmp_path / 'registry-port').read_text()}"
+        async with worlds.shelf_at(url) as shelf:
+            before = set((root / layout.BLOBS).rglob("data"))
+            image = await shelf.image("a:v1", layers=[b"layer"])
+            await shelf.admin.delete(shelf.at(f"a@{image.digest}"))
+            online = (f"--storage=file://{root}", f"--registry-url={url}", *AT_ONCE)
+            for _ in range(2):
+                done = await lading("prune", "blobs", *online, "--confirm", "-o", "json")
+                assert done.code == 0, done.errors
+            assert json.loads(done.output)["blobsFreed"] == 3
+            assert set((root / layout.BLOBS).rglob("data")) == before
+            again = await shelf.image("a:v1", layers=[b"layer"])
+            assert again.digest == image.digest
+            assert await shelf.pullable("a:v1")
 
 
 async def test_offline_everything_goes_in_one_pass(shelf: Shelf, root: Path) -> None:

@@ -72,15 +72,12 @@ class MemoryStorage:
             raise storages.Changed(path)
         self.objects[path] = content, self.now
 
-    async def copy(self, source: str, target: str) -> None:
+    async def move(self, source: str, target: str) -> None:
+        """As object storage does it: a copy, and then a deletion."""
         self._change(target)
         if source not in self.objects:
             raise storages.NotFound(source)
         self.objects[target] = self.objects[source][0], self.now
-
-    async def move(self, source: str, target: str) -> None:
-        """As object storage does it: a copy, and then a deletion."""
-        await self.copy(source, target)
         self._change(source)
         self.objects.pop(source, None)
 

@@ -1,8 +1,6 @@
-"""A `Storage` on obstore, and the one place that translates the errors of obstore."""
+"""Opens a `Storage` by its address; object storage is on obstore, and its errors are translated."""
 
 import asyncio
-import contextlib
-import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +13,11 @@ import obstore
 from obstore import exceptions
 from obstore.store import ObjectStore, from_url
 
+from lading.adapters.storage.file_storage import FileStorage
 from lading.kernel import texts
 from lading.kernel.errors import Malformed
 from lading.ports import storage
-from lading.ports.storage import OnlyNew, OnlyVersion, StorageError, StoredObject
+from lading.ports.storage import OnlyNew, OnlyVersion, Storage, StorageError, StoredObject
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -38,7 +37,7 @@ _NO_SPACE = re.compile(r"No space left on device|InsufficientStorage|Disk quota 
 _RETRIES: "RetryConfig" = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 
 
-def open_storage(url: str, *, environment: Mapping[str, str]) -> "ObjectStorage":
+def open_storage(url: str, *, environment: Mapping[str, str]) -> Storage:
     """Of `file:///var/lib/registry`, `s3://bucket/prefix`, `gs://...` or `az://...`.
 
     Credentials and endpoints come from the environment, by the names that each provider uses.
@@ -53,12 +52,18 @@ def open_storage(url: str, *, environment: Mapping[str, str]) -> "ObjectStorage"
         raise _malformed(url, "it must not have a user, a query or a fragment")
     try:
         if scheme == "file":
-            return ObjectStorage(from_url(url), name=url, folder=Path(unquote(parts.path)))
+            return _open_folder(url, Path(unquote(parts.path)))
         options: ClientConfig = {"allow_http": _has_plain_endpoint(environment)}
         store = from_url(url, client_options=options, retry_config=_RETRIES)
     except exceptions.BaseError as error:
         raise _malformed(url, _sentence(error)) from error
     return ObjectStorage(store, name=url, copy_bytes_max=COPY_BYTES_MAX.get(scheme))
+
+
+def _open_folder(url: str, folder: Path) -> FileStorage:
+    if not folder.is_dir():
+        raise _malformed(url, "there is no such folder")
+    return FileStorage(folder, name=url)
 
 
 def _has_plain_endpoint(environment: Mapping[str, str]) -> bool:
@@ -79,12 +84,10 @@ class ObjectStorage:
         store: ObjectStore,
         *,
         name: str,
-        folder: Path | None = None,
         copy_bytes_max: int | None = None,
     ) -> None:
         self._store = store
         self._name = name
-        self._folder = folder
         self._copy_bytes_max = copy_bytes_max
 
     @property
@@ -123,10 +126,6 @@ class ObjectStorage:
                 case OnlyVersion(version):
                     await obstore.put_async(self._store, path, content, mode={"e_tag": version})
 
-    async def copy(self, source: str, target: str) -> None:
-        with self._translated(source):
-            await obstore.copy_async(self._store, source, target)
-
     async def move(self, source: str, target: str) -> None:
         with self._translated(source):
             await obstore.rename_async(self._store, source, target)
@@ -144,9 +143,7 @@ class ObjectStorage:
         return failures
 
     async def remove_empty_folders(self, prefix: str, *, before: datetime) -> int:
-        if self._folder is None:
-            return 0
-        return await asyncio.to_thread(_remove_empty, self._folder / prefix, before.timestamp())
+        return 0  # there are none
 
     async def _delete_singly(self, paths: Sequence[str]) -> dict[str, StorageError]:
         slots = asyncio.Semaphore(DELETIONS_MAX)
@@ -185,20 +182,6 @@ class ObjectStorage:
         except (exceptions.BaseError, OSError) as error:
             kind = _kind(str(error))
             raise kind(f"{place}: {_sentence(error)}") from error
-
-
-def _remove_empty(top: Path, before: float) -> int:
-    """A folder that becomes empty by this is young and stays until a later run."""
-    removed = 0
-    for folder, _, files in os.walk(top, topdown=False):
-        if files:
-            continue
-        path = Path(folder)
-        with contextlib.suppress(OSError):  # it has an entry, or is gone
-            if path != top and path.stat().st_mtime < before:
-                path.rmdir()
-                removed += 1
-    return removed
 
 
 def _stored(found: "ObjectMeta") -> StoredObject:
