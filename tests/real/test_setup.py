@@ -36,7 +36,7 @@ def test_without_go_the_error_asks_to_install_it() -> None:
 def test_an_unknown_component_is_refused_with_the_known_ones() -> None:
     answer = setup("--only=registery")
     assert answer.returncode == 2
-    assert "registery: expected some of kube, registry" in answer.stderr
+    assert "registery: expected some of kube, helm, registry" in answer.stderr
 
 
 def test_a_runtime_brings_what_it_is_used_with() -> None:

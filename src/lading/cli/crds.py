@@ -1,13 +1,36 @@
-"""`lading crds`: the manifests of the kinds that Lading owns, as YAML."""
+"""`lading crds`: the manifests of the kinds that Lading owns, as YAML, or onto a cluster."""
 
 import click
 
 from lading.api import manifests
+from lading.cli import connection, output, running
+from lading.cli.connection import Target
+from lading.installation import apply as installation
+from lading.wiring.clock import system_clock
 from lading.wiring.features import DEFINITIONS
 
 
 @click.command(name="crds")
-def command() -> None:
+@click.option(
+    "--apply",
+    "is_applied",
+    is_flag=True,
+    help="Install or upgrade them on the cluster. A kind of another owner is left as it is.",
+)
+@connection.target_options
+def command(target: Target, is_applied: bool) -> None:
     """Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`."""
-    documents = [manifests.as_yaml(definition) for definition in DEFINITIONS]
-    click.echo("---\n".join(documents), nl=False)
+    if is_applied:
+        running.run(_apply(target))
+    else:
+        documents = [manifests.as_yaml(definition) for definition in DEFINITIONS]
+        click.echo("---\n".join(documents), nl=False)
+
+
+async def _apply(target: Target) -> None:
+    async with target.open() as kube:
+        found = await installation.install(kube, system_clock(), DEFINITIONS)
+    for action in found.actions:
+        click.echo(f"{action.lane}: installed")
+    for sentence in found.foreign:
+        output.sentence(f"Warning: {sentence}", err=True)

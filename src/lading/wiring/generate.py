@@ -10,7 +10,7 @@ from lading.api import manifests, rbac
 from lading.api.definitions import Definition
 from lading.installation import boot_image_policies, policies
 from lading.loop.feature import Feature
-from lading.wiring import generate_docs, generate_rbac
+from lading.wiring import generate_chart, generate_docs, generate_rbac
 from lading.wiring.features import FEATURES, definitions_of
 
 _KUSTOMIZATION = """\
@@ -40,12 +40,14 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
     """The content of each generated file, by its path in the repository."""
     definitions = definitions_of(features)
     page = (repository / _PAGE).read_text(encoding="utf-8")
+    rights = generate_rbac.files(features)
     return {
         **{Path("deploy", _file(one)): manifests.as_yaml(one) for one in definitions},
         Path("deploy/kustomization.yaml"): _KUSTOMIZATION.format(
             definitions="".join(sorted(f"  - {_file(one)}\n" for one in definitions))
         ),
-        **generate_rbac.files(features),
+        **rights,
+        **generate_chart.files(repository, features, rights),
         Path("deploy/base/agent-policy.yaml"): policies.as_yaml(
             policies.agent_policies(namespace=rbac.NAMESPACE, account=policies.ACCOUNT)
         ),

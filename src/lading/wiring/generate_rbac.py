@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from lading.api.rbac import NAMESPACE, Process, Right
+from lading.api.rbac import NAMESPACE, READ, Process, Right
 from lading.loop.feature import Feature
-from lading.pruning.engine import rights
+from lading.pruning.engine import rights as engine_rights
 from lading.pruning.feature import REPORT_MAP_RIGHTS, REPORT_RIGHTS
 from lading.pruning.operator.types import OBJECT_NAME, OPENSHIFT_ROLE
+from lading.wiring.features import definitions_of
 from lading.wiring.rights import rights_of
 
 HEADER = "# Generated from the features by `make generate`; do not edit.\n"
@@ -50,6 +51,25 @@ subjects:
     name: {account}
     namespace: {own_namespace}
 """
+_USER_ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: lading-{name}
+  labels:
+    rbac.authorization.k8s.io/aggregate-to-{name}: "true"
+rules:
+{rules}"""
+_WRITE = ("create", "update", "patch", "delete", "deletecollection")
+WRITTEN_BY_USERS = {
+    "pinnedimagesets": "edit",
+    "images": "edit",
+    "settings": "admin",
+    "machineconfigpools": "admin",
+    "machineconfigurations": "admin",
+    "imagepruners": "admin",
+}
+"""Which of the standard roles writes a kind. The kinds that are not here only Lading writes."""
 _COMPONENT = """\
 apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Component
@@ -110,6 +130,7 @@ def files(features: tuple[Feature, ...]) -> dict[Path, str]:
     made[_FIXED / "kustomization.yaml"] = HEADER + _FIXED_KUSTOMIZATION
     made[_FIXED / "transformers.yaml"] = _file(_transformers(granted_to))
     made[Path("deploy/base/image-pruner-rbac.yaml")] = _file(_image_pruner())
+    made[Path("deploy/base/user-roles.yaml")] = _file(_user_roles(features))
     folder = Path("deploy/optional/pruner")
     made[folder / "rbac.yaml"] = _file(_pruner())
     made[folder / "kustomization.yaml"] = HEADER + _COMPONENT
@@ -145,20 +166,35 @@ def _role_name(name: str, namespace: str) -> str:
 def _image_pruner() -> Iterator[str]:
     """What the account of the ImagePruner's Jobs is bound to by the controller, and its report."""
     roles = {
-        OBJECT_NAME: (*rights.RIGHTS, *REPORT_RIGHTS),
-        OPENSHIFT_ROLE: (*rights.RIGHTS_BESIDE_SYSTEM_ROLE, *REPORT_RIGHTS),
+        OBJECT_NAME: (*engine_rights.RIGHTS, *REPORT_RIGHTS),
+        OPENSHIFT_ROLE: (*engine_rights.RIGHTS_BESIDE_SYSTEM_ROLE, *REPORT_RIGHTS),
     }
     for name, granted in roles.items():
-        rules = "".join(map(_rule, granted))
-        yield _CLUSTER_ROLE.format(name=name, rules=rules)
+        yield _CLUSTER_ROLE.format(name=name, rules=rules(granted))
     yield from _roles(OBJECT_NAME, OBJECT_NAME, REPORT_MAP_RIGHTS)
+
+
+def _user_roles(features: tuple[Feature, ...]) -> Iterator[str]:
+    """What Kubernetes adds to view, edit and admin; admin has what edit has."""
+    definitions = definitions_of(features)
+    for name in ("view", "edit", "admin"):
+        granted = {
+            one.name: Right(
+                group=one.group,
+                resources=(one.plural,),
+                verbs=READ if name == "view" else _WRITE,
+            )
+            for one in definitions
+            if name in ("view", WRITTEN_BY_USERS.get(one.plural))
+        }
+        yield _USER_ROLE.format(name=name, rules=rules(granted.values()))
 
 
 def _pruner() -> Iterator[str]:
     """The account of `lading prune` in a pod."""
     account = "lading-pruner"
     yield _ACCOUNT.format(name=account, namespace=NAMESPACE)
-    yield from _roles(account, account, rights.RIGHTS)
+    yield from _roles(account, account, engine_rights.RIGHTS)
 
 
 def _file(documents: Iterable[str]) -> str:
@@ -189,10 +225,14 @@ def _roles(name: str, account: str, rights: Iterable[Right]) -> Iterator[str]:
             kind="Role" if where else "ClusterRole",
             name=_role_name(name, where),
             namespace=f"\n  namespace: {where}" if where else "",
-            rules="".join(_rule(right) for _, right in granted),
+            rules=rules(right for _, right in granted),
             account=account,
             own_namespace=NAMESPACE,
         )
+
+
+def rules(rights: Iterable[Right]) -> str:
+    return "".join(map(_rule, rights))
 
 
 def _rule(right: Right) -> str:

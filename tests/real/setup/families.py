@@ -105,6 +105,18 @@ FAMILIES = (
         version_variables=KUBERNETES_VERSION_VARIABLES,
     ),
     Family(
+        name="helm",
+        component="helm",
+        module="helm.sh/helm/v3",
+        binaries=_commands("helm.sh/helm/v3", "helm"),
+        # What `helm template` takes for the version of the cluster, as in releases of Helm.
+        version_variables=(
+            "helm.sh/helm/v3/internal/version.version={version}",
+            "helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1",
+            "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36",
+        ),
+    ),
+    Family(
         name="distribution",
         component="registry",
         module="github.com/distribution/distribution/v3",

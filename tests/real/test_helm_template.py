@@ -1,0 +1,151 @@
+"""The chart, rendered by Helm: what kustomize makes of `deploy/`, and what its values change."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.manifests import DEPLOY
+from tests.real.helm import CHART, Helm
+from tests.real.setup import binaries
+
+pytestmark = pytest.mark.components("kube", "helm")
+Document = dict[str, Any]
+Key = tuple[str, str, str]
+ONLY_IN_KUSTOMIZE = {("Namespace", "", "lading-system")}
+ONLY_IN_CHART = {
+    ("PodDisruptionBudget", "lading-system", "lading-controller"),
+    *(
+        (kind, "" if kind.startswith("Cluster") else "lading-system", "lading-crds")
+        for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Job")
+    ),
+}
+
+
+@pytest.fixture
+def helm(tmp_path: Path) -> Helm:
+    return Helm(folder=tmp_path)
+
+
+def by_key(documents: list[Document]) -> dict[Key, Document]:
+    return {
+        (one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]): one
+        for one in documents
+    }
+
+
+def kustomized(runtime: str) -> dict[Key, Document]:
+    program = binaries.built("kubernetes", "kubectl")
+    answer = subprocess.run(
+        [program, "kustomize", DEPLOY / runtime], capture_output=True, text=True, check=True
+    )
+    return by_key(list(yaml.safe_load_all(answer.stdout)))
+
+
+def normal(value: object) -> object:
+    """Without what the chart writes in its own way: the order of named things, ports, Secrets."""
+    if isinstance(value, dict):
+        return {key: normal(one) for key, one in value.items()}
+    if isinstance(value, list):
+        kept = (one for one in value if not _is_written_differently(one))
+        return sorted((normal(one) for one in kept), key=_in_order)
+    return value
+
+
+def _in_order(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _is_written_differently(one: object) -> bool:
+    if isinstance(one, dict):
+        name = str(one.get("name", ""))
+        return name == "LADING_FEATURE_GATES" or name.startswith("pull-secrets")
+    return str(one).startswith(("--pull-secrets=", "--kubelet-port="))
+
+
+def test_the_chart_has_no_fault(helm: Helm) -> None:
+    assert "0 chart(s) failed" in helm.run("lint", CHART)
+
+
+@pytest.mark.parametrize("runtime", ["containerd", "cri-o"])
+def test_its_objects_are_those_of_kustomize(helm: Helm, runtime: str) -> None:
+    made, wanted = by_key(helm.rendered(f"--set=runtime={runtime}")), kustomized(runtime)
+    assert made.keys() - wanted.keys() == ONLY_IN_CHART
+    assert wanted.keys() - made.keys() == ONLY_IN_KUSTOMIZE
+    for key in made.keys() & wanted.keys():
+        assert normal(made[key]) == normal(wanted[key]), key
+
+
+def test_pools_with_different_runtimes_have_agents_of_their_own(helm: Helm) -> None:
+    pools = [
+        {"name": "fast", "runtime": "containerd", "nodeSelector": {"pool": "fast"}},
+        {"name": "safe", "runtime": "cri-o", "nodeSelector": {"pool": "safe"}},
+    ]
+    values = helm.values("values.yaml", {"nodePools": pools})
+    sets = {
+        one["metadata"]["name"]: one["spec"]
+        for one in helm.rendered(f"--values={values}")
+        if one["kind"] == "DaemonSet"
+    }
+    assert sets.keys() == {"lading-agent-fast", "lading-agent-safe"}
+    for pool in pools:
+        spec = sets[f"lading-agent-{pool['name']}"]
+        pod = spec["template"]["spec"]
+        assert pod["nodeSelector"] == {"kubernetes.io/os": "linux", "pool": pool["name"]}
+        assert spec["selector"]["matchLabels"]["lading.dev/node-pool"] == pool["name"]
+        assert pod.get("hostPID", False) is (pool["runtime"] == "cri-o")
+
+
+def test_values_reach_the_pods(helm: Helm) -> None:
+    digest = f"sha256:{'1' * 64}"
+    given = {
+        "image": {"repository": "registry.example.com/lading", "digest": digest},
+        "imagePullSecrets": [{"name": "mine"}],
+        "featureGates": {"PrePull": True},
+        "networkPolicy": {"enabled": True},
+        "controller": {"replicas": 1, "priorityClassName": "", "extraArgs": ["--log-level=debug"]},
+        "agent": {"namespace": "agents", "pullSecrets": ["one.a", "two"]},
+        "folders": {"containerd": {"runtime-socket": "/run/k3s/containerd"}},
+        "rbac": {"userRoles": False, "bootImages": True, "pruner": True},
+        "crds": {"install": False},
+    }
+    made = by_key(helm.rendered(f"--values={helm.values('values.yaml', given)}"))
+    names = {name for _, _, name in made}
+    assert not names & {"lading-crds", "lading-view"}
+    assert names >= {"lading-pruner", "lading-controller-boot-images", "lading-prepull"}
+    assert ("PodDisruptionBudget", "lading-system", "lading-controller") not in made
+    level = made["Namespace", "", "agents"]["metadata"]["labels"]
+    assert level == {"pod-security.kubernetes.io/enforce": "privileged"}
+    pod = made["Deployment", "lading-system", "lading-controller"]["spec"]["template"]["spec"]
+    assert "priorityClassName" not in pod
+    assert pod["containers"][0]["args"][-1] == "--log-level=debug"
+    agent = made["DaemonSet", "agents", "lading-agent"]["spec"]["template"]["spec"]
+    (container,) = agent["containers"]
+    assert container["image"] == f"registry.example.com/lading@{digest}"
+    assert agent["imagePullSecrets"] == [{"name": "mine"}]
+    variables = {one["name"]: one.get("value") for one in container["env"]}
+    assert variables["LADING_FEATURE_GATES"] == "PrePull=true"
+    socket = "unix:///host/run/k3s/containerd/containerd.sock"
+    assert variables["CONTAINER_RUNTIME_ENDPOINT"] == socket
+    assert "--pull-secrets=/etc/lading/pull-secrets/one.a" in container["args"]
+    account = made["RoleBinding", "lading-system", "lading-agent"]["subjects"]
+    assert account == [{"kind": "ServiceAccount", "name": "lading-agent", "namespace": "agents"}]
+    policy = str(made["ValidatingAdmissionPolicy", "", "lading-agent-own-node"])
+    assert "system:serviceaccount:agents:lading-agent" in policy
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("runtime=docker", "must be one of 'containerd', 'cri-o'"),
+        ("featureGates.Pinned=true", "additional properties 'Pinned' not allowed"),
+        ("controler.replicas=1", "additional properties 'controler' not allowed"),
+        ("image.digest=latest", "does not match pattern"),
+    ],
+)
+def test_a_wrong_value_is_refused(helm: Helm, option: str, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        helm.rendered(f"--set={option}")
