@@ -4,11 +4,14 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine import observe_streams
+from lading.ports import kube
+from lading.pruning.engine import observe, observe_streams
 from lading.pruning.engine.observe_streams import NoImageStreams
 from lading.pruning.engine.progress import PruneProgress
+from tests.pruning import paging_server
 from tests.pruning.builders import ago, digest, stamp
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
+from tests.pruning.paging_server import ManyImages
 
 STREAMS = kind("imagestreams", "ImageStream", "image.openshift.io")
 IMAGES = kind("images", "Image", "image.openshift.io")
@@ -92,6 +95,32 @@ async def test_the_names_of_the_registry_come_from_its_streams() -> None:
     cluster = FakeCluster(served=(PODS, STREAMS, IMAGES), pages=pages)
     assert await observe_streams.registry_hosts(cluster) == ("svc:5000", "route.test")
     assert await observe_streams.registry_hosts(FakeCluster()) is None
+
+
+@pytest.mark.parametrize("sends_continuation", [True, False])
+async def test_many_images_take_little_memory_though_their_list_expires(
+    sends_continuation: bool,
+) -> None:
+    """In whole documents, or in one piece, these would take some 150 MB."""
+    images = ManyImages(
+        count=8_000, expire_at=[3_000, 5_000, 6_000], sends_continuation=sends_continuation
+    )
+    async with paging_server.serving(images) as url:
+        found = await paging_server.read_in_a_process(url)
+    assert found["images"] == images.count
+    assert images.expire_at == [], "the list expired as often as it was to"
+    assert set(images.limits) == {observe.PAGE_OBJECTS}
+    assert found["most"] - found["start"] < 50e6
+
+
+async def test_a_list_of_images_that_always_expires_is_an_error() -> None:
+    cluster = FakeCluster(
+        served=(PODS, STREAMS, IMAGES),
+        pages={"images": [[], []]},
+        errors={"images": [kube.Gone("too old") for _ in range(1000)]},
+    )
+    with pytest.raises(kube.Gone, match="expired 100 times"):
+        await observe_streams.inventory(cluster, "r", PruneProgress())
 
 
 async def test_a_cluster_without_image_streams_is_an_error() -> None:

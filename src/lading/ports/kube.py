@@ -43,6 +43,7 @@ class KubeError(Exception):
         reason: str = "",
         causes: tuple[Cause, ...] = (),
         details: Any = None,
+        continue_token: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -50,6 +51,8 @@ class KubeError(Exception):
         self.reason = reason
         self.causes = causes
         self.details = details
+        self.continue_token = continue_token
+        """Of a list that expired: from where the rest can be listed, as it is by now."""
 
 
 class Transient(KubeError):

@@ -24,9 +24,14 @@ class StatusDetails(Model, frozen=True, kw_only=True):
     retry_after_seconds: int = 0
 
 
+class StatusMetadata(Model, frozen=True, kw_only=True):
+    continue_token: str = msgspec.field(name="continue", default="")
+
+
 class Status(Model, frozen=True, kw_only=True):
     """`metav1.Status`, the body of every refusal."""
 
+    metadata: StatusMetadata | None = None
     kind: str = ""
     message: str = ""
     reason: str = ""
@@ -96,4 +101,5 @@ def _of_status(status: Status, code: int) -> KubeError:
         reason=status.reason,
         causes=details.causes or (),
         details=details,
+        continue_token=status.metadata.continue_token if status.metadata else "",
     )

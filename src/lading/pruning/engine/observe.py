@@ -152,10 +152,9 @@ async def _of_kind(
 
 
 async def walked(
-    cluster: Cluster, resource: Untyped, *, limit: int = PAGE_OBJECTS
+    cluster: Cluster, resource: Untyped, *, limit: int = PAGE_OBJECTS, token: str = ""
 ) -> AsyncIterator[tuple[dict[str, Any] | None, str]]:
     """Every object with the revision of the list; None stands for an empty page."""
-    token = ""
     while True:
         page = await cluster.page(resource, limit=limit, continue_token=token)
         yield None, page.resource_version

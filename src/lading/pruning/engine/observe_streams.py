@@ -1,6 +1,6 @@
 """Reads the inventory of a cluster with ImageStreams: streams, Images and image size limits."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +23,7 @@ from lading.pruning.engine.types import (
 STREAMS = ("image.openshift.io", "imagestreams")
 IMAGES = ("image.openshift.io", "images")
 LIMIT_RANGES = ("", "limitranges")
+EXPIRIES_MAX = 100  # each after 5 minutes, by the default of etcd's compaction
 MANAGED = "openshift.io/image.managed"
 _IMAGE_LIMIT = "openshift.io/Image"
 
@@ -42,11 +43,10 @@ async def inventory(cluster: Cluster, registry: str, progress: PruneProgress) ->
     images: dict[str, InventoryManifest] = {}
     shared: dict[str, str] = {}
     progress.begin("reading Images")
-    async for document, _ in _walked_again(cluster, kinds[IMAGES]):
-        if document is not None:
-            found = image(document, sizes, shared)
-            images[found.digest] = found
-            progress.advance()
+    async for document in _images(cluster, kinds[IMAGES]):
+        found = image(document, sizes, shared)
+        images[found.digest] = found
+        progress.advance()
     return Inventory(
         source=Source.IMAGE_STREAMS,
         registry=registry,
@@ -62,7 +62,7 @@ async def registry_hosts(cluster: Cluster) -> tuple[str, ...] | None:
     if STREAMS not in kinds:
         return None
     counts: dict[str, int] = {}
-    for document in await _all(cluster, kinds[STREAMS]):
+    async for document in _walked_again(cluster, kinds[STREAMS]):
         status = document.get("status") or {}
         for field in ("dockerImageRepository", "publicDockerImageRepository"):
             host, slash, _ = str(status.get(field) or "").partition("/")
@@ -83,25 +83,42 @@ async def repositories(
     cluster: Cluster, resource: Untyped, limits: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, Repository]:
     """Every ImageStream by its name."""
-    found = (repository(one, limits) for one in await _all(cluster, resource))
+    found = [repository(one, limits) async for one in _walked_again(cluster, resource)]
     return {stream.name: stream for stream in found}
 
 
-async def _all(cluster: Cluster, resource: Untyped) -> list[dict[str, Any]]:
-    return [one async for one, _ in _walked_again(cluster, resource) if one is not None]
-
-
-async def _walked_again(cluster: Cluster, resource: Untyped) -> Any:
+async def _walked_again(cluster: Cluster, resource: Untyped) -> AsyncIterator[dict[str, Any]]:
     """Every object; a list that expired is walked again from the start, what was seen included."""
-    for _ in range(observe.WALKS_MAX - 1):
+    for walk in range(1, observe.WALKS_MAX + 1):
+        limit = 0 if walk == observe.WALKS_MAX else observe.PAGE_OBJECTS
         try:
-            async for one in observe.walked(cluster, resource):
-                yield one
+            async for one, _ in observe.walked(cluster, resource, limit=limit):
+                if one is not None:
+                    yield one
         except kube.Gone:
+            if walk == observe.WALKS_MAX:
+                raise
             continue
         return
-    async for one in observe.walked(cluster, resource, limit=0):
-        yield one
+
+
+async def _images(cluster: Cluster, resource: Untyped) -> AsyncIterator[dict[str, Any]]:
+    """Every Image, always page by page: in one piece they would not fit into memory.
+
+    A list that expired is continued where the server says. What was pushed meanwhile may then be
+    missing, and an Image that is not seen is not deleted.
+    """
+    token = ""
+    for _ in range(EXPIRIES_MAX):
+        try:
+            async for one, _ in observe.walked(cluster, resource, token=token):
+                if one is not None:
+                    yield one
+        except kube.Gone as error:
+            token = error.continue_token
+            continue
+        return
+    raise kube.Gone(f"the list of {resource.plural} expired {EXPIRIES_MAX} times")
 
 
 def repository(document: Mapping[str, Any], limits: Mapping[str, int]) -> Repository:
@@ -167,7 +184,9 @@ def _built(details: Mapping[str, Any]) -> datetime | None:
 async def _limits(cluster: Cluster, resource: Untyped | None) -> dict[str, int]:
     """For each namespace the smallest image size that its LimitRanges allow."""
     found: dict[str, int] = {}
-    for document in await _all(cluster, resource) if resource else ():
+    if resource is None:
+        return found
+    async for document in _walked_again(cluster, resource):
         namespace = document["metadata"].get("namespace", "")
         for limit in (document.get("spec") or {}).get("limits") or ():
             most = (limit.get("max") or {}).get("storage")
