@@ -4,12 +4,11 @@ Deletions that share a manifest are one group, so that an image is at any moment
 place or whole in the trash.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 
-from lading.pruning.engine import content, dated_manifests, policy, rules
+from lading.pruning.engine import content, dated_manifests, liveness, policy, rules
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
@@ -23,12 +22,12 @@ from lading.pruning.engine.types import (
     Revision,
     Settings,
     Tag,
+    TagVerdicts,
     Verdict,
     What,
 )
 from lading.pruning.engine.verdicts import Verdicts
 
-TagVerdicts = MutableMapping[tuple[str, str], Verdict]
 ManifestVerdicts = Mapping[tuple[str, str], Verdict]
 
 
@@ -45,11 +44,11 @@ def decide(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Decided:
         name: dated_manifests.verdicts(one, inventory, facts, tag_policy, tags)
         for name, one in inventory.repositories.items()
     }
-    live = _Liveness(inventory, facts, tags, dated).live()
+    live = liveness.live(inventory, facts, tags, dated)
     manifests = Verdicts()
     for name, repository in inventory.repositories.items():
-        for digest in repository.manifests:
-            manifests[name, digest] = _manifest_verdict(digest, live[name], dated[name])
+        for digest, is_live in live.flags(repository):
+            manifests[name, digest] = _manifest_verdict(dated[name].get(digest), is_live=is_live)
     del live, dated
     freed = _Freed(inventory, manifests)
     deletions = tuple(
@@ -131,91 +130,6 @@ def _time(tag: Tag, manifest: InventoryManifest | None, settings: Settings) -> d
     return tag.pushed_at
 
 
-class _Liveness:
-    """For each repository the manifests that a kept tag or a use needs there.
-
-    Gives tags like `sha256-HEX.sig` their verdicts on the way: they stay while their subject does,
-    in whatever repository it is, and where it is not known.
-    """
-
-    def __init__(
-        self,
-        inventory: Inventory,
-        facts: Facts,
-        tags: TagVerdicts,
-        dated: Mapping[str, Mapping[str, Verdict]],
-    ) -> None:
-        self._inventory = inventory
-        self._facts = facts
-        self._tags = tags
-        self._dated = dated
-        self._attached: dict[str, list[str]] = {}
-        for subject, attached in content.attachments(inventory):
-            self._attached.setdefault(subject, []).append(attached)
-
-    @cached_property
-    def _in_place(self) -> set[str]:
-        return {digest for one in self._inventory.repositories.values() for digest in one.manifests}
-
-    def live(self) -> dict[str, set[str]]:
-        repositories = self._inventory.repositories
-        roots = {name: self._roots(one) for name, one in repositories.items()}
-        live = {name: closure(found, self._needed) for name, found in roots.items()}
-        with_attached = {
-            name: one
-            for name, one in repositories.items()
-            if any(content.subject_of_tag(tag.name) for tag in one.tags)
-        }
-        alive = set().union(*live.values()) if with_attached else set()
-        for name, repository in with_attached.items():
-            followed = [
-                tag.digest
-                for tag in repository.tags
-                if self._follows(repository, tag, alive, live[name])
-            ]
-            if followed:
-                live[name] = closure([*roots[name], *followed], self._needed)
-        return live
-
-    def _roots(self, repository: Repository) -> list[str]:
-        name = repository.name
-        if repository.opaque_digests or name in self._facts.kept_repositories:
-            return [*repository.manifests]
-        roots = [tag.digest for tag in repository.tags if self._is_root(name, tag)]
-        roots += [
-            digest
-            for digest, verdict in self._dated[name].items()
-            if verdict.decision is Decision.KEEP
-        ]
-        return roots + [one for one in repository.manifests if self._facts.holds_used(one)]
-
-    def _is_root(self, repository: str, tag: Tag) -> bool:
-        verdict = self._tags.get((repository, tag.name))
-        if verdict is not None:
-            return verdict.decision is Decision.KEEP
-        return content.subject_of_tag(tag.name) not in self._in_place
-
-    def _follows(
-        self, repository: Repository, tag: Tag, alive: set[str], live_here: set[str]
-    ) -> bool:
-        subject = content.subject_of_tag(tag.name)
-        if not subject:
-            return False
-        if tag.digest in live_here or subject in alive or subject not in self._in_place:
-            verdict = Verdict(Decision.KEEP, PruneReason.REACHABLE, f"attached to {subject}")
-        else:
-            verdict = Verdict(Decision.DELETE, PruneReason.SUBJECT_GONE, f"{subject} goes")
-        self._tags[repository.name, tag.name] = verdict
-        return verdict.decision is Decision.KEEP
-
-    def _needed(self, digest: str) -> Iterator[str]:
-        known = self._inventory.manifests
-        manifest = known.get(digest)
-        if manifest is not None:
-            yield from (one for one in content.needs(manifest) if one in known)
-        yield from self._attached.get(digest, ())
-
-
 def closure(roots: Iterable[str], needed: Callable[[str], Iterable[str]]) -> set[str]:
     seen: set[str] = set()
     pending = list(roots)
@@ -231,9 +145,8 @@ _NEEDED = Verdict(Decision.KEEP, PruneReason.REACHABLE, "a kept tag or a use nee
 _NOT_NEEDED = Verdict(Decision.DELETE, PruneReason.UNREACHABLE, "no kept tag and no use needs it")
 
 
-def _manifest_verdict(digest: str, live: set[str], dated: Mapping[str, Verdict]) -> Verdict:
-    own = dated.get(digest)
-    is_live = digest in live
+def _manifest_verdict(own: Verdict | None, *, is_live: bool) -> Verdict:
+    """`own` is what its age says, where that is known."""
     if own is not None and (own.decision is Decision.KEEP) is is_live:
         return own
     return _NEEDED if is_live else _NOT_NEEDED

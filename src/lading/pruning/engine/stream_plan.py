@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lading.pruning.engine import content, registry_plan, rules
 from lading.pruning.engine.content import Content
-from lading.pruning.engine.registry_plan import Decided, TagVerdicts
+from lading.pruning.engine.registry_plan import Decided
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
     AgeFrom,
@@ -20,6 +20,7 @@ from lading.pruning.engine.types import (
     InventoryManifest,
     PruneReason,
     Repository,
+    TagVerdicts,
     Verdict,
     What,
 )

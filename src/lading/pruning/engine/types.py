@@ -4,7 +4,7 @@ A digest is the text `sha256:...`, as every API writes it; the graph turns diges
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -225,6 +225,10 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     decision: Decision
     reason: PruneReason
     message: str = ""
+
+
+TagVerdicts = MutableMapping[tuple[str, str], Verdict]
+"""By (repository, tag)."""
 
 
 class What(StrEnum):
