@@ -41,7 +41,9 @@ def test_any_plan_file_is_read_or_refused(content: bytes) -> None:
     def read() -> None:
         header, lines = plan_file.read(content.splitlines(keepends=True))
         list(lines)
-        plan_file.check_same(header, header)
+        plan_file.check_same(
+            header, registry=header.registry, source=header.source, clusters=header.clusters
+        )
 
     harness.check(read, refusals=(Malformed,))
 

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from lading.adapters.kube.client import KubeClient
-from lading.adapters.kube.cluster import KubeCluster
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
@@ -16,12 +15,14 @@ from lading.ports.http import Exchange, Request, Response
 from lading.ports.registry import Manifest
 from lading.pruning.engine import policy
 from lading.pruning.engine.apply import CanaryFailed, CannotDelete, Result
-from lading.pruning.engine.guards import GuardRefused, Limits
+from lading.pruning.engine.guards import Guard, GuardRefused, Limits
 from lading.pruning.engine.observe import ReferencesIncomplete
 from lading.pruning.engine.types import Settings, What
 from lading.pruning.engine.watch import WatchLost
 from tests.pruning import pruned_kinds
 from tests.pruning.worlds import PODS, World
+
+DEEPER_THAN_THE_STACK = 400  # levels; a call of each is three frames of Python's 1,000
 
 
 async def test_an_unused_tag_goes_and_others_stay(world: World) -> None:
@@ -72,6 +73,37 @@ async def test_the_next_run_restores_what_is_used_again(world: World) -> None:
     assert await world.shelf.pullable("a:old")
 
 
+@pytest.mark.parametrize(
+    "text", ["mirror.test/proxy/a:old", "registry.test/a:$(TAG)"], ids=["possibly", "unknown"]
+)
+async def test_the_next_run_restores_what_may_be_used_again(world: World, text: str) -> None:
+    await world.shelf.image("a:old")
+    await world.pruner().apply()
+    await world.run_pod(text)
+    await world.pruner().apply()
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_the_next_run_restores_what_runs_by_its_configuration(world: World) -> None:
+    """Some runtimes report the digest of the configuration as `imageID`."""
+    image = await world.shelf.image("a:old")
+    await world.pruner().apply()
+    await world.report_image_id(json.loads(image.content)["config"]["digest"])
+    await world.pruner().apply()
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_a_run_without_trash_leaves_the_trash_of_others_alone(world: World) -> None:
+    old = await world.shelf.image("a:old")
+    await world.pruner().apply()
+    world.with_trash = False
+    assert (await world.pruner().apply()).outcomes == ()
+    await world.run_pod(f"registry.test/a@{old.digest}")
+    applied = await world.pruner().apply()
+    assert [record.repository for record in applied.restored] == ["a"]
+    assert await world.shelf.pullable("a:old")
+
+
 async def test_a_tag_that_went_alone_comes_back(world: World) -> None:
     image = await world.shelf.image("a:old")
     await world.registry.push_manifest(world.shelf.at("a:keep"), image)
@@ -81,6 +113,34 @@ async def test_a_tag_that_went_alone_comes_back(world: World) -> None:
     ((place, record),) = await pruner.records()
     await pruner.restore(place, record)
     assert await world.shelf.tags("a") == {"keep", "old"}
+
+
+async def test_a_tag_that_went_alone_comes_back_after_its_image_went_as_well(world: World) -> None:
+    arm = await world.shelf.image("a:keep-arm")
+    index = await world.shelf.index("a:old", arm)
+    await world.registry.push_manifest(world.shelf.at("a:keep"), index)
+    await world.pruner().apply()
+    ((place, alone),) = await world.pruner().records()
+    assert alone.manifests == {}
+    world.policy = policy.parse({"policies": [{"repositories": ["a"], "keepTags": []}]})
+    await world.pruner().apply()
+    assert await world.shelf.tags("a") == set()
+    assert await world.pruner().restore(place, alone) == ()
+    assert await world.shelf.tags("a") == {"old"}
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_an_index_of_a_thousand_indexes_is_deleted_and_restored(world: World) -> None:
+    """As deep as a hostile push makes it: it must not end the run for all others."""
+    inner = await world.shelf.image("a:old")
+    for _ in range(DEEPER_THAN_THE_STACK):
+        inner = await world.shelf.index("a:deep", inner)
+    pruner = world.pruner()
+    applied = await pruner.apply()
+    assert {one.result for one in applied.outcomes} == {Result.DELETED}
+    for place, record in await pruner.records():
+        await pruner.restore(place, record)
+    assert await world.shelf.tags("a") == {"old", "deep"}
 
 
 async def test_the_trash_empties_itself_and_keeps_what_a_newer_record_holds(world: World) -> None:
@@ -162,6 +222,7 @@ async def test_a_plan_of_another_cluster_is_refused(world: World) -> None:
     with pytest.raises(Malformed, match="it was made of clusters other"):
         await pruner.apply((header, plan.deletions))
     assert await world.shelf.tags("a") == {"one"}
+    assert not (world.state / "ledger.json").exists(), "nothing is recorded"
 
 
 async def test_a_guard_refuses_and_nothing_goes(world: World) -> None:
@@ -170,6 +231,47 @@ async def test_a_guard_refuses_and_nothing_goes(world: World) -> None:
     with pytest.raises(GuardRefused, match="--ignore-guard=bytes"):
         await world.pruner().apply()
     assert await world.shelf.tags("a") == {"one"}
+
+
+async def test_lines_that_were_removed_by_hand_free_no_bytes(world: World) -> None:
+    await world.shelf.image("a:large", layers=[b"l" * 100_000])
+    await world.shelf.image("a:small", layers=[b"s"])
+    world.limits = Limits(size_bytes_max=50_000)
+    pruner = world.pruner()
+    plan = pruner.plan(await pruner.observe())
+    small = next(line.group for line in plan.deletions if line.tag == "small")
+    lines = [line for line in plan.deletions if line.group == small]
+    await pruner.apply((plan.header, lines))
+    assert await world.shelf.tags("a") == {"large"}
+
+
+async def test_a_refused_run_does_not_let_the_next_one_pass(world: World) -> None:
+    """The Job of the schedule tries again after a failure."""
+    for number in range(3):
+        await world.run_pod("registry.test/b:used", name=f"pod-{number}")
+    await world.pruner().apply()
+    await world.shelf.image("a:old")
+    for number in range(3):
+        await world.kube.delete(PODS, f"pod-{number}", namespace="images")
+    for _ in range(2):
+        with pytest.raises(GuardRefused, match="--ignore-guard=fewer-references"):
+            await world.pruner().apply()
+    assert await world.shelf.tags("a") == {"old"}
+    world.limits = Limits(ignored=frozenset({Guard.FEWER_REFERENCES}))
+    await world.pruner().apply()
+    assert await world.shelf.tags("a") == set()
+
+
+async def test_a_run_on_one_repository_forgets_no_age_of_another(world: World) -> None:
+    world.settings = Settings(keep_younger_than=timedelta(seconds=1))
+    await world.shelf.image("a:old")
+    await world.pruner().apply()
+    world.repositories = ("b",)
+    await world.pruner().apply()
+    world.repositories = ()
+    await asyncio.sleep(1.1)
+    await world.pruner().apply()
+    assert await world.shelf.tags("a") == set()
 
 
 async def test_a_pod_that_starts_meanwhile_stops_the_deletion(world: World) -> None:
@@ -203,11 +305,7 @@ async def test_a_pod_that_runs_it_by_its_configuration_keeps_or_restores_it(
     push, delete = world.registry.push_manifest, world.registry.delete
 
     async def run() -> None:
-        await world.run_pod("elsewhere.test/other:1")
-        pod = await world.kube.get(PODS, "web", namespace="images")
-        status = {"phase": "Running", "containerStatuses": [{"imageID": config}]}
-        cluster = KubeCluster(world.kube, address="")
-        await cluster.replace_status(PODS, {**pod, "status": status})
+        await world.report_image_id(config)
         await asyncio.sleep(0.3)
 
     async def push_then_run(reference: Reference, manifest: Manifest) -> None:
@@ -283,6 +381,31 @@ async def test_a_tag_that_a_deletion_by_digest_takes_along_is_put_back(world: Wo
     assert [one.result for one in applied.outcomes] == [Result.DELETED, Result.RESTORED]
     assert await world.shelf.tags("a") == {"fresh"}
     assert await world.shelf.pullable("a:fresh")
+
+
+async def test_a_tag_that_is_pushed_again_after_it_went_is_put_back(world: World) -> None:
+    """Its push was answered, so it counts, though the plan deletes this very tag."""
+    image = await world.shelf.image("a:old")
+    delete = world.registry.delete
+
+    async def delete_then_push(reference: Reference) -> bool:
+        found = await delete(reference)
+        if reference.tag == "old":
+            pushed_again.append(reference)
+        return found
+
+    pushed_again: list[Reference] = []
+    tags = world.registry.tags
+
+    async def push_then_list(repository: Reference) -> tuple[str, ...]:
+        if pushed_again:
+            await world.registry.push_manifest(pushed_again.pop(), image)
+        return await tags(repository)
+
+    world.registry.delete = delete_then_push  # type: ignore[method-assign]
+    world.registry.tags = push_then_list  # type: ignore[method-assign]
+    await world.pruner().apply()
+    assert await world.shelf.pullable("a:old")
 
 
 async def test_a_registry_that_cannot_delete_tags_keeps_a_shared_one(world: World) -> None:

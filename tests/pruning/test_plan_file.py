@@ -1,5 +1,6 @@
 """A plan survives its file, and a file that is no plan is refused by line."""
 
+import msgspec
 import pytest
 
 from lading.kernel.errors import Malformed
@@ -61,7 +62,8 @@ def test_a_bad_line_is_named() -> None:
     "change", [{"registry": "other.test"}, {"clusters": ("uid",)}, {"source": "imagestreams"}]
 )
 def test_a_plan_of_something_else_is_refused(change: dict[str, object]) -> None:
-    import msgspec
-
+    other, here = msgspec.structs.replace(PLAN.header, **change), PLAN.header
     with pytest.raises(Malformed, match="it was made of"):
-        plan_file.check_same(msgspec.structs.replace(PLAN.header, **change), PLAN.header)
+        plan_file.check_same(
+            other, registry=here.registry, source=here.source, clusters=here.clusters
+        )

@@ -131,6 +131,7 @@ class World:
     policy: Policy = KEEP_KEPT
     limits: Limits = field(default_factory=lambda: Limits(share_percent_max=100))
     with_trash: bool = True
+    repositories: tuple[str, ...] = ()
     trash_settings: dict[str, Any] = field(default_factory=dict)
     known: KnownManifests = field(default_factory=KnownManifests)
     storage: Storage | None = None
@@ -149,6 +150,8 @@ class World:
             reading=Reading(settings=self.settings, custom=READY_MADE),
             policy=self.policy,
             limits=self.limits,
+            repositories=self.repositories,
+            fills_trash=self.with_trash,
         )
         return Pruner(
             request,
@@ -156,7 +159,7 @@ class World:
             files=(),
             registry=self.registry,
             storage=self.storage,
-            trash=self.trash if self.with_trash else None,
+            trash=self.trash,
             ledger_file=LocalStateFile(self.state / "ledger.json"),
             known=self.known,
             clock=SystemClock(),
@@ -170,6 +173,14 @@ class World:
             "spec": {"containers": [{"name": "main", "image": image}]},
         }
         await self.kube.create(PODS, body, namespace="images")
+
+    async def report_image_id(self, image_id: str) -> None:
+        """A pod runs, by the name that its runtime has for the image."""
+        await self.run_pod("elsewhere.test/other:1")
+        pod = await self.kube.get(PODS, "web", namespace="images")
+        status = {"phase": "Running", "containerStatuses": [{"imageID": image_id}]}
+        cluster = KubeCluster(self.kube, address="")
+        await cluster.replace_status(PODS, {**pod, "status": status})
 
 
 @asynccontextmanager

@@ -111,7 +111,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
             )
         )
         trash = _trash(options, source, registry, administration)
-        known_file = _state_file(options, "manifests")
+        known_file = _state_file(options, registry, "manifests")
         known = await _known(known_file)
         yield Opened(
             source=source,
@@ -128,6 +128,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
                     limits=options.limits,
                     repositories=options.repositories,
                     workers=options.workers,
+                    fills_trash=not options.no_trash,
                 ),
                 clusters=clusters,
                 files=await reference_files(
@@ -136,7 +137,7 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
                 registry=administration,
                 storage=storage,
                 trash=trash,
-                ledger_file=_ledger_file(options, source, trash, administration),
+                ledger_file=_ledger_file(options, source, registry, trash),
                 known=known,
                 clock=clock,
             ),
@@ -248,7 +249,7 @@ def _trash(
     """For ImageStreams only where it is asked for: the role of the pruner may not push."""
     of_streams = source is Source.IMAGE_STREAMS
     prunes_registry = options.reading.settings.prune_registry
-    if options.no_trash or (of_streams and not (options.stream_trash and prunes_registry)):
+    if of_streams and not (options.stream_trash and prunes_registry):
         return None
     default = f"{{project}}/{REPOSITORY_DEFAULT}" if of_streams else REPOSITORY_DEFAULT
     settings = TrashSettings(
@@ -260,23 +261,25 @@ def _trash(
     return Trash(administration, settings)
 
 
-def _state_file(options: Options, name: str) -> StateFile | None:
-    return LocalStateFile(options.state_folder / name) if options.state_folder else None
+def _state_file(options: Options, registry: str, name: str) -> StateFile | None:
+    """Each registry has its own: a tag of the same name elsewhere has another age."""
+    folder = options.state_folder
+    return LocalStateFile(folder / registry.replace("/", "_") / name) if folder else None
 
 
 def _ledger_file(
-    options: Options, source: Source, trash: Trash | None, administration: AdministrationClient
+    options: Options, source: Source, registry: str, trash: Trash | None
 ) -> StateFile | None:
     """ImageStreams have their own dates, and no project that is sure to exist."""
-    local = _state_file(options, "ledger.json")
-    if local is not None or trash is None or source is Source.IMAGE_STREAMS:
+    local = _state_file(options, registry, "ledger.json")
+    if local is not None or trash is None or options.no_trash or source is Source.IMAGE_STREAMS:
         return local
     place = Reference(
         registry=trash.settings.registry,
         repository=trash.settings.repository_for("lading"),
         tag=LEDGER_TAG,
     )
-    return RegistryFile(administration, place)
+    return RegistryFile(trash.registry, place)
 
 
 async def _known(file: StateFile | None) -> KnownManifests:

@@ -1,5 +1,6 @@
 """The prune commands against the embedded API server and registry, from flags to exit codes."""
 
+import asyncio
 import importlib.util
 import json
 from collections.abc import AsyncIterator
@@ -61,11 +62,11 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         yield Bench(Shelf(AdministrationClient(client), host), kube, where, cluster, tmp_path)
 
 
-def pod(image: str) -> dict[str, Any]:
+def pod(image: str, name: str = "web") -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "web", "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default"},
         "spec": {"containers": [{"name": "main", "image": image}]},
     }
 
@@ -179,7 +180,34 @@ async def test_the_ledger_is_kept_in_the_trash_repository_or_in_a_folder(bench: 
     await bench.lading("images", "--confirm")
     assert "ledger" in await bench.shelf.tags("lading-trash")
     await bench.lading("images", "--confirm", "--state-dir", str(bench.folder / "state"))
-    assert (bench.folder / "state" / "ledger.json").exists()
+    assert (bench.folder / "state" / bench.shelf.host / "ledger.json").exists()
+
+
+async def test_an_age_in_one_registry_is_none_in_another(bench: Bench) -> None:
+    """Both are pruned with the same folder; what is new in the second is not old there."""
+    await three(bench)
+    words = (
+        *("images", "--confirm", "--state-dir", str(bench.folder / "state")),
+        *("--policy", str(bench.folder / "policy.yaml"), "--keep-younger-than", "1s"),
+        *("--registry-name", "registry.test", *bench.cluster),
+    )
+    await command.lading("prune", *words, "--registry-url", f"http://{bench.shelf.host}")
+    await asyncio.sleep(1.1)
+    async with registry_server.serve(bench.folder / "other") as url:
+        other = Shelf(bench.shelf.admin, url.partition("://")[2])
+        await other.image("team/app:old", layers=[b"old"])
+        await command.lading("prune", *words, "--registry-url", url)
+        assert await other.tags("team/app") == {"old"}
+
+
+async def test_a_cluster_that_is_named_beside_a_file_of_references_protects(bench: Bench) -> None:
+    await three(bench)
+    file = bench.folder / "references.json"
+    await command.lading("prune", "references", "-o", str(file), *bench.cluster)
+    await bench.kube.create(PODS, pod("registry.test/team/app:old", "b"), namespace="default")
+    result = await bench.lading("images", "--confirm", "--references", str(file))
+    assert result.code == 0, result.errors
+    assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
 
 
 @pytest.mark.parametrize(

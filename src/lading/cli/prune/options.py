@@ -245,9 +245,10 @@ def _policy(file: Path | None) -> policy.Policy:
 
 
 def connections(given: dict[str, Any]) -> tuple[Connection, ...]:
-    """The named contexts; else the current one; none when files of references are enough."""
+    """The named contexts, else the current one; none where only files of references are named."""
     contexts: tuple[str, ...] = given["context"]
-    if not contexts and given["references"]:
+    names_cluster = contexts or given["kubeconfig"] or given["other_kubeconfig"]
+    if given["references"] and not names_cluster:
         return ()
     targets = [
         *(Target(kubeconfig=given["kubeconfig"], context=one, namespace="")

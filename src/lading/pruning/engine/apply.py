@@ -17,7 +17,7 @@ from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents
 from lading.pruning.engine.progress import PruneProgress
-from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash
+from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash, read_whole
 from lading.pruning.engine.types import Deletion, What
 from lading.pruning.engine.watch import NewReferences
 
@@ -79,8 +79,7 @@ class Applying:
         self._trash = trash
         self._new = new
         self._now = now
-        self._deleted: list[tuple[Record, list[Deletion], Set[str]]] = []
-        """With the configurations of each image, by which some runtimes name what they run."""
+        self._deleted: list[tuple[Record, list[Deletion]]] = []
         self._confirmed: dict[tuple[str, str], str] = {}
         """What kept tags named right before the canary."""
 
@@ -129,17 +128,17 @@ class Applying:
         manifests = [line for line in lines if line.what is What.MANIFEST]
         contents = await self._contents(manifests)
         record = await self._into_trash(lines, contents)
-        configs = {documents.config_of(one.content) for one in contents.values()} - {""}
-        if outcome := self._stopped(lines, configs):
+        if outcome := self._stopped(lines, documents.configs_of(contents.values())):
             return outcome
         going = {line.digest for line in manifests}
         outcomes = await self._untag([line for line in lines if line.tag], going)
         if any(one.result is not Result.DELETED for one in outcomes):
             return outcomes + _all(manifests, Result.CHANGED, "one of its tags was not deleted")
-        deleted = await self._delete_manifests(lines, manifests, contents)
+        asked = {one.line.tag for one in outcomes if one.message == _BY_DIGEST}
+        deleted = await self._delete_manifests(asked, manifests, contents)
         outcomes = [*_without_those_that_stay(outcomes, deleted), *deleted]
         if record is not None:
-            self._deleted.append((record, lines, configs))
+            self._deleted.append((record, lines))
         return outcomes
 
     def _stopped(
@@ -201,13 +200,13 @@ class Applying:
 
     async def _delete_manifests(
         self,
-        lines: Sequence[Deletion],
+        asked: Set[str],
         manifests: Sequence[Deletion],
         contents: Mapping[str, Manifest],
     ) -> list[PruneOutcome]:
-        asked = {line.tag for line in lines if line.tag}
+        """`asked` are the tags that go with their manifest; any other that goes is put back."""
         outcomes: list[PruneOutcome] = []
-        before = await self._tags(lines[0]) if manifests else set()
+        before = await self._tags(manifests[0]) if manifests else set()
         for position, line in enumerate(manifests):
             if tag := await self._kept_tag_that_moved_to(line):
                 message = f"{line.repository}:{tag} names it by now"
@@ -314,8 +313,8 @@ class Applying:
     async def _restore_used_again(self) -> list[PruneOutcome]:
         """What became used while it was deleted comes back."""
         outcomes: list[PruneOutcome] = []
-        for record, lines, configs in self._deleted:
-            user = self._new.user_of(lines, configs)
+        for record, lines in self._deleted:
+            user = self._new.user_of(lines, frozenset(record.configs))
             if user and self._trash is not None:
                 place = self._trash.settings.repository_for(record.repository)
                 await self._trash.restore(place, record)
@@ -330,22 +329,6 @@ class Applying:
             tag=None if digest else line.tag,
             digest=digest,
         )
-
-
-async def read_whole(
-    registry: RegistryAdministration, reference: Reference, found: dict[str, Manifest]
-) -> None:
-    """Adds a manifest and all manifests that it holds, children first; what is gone is left out."""
-    digest = str(reference.digest)
-    if digest in found:
-        return
-    try:
-        manifest = await registry.manifest(reference)
-    except registries.NotFound:
-        return
-    for child in documents.read(digest, manifest.content)[0].children:
-        await read_whole(registry, reference.at(digests.parse(child)), found)
-    found[digest] = manifest
 
 
 def _without_those_that_stay(

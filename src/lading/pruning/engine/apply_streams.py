@@ -21,10 +21,10 @@ from lading.ports.cluster import Cluster, Untyped
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import observe_streams, registry_plan
-from lading.pruning.engine.apply import PruneOutcome, Result, read_whole
+from lading.pruning.engine.apply import PruneOutcome, Result
 from lading.pruning.engine.observe_streams import IMAGES, STREAMS
 from lading.pruning.engine.progress import PruneProgress
-from lading.pruning.engine.trash import CannotMount, NotWhole, Trash
+from lading.pruning.engine.trash import CannotMount, NotWhole, Trash, read_whole
 from lading.pruning.engine.types import Deletion, Inventory, What
 from lading.pruning.engine.watch import NewReferences
 

@@ -66,6 +66,8 @@ class PruneRequest:
     limits: Limits
     repositories: tuple[str, ...] = ()
     workers: int = observe_registry.WORKERS_DEFAULT
+    fills_trash: bool = True
+    """Without, what is in the trash from other runs is still left out, restored and expired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,10 @@ class ObservedPruning:
     now: datetime
     """By the clock of the server that dates the inventory."""
     trash: TrashState = NO_TRASH
+
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        return tuple(sorted(one.cluster for one in self.clusters))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +157,7 @@ class Pruner:
             self._request.reading.settings,
             observed.now,
             policy=self._request.policy,
-            clusters=tuple(sorted(one.cluster for one in observed.clusters)),
+            clusters=observed.cluster_names,
             trash=observed.trash,
         )
 
@@ -167,19 +173,25 @@ class Pruner:
     async def apply(self, chosen: tuple[Header, Sequence[Deletion]] | None = None) -> Applied:
         """Plans on fresh facts and deletes; of a given plan only what the fresh one says too."""
         observed = await self.observe(is_confirmed=True)
+        if chosen is not None:
+            plan_file.check_same(
+                chosen[0],
+                registry=observed.inventory.registry,
+                source=observed.inventory.source,
+                clusters=observed.cluster_names,
+            )
         restored = await self._restore_used(observed)
         if restored:
             observed = await self.observe(is_confirmed=True)
-        observed = await self._remember(observed)
         self.progress.begin("planning")
         plan = self.plan(observed)
         self.progress.plan, self.progress.unknown = plan, observed.references.unknown
         lines: Sequence[Deletion] = plan.deletions
         if chosen is not None:
-            plan_file.check_same(chosen[0], plan.header)
             lines = tuple(planning.common(chosen[1], plan).values())
         lines = planning.consistent(lines, observed.inventory)
         refusals = self.refusals(replace(plan, deletions=tuple(lines)), observed)
+        await self._remember(observed, is_refused=bool(refusals))
         if refusals:
             raise GuardRefused(refusals)
         outcomes = await self._apply(lines, plan, observed)
@@ -264,18 +276,23 @@ class Pruner:
         )
         return found, now
 
-    async def _remember(self, observed: ObservedPruning) -> ObservedPruning:
-        """Only a run that may delete lets ages begin."""
+    async def _remember(self, observed: ObservedPruning, *, is_refused: bool) -> None:
+        """Only a run that may delete lets ages begin.
+
+        After a refused run the references are still compared with those of the last good one: a
+        second attempt must not pass because of the first.
+        """
         if self._ledger_file is None:
-            return observed
+            return
+        good = observed.ledger.references if is_refused else observed.references.of_this_registry
         fresh = ledger.updated(
             observed.ledger,
             observed.inventory,
             observed.now,
-            references=observed.references.of_this_registry,
+            references=good,
+            only=self._request.repositories,
         )
         await self._ledger_file.replace(ledger.encode(fresh))
-        return observed
 
     async def _restore_used(self, observed: ObservedPruning) -> tuple[Record, ...]:
         """What was deleted and is used again comes back before anything else is deleted."""
@@ -317,7 +334,7 @@ class Pruner:
             applying = Applying(
                 self._registry,
                 self._request.registry,
-                trash=self._trash,
+                trash=self._trash if self._request.fills_trash else None,
                 new=new,
                 now=observed.now,
                 progress=self.progress,
@@ -345,8 +362,11 @@ class Pruner:
 
 def _is_used(record: Record, observed: ObservedPruning) -> bool:
     uses = observed.references
-    return any(digest in uses.digests for digest in record.manifests) or any(
-        (record.repository, tag) in uses.tags for tag in record.tags
+    if not uses.digests.keys().isdisjoint((*record.manifests, *record.configs)):
+        return True
+    return any(
+        names.user_of(uses, repository=record.repository, tag=tag, digest="")
+        for tag in record.tags or ("",)
     )
 
 

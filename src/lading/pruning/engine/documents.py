@@ -6,7 +6,7 @@ and what is no JSON at all is opaque and keeps its whole repository.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ import msgspec
 from lading.kernel import json_values
 from lading.kernel import manifests as known
 from lading.kernel.errors import UNREADABLE
+from lading.ports.registry import Manifest
 from lading.pruning.engine import extraction
 from lading.pruning.engine.types import InventoryManifest
 
@@ -71,6 +72,11 @@ def config_of(content: bytes) -> str:
     """The digest of the configuration; empty for a manifest without."""
     document = _decoded(content) or {}
     return next(_digests([document.get("config")], {}), "")
+
+
+def configs_of(manifests: Iterable[Manifest]) -> frozenset[str]:
+    """The digests of all configurations, by which some runtimes name what they run."""
+    return frozenset(config_of(one.content) for one in manifests) - {""}
 
 
 def created(config: bytes) -> datetime | None:

@@ -79,8 +79,9 @@ def _share(plan: PrunePlan, inventory: Inventory, limits: Limits) -> Iterator[Re
 
 def _bytes(plan: PrunePlan, limits: Limits) -> Iterator[Refusal]:
     most = limits.size_bytes_max
-    if most is not None and plan.header.size_bytes > most:
-        message = f"The plan frees {plan.header.size_bytes} bytes, which is more than {most}."
+    freed = sum(line.size_bytes for line in plan.deletions)
+    if most is not None and freed > most:
+        message = f"The plan frees {freed} bytes, which is more than {most}."
         yield Refusal(guard=Guard.BYTES, message=message)
 
 

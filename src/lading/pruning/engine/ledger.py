@@ -4,6 +4,7 @@ A registry does not say when something was pushed. The age of a digest under a t
 confirmed run first saw it there; a tag that names another digest begins again.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 
 import msgspec
@@ -43,9 +44,23 @@ def encode(ledger: Ledger) -> bytes:
     return msgspec.json.encode(ledger)
 
 
-def updated(ledger: Ledger, inventory: Inventory, now: datetime, *, references: int) -> Ledger:
-    """With the tags of today: what is gone is forgotten, what is new begins now."""
-    seen: dict[str, tuple[str, datetime]] = {}
+def updated(
+    ledger: Ledger,
+    inventory: Inventory,
+    now: datetime,
+    *,
+    references: int | None,
+    only: Collection[str] = (),
+) -> Ledger:
+    """With the tags of today: what is gone is forgotten, what is new begins now.
+
+    Where `only` some repositories were read, the others are remembered as they were.
+    """
+    seen = {
+        key: first
+        for key, first in ledger.first_seen.items()
+        if only and key.rpartition(":")[0] not in only
+    }
     for repository in inventory.repositories.values():
         for tag in repository.tags:
             key = f"{repository.name}:{tag.name}"

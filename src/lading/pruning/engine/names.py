@@ -176,6 +176,21 @@ class _Collected:
         self._digests.setdefault(digest, {})[mention.found_in] = None
 
 
+def user_of(uses: References, *, repository: str, tag: str, digest: str) -> str:
+    """An object that uses or may use this tag or this digest; empty for none."""
+    if users := uses.digests.get(digest):
+        return users[0]
+    if users := uses.tags.get((repository, tag)):
+        return users[0]
+    for (path, other), users in uses.possible_tags.items():
+        if other == tag and paths_end_alike(path, repository):
+            return users[0]
+    for mention in uses.unknown:
+        if repository and repository in mention.text:
+            return mention.found_in
+    return ""
+
+
 def _frozen(
     uses: dict[tuple[str, str], dict[str, None]],
 ) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
-from lading.pruning.engine.types import Deletion, Header, PrunePlan
+from lading.pruning.engine.types import Deletion, Header, PrunePlan, Source
 
 Decoded = TypeVar("Decoded", Header, Deletion)
 VERSION = "lading.prune/v1"
@@ -49,12 +49,12 @@ def _decoded(decoder: msgspec.json.Decoder[Decoded], line: bytes, number: int) -
         raise Malformed(what="plan file", text=line[:64], reason=reason) from error
 
 
-def check_same(old: Header, new: Header) -> None:
+def check_same(header: Header, *, registry: str, source: Source, clusters: tuple[str, ...]) -> None:
     """A plan is applied to the registry and the clusters that it was made of."""
     for what, before, now in (
-        ("registry", old.registry, new.registry),
-        ("source", old.source, new.source),
-        ("clusters", old.clusters, new.clusters),
+        ("registry", header.registry, registry),
+        ("source", header.source, source),
+        ("clusters", header.clusters, clusters),
     ):
         if before != now:
             reason = f"it was made of {what} {_shown(before)}, this is {_shown(now)}"

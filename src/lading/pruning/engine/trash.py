@@ -5,6 +5,7 @@ record. Only what has a record and answers a HEAD counts as being there. Restori
 back and never moves a tag that exists.
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,7 +21,7 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import trash_tags
+from lading.pruning.engine import documents, trash_tags
 from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
 
 REPOSITORY_DEFAULT = "lading-trash"
@@ -46,6 +47,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """tag -> digest."""
     manifests: dict[str, str] = {}
     """digest -> the tag in the trash that holds it, children first."""
+    configs: tuple[str, ...] = ()
+    """The digests of the configurations: some runtimes report what they run by them."""
     reason: str = ""
     deleted_at: datetime
     expires_at: datetime
@@ -77,7 +80,7 @@ class TrashSettings:
 
 class Trash:
     def __init__(self, registry: RegistryAdministration, settings: TrashSettings) -> None:
-        self._registry = registry
+        self.registry = registry
         self.settings = settings
 
     async def put(
@@ -93,16 +96,18 @@ class Trash:
         """`contents` come children first. Afterwards the image is whole in the trash."""
         target = self.settings.repository_for(repository)
         held: dict[str, str] = {}
-        for manifest in contents:
+        whole = tuple(contents)
+        for manifest in whole:
             await self._move_blobs(manifest, source=repository, target=target)
             tag = trash_tags.of_manifest(now, manifest.digest.encoded)
-            await self._registry.push_manifest(self._at(target, tag=tag), manifest)
+            await self.registry.push_manifest(self._at(target, tag=tag), manifest)
             held[str(manifest.digest)] = tag
         record = Record(
             repository=repository,
             group=group,
             tags=dict(tags),
             manifests=held,
+            configs=tuple(sorted(documents.configs_of(whole))),
             reason=reason,
             deleted_at=now,
             expires_at=now + self.settings.period,
@@ -115,7 +120,7 @@ class Trash:
         """(trash repository, record) of everything in the trash; unreadable records are left."""
         found: list[tuple[str, Record]] = []
         for name in repositories:
-            for tag in await self._registry.tags(self._at(name)):
+            for tag in await self.registry.tags(self._at(name)):
                 if trash_tags.is_record(tag):
                     record = await self._record(name, tag)
                     if record is not None:
@@ -124,26 +129,34 @@ class Trash:
 
     async def restore(self, trash_repository: str, record: Record) -> tuple[str, ...]:
         """Puts the image back; gives the tags that another image has by now and that stay."""
-        contents: list[Manifest] = []
-        for digest in record.manifests:
-            reference = self._at(trash_repository, digest=digests.parse(digest))
-            contents.append(await self._registry.manifest(reference))
-        for manifest in contents:
+        contents = await self._held(trash_repository, record)
+        for manifest in contents.values():
             await self._move_blobs(manifest, source=trash_repository, target=record.repository)
             reference = self._at(record.repository, digest=manifest.digest)
-            await self._registry.push_manifest(reference, manifest)
-        by_digest = {str(manifest.digest): manifest for manifest in contents}
+            await self.registry.push_manifest(reference, manifest)
         taken: list[str] = []
         for tag, digest in record.tags.items():
             reference = self._at(record.repository, tag=tag)
-            present = await self._registry.head(reference)
+            present = await self.registry.head(reference)
             if present is not None and str(present.digest) != digest:
                 taken.append(tag)
             elif present is None:
                 held = self._at(record.repository, digest=digests.parse(digest))
-                manifest = by_digest.get(digest) or await self._registry.manifest(held)
-                await self._registry.push_manifest(reference, manifest)
+                manifest = contents.get(digest) or await self.registry.manifest(held)
+                await self.registry.push_manifest(reference, manifest)
         return tuple(taken)
+
+    async def _held(self, trash_repository: str, record: Record) -> dict[str, Manifest]:
+        """Children first. A tag that went alone needs its image, too, if that went later."""
+        found: dict[str, Manifest] = {}
+        for digest in record.manifests:
+            reference = self._at(trash_repository, digest=digests.parse(digest))
+            found[digest] = await self.registry.manifest(reference)
+        for digest in {*record.tags.values()} - found.keys():
+            encoded = digests.parse(digest)
+            if await self.registry.head(self._at(record.repository, digest=encoded)) is None:
+                await read_whole(self.registry, self._at(trash_repository, digest=encoded), found)
+        return found
 
     async def expire(self, records: Iterable[tuple[str, Record]], now: datetime) -> int:
         """Deletes what is over; a manifest that another record holds as well stays."""
@@ -160,16 +173,16 @@ class Trash:
                 continue
             for digest in reversed(record.manifests):
                 if (name, digest) not in kept:
-                    await self._registry.delete(self._at(name, digest=digests.parse(digest)))
+                    await self.registry.delete(self._at(name, digest=digests.parse(digest)))
             await self._forget(name, record)
             count += 1
         return count
 
     async def _forget(self, name: str, record: Record) -> None:
         reference = self._at(name, tag=trash_tags.of_record(record.name))
-        found = await self._registry.head(reference)
+        found = await self.registry.head(reference)
         if found is not None:
-            await self._registry.delete(self._at(name, digest=found.digest))
+            await self.registry.delete(self._at(name, digest=found.digest))
 
     async def _move_blobs(self, manifest: Manifest, *, source: str, target: str) -> None:
         for descriptor in blobs_of(manifest.content):
@@ -177,19 +190,19 @@ class Trash:
 
     async def _move_blob(self, descriptor: Descriptor, *, source: str, target: str) -> None:
         origin, goal = self._at(source), self._at(target)
-        if await self._registry.mount_blob(goal, descriptor.digest, source=origin):
+        if await self.registry.mount_blob(goal, descriptor.digest, source=origin):
             return
         if not self.settings.may_copy:
             raise CannotMount(
                 f"{self.settings.registry} did not mount {descriptor.digest} of {source} into"
                 f" {target}; give --trash-copy to copy it, or --no-trash to delete without trash"
             )
-        await self._registry.copy_blob(goal, descriptor, source=origin)
+        await self.registry.copy_blob(goal, descriptor, source=origin)
 
     async def _push_record(self, target: str, record: Record) -> None:
         goal = self._at(target)
-        config = await self._registry.push_blob(goal, b"{}")
-        layer = await self._registry.push_blob(goal, msgspec.json.encode(record))
+        config = await self.registry.push_blob(goal, b"{}")
+        layer = await self.registry.push_blob(goal, msgspec.json.encode(record))
         document = {
             "schemaVersion": 2,
             "mediaType": manifests.OCI_MANIFEST,
@@ -201,15 +214,15 @@ class Trash:
         manifest = Manifest(
             media_type=manifests.OCI_MANIFEST, digest=Digest.of(content), content=content
         )
-        await self._registry.push_manifest(
+        await self.registry.push_manifest(
             self._at(target, tag=trash_tags.of_record(record.name)), manifest
         )
 
     async def _record(self, repository: str, tag: str) -> Record | None:
         try:
-            manifest = await self._registry.manifest(self._at(repository, tag=tag))
+            manifest = await self.registry.manifest(self._at(repository, tag=tag))
             (layer,) = msgspec.json.decode(manifest.content)["layers"]
-            content = await self._registry.blob(
+            content = await self.registry.blob(
                 self._at(repository), digests.parse(layer["digest"]), bytes_max=RECORD_BYTES_MAX
             )
             return msgspec.json.decode(content, type=Record)
@@ -220,7 +233,7 @@ class Trash:
         expected: dict[str, str | None] = {tag: digest for digest, tag in record.manifests.items()}
         expected[trash_tags.of_record(record.name)] = None
         for tag, digest in expected.items():
-            found = await self._registry.head(self._at(target, tag=tag))
+            found = await self.registry.head(self._at(target, tag=tag))
             if found is None or (digest is not None and str(found.digest) != digest):
                 raise NotWhole(f"{target}:{tag} is not in the trash after it was pushed")
 
@@ -230,6 +243,23 @@ class Trash:
         return Reference(
             registry=self.settings.registry, repository=repository, tag=tag, digest=digest
         )
+
+
+async def read_whole(
+    registry: RegistryAdministration, reference: Reference, found: dict[str, Manifest]
+) -> None:
+    """Adds a manifest and all manifests that it holds, children first; what is gone is left out."""
+    pending: list[Reference | Manifest] = [reference]
+    while pending:
+        match pending.pop():
+            case Manifest() as finished:
+                found[str(finished.digest)] = finished
+            case Reference() as place if str(place.digest) not in found:
+                with contextlib.suppress(registries.NotFound):
+                    manifest = await registry.manifest(place)
+                    known, _ = documents.read(str(place.digest), manifest.content)
+                    children = [place.at(digests.parse(one)) for one in known.children]
+                    pending += [manifest, *reversed(children)]
 
 
 def blobs_of(content: bytes) -> tuple[Descriptor, ...]:

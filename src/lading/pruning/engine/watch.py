@@ -51,23 +51,11 @@ class NewReferences:
         for digest in contained & self._references.digests.keys():
             return self._references.digests[digest][0]
         for line in lines:
-            found = self._user_of(line)
+            found = names.user_of(
+                self._references, repository=line.repository, tag=line.tag, digest=line.digest
+            )
             if found:
                 return found
-        return ""
-
-    def _user_of(self, line: Deletion) -> str:
-        uses = self._references
-        if users := uses.digests.get(line.digest):
-            return users[0]
-        if users := uses.tags.get((line.repository, line.tag)):
-            return users[0]
-        for (path, tag), users in uses.possible_tags.items():
-            if tag == line.tag and names.paths_end_alike(path, line.repository):
-                return users[0]
-        for mention in uses.unknown:
-            if line.repository and line.repository in mention.text:
-                return mention.found_in
         return ""
 
 
