@@ -4,6 +4,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -18,6 +19,7 @@ from lading.kernel.conditions import Condition
 from lading.kernel.objects import Object, Resource
 from lading.ports import kube
 from lading.ports.kube import Selection
+from lading.pruning.engine.observe_storage import data_path
 from lading.pruning.operator import objects, report
 from lading.pruning.operator.types import DECISION_NAME, OBJECT_NAME
 from tests.e2e import waiting
@@ -38,6 +40,8 @@ class RegistryUnderTest:
     """An image that no other shares, to `NAME:TAG`; its digest."""
     has: Callable[[str, str], Awaitable[bool]]
     """Whether the repository has the digest."""
+    root: Path
+    """Where its data is."""
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -236,3 +240,27 @@ class ImagePrunerScenarios:
             assert runs[one.name].deleted >= 1
             assert runs[one.name].kept.get("Used", 0) >= 1
         assert (await image_pruner.status()).last_success_time
+
+    async def test_the_data_of_what_goes_is_freed_by_later_runs(
+        self, image_pruner: ImagePrunerUnderTest, tag: str
+    ) -> None:
+        """A run condemns what earlier ones left, and a later one deletes it."""
+        await image_pruner.clear()
+        one = image_pruner.registries[-1]
+        first, second = [await one.push(f"team/swept:{tag}") for _ in range(2)]
+        await image_pruner.use(f"swept-{tag}", f"{one.host}/team/swept:{tag}")
+        entry = {**one.entry, "sweep": {"grace": "1s"}}
+        assert (one.root / data_path(first)).exists()
+        await image_pruner.make(schedule=image_pruner.soon, registries=[entry], **AGGRESSIVE)
+        freed: set[int] = set()
+
+        async def is_freed() -> bool:
+            runs = (await image_pruner.status()).last_run
+            freed.update(run.freed_bytes for run in runs if run.name == f"{one.name}.blobs")
+            return not (one.root / data_path(first)).exists() and max(freed, default=0) > 0
+
+        limit = {"seconds_max": 2 * RUNS_SECONDS_MAX}
+        await image_pruner.until(is_freed, "the data is gone, and a run reports it", **limit)
+        await image_pruner.edit(suspend=True)
+        assert await one.has("team/swept", second), "the image in use is gone"
+        await image_pruner.until_condition("Failed", "False", "Succeeded", **limit)

@@ -54,6 +54,7 @@ class StandaloneImagePruner(ImagePrunerUnderTest):
                 storage={"url": f"file://{self.data / 'registry'}"},
                 push=self.push,
                 has=self.has,
+                root=self.data / "registry",
             ),
         )
 

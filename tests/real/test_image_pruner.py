@@ -172,6 +172,7 @@ async def world(
                     storage={"url": f"file://{STORAGE_FOLDER}", "claimName": name},
                     push=partial(pushed, real),
                     has=partial(has, real),
+                    root=real.root,
                 )
             )
         made = World(cluster=cluster, bed=bed, own_image=own_image, registries=tuple(registries))

@@ -152,7 +152,13 @@ class PruneRunPhase(StrEnum):
 class PruneRun(Model, frozen=True, kw_only=True):
     """What a container of the Job reports about its run."""
 
-    name: Annotated[str, Field("imagestreams, or the name of the registry.", max_length=40)]
+    name: Annotated[
+        str,
+        Field(
+            "imagestreams, or the name of the registry; NAME.blobs for the sweep of its storage.",
+            max_length=64,
+        ),
+    ]
     job: Annotated[str, Field("The Job.", max_length=253)] = ""
     phase: Annotated[
         str, Field("Running, Succeeded, Failed or Refused (by a guard).", max_length=32)

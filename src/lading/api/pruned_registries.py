@@ -1,6 +1,6 @@
 """The plain registries of an ImagePruner: what is ours in its spec."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from lading.kernel.fields import Field, Rule
 from lading.kernel.objects import Model
@@ -56,9 +56,35 @@ class RegistryTrash(Model, frozen=True, kw_only=True):
     ] = "168h"
 
 
+class BlobSweep(Model, frozen=True, kw_only=True):
+    """How the storage that no manifest needs is freed, as `lading prune blobs` does it."""
+
+    grace: Annotated[
+        str,
+        Field(
+            "The least age of a blob that goes, and the least time between the run that condemns "
+            "it and the run that deletes it; default 24h.",
+            max_length=64,
+            rules=(DURATION_RULE,),
+        ),
+    ] = "24h"
+    replicas: Annotated[
+        tuple[str, ...],
+        Field(
+            "The address of each replica of the registry; default: the address of the registry.",
+            max_items=16,
+            list_type="set",
+            items=Field("An address.", min_length=1, max_length=253, rules=(_URL_RULE,)),
+        ),
+    ] = ()
+
+
 class PrunedRegistry(Model, frozen=True, kw_only=True):
     """A plain registry to prune. Secrets and ConfigMaps are in the namespace of Lading."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(rule="!has(self.sweep) || has(self.storage)", message="sweep needs storage"),
+    )
     name: Annotated[
         str,
         Field(
@@ -92,6 +118,9 @@ class PrunedRegistry(Model, frozen=True, kw_only=True):
         str, Field("A ConfigMap with the authority in key ca.crt.", max_length=253)
     ] = ""
     storage: Annotated[RegistryStorage | None, Field("Read the inventory from here.")] = None
+    sweep: Annotated[
+        BlobSweep | None, Field("Free the storage that no manifest needs, after the images.")
+    ] = None
     trash: Annotated[RegistryTrash | None, Field("Where deleted images are kept.")] = None
     kubeconfig_secret_names: Annotated[
         tuple[str, ...],

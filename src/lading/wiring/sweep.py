@@ -19,7 +19,7 @@ from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.controller import Sweeper, SweepRequest
 from lading.pruning.sweep.lock import StorageLock
-from lading.pruning.sweep.probe import Replica
+from lading.pruning.sweep.probe import REPOSITORY_DEFAULT, Replica
 from lading.pruning.sweep.storage_file import StorageFile
 from lading.pruning.sweep.types import SweepSettings
 from lading.wiring import prune
@@ -48,6 +48,28 @@ class SweepOptions:
     settings: SweepSettings
     state_folder: Path | None
     probe_repository: str
+
+
+def after_images(
+    options: prune.Options, *, urls: tuple[RegistryUrl, ...], grace: timedelta
+) -> SweepOptions:
+    """A sweep of the registry that these options prune, with the same rights and limits."""
+    return SweepOptions(
+        storage_url=options.storage_url,
+        urls=urls,
+        trust=RegistryTrust(options.certificate_authority, insecure=options.force_insecure),
+        registry_names=options.registry_names,
+        connections=options.connections,
+        reference_files=(),
+        references_age_max=options.references_age_max,
+        reading=options.reading,
+        untagged=False,
+        with_images=False,
+        limits=options.limits,
+        settings=SweepSettings(grace=grace),
+        state_folder=options.state_folder,
+        probe_repository=REPOSITORY_DEFAULT,
+    )
 
 
 @asynccontextmanager

@@ -113,3 +113,25 @@ async def test_another_cluster_that_does_not_answer_keeps_everything(
     words = ("images", "--confirm", *NO_GUARD, "--other-kubeconfig", str(file))
     assert (await cluster.lading(*words)).code != 0
     assert len(await cluster.images()) == 2
+
+
+async def test_a_sweep_after_the_images_reports_by_itself(cluster: OpenShift) -> None:
+    await install(cluster)
+    await cluster.shelf.image("team/app:kept", layers=[b"kept"])
+    words = (
+        *(
+            "images",
+            "--confirm",
+            "--source=storage",
+            f"--storage=file://{cluster.kubeconfig.parent}/registry",
+        ),
+        *("--registry-url", f"http://{cluster.shelf.host}", "--no-trash", "--report-as=main"),
+        *("--sweep-blobs", *TO_STATUS),
+    )
+    result = await cluster.lading(*words)
+    assert result.code == 0, result.errors
+    images, blobs = await runs(cluster)
+    assert (images["name"], images["phase"]) == ("main", "Succeeded")
+    assert (blobs["name"], blobs["phase"]) == ("main.blobs", "Succeeded")
+    assert blobs["kept"]["Needed"] == 3
+    assert "freedBytes" not in blobs, "nothing was freed"

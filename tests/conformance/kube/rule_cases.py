@@ -184,6 +184,15 @@ PRUNERS = (
     pruned("a storage without a scheme", "must begin with", storage={"url": "/var/lib"}),
     pruned("a trash for a day", trash={"period": "24h"}),
     pruned("a trash for no time", DURATION_RULE, trash={"period": "soon"}),
+    pruned("a sweep of its storage", storage={"url": "gs://bucket"}, sweep={}),
+    pruned("a sweep without a storage", "sweep needs storage", sweep={"grace": "1h"}),
+    pruned("a bad grace", DURATION_RULE, storage={"url": "gs://b"}, sweep={"grace": "1 day"}),
+    pruned(
+        "a replica with a path",
+        "must be host[:port]",
+        storage={"url": "gs://b"},
+        sweep={"replicas": ["registry.example.com/v2"]},
+    ),
 )
 CASES = (
     *PRUNERS,

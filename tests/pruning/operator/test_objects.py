@@ -37,6 +37,7 @@ EVERYTHING = {
                 "claimName": "registry",
                 "secretName": "bucket",
             },
+            "sweep": {"grace": "12h", "replicas": ["http://10.0.0.1:5000"]},
             "trash": {"repository": "trash", "period": "24h"},
             "kubeconfigSecretNames": ["east", "west"],
         },

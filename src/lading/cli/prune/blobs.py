@@ -22,7 +22,7 @@ from lading.pruning.engine.guards import GuardRefused
 from lading.pruning.engine.observe import Reading
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.types import Settings
-from lading.pruning.sweep.controller import Sweeper
+from lading.pruning.sweep.controller import Sweeper, Swept
 from lading.pruning.sweep.lock import SweepInProgress
 from lading.pruning.sweep.probe import REPOSITORY_DEFAULT, ProbeFailed
 from lading.pruning.sweep.types import SweepSettings
@@ -33,14 +33,14 @@ from lading.wiring.sweep import SweepOptions
 REFUSALS = (GuardRefused, ProbeFailed, SweepInProgress)
 
 
-def _period(text: str) -> timedelta:
+def period(text: str) -> timedelta:
     found = durations.parse(text)
     if found < timedelta(0):
         raise Malformed(what="duration", text=text, reason="expected 0 or more")
     return found
 
 
-def _urls(_context: object, _option: object, given: tuple[str, ...]) -> tuple[RegistryUrl, ...]:
+def urls(_context: object, _option: object, given: tuple[str, ...]) -> tuple[RegistryUrl, ...]:
     try:
         return tuple(map(registry_url.parse, given))
     except Malformed as error:
@@ -51,7 +51,7 @@ _OWN = (
     click.option("--storage", required=True,
                  help="The storage of the registry: file:///FOLDER, s3://BUCKET/PREFIX, gs, az."),
     pruning.many("--registry-url", "The address of a replica of the registry; name every one.",
-                 callback=_urls),
+                 callback=urls),
     click.option("--certificate-authority", type=pruning.FILE, default=None,
                  help="The authority of the registry's certificate."),
     pruning.switch("--force-insecure", default=False,
@@ -63,10 +63,10 @@ _OWN = (
                    help="Keep only what tags, referrers and the references of clusters reach."),
     pruning.switch("--cluster-images", default=False,
                    help="Keep what Images of the clusters (OpenShift) name, too."),
-    click.option("--grace", callback=general.meaning(_period), default="24h", show_default=True,
+    click.option("--grace", callback=general.meaning(period), default="24h", show_default=True,
                  help="The least age of what goes, and the least time between condemning and"
                       " deleting it."),
-    click.option("--second-look-after", callback=general.meaning(_period), default="30s",
+    click.option("--second-look-after", callback=general.meaning(period), default="30s",
                  show_default=True,
                  help="The time for requests in progress, before the second look."),
     click.option("--state-dir", type=pruning.FOLDER, default=None,
@@ -103,10 +103,10 @@ def _sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _options(given: dict[str, Any]) -> SweepOptions:
-    urls: tuple[RegistryUrl, ...] = given["registry_url"]
-    if given["offline"] and urls:
+    replicas: tuple[RegistryUrl, ...] = given["registry_url"]
+    if given["offline"] and replicas:
         raise click.UsageError("--offline is for a registry that is stopped: leave --registry-url")
-    for url in urls:
+    for url in replicas:
         registry_url.check_trust(
             url,
             has_authority=given["certificate_authority"] is not None,
@@ -115,7 +115,7 @@ def _options(given: dict[str, Any]) -> SweepOptions:
     needs_cluster = given["untagged"] or given["cluster_images"]
     return SweepOptions(
         storage_url=given["storage"],
-        urls=urls,
+        urls=replicas,
         trust=RegistryTrust(given["certificate_authority"], insecure=given["force_insecure"]),
         registry_names=given["registry_name"],
         connections=pruning.connections(given) if needs_cluster else (),
@@ -151,7 +151,7 @@ def command(options: SweepOptions, confirm: bool, form: Format, report: Path | N
 
     async def work() -> None:
         async with wiring.open_sweeper(options) as sweeper:
-            await (_sweep if confirm else _preview)(sweeper, form, report)
+            await (_sweep if confirm else preview)(sweeper, form, report)
 
     try:
         running.run(work())
@@ -159,7 +159,7 @@ def command(options: SweepOptions, confirm: bool, form: Format, report: Path | N
         raise RefusedByGuard(texts.bounded_text(str(error), keep_lines=True)) from error
 
 
-async def _preview(sweeper: Sweeper, form: Format, report: Path | None) -> None:
+async def preview(sweeper: Sweeper, form: Format, report: Path | None) -> None:
     async with progress.shown(sweeper.progress):
         plan, observed, refusals = await sweeper.preview()
     listing = observed.facts.listing
@@ -172,6 +172,11 @@ async def _preview(sweeper: Sweeper, form: Format, report: Path | None) -> None:
 async def _sweep(sweeper: Sweeper, form: Format, report: Path | None) -> None:
     async with progress.shown(sweeper.progress):
         swept = await sweeper.run()
+    show(swept, form, report)
+
+
+def show(swept: Swept, form: Format, report: Path | None) -> None:
+    """Ends with 1 where something failed."""
     sweep_report.write(swept.plan, swept.listing, report, answered=swept.counts.answered)
     sweep_report.show_swept(swept, form)
     if swept.counts.failed:

@@ -5,12 +5,15 @@ import click
 from lading.cli import output
 from lading.cli.options import LOG_LEVELS
 from lading.cli.output import Format
-from lading.cli.prune import progress, report, running
+from lading.cli.prune import progress, report, running, sweep_after
 from lading.cli.prune import reporting as reports
 from lading.cli.prune.options import prune_options, switch
 from lading.cli.prune.reporting import Reporting, reporting_options
+from lading.cli.prune.sweep_after import SweepAfter, sweep_after_options
 from lading.observability import logs
 from lading.observability.logs import LogFormat
+from lading.pruning.engine.apply import Result
+from lading.pruning.operator import runs
 from lading.wiring.prune import Opened, Options
 
 
@@ -22,10 +25,12 @@ from lading.wiring.prune import Opened, Options
 )
 @output.form_option(default=Format.TABLE)
 @reporting_options
+@sweep_after_options
 @prune_options
 def command(
     options: Options,
     reporting: Reporting,
+    sweep: SweepAfter | None,
     confirm: bool,
     allow_nothing: bool,
     log_level: str | None,
@@ -39,23 +44,34 @@ def command(
     if not options.reading.settings.prune_registry and form is Format.TABLE:
         click.echo(report.ONLY_OBJECTS)
 
+    swept = sweep.options(options) if sweep is not None else None
+
     async def work(opened: Opened) -> None:
-        if not confirm:
+        if confirm:
+            await prune(opened, reporting, form)
+        else:
             await show(opened, form)
-            return
-        async with (
-            progress.shown(opened.pruner.progress),
-            reports.reported(opened, reporting) as ended,
-        ):
-            applied = await opened.pruner.apply()
-            ended.outcomes = applied.outcomes
-        for record in applied.restored:
-            click.echo(f"Restored {record.repository}: it is used again", err=True)
-        report.show_header(applied.plan.header)
-        if not report.show_outcomes(applied.outcomes, form):
-            raise click.exceptions.Exit(1)
+        if swept is not None and confirm:
+            await sweep_after.sweep(swept, opened, reporting, form)
+        elif swept is not None:
+            await sweep_after.preview(swept, form)
 
     running.run(options, work, allow_nothing=allow_nothing)
+
+
+async def prune(opened: Opened, reporting: Reporting, form: Format) -> None:
+    """Ends with 1 where something could not be deleted."""
+    found = opened.pruner.progress
+    async with progress.shown(found), reports.reported(opened.kube, found, reporting) as ended:
+        applied = await opened.pruner.apply()
+        ended.figures = runs.pruned(found, applied.outcomes)
+        failures = (one for one in applied.outcomes if one.result is Result.FAILED)
+        ended.failure = next((f"{one.line}: {one.message}" for one in failures), "")
+    for record in applied.restored:
+        click.echo(f"Restored {record.repository}: it is used again", err=True)
+    report.show_header(applied.plan.header)
+    if not report.show_outcomes(applied.outcomes, form):
+        raise click.exceptions.Exit(1)
 
 
 async def show(opened: Opened, form: Format) -> None:

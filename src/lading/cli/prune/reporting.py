@@ -1,7 +1,7 @@
 """The options by which a Job of an ImagePruner reports about its run, and the report."""
 
 import functools
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +11,15 @@ import click
 from lading.api.imageregistry import PruneRunPhase
 from lading.cli import sentences
 from lading.loop import tasks
-from lading.pruning.engine.apply import CanaryFailed, PruneOutcome, Result
+from lading.ports.kube import Kube
+from lading.pruning.engine.apply import CanaryFailed
 from lading.pruning.engine.guards import GuardRefused
+from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.operator.run_report import RunReport
+from lading.pruning.operator.runs import RunFigures
 from lading.pruning.operator.types import IMAGE_STREAMS
+from lading.pruning.sweep.probe import ProbeFailed
 from lading.wiring.clock import system_clock
-from lading.wiring.prune import Opened
 
 IMAGE_PRUNER, CONFIG_MAP = "imagepruner", "configmap"
 
@@ -31,10 +34,14 @@ class Reporting:
     namespace: str = ""
 
 
+@dataclass(slots=True)
 class Ended:
-    """What the run deleted, for its report."""
+    """How the run ended, for its report."""
 
-    outcomes: Sequence[PruneOutcome] = ()
+    figures: RunFigures | None = None
+    failure: str = ""
+    """What could not be deleted; empty for a run that succeeded."""
+    message: str = ""
 
 
 def reporting_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,16 +84,18 @@ def reporting_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @asynccontextmanager
-async def reported(opened: Opened, reporting: Reporting) -> AsyncIterator[Ended]:
+async def reported(
+    api: Kube | None, progress: PruneProgress, reporting: Reporting
+) -> AsyncIterator[Ended]:
     """Reports while the block runs, and how it ended."""
     ended = Ended()
-    if not reporting.to or opened.kube is None:
+    if not reporting.to or api is None:
         yield ended
         return
     report = RunReport(
-        api=opened.kube,
+        api=api,
         clock=system_clock(),
-        progress=opened.pruner.progress,
+        progress=progress,
         name=reporting.name,
         pod=reporting.pod,
         namespace=reporting.namespace,
@@ -95,13 +104,11 @@ async def reported(opened: Opened, reporting: Reporting) -> AsyncIterator[Ended]
     try:
         async with tasks.started(report.run()):
             yield ended
-    except (GuardRefused, CanaryFailed) as error:
-        await report.end(PruneRunPhase.REFUSED, str(error))
+    except (GuardRefused, CanaryFailed, ProbeFailed) as error:
+        await report.write(PruneRunPhase.REFUSED, str(error))
         raise
     except Exception as error:
-        await report.end(PruneRunPhase.FAILED, sentences.sentence(error) or repr(error))
+        await report.write(PruneRunPhase.FAILED, sentences.sentence(error) or repr(error))
         raise
-    failures = [one for one in ended.outcomes if one.result is Result.FAILED]
-    phase = PruneRunPhase.FAILED if failures else PruneRunPhase.SUCCEEDED
-    message = f"{failures[0].line}: {failures[0].message}" if failures else ""
-    await report.end(phase, message, ended.outcomes)
+    phase = PruneRunPhase.FAILED if ended.failure else PruneRunPhase.SUCCEEDED
+    await report.write(phase, ended.failure or ended.message, ended.figures)

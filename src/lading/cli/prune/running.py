@@ -11,6 +11,7 @@ from lading.ports.registry import RegistryError, Unavailable, Untrusted
 from lading.pruning.engine.apply import CanaryFailed
 from lading.pruning.engine.guards import GuardRefused
 from lading.pruning.engine.observe_streams import NoImageStreams
+from lading.pruning.sweep.probe import ProbeFailed
 from lading.wiring import prune as wiring
 from lading.wiring.prune import NothingToPrune, Opened, Options
 
@@ -43,5 +44,5 @@ def run(
         if hint := _hint(error):
             raise click.ClickException(f"{error}; {hint}") from error
         raise
-    except (GuardRefused, CanaryFailed) as error:
+    except (GuardRefused, CanaryFailed, ProbeFailed) as error:
         raise RefusedByGuard(texts.bounded_text(str(error), keep_lines=True)) from error

@@ -107,6 +107,11 @@ def _registries(registries: tuple[PrunedRegistry, ...]) -> Iterator[str]:
     names = [one.name for one in registries]
     for name in sorted({one for one in names if names.count(one) > 1}):
         yield f"spec.registries: the name {name} is there twice"
+    for one in registries:
+        if one.sweep is not None and one.storage is None:
+            yield f"spec.registries: {one.name}: sweep needs storage"
+        if one.sweep is not None:
+            yield from _duration(f"registries: {one.name}: sweep.grace", one.sweep.grace)
     if len(registries) > imageregistry.REGISTRIES_MAX:
         yield f"spec.registries: at most {imageregistry.REGISTRIES_MAX} are pruned"
 

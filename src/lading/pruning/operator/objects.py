@@ -231,6 +231,10 @@ def _of_registry(
 def _optional_arguments(one: PrunedRegistry) -> Iterator[str]:
     if one.storage:
         yield f"--storage={one.storage.url}"
+    if one.sweep:
+        yield "--sweep-blobs"
+        yield f"--sweep-grace={one.sweep.grace}"
+        yield from (f"--sweep-replica={replica}" for replica in one.sweep.replicas)
     if one.policy_config_map_name:
         yield f"--policy={_folder(one, 'policy')}/policy.yaml"
     if one.certificate_authority_config_map_name:

@@ -3,7 +3,6 @@
 A report that cannot be written costs only the report: the run continues.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,9 +13,9 @@ from lading.api.imageregistry import IMAGE_PRUNERS, NAME, PruneRun, PruneRunPhas
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
-from lading.pruning.engine.apply import PruneOutcome
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.operator import runs
+from lading.pruning.operator.runs import RunFigures
 from lading.pruning.operator.types import REPORT_NAME
 
 INTERVAL_SECONDS = 30.0
@@ -49,29 +48,25 @@ class RunReport:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            await self._write(self._made(PruneRunPhase.RUNNING, "", ()))
+            await self.write(PruneRunPhase.RUNNING)
             await self._clock.sleep(INTERVAL_SECONDS)
 
-    async def end(
-        self, phase: PruneRunPhase, message: str = "", outcomes: Sequence[PruneOutcome] = ()
+    async def write(
+        self, phase: PruneRunPhase, message: str = "", figures: RunFigures | None = None
     ) -> None:
-        await self._write(self._made(phase, message, outcomes))
-
-    def _made(
-        self, phase: PruneRunPhase, message: str, outcomes: Sequence[PruneOutcome]
-    ) -> PruneRun:
-        return runs.run_of(
+        run = runs.run_of(
             self._progress,
             name=self._name,
             job=self._job,
             phase=phase,
             message=message,
-            outcomes=outcomes,
+            figures=figures or runs.pruned(self._progress),
             started_at=self._started_at,
             now=self._clock.now(),
         )
+        await self._apply(run)
 
-    async def _write(self, run: PruneRun) -> None:
+    async def _apply(self, run: PruneRun) -> None:
         resource: Any = CONFIG_MAPS if self._to_map else IMAGE_PRUNERS
         metadata = {"name": REPORT_NAME if self._to_map else NAME}
         body: dict[str, Any] = {

@@ -1,7 +1,8 @@
 """What a container of a pruning Job reports about its run. Pure."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from lading.api.imageregistry import OBJECTS_MAX, REASONS_MAX, PruneRun, PruneRunPhase
@@ -9,9 +10,23 @@ from lading.kernel import conditions, texts
 from lading.pruning.engine.apply import PruneOutcome, Result
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import Decision, What
+from lading.pruning.sweep import types as sweeps
+from lading.pruning.sweep.controller import Swept
+from lading.pruning.sweep.types import BlobReason
 
 MESSAGE_BYTES_MAX = 1024
 OBJECT_BYTES_MAX = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigures:
+    """What a run did, in numbers."""
+
+    candidates: int = 0
+    deleted: int = 0
+    released_bytes: int = 0
+    freed_bytes: int = 0
+    kept: Mapping[str, int] = field(default_factory=dict)
 
 
 def job_of(pod: str) -> str:
@@ -26,12 +41,10 @@ def run_of(
     job: str,
     phase: PruneRunPhase,
     message: str,
-    outcomes: Sequence[PruneOutcome],
+    figures: RunFigures,
     started_at: datetime,
     now: datetime,
 ) -> PruneRun:
-    deleted = [one.line for one in outcomes if one.result is Result.DELETED]
-    plan = progress.plan
     return PruneRun(
         name=name,
         job=job,
@@ -40,16 +53,41 @@ def run_of(
         start_time=conditions.timestamp(started_at),
         update_time=conditions.timestamp(now),
         duration_seconds=max(0, int((now - started_at).total_seconds())),
-        candidates=len(plan.deletions) if plan else 0,
-        deleted=len(deleted),
-        released_bytes=sum(one.size_bytes for one in deleted),
-        freed_bytes=sum(one.size_bytes for one in deleted if one.what is What.BLOB),
-        kept=_kept(progress),
+        candidates=figures.candidates,
+        deleted=figures.deleted,
+        released_bytes=figures.released_bytes,
+        freed_bytes=figures.freed_bytes,
+        kept=dict(sorted(figures.kept.items())[:REASONS_MAX]),
         unknown_references=len(progress.unknown),
         unknown_reference_objects=tuple(
             texts.bounded_text(one, bytes_max=OBJECT_BYTES_MAX)
             for one in sorted({mention.found_in for mention in progress.unknown})[:OBJECTS_MAX]
         ),
+    )
+
+
+def pruned(progress: PruneProgress, outcomes: Sequence[PruneOutcome] = ()) -> RunFigures:
+    """Of a run that deletes images."""
+    deleted = [one.line for one in outcomes if one.result is Result.DELETED]
+    return RunFigures(
+        candidates=len(progress.plan.deletions) if progress.plan else 0,
+        deleted=len(deleted),
+        released_bytes=sum(one.size_bytes for one in deleted),
+        freed_bytes=sum(one.size_bytes for one in deleted if one.what is What.BLOB),
+        kept=_kept(progress),
+    )
+
+
+def swept(found: Swept) -> RunFigures:
+    """Of a sweep: what is condemned is released, and what is deleted is freed."""
+    goes = (BlobReason.CONDEMNED, BlobReason.UNREFERENCED)
+    totals = sweeps.totals(found.plan, found.listing.blobs)
+    return RunFigures(
+        candidates=sum(one.blobs for one in totals if one.reason in goes),
+        deleted=found.counts.freed_blobs,
+        released_bytes=sum(one.size_bytes for one in totals if one.reason in goes),
+        freed_bytes=found.counts.freed_bytes,
+        kept={one.reason.label: one.blobs for one in totals if one.reason not in goes},
     )
 
 
@@ -64,5 +102,4 @@ def _kept(progress: PruneProgress) -> dict[str, int]:
     if progress.plan is None:
         return {}
     verdicts = (*progress.plan.tag_verdicts.values(), *progress.plan.manifest_verdicts.values())
-    counts = Counter(str(one.reason) for one in verdicts if one.decision is Decision.KEEP)
-    return dict(sorted(counts.items())[:REASONS_MAX])
+    return Counter(str(one.reason) for one in verdicts if one.decision is Decision.KEEP)

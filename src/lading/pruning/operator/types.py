@@ -36,6 +36,8 @@ REPORT_NAME = "lading-image-pruner-report"
 """The ConfigMap for the reports of Jobs, where the status of the ImagePruner drops them."""
 IMAGE_STREAMS = "imagestreams"
 """The run that is not about one of `spec.registries`."""
+SWEEP_SUFFIX = ".blobs"
+"""After the name of a registry: the sweep of its storage. No registry has a dot in its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
