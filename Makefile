@@ -25,10 +25,10 @@ $(BIN)/python:
 	@echo "Creating the virtual environment $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 
-$(RUNTIME): requirements/build.txt requirements/runtime.txt pyproject.toml | $(BIN)/python
-	@echo "Installing the $$(grep -c == requirements/runtime.txt) packages of requirements/runtime.txt ..."
+$(RUNTIME): requirements/build.txt requirements/prune.txt pyproject.toml | $(BIN)/python
+	@echo "Installing the $$(grep -c == requirements/prune.txt) packages of requirements/prune.txt ..."
 	@$(PIP) --require-hashes -r requirements/build.txt
-	@$(PIP) --require-hashes -r requirements/runtime.txt
+	@$(PIP) --require-hashes -r requirements/prune.txt
 	@echo "Installing lading ..."
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -11,8 +11,8 @@ from lading.standalone.demo.story import DemoFailed, Story
 
 async def test_every_check_of_the_demo_holds(tmp_path: Path) -> None:
     lines: list[str] = []
-    assert await play.play(tmp_path, SystemClock(), lines.append) == 27
-    assert sum("✓" in line for line in lines) == 27
+    assert await play.play(tmp_path, SystemClock(), lines.append) == 35
+    assert sum("✓" in line for line in lines) == 35
 
 
 def test_a_check_that_does_not_hold_ends_the_demo() -> None:

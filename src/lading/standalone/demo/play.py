@@ -6,7 +6,13 @@ from pathlib import Path
 
 from lading.ports.clock import Clock
 from lading.standalone import cluster
-from lading.standalone.demo import boot_image_scenes, prepull_scenes, scenes, stage
+from lading.standalone.demo import (
+    boot_image_scenes,
+    prepull_scenes,
+    pruning_scenes,
+    scenes,
+    stage,
+)
 from lading.standalone.demo.stage import Stage
 from lading.standalone.demo.story import Story
 
@@ -44,3 +50,6 @@ async def _scenes(on: Stage) -> None:
     await boot_image_scenes.a_machine_set_waits_for_its_release(on)
     await boot_image_scenes.a_machine_set_gets_the_image_of_the_release(on)
     await boot_image_scenes.an_earlier_image_is_restored(on)
+    await pruning_scenes.a_plan_gives_its_reasons(on)
+    await pruning_scenes.what_was_deleted_comes_back(on)
+    await pruning_scenes.its_storage_is_freed(on)

@@ -1,0 +1,174 @@
+"""The scenes about pruning: a plan with reasons, a way back, and storage that is freed."""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from lading.api.core import PODS
+from lading.kernel import quantities, references
+from lading.pruning.engine import policy, registry_url, why
+from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine.guards import Limits
+from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.observe_registry import WORKERS_DEFAULT
+from lading.pruning.engine.observe_storage import data_path
+from lading.pruning.engine.trash import REPOSITORY_DEFAULT
+from lading.pruning.engine.types import (
+    TRASH_PERIOD_DEFAULT,
+    PruneReason,
+    Settings,
+    Source,
+    What,
+)
+from lading.pruning.sweep.types import SweepSettings
+from lading.standalone import sample_images
+from lading.standalone.demo.stage import Stage
+from lading.standalone.sample_images import SampleImage
+from lading.wiring import clusters, prune, sweep
+from lading.wiring.prune import Opened, Options
+
+REPOSITORY = "shop/web"
+TAGS = ("v1", "v2", "v3")
+PAGE_BYTES = 100_000
+POLICY = policy.parse(
+    {"policies": [{"repositories": [REPOSITORY], "keepTags": [{"patterns": ["v3"]}]}]}
+)
+AT_ONCE = SweepSettings(grace=timedelta(0), second_look_after=timedelta(0))
+
+
+async def a_plan_gives_its_reasons(stage: Stage) -> None:
+    stage.story.scene(f"The registry is pruned: a policy keeps {REPOSITORY}:v3, and a pod uses v1")
+    for tag in TAGS:
+        await _push(stage, tag, _image(tag))
+    await _use(stage, "v1")
+    async with _opened(stage) as opened:
+        observed = await opened.pruner.observe()
+    plan = opened.pruner.plan(observed)
+    goes = [line.tag for line in plan.deletions if line.what is What.TAG]
+    stage.story.check("the plan deletes v2 and no other tag", goes == ["v2"])
+    for tag, reason in (("v1", PruneReason.USED), ("v2", PruneReason.NOT_RETAINED)):
+        answer = why.why(f"{REPOSITORY}:{tag}", observed.inventory, observed.references, plan)
+        ((_, verdict),) = answer.verdicts
+        stage.story.tell(f"why {tag}: {verdict.decision} ({verdict.message})")
+        stage.story.check(f"the reason for {tag} is {reason}", verdict.reason is reason)
+
+
+async def what_was_deleted_comes_back(stage: Stage) -> None:
+    stage.story.scene("The plan is carried out, and undone: the trash has the whole image")
+    async with _opened(stage) as opened:
+        await opened.pruner.apply()
+        stage.story.check("v2 is gone, v1 and v3 are there", await _tags(stage) == ["v1", "v3"])
+        ((place, record),) = await opened.pruner.records()
+        stage.story.tell(f"{place} has {record.repository}:v2 until {record.expires_at:%Y-%m-%d}")
+        await opened.pruner.restore(place, record)
+    stage.story.check("v2 is restored from the trash", await _tags(stage) == list(TAGS))
+
+
+async def its_storage_is_freed(stage: Stage) -> None:
+    stage.story.scene("v3 is pushed again: its first image goes for good, and its data is freed")
+    first = _image("v3")
+    await _push(stage, "v3", _image("v3 again"))
+    async with _opened(stage, no_trash=True) as opened:
+        await opened.pruner.apply()
+    is_left = _has_data(stage, first) and await _head(stage, f"@{first.digest}") is None
+    stage.story.check("the first image of v3 is deleted, and its data is still there", is_left)
+    freed = await _swept_until_gone(stage, first)
+    shown = quantities.format_bytes(freed)
+    stage.story.tell(f"condemned in one run, deleted in another: {shown} are freed")
+    stage.story.check("the data is gone from the storage", freed >= PAGE_BYTES)
+    is_whole = _has_data(stage, _image("v2")) and await _tags(stage) == ["v1", "v3"]
+    stage.story.check("the tags that stay, and v2 in the trash, keep their data", is_whole)
+
+
+async def _swept_until_gone(stage: Stage, image: SampleImage) -> int:
+    """Each run is one of `lading prune blobs`, without a grace period."""
+    url = registry_url.parse(stage.cluster.registry_url)
+    options = sweep.after_images(_options(stage), urls=(url,), grace=AT_ONCE.grace)
+    freed = 0
+
+    async def is_gone() -> bool:
+        nonlocal freed
+        async with sweep.open_sweeper(replace(options, settings=AT_ONCE)) as sweeper:
+            freed += (await sweeper.run()).counts.freed_bytes
+        return not _has_data(stage, image)
+
+    await stage.until("its data is freed", is_gone)
+    return freed
+
+
+def _opened(stage: Stage, *, no_trash: bool = False) -> AbstractAsyncContextManager[Opened]:
+    return prune.open_pruner(replace(_options(stage), no_trash=no_trash))
+
+
+def _options(stage: Stage) -> Options:
+    """Those of `lading prune images`, with nothing kept for its age."""
+    settings = Settings(keep_younger_than=timedelta(0), keep_tag_revisions=0)
+    return Options(
+        connections=(clusters.find({}, file=stage.cluster.api.kubeconfig),),
+        reference_files=(),
+        references_age_max=timedelta(hours=1),
+        source=Source.STORAGE,
+        url=registry_url.parse(stage.cluster.registry_url),
+        certificate_authority=None,
+        force_insecure=False,
+        registry_names=(),
+        registries_conf=None,
+        hosts_folder=None,
+        storage_url=f"file://{_registry_folder(stage)}",
+        repositories=(REPOSITORY,),
+        reading=Reading(settings=settings, custom=READY_MADE),
+        policy=POLICY,
+        limits=Limits(share_percent_max=100),
+        trash_repository=REPOSITORY_DEFAULT,
+        trash_period=TRASH_PERIOD_DEFAULT,
+        trash_copy=False,
+        no_trash=False,
+        stream_trash=False,
+        state_folder=None,
+        workers=WORKERS_DEFAULT,
+    )
+
+
+def _registry_folder(stage: Stage) -> Path:
+    return stage.cluster.api.kubeconfig.parent / "registry"
+
+
+def _image(content: str) -> SampleImage:
+    return sample_images.image([{"page": sample_images.noise(content, PAGE_BYTES)}])
+
+
+def _has_data(stage: Stage, image: SampleImage) -> bool:
+    """Whether the layer of the image is in the storage of the registry."""
+    (_, (layer, _)) = image.blobs
+    return (_registry_folder(stage) / data_path(str(layer.digest))).exists()
+
+
+async def _push(stage: Stage, tag: str, image: SampleImage) -> None:
+    place = references.parse(f"{stage.cluster.registry_host}/{REPOSITORY}:{tag}")
+    await sample_images.push(stage.cluster.registries.client, place, image)
+
+
+async def _head(stage: Stage, suffix: str) -> object:
+    place = references.parse(f"{stage.cluster.registry_host}/{REPOSITORY}{suffix}")
+    return await stage.cluster.registries.client.head(place)
+
+
+async def _tags(stage: Stage) -> list[str]:
+    """Of those that the demo pushed, the ones that the registry still has."""
+    return [tag for tag in TAGS if await _head(stage, f":{tag}") is not None]
+
+
+async def _use(stage: Stage, tag: str) -> None:
+    """A pod that waits, so that nothing is pulled."""
+    image = f"{stage.cluster.registry_host}/{REPOSITORY}:{tag}"
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "schedulingGates": [{"name": "lading.dev/demo"}],
+            "containers": [{"name": "web", "image": image}],
+        },
+    }
+    await stage.cluster.kube.create(PODS, body, namespace="default")
