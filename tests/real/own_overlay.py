@@ -25,8 +25,11 @@ PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 AGENT = "/spec/template/spec/containers/0"
 
 
-def write(folder: Path, bed: Cluster, *, metrics_port: int) -> None:
-    """Pushes the image and names it; the rest is as in the documentation."""
+def write(folder: Path, bed: Cluster, *, metrics_port: int) -> tuple[str, str]:
+    """Pushes the image and names it, by the repository and digest that are returned.
+
+    The rest is as in the documentation.
+    """
     repository, digest = _push(bed.registry)
     is_crio = bed.runtime.kind == "cri-o"
     overlay = _documented()
@@ -39,6 +42,7 @@ def write(folder: Path, bed: Cluster, *, metrics_port: int) -> None:
     ]
     overlay["patches"] = [{"target": {"kind": "DaemonSet"}, "patch": yaml.safe_dump(operations)}]
     (folder / KUSTOMIZATION).write_text(yaml.safe_dump(overlay))
+    return repository, digest
 
 
 def _push(registry: Registry) -> tuple[str, str]:

@@ -49,15 +49,23 @@ class Pods:
 
     def pin_new(self, name: str) -> str:
         """A set of an image that no node has yet; the image."""
-        image = images.busybox(extra_files={"content": os.urandom(64)})
-        host = self.bed.registry.host
-        images.push(image, host=host, repository=name, tag="1")
-        reference = f"{host}/{name}@{image.digest}"
+        reference = self.push(name)
         self.pin(name, reference)
         return reference
 
+    def push(self, name: str) -> str:
+        """An image that no node has yet, by its digest."""
+        image = images.busybox(extra_files={"content": os.urandom(64)})
+        host = self.bed.registry.host
+        images.push(image, host=host, repository=name, tag="1")
+        return f"{host}/{name}@{image.digest}"
+
     def pin(self, name: str, image: str) -> None:
         """Returns when the set says that its node has pinned it."""
+        self.create_set(name, image)
+        self.kubectl("wait", "--for=condition=Ready", f"pinnedimageset/{name}", WITHIN)
+
+    def create_set(self, name: str, image: str) -> None:
         body = {
             "apiVersion": "machineconfiguration.openshift.io/v1",
             "kind": "PinnedImageSet",
@@ -65,7 +73,6 @@ class Pods:
             "spec": {"pinnedImages": [{"name": image}]},
         }
         self.kubectl("create", "-f", "-", stdin=json.dumps(body))
-        self.kubectl("wait", "--for=condition=Ready", f"pinnedimageset/{name}", WITHIN)
 
     def present(self) -> dict[str, bool]:
         """What the runtime itself says: every image by digest, and whether it is pinned."""

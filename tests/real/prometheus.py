@@ -1,24 +1,45 @@
-"""A real Prometheus that scrapes one process and evaluates a rule file."""
+"""A real Prometheus that scrapes some processes and evaluates a rule file."""
 
 import asyncio
 import contextlib
 import json
 import re
+import urllib.parse
 import urllib.request
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.e2e import waiting
 from tests.real.bed import sandbox
 from tests.real.setup import binaries
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prometheus:
+    address: str
+
+    async def firing(self) -> set[str]:
+        """The names of the alerts that fire."""
+        found = (await self._get("alerts"))["alerts"]
+        return {one["labels"]["alertname"] for one in found if one["state"] == "firing"}
+
+    async def query(self, expression: str) -> list[Any]:
+        """The samples of an expression at this moment."""
+        words = urllib.parse.urlencode({"query": expression})
+        found: list[Any] = (await self._get(f"query?{words}"))["result"]
+        return found
+
+    async def _get(self, path: str) -> Any:
+        answer = await asyncio.to_thread(_get, f"http://{self.address}/api/v1/{path}")
+        return json.loads(answer)["data"]
+
+
 @contextlib.asynccontextmanager
-async def scraping(
-    target: str, rules: Path, folder: Path
-) -> AsyncIterator[Callable[[], Awaitable[set[str]]]]:
-    """Every second; hands over what tells the alerts that fire. No alert waits before it fires."""
-    _configure(target, rules, folder)
+async def scraping(*targets: str, rules: Path, folder: Path) -> AsyncIterator[Prometheus]:
+    """Every second. No alert waits before it fires."""
+    _configure(targets, rules, folder)
     address = f"127.0.0.1:{sandbox.free_port()}"
     with (folder / "prometheus.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
@@ -32,20 +53,21 @@ async def scraping(
         )
     try:
         await waiting.until(lambda: _is_ready(address), "Prometheus was ready")
-        yield lambda: asyncio.to_thread(_firing, address)
+        yield Prometheus(address=address)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
 
 
-def _configure(target: str, rules: Path, folder: Path) -> None:
+def _configure(targets: tuple[str, ...], rules: Path, folder: Path) -> None:
     text = re.sub(r"^ +for: .*\n", "", rules.read_text(encoding="utf-8"), flags=re.MULTILINE)
     (folder / "rules.yaml").write_text(text)
+    scraped = [{"job_name": "lading", "static_configs": [{"targets": list(targets)}]}]
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(folder / "rules.yaml")],
-        "scrape_configs": [{"job_name": "controller", "static_configs": [{"targets": [target]}]}],
+        "scrape_configs": scraped,
     }
     (folder / "prometheus.yaml").write_text(json.dumps(config))
 
@@ -56,11 +78,6 @@ async def _is_ready(address: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _firing(address: str) -> set[str]:
-    found = json.loads(_get(f"http://{address}/api/v1/alerts"))["data"]["alerts"]
-    return {one["labels"]["alertname"] for one in found if one["state"] == "firing"}
 
 
 def _get(url: str) -> bytes:

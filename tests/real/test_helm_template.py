@@ -63,7 +63,7 @@ def _is_written_differently(one: object) -> bool:
     if isinstance(one, dict):
         name = str(one.get("name", ""))
         return name == "LADING_FEATURE_GATES" or name.startswith("pull-secrets")
-    return str(one).startswith(("--pull-secrets=", "--kubelet-port="))
+    return str(one).startswith(("--pull-secrets=", "--kubelet-port=", "--metrics-host="))
 
 
 def test_the_chart_has_no_fault(helm: Helm) -> None:

@@ -324,14 +324,14 @@ async def test_a_guard_is_named_and_prometheus_shows_two_alerts(
     await world.edit(suspend=True)
     await world.until_condition("Scheduled", "False", "Suspended")
     target = world.cluster.controller.url.removeprefix("http://")
-    async with prometheus.scraping(target, RULES, tmp_path) as firing:
+    async with prometheus.scraping(target, rules=RULES, folder=tmp_path) as running:
         wanted = {"ImagePruningFailed", "ImagePruningNotScheduled"}
 
         async def is_firing() -> bool:
-            return wanted <= await firing()
+            return wanted <= await running.firing()
 
         await world.until(is_firing, "Prometheus shows both alerts")
-        assert await firing() == wanted
+        assert await running.firing() == wanted
 
 
 async def test_the_job_and_the_controller_are_killed_and_the_end_is_the_same(

@@ -51,6 +51,7 @@ spec:
         args:
         - agent
         - {{ printf "--metrics-port=%v" $.root.Values.agent.metricsPort }}
+        - {{ printf "--metrics-host=%s" $.root.Values.agent.metricsHost }}
         - {{ printf "--kubelet-port=%v" $.root.Values.agent.kubeletPort }}
         {{- if $.root.Values.agent.namespace }}
         - --namespace={{ $.root.Release.Namespace }}

@@ -24,3 +24,24 @@
     helm.sh/hook-weight: "{{ . }}"
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end }}
+
+{{- define "lading.podMonitor" }}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: PodMonitor
+metadata:
+  name: lading-{{ .component }}
+  namespace: {{ .namespace }}
+  {{- with .root.Values.monitoring.labels }}
+  labels:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: lading
+      app.kubernetes.io/component: {{ .component }}
+  podMetricsEndpoints:
+    - port: metrics
+      interval: {{ .root.Values.monitoring.interval }}
+{{- end }}

@@ -9,6 +9,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+import lading
 from lading.kernel.objects import Resource
 
 # From a cached no-op (1 ms) to a reconcile that waited for a slow API server.
@@ -18,6 +19,10 @@ SECONDS_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0)
 class Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
+        self.build_info = Gauge(
+            "lading_build_info", "1, with the version as a label.", ("version",), registry=registry
+        )
+        self.build_info.labels(lading.__version__).set(1)
         self.queue_depth = Gauge(
             "lading_queue_depth",
             "Keys that wait for a worker.",

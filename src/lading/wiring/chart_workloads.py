@@ -83,10 +83,13 @@ def _set_agent_arguments(container: Document) -> None:
     container["args"] = [
         arguments[0],
         show(f'printf "--metrics-port=%v" {port}'),
+        show('printf "--metrics-host=%s" $.root.Values.agent.metricsHost'),
         show('printf "--kubelet-port=%v" $.root.Values.agent.kubeletPort'),
         when("$.root.Values.agent.namespace", "--namespace={{ $.root.Release.Namespace }}"),
         *arguments[1:],
     ]
+    for opened in container.get("ports", ()):
+        opened["containerPort"] = show(port)
     for probe in _PROBES:
         container[probe]["httpGet"]["port"] = show(port)
 

@@ -10,7 +10,7 @@ from lading.api import manifests, rbac
 from lading.api.definitions import Definition
 from lading.installation import boot_image_policies, policies
 from lading.loop.feature import Feature
-from lading.wiring import generate_chart, generate_docs, generate_rbac
+from lading.wiring import generate_chart, generate_docs, generate_monitoring, generate_rbac
 from lading.wiring.features import FEATURES, definitions_of
 
 _KUSTOMIZATION = """\
@@ -24,16 +24,6 @@ resources:
 
 
 _PAGE = Path("docs/features.md")
-_RULES = Path("deploy/monitoring/image-pruner-rules.yaml")
-_PROMETHEUS_RULE = """\
-# Generated from image-pruner-rules.yaml by `make generate`; do not edit.
-apiVersion: monitoring.coreos.com/v1
-kind: PrometheusRule
-metadata:
-  name: lading-image-pruner
-  namespace: {namespace}
-spec:
-{groups}"""
 
 
 def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Path, str]:
@@ -62,16 +52,8 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
             )
         ),
         _PAGE: generate_docs.with_tables(page, features),
-        Path("deploy/monitoring/prometheus-rule.yaml"): _prometheus_rule(repository),
+        **generate_monitoring.files(repository),
     }
-
-
-def _prometheus_rule(repository: Path) -> str:
-    """The rules of the plain file, as an object of the Prometheus operator."""
-    rules = (repository / _RULES).read_text(encoding="utf-8")
-    groups = rules[rules.index("groups:") :]
-    indented = "".join(f"  {line}" for line in groups.splitlines(keepends=True))
-    return _PROMETHEUS_RULE.format(namespace=rbac.NAMESPACE, groups=indented)
 
 
 def _file(definition: Definition) -> str:

@@ -1,0 +1,110 @@
+"""Rules, runbooks and the dashboard: each alert is documented, each query uses what is served."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.manifests import DEPLOY
+
+FOLDER = DEPLOY / "monitoring"
+DOCS = DEPLOY.parent / "docs"
+METRIC = re.compile(r"lading_\w+")
+SUFFIXES = re.compile(r"_(bucket|sum|count)$")
+LABELS = re.compile(r"(?:by|without) \(([^)]*)\)|(\w+)=~?\"")
+OF_PROMETHEUS = {"instance", "le"}
+
+
+def rules() -> list[dict[str, Any]]:
+    files = sorted(FOLDER.glob("*-rules.yaml"))
+    groups = (one for file in files for one in yaml.safe_load(file.read_text())["groups"])
+    return [one for group in groups for one in group["rules"]]
+
+
+ALERTS = {one["alert"]: one for one in rules() if "alert" in one}
+RECORDS = {one["record"]: one for one in rules() if "record" in one}
+DASHBOARD = json.loads((FOLDER / "grafana-dashboard.json").read_text(encoding="utf-8"))
+PANELS = {one["title"]: one for one in DASHBOARD["panels"]}
+QUERIES = [
+    *(one["expr"] for one in rules()),
+    *(target["expr"] for panel in PANELS.values() for target in panel["targets"]),
+]
+
+
+def metrics() -> dict[str, set[str]]:
+    """Those of docs/metrics.md, which a test compares with the code, with their labels."""
+    rows = re.findall(
+        r"^\| `(lading_\w+)` \|([^|]*)\|", (DOCS / "metrics.md").read_text(), flags=re.MULTILINE
+    )
+    return {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_uses_only_metrics_and_labels_that_are_served(query: str) -> None:
+    known = metrics()
+    used = {SUFFIXES.sub("", name) for name in METRIC.findall(query)}
+    assert used <= known.keys()
+    records = {name for name in RECORDS if name in query}
+    assert used or records
+    of_records = {name for one in records for name in METRIC.findall(RECORDS[one]["expr"])}
+    labels = set().union(OF_PROMETHEUS, *(known[name] for name in used | of_records))
+    grouped = {
+        name for found in LABELS.findall(query) for name in re.split(", *", found[0] or found[1])
+    }
+    assert grouped <= labels
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_has_a_runbook_and_is_listed(name: str) -> None:
+    annotations = ALERTS[name]["annotations"]
+    assert annotations["runbook"] == f"docs/runbooks/{name}.md"
+    page = (DOCS.parent / annotations["runbook"]).read_text(encoding="utf-8")
+    assert re.findall("^#+ (.*)$", page, flags=re.MULTILINE) == [name, "Meaning", "Check", "Do"]
+    listed = (DOCS / "monitoring.md").read_text(encoding="utf-8")
+    assert f"| [{name}](runbooks/{name}.md) | {ALERTS[name]['labels']['severity']} |" in listed
+    assert annotations["summary"] in listed
+    assert annotations["summary"] in page
+
+
+def test_no_runbook_and_no_row_is_about_an_alert_that_is_gone() -> None:
+    pages = {one.stem for one in (DOCS / "runbooks").glob("*.md")}
+    listed = re.findall(r"\(runbooks/(\w+)\.md\)", (DOCS / "monitoring.md").read_text())
+    assert pages == set(listed) == set(ALERTS)
+
+
+def test_every_recorded_series_is_documented() -> None:
+    page = (DOCS / "monitoring.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(lading:[\w:]+)`", page, flags=re.MULTILINE)) == set(RECORDS)
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_a_panel_has_queries_and_a_place_of_its_own(panel: str) -> None:
+    place = PANELS[panel]["gridPos"]
+    assert place["x"] + place["w"] <= 24
+    assert all(target["expr"] and target["legendFormat"] for target in PANELS[panel]["targets"])
+    covered = [cell for one in PANELS.values() for cell in _cells(one["gridPos"])]
+    assert len(covered) == len(set(covered))
+
+
+def _cells(place: dict[str, int]) -> list[tuple[int, int]]:
+    columns = range(place["x"], place["x"] + place["w"])
+    return [(x, y) for x in columns for y in range(place["y"], place["y"] + place["h"])]
+
+
+def test_the_object_of_the_operator_has_every_rule() -> None:
+    found = yaml.safe_load((FOLDER / "prometheus-rule.yaml").read_text(encoding="utf-8"))
+    made = [one for group in found["spec"]["groups"] for one in group["rules"]]
+    assert sorted(made, key=str) == sorted(rules(), key=str)
+
+
+def test_the_monitor_selects_the_pods_of_the_controller() -> None:
+    monitor = yaml.safe_load(Path(FOLDER / "pod-monitor.yaml").read_text(encoding="utf-8"))
+    base = yaml.safe_load((DEPLOY / "base" / "controller.yaml").read_text(encoding="utf-8"))
+    pod = base["spec"]["template"]
+    assert monitor["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    ports = {port["name"] for port in pod["spec"]["containers"][0]["ports"]}
+    assert endpoint["port"] in ports
