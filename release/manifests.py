@@ -18,6 +18,11 @@ PLACEHOLDER = "lading"
 KUSTOMIZATION = pathlib.PurePath("base", "kustomization.yaml")
 _BY_DIGEST = re.compile(r"(?P<name>[a-z0-9][a-z0-9._:/-]*)@(?P<digest>sha256:[0-9a-f]{64})")
 _IMAGES = re.compile(r"^images:\n(?:[ -].*\n)+", re.MULTILINE)
+VALUES = pathlib.PurePath("chart", "values.yaml")
+TEMPLATES = pathlib.PurePath("chart", "templates")
+"""Templates are no YAML. What they name is an expression, or made of a manifest that is checked."""
+_REPOSITORY = re.compile(r"^  repository: \S+", re.MULTILINE)
+_DIGEST = re.compile(r"^  digest: \S+", re.MULTILINE)
 
 
 class Mutable(ValueError):
@@ -40,7 +45,7 @@ class ReleasedImage:
 
 
 def name_image(folder: pathlib.Path, image: ReleasedImage) -> None:
-    """In the one file that names it. Raises Mutable if another image still has a tag."""
+    """For kustomize and for Helm. Raises Mutable if another image still has a tag."""
     file = folder / KUSTOMIZATION
     images = [{"name": PLACEHOLDER, "newName": image.name, "digest": image.digest}]
     written = yaml.safe_dump({"images": images}, sort_keys=False)
@@ -48,6 +53,10 @@ def name_image(folder: pathlib.Path, image: ReleasedImage) -> None:
     if count != 1:
         raise Mutable(f"{file} has {count} lists of images, expected one")
     file.write_text(text, encoding="utf-8")
+    values = (folder / VALUES).read_text(encoding="utf-8")
+    values = _REPOSITORY.sub(f"  repository: {image.name}", values, count=1)
+    values = _DIGEST.sub(f"  digest: {image.digest}", values, count=1)
+    (folder / VALUES).write_text(values, encoding="utf-8")
     if found := sorted(mutable_images(folder)):
         raise Mutable(f"not named by a digest: {', '.join(found)}")
 
@@ -55,6 +64,8 @@ def name_image(folder: pathlib.Path, image: ReleasedImage) -> None:
 def mutable_images(folder: pathlib.Path) -> Iterator[str]:
     """FILE: IMAGE for each image that is neither a digest nor the placeholder."""
     for file in sorted(folder.rglob("*.yaml")):
+        if file.is_relative_to(folder / TEMPLATES):
+            continue
         for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
             for image in _images(document):
                 yield f"{file.relative_to(folder)}: {image}"
@@ -68,6 +79,8 @@ def _images(value: Any) -> Iterator[str]:
             return
         case dict():
             image = value.get("image")
+            if isinstance(image, dict) and not image.get("digest"):
+                yield str(image["repository"])
             if isinstance(image, str) and image != PLACEHOLDER and not _BY_DIGEST.fullmatch(image):
                 yield image
             for inner in value.values():

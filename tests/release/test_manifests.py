@@ -49,15 +49,18 @@ def test_the_manifests_name_the_digest_that_was_given(folder: Path) -> None:
         document["resources"]
         == yaml.safe_load((DEPLOY / manifests.KUSTOMIZATION).read_text())["resources"]
     )
+    image = yaml.safe_load((folder / manifests.VALUES).read_text())["image"]
+    assert (image["repository"], image["digest"]) == (IMAGE.name, DIGEST)
     assert list(manifests.mutable_images(folder)) == []
 
 
 def test_a_second_digest_replaces_the_first(folder: Path) -> None:
     manifests.name_image(folder, ReleasedImage(name="a/b", digest=f"sha256:{'cd' * 32}"))
     manifests.name_image(folder, IMAGE)
-    text = (folder / manifests.KUSTOMIZATION).read_text()
-    assert text.count("sha256:") == 1
-    assert DIGEST in text
+    for name in (manifests.KUSTOMIZATION, manifests.VALUES):
+        text = (folder / name).read_text()
+        assert text.count(DIGEST) == 1
+        assert "cd" * 32 not in text
 
 
 @pytest.mark.parametrize("place", ["base/controller.yaml", "cri-o/agent.yaml"])
