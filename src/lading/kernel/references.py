@@ -19,6 +19,7 @@ DOCKER_HUB_INDEX = "index.docker.io"
 """The older name; runtimes list images under the other one."""
 DOCKER_HUB_API = "registry-1.docker.io"
 """Where its registry answers; no image is named so."""
+DOCKER_HUB_NAMES = frozenset({DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_API})
 DOCKER_HUB_NAMESPACE = "library"
 """Where it keeps names of one component."""
 

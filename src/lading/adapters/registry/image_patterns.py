@@ -7,9 +7,8 @@ as a prefix. Stricter than the kubelet in one thing: a path ends at a `/`, so th
 
 import re
 
-from lading.kernel.references import DOCKER_HUB, DOCKER_HUB_API, DOCKER_HUB_INDEX
+from lading.kernel.references import DOCKER_HUB, DOCKER_HUB_NAMES
 
-_DOCKER_HUB_NAMES = frozenset({DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_API})
 _API_VERSIONS = frozenset({"v1", "v2"})
 
 
@@ -17,7 +16,7 @@ def normalised(key: str) -> str:
     """The pattern in a key of a credential file, where old ones are whole URLs."""
     bare = key.strip().removeprefix("https://").removeprefix("http://").rstrip("/")
     host, _, path = bare.partition("/")
-    host = DOCKER_HUB if host.lower() in _DOCKER_HUB_NAMES else host.lower()
+    host = DOCKER_HUB if host.lower() in DOCKER_HUB_NAMES else host.lower()
     path = "" if path in _API_VERSIONS else path
     return f"{host}/{path}" if path else host
 

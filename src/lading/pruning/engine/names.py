@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 
 from lading.kernel import references
 from lading.kernel.errors import Malformed
-from lading.kernel.references import Reference
+from lading.kernel.references import DOCKER_HUB, DOCKER_HUB_NAMES, Reference
 from lading.pruning.engine.types import Form, Mention, References
 
-DOCKER_HUB = "docker.io"
-_DOCKER_HUB_NAMES = {"docker.io", "index.docker.io", "registry-1.docker.io"}
 _DIGEST = re.compile(r"\b(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})\b")
 # docker and docker-pullable are what dockershim and cri-dockerd put before an imageID.
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://")
@@ -47,11 +45,11 @@ def normal_host(host: str) -> str:
     """Host names have no case, and Docker Hub has several names."""
     host = host.lower()
     host = host.removesuffix(":443")
-    return DOCKER_HUB if host in _DOCKER_HUB_NAMES else host
+    return DOCKER_HUB if host in DOCKER_HUB_NAMES else host
 
 
 def normal_path(host: str, path: str) -> str:
-    return f"library/{path}" if host == DOCKER_HUB and "/" not in path else path
+    return references.docker_hub_path(path) if host == DOCKER_HUB else path
 
 
 def gather(mentions: Iterable[Mention], names: RegistryNames) -> References:
