@@ -10,6 +10,7 @@ import pytest
 from lading.pruning.engine.observe_storage import data_path
 from lading.pruning.sweep import layout, lock
 from lading.servers.registry import server as registry_server
+from tests.adapters.storage import s3
 from tests.cli.up_process import up
 from tests.command import lading
 from tests.pruning import worlds
@@ -139,6 +140,29 @@ async def test_a_bad_storage_is_named(url: str, message: str) -> None:
     assert answer.code == 1
     assert message in answer.errors
     assert "Traceback" not in answer.errors
+
+
+@pytest.mark.parametrize(
+    ("name", "forbidden", "message"),
+    [
+        ("other", set(), "Error: s3://other: docker/registry/"),
+        ("images", {"GET", "HEAD"}, "Error: s3://images: docker/registry/"),
+        ("images", set(), "nothing in docker/registry/v2/repositories"),
+    ],
+)
+async def test_a_bucket_that_is_missing_forbidden_or_empty_is_one_sentence(
+    name: str, forbidden: set[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with s3.serving() as bucket:
+        for variable, value in s3.environment(bucket).items():
+            monkeypatch.setenv(variable, value)
+        bucket.forbidden_methods = forbidden
+        for words in ((), ("--offline", "--confirm")):
+            answer = await lading("prune", "blobs", f"--storage=s3://{name}", *words)
+            assert answer.code == 1
+            (sentence,) = [one for one in answer.errors.splitlines() if "Dry run" not in one]
+            assert message in sentence
+        assert bucket.objects == {}
 
 
 async def test_a_second_sweep_is_refused(shelf: Shelf, root: Path) -> None:

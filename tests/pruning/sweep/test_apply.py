@@ -18,6 +18,7 @@ from lading.pruning.sweep.controller import Sweeper, SweepRequest
 from lading.pruning.sweep.lock import StorageLock
 from lading.pruning.sweep.storage_file import StorageFile
 from lading.pruning.sweep.types import SweepSettings
+from tests.adapters.storage import s3
 from tests.adapters.storage.s3 import Bucket
 from tests.pruning.sweep.memory_storage import MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry
@@ -79,6 +80,25 @@ async def test_a_slow_bucket_is_swept(bucket: Bucket, registry: StorageRegistry)
     counts = await sweep(bucket)
     assert (counts.freed_blobs, counts.failed) == (3, 0)
     assert registry.can_pull("a", image(registry))
+
+
+async def test_a_sweep_costs_lists_unknown_manifests_and_bulk_deletions(
+    bucket: Bucket, registry: StorageRegistry
+) -> None:
+    for number in range(1200):
+        registry.upload("a", b"more %d" % number)
+    await sweep(bucket)
+    assert len(data(bucket)) == 3
+    bulk = 2 * 2  # links and data, 1,000 in a request
+    own = 2  # the object that tells the time, and the lock
+    assert bucket.methods.count("POST") == bulk + own
+    bucket.methods.clear()
+    before = len(bucket.objects)
+    await sweep(bucket)
+    assert before < s3.PAGE_KEYS
+    lists = 4  # is it a registry, everything, and twice what is aside
+    own = 3  # state, known manifests, the lock
+    assert bucket.methods.count("GET") == lists + own, "no manifest is read again"
 
 
 async def test_what_could_not_be_deleted_is_not_counted(

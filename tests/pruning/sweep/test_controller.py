@@ -90,6 +90,21 @@ async def test_a_manifest_that_was_accepted_from_a_cache_gets_its_links_back() -
     assert second.can_pull("a", image)
 
 
+async def test_a_manifest_of_a_repository_without_the_link_gets_one(swept: SweepWorld) -> None:
+    """A cache answers for a layer in a repository that never had it in the storage."""
+    swept.registry.image("c", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("b", b"{}")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry._cache |= {("b", layer), ("b", config)}
+    swept.registry.has_cache = True
+    image = swept.registry.put_manifest("b", image_content(config, [layer]), "v1")
+    swept.registry.has_cache = False
+    assert not swept.registry.can_pull("b", image)
+    await swept.run()
+    assert swept.registry.can_pull("b", image)
+
+
 async def test_a_blob_that_a_replica_still_answers_for_stays() -> None:
     storage = MemoryStorage()
     replicas = tuple(StorageRegistry(storage, has_cache=True) for _ in range(2))
@@ -206,6 +221,43 @@ async def test_a_manifest_that_was_checked_before_its_links_went_gets_them_back(
     assert swept.registry.can_pull("a", digest)
 
 
+async def test_what_a_run_that_was_cut_off_left_aside_gets_its_links_back(
+    swept: SweepWorld,
+) -> None:
+    """The registry had found the data before it was moved, and writes the manifest now."""
+    swept.registry.image("b", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("a", b"{}")
+    content = image_content(config, [layer])
+    digest = swept.digest(content)
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    for one in (layer, config):
+        moved = swept.storage.objects.pop(layout.data_path(one))
+        swept.storage.objects[layout.aside_path(one)] = moved
+
+    def write() -> None:
+        swept.registry.write(layout.data_path(digest), content)
+        swept.registry.write(revision_link("a", digest), digest.encode())
+
+    swept.on_sleep = write
+    counts = (await swept.run()).counts
+    assert (counts.put_back, counts.restored) == (2, 2)
+    assert swept.registry.can_pull("a", digest)
+
+
+async def test_what_is_condemned_anew_keeps_the_links_that_it_had(swept: SweepWorld) -> None:
+    swept.registry.image("c", "v1")
+    for name in ("a", "b"):
+        digest = swept.registry.upload(name, b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry.upload("b", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    state = json.loads(swept.storage.objects[STATE][0])
+    assert state["condemned"][digest]["layers"] == ["a", "b"]
+
+
 async def test_an_untagged_manifest_that_is_tagged_again_gets_its_link_back(
     swept: SweepWorld,
 ) -> None:
@@ -225,8 +277,9 @@ async def test_an_untagged_manifest_that_is_tagged_again_gets_its_link_back(
 async def test_what_the_storage_cannot_move_waits_for_offline(swept: SweepWorld) -> None:
     swept.storage.copy_bytes_max = 3
     swept.registry.image("b", "v1")
-    digest = swept.registry.upload("a", b"large")
+    digest, fits = (swept.registry.upload("a", one) for one in (b"large", b"fit"))
     await swept.whole()
+    assert not swept.has_data(fits)
     swept.storage.pass_time(hours=25)
     assert (await swept.reasons())[digest] is BlobReason.TOO_LARGE
     await swept.run(offline=True)

@@ -205,6 +205,19 @@ async def test_an_unreadable_or_unknown_manifest_keeps_all_that_its_repository_l
     assert swept.has_layer("a", held)
 
 
+async def test_an_unreadable_manifest_keeps_untagged_ones_with_all_that_they_need(
+    swept: SweepWorld,
+) -> None:
+    """Also what its repository does not link: the unreadable one may be an index."""
+    swept.untagged = True
+    image, layer = swept.registry.image("a", layers=[b"1"]), swept.digest(b"1")
+    swept.storage.objects.pop(layout.layer_link("a", layer))
+    swept.registry.put_manifest("a", b'{"mediaType": "application/x-unknown"}', "v1")
+    await swept.offline()
+    assert swept.has_data(image)
+    assert swept.has_data(layer)
+
+
 async def test_a_corrupt_manifest_keeps_what_its_repository_links(swept: SweepWorld) -> None:
     image = swept.registry.image("a", "v1", [b"1"])
     layer = swept.registry.upload("a", b"1")
@@ -237,6 +250,29 @@ async def test_a_link_that_is_not_sha256_names_the_data_in_its_content(swept: Sw
     await swept.offline()
     assert not swept.has_data(data)
     assert not swept.has_layer("a", other)
+
+
+async def test_a_manifest_link_that_is_not_sha256_keeps_what_its_manifest_needs(
+    swept: SweepWorld,
+) -> None:
+    image, layer = swept.registry.image("a", layers=[b"1"]), swept.digest(b"1")
+    swept.storage.objects.pop(observe_storage.revision_link("a", image))
+    other = f"sha512:{'cd' * 64}"
+    swept.registry.write(observe_storage.revision_link("a", other), image.encode())
+    await swept.offline()
+    assert swept.registry.can_pull("a", other)
+    assert swept.has_data(layer)
+
+
+async def test_a_young_manifest_without_a_tag_keeps_its_old_layers(swept: SweepWorld) -> None:
+    """A push by digest, of which the tag or the index comes next."""
+    swept.untagged = True
+    swept.registry.image("b", "v1", [b"other"])
+    config, layer = (swept.registry.upload("a", one) for one in (b"{}", b"1"))
+    swept.storage.pass_time(hours=100)
+    image = swept.registry.put_manifest("a", image_content(config, [layer]))
+    reasons = await swept.reasons(offline=True)
+    assert [reasons[one] for one in (image, config, layer)] == [BlobReason.NEEDED] * 3
 
 
 async def test_data_by_sha512_is_swept_by_its_own_name(swept: SweepWorld) -> None:

@@ -104,7 +104,7 @@ _RULES = (
 GUARDS = (
     click.option("--max-delete-percent", type=click.IntRange(0, 100),
                  default=guards.SHARE_PERCENT_MAX_DEFAULT, show_default=True,
-                 help="The largest percentage of manifests that one run deletes."),
+                 help="The largest percentage of manifests, or of blobs, that one run deletes."),
     click.option("--max-delete-bytes", callback=general.meaning(general.size),
                  default=None, help="The most bytes that one run deletes, such as 500Gi."),
     many("--ignore-guard", "A guard to turn off.",

@@ -64,7 +64,7 @@ def _summary(swept: Swept) -> str:
     freed = quantities.format_bytes(counts.freed_bytes)
     parts = [f"freed {freed} in {counts.freed_blobs} blobs"]
     for count, what in (
-        (counts.condemned, "condemned {} blobs"),
+        (counts.condemned, "condemned {} blobs that a run after the grace period deletes"),
         (counts.links, "removed {} links"),
         (counts.put_back, "put back {} blobs"),
         (counts.restored, "restored {} links"),
