@@ -33,6 +33,7 @@ INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users rea
 NEEDED: dict[str, Any] = {
     "fleet": Fleet(empty_caches()),
     "images": (),
+    "progress": lambda: None,
     "roll_out": RollOut,
     "pruner_facts": PrunerFacts,
 }

@@ -157,3 +157,27 @@ async def test_a_web_page_is_refused_and_a_scrape_is_answered(
         session.get(f"{url}/metrics", headers=headers) as response,
     ):
         assert response.status == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "api.example.com:6443"}, 200),
+        ({"Host": "evil.example", "Origin": "http://evil.example"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+    ],
+)
+async def test_beyond_loopback_the_api_server_may_hand_on_any_host(
+    headers: dict[str, str], status: int
+) -> None:
+    async with (
+        endpoint.serve(
+            host="0.0.0.0",
+            port=0,
+            registry=prometheus_client.CollectorRegistry(),
+            waiting_for=tuple,
+        ) as url,
+        aiohttp.ClientSession() as session,
+        session.get(f"{url}/metrics", headers=headers) as response,
+    ):
+        assert response.status == status

@@ -72,6 +72,9 @@ spec:
           value: {{ printf "unix:///host%s/crio.sock" (index $.root.Values.folders "cri-o" "runtime-socket") }}
         - name: LADING_FEATURE_GATES
           value: {{ include "lading.featureGates" $.root.Values.featureGates | quote }}
+        ports:
+        - name: metrics
+          containerPort: {{ $.root.Values.agent.metricsPort }}
         startupProbe:
           httpGet:
             host: 127.0.0.1

@@ -7,6 +7,7 @@ moment. Nothing here changes anything.
 """
 
 import asyncio
+import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -50,7 +51,7 @@ async def serve(
         return answers(registry, waiting_for(), waiting_features(), pages())
 
     guard = HostGuard.of((host, *CLUSTER_DOMAINS))
-    server = Server(_by_path(guard, find), access_log=None)
+    server = Server(_by_path(guard, find, any_host=not _is_loopback(host)), access_log=None)
     listener = await asyncio.get_running_loop().create_server(server, host, port)
     try:
         bound_port = listener.sockets[0].getsockname()[1]
@@ -87,11 +88,13 @@ def answers(
 
 
 def _by_path(
-    guard: HostGuard, find: Callable[[], Answers]
+    guard: HostGuard, find: Callable[[], Answers], *, any_host: bool
 ) -> Callable[[BaseRequest], Awaitable[Response]]:
+    """`pods/proxy` hands on the name by which a user knows the API server, which may be any."""
+
     async def answer(request: BaseRequest) -> Response:
-        headers = request.headers
-        refusal = guard.refusal(host=headers.get("Host"), origin=headers.get("Origin"))
+        host, origin = request.headers.get("Host"), request.headers.get("Origin")
+        refusal = guard.refusal(host=None if any_host and origin is None else host, origin=origin)
         if refusal:
             return Response(status=403, text=f"{refusal}\n")
         found = find()
@@ -103,6 +106,13 @@ def _by_path(
         return page()
 
     return answer
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _json_page(content: Callable[[], Any]) -> Callable[[], Response]:

@@ -70,7 +70,7 @@ async def _open_cluster(context: Context) -> AsyncIterator[Work]:
 @asynccontextmanager
 async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
     from lading.pinned_images.node import controller as node
-    from lading.pinned_images.node.metrics import PinMetrics
+    from lading.pinned_images.node.metrics import PinMetrics, SetMetrics
     from lading.pinned_images.node.tools import open_tools
     from lading.pinned_images.node.types import PinSettings
 
@@ -98,6 +98,7 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
             by_runtime_class=context.gates[RUNTIME_CLASS_IN_IMAGE_CRI_API],
             is_on=context.gates[PINNED_IMAGES],
         )
+        SetMetrics(context.metrics.registry, reconciler.progress)
         controller = context.controller(
             name="pinned-images-node", reconcile=reconciler.reconcile, workers=1
         )

@@ -54,6 +54,13 @@ class Row:
     next_pull_time: str = ""
     last_error: str = ""
     """Of this generation; it stays while the node tries again."""
+    is_live: bool = False
+    """The node's agent answered just now; what follows is known then only."""
+    bytes_done: int | None = None
+    bytes_total: int | None = None
+    bytes_per_second: int = 0
+    ends_at: str = ""
+    """Estimated; empty while nothing arrives."""
 
     @property
     def is_settled(self) -> bool:

@@ -123,7 +123,9 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
         ]
         own_images = await _push_own_image(nodes, registries, served)
         environment = _process_environment(api, served)
-        kubelets.update({one.description.name: EmbeddedKubelet(one.parts) for one in nodes})
+        kubelets.update(
+            {one.description.name: EmbeddedKubelet(one.parts, one.agent.pages) for one in nodes}
+        )
         yield StandaloneCluster(
             api=api,
             kube=kube,

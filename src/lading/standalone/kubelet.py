@@ -1,8 +1,10 @@
 """The kubelet of an embedded node, as far as clients ask it: its limits and its disk.
 
 Two paths of a kubelet's own API in its own form, so that `lading pin plan` asks as on any cluster.
+Beside them are the pages of the node's agent, which has no pod here.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ class EmbeddedKubelet:
     """An `Exchange`."""
 
     parts: NodeParts
+    pages: Callable[[], Mapping[str, Callable[[], Any]]] = dict
 
     async def __call__(self, request: Request) -> Response:
         match request.method, request.path:
@@ -25,6 +28,8 @@ class EmbeddedKubelet:
                 return _json(_configuration(await self.parts.kubelet.limits()))
             case "GET", "/stats/summary":
                 return _json({"node": {"runtime": {"imageFs": await self._image_filesystem()}}})
+            case "GET", path if path in (pages := self.pages()):
+                return _json(pages[path]())
             case _:
                 headers = {"content-type": "text/plain; charset=utf-8"}
                 return Response(status=404, headers=headers, body=b"404 page not found\n")
@@ -49,6 +54,6 @@ def _configuration(limits: KubeletLimits) -> dict[str, Any]:
     }
 
 
-def _json(document: dict[str, Any]) -> Response:
+def _json(document: Any) -> Response:
     headers = {"content-type": "application/json"}
     return Response(status=200, headers=headers, body=msgspec.json.encode(document))

@@ -1,5 +1,6 @@
 """What `lading pin status` shows of the reports of nodes."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -251,3 +252,25 @@ def test_issue_17_25_exit_status_fails_unless_everything_is_pinned() -> None:
         status.require_pinned([row(), row(state=RowState.NO_NODES)])
     with pytest.raises(click.ClickException, match="no set is pinned"):
         status.require_pinned([])
+
+
+def test_issue_17_5_the_table_has_rate_and_time_left_while_bytes_arrive() -> None:
+    mib = 1024 * 1024
+    still = Row(
+        node="n",
+        pool="p",
+        set="s",
+        generation="1/2",
+        state=RowState.PULLING,
+        images=4,
+        present=1,
+        missing_bytes=90 * mib,
+        detail="",
+    )
+    moving = replace(still, bytes_per_second=3 * mib, bytes_total=100 * mib, bytes_done=10 * mib)
+    text = status.rendered([moving, still], Format.TABLE, columns=80)
+    lines = text.splitlines()
+    assert lines[0].split()[-2:] == ["RATE", "LEFT"]
+    assert lines[1].split()[-3:] == ["3", "MiB/s", "30s"]
+    assert lines[2].split()[-2:] == ["-", "-"]
+    assert "RATE" not in status.rendered([still], Format.TABLE, columns=80)

@@ -28,6 +28,7 @@ from lading.loop import pipeline
 from lading.loop.informer import Informer
 from lading.loop.recorder import EventRecorder
 from lading.observability.metrics import Metrics
+from lading.pinned_images.node import observe
 from lading.pinned_images.node.controller import NodeCaches, NodeReconciler
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
@@ -142,6 +143,7 @@ class Life:
                 clock=self.clock,
                 metrics=metrics,
                 pulled=_nothing,
+                used_bytes=lambda: observe.used_bytes(runtime, self.disk),
                 changed=self._wake,
             ),
             resolver=Resolver(

@@ -6,12 +6,14 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.kernel.images import ImageKey
-from lading.pinned_images.node.metrics import PinMetrics
+from lading.pinned_images.node import progress
+from lading.pinned_images.node.metrics import PinMetrics, SetMetrics
 from lading.pinned_images.node.pulls import PullEngine
-from lading.pinned_images.node.types import Desired
+from lading.pinned_images.node.types import Desired, ObservedNodeImages
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
 from lading.ports.registry import Credential
+from tests.pinned_images.node import builders
 from tests.pinned_images.node.builders import image_set, key, observed, pinned
 from tests.pinned_images.node.whole_nodes import Anonymous
 
@@ -38,6 +40,10 @@ async def nothing(key: ImageKey, spec: ImageSpec) -> None:
     """What else happens to a pulled image is no matter here."""
 
 
+async def unseen() -> int | None:
+    raise cri.Unavailable("the disk is seen by the tests alone")
+
+
 async def pulled(*names: str) -> CollectorRegistry:
     clock, registry = VirtualClock(), CollectorRegistry()
     ended = asyncio.Event()
@@ -47,6 +53,7 @@ async def pulled(*names: str) -> CollectorRegistry:
         clock=clock,
         metrics=PinMetrics(registry),
         pulled=nothing,
+        used_bytes=unseen,
         changed=ended.set,
     )
     for name in names:
@@ -82,3 +89,22 @@ def test_what_is_missing_and_what_is_pinned_are_counted_once_over_all_sets() -> 
     PinMetrics(registry).count(Desired(node_name="node-1", sets=sets), seen)
     assert registry.get_sample_value("lading_pinned_images_missing") == 1
     assert registry.get_sample_value("lading_pinned_images_pinned") == 1
+
+
+def test_issue_17_5_the_metrics_of_a_set_are_the_figures_of_the_page() -> None:
+    registry = CollectorRegistry()
+    desired = Desired(node_name="a", sets=(image_set("one", "x", "y"),))
+    seen = ObservedNodeImages(
+        images=builders.present("x"), resolutions=builders.resolved("x", "y", size_mib=10)
+    )
+    SetMetrics(registry, lambda: progress.progress(desired, seen, builders.NOW))
+
+    def value(name: str, state: str) -> float | None:
+        labels = {"pinned_image_set": "one", "state": state}
+        return registry.get_sample_value(f"lading_pinned_images_set_{name}", labels)
+
+    assert (value("images", "wanted"), value("images", "present")) == (2, 1)
+    assert (value("bytes", "wanted"), value("bytes", "done")) == (
+        20 * builders.MIB,
+        10 * builders.MIB,
+    )

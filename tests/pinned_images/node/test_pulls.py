@@ -1,7 +1,7 @@
 """The pull engine: what it asks the runtime for, what its ledger has, and when a pull counts."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -17,7 +17,7 @@ from lading.kernel import texts
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node import rules
 from lading.pinned_images.node.metrics import PinMetrics
-from lading.pinned_images.node.pulls import PROGRESS_BYTES_MIN, PullEngine
+from lading.pinned_images.node.pulls import LOOK_SECONDS, PROGRESS_BYTES_MIN, PullEngine
 from lading.pinned_images.node.types import Desired, PinSettings, PullErrorKind
 from lading.ports import cri
 from lading.ports.cri import Image, ImageSpec
@@ -57,6 +57,10 @@ async def nothing(key: ImageKey, spec: ImageSpec) -> None:
     """What else happens to a pulled image is no matter here."""
 
 
+async def unseen() -> int | None:
+    raise cri.Unavailable("the disk is seen by the tests alone")
+
+
 @dataclass
 class Pulling:
     engine: PullEngine
@@ -72,7 +76,9 @@ class Pulling:
 
 @asynccontextmanager
 async def pulling(
-    runtime: Runtime, credentials: PullCredentials | None = None
+    runtime: Runtime,
+    credentials: PullCredentials | None = None,
+    used_bytes: Callable[[], Awaitable[int | None]] = unseen,
 ) -> AsyncIterator[Pulling]:
     clock = VirtualClock()
     engine = PullEngine(
@@ -81,6 +87,7 @@ async def pulling(
         clock=clock,
         metrics=PinMetrics(CollectorRegistry()),
         pulled=nothing,
+        used_bytes=used_bytes,
         changed=lambda: None,
     )
     yield Pulling(engine, clock)
@@ -335,3 +342,26 @@ async def test_issue_17_16_a_new_secret_ends_the_back_off() -> None:
         work.start(key("a"))
         await work.settle()
     assert runtime.pulled == [key("a").image]
+
+
+async def test_issue_17_5_the_disk_is_looked_at_while_pulls_run_and_not_after() -> None:
+    runtime, looks = Runtime(), 0
+
+    async def growing() -> int | None:
+        nonlocal looks
+        looks += 1
+        return looks * 10 * PROGRESS_BYTES_MIN
+
+    async with pulling(runtime, used_bytes=growing) as work:
+        runtime.gate.clear()
+        work.start(key("a"))
+        for _ in range(3):
+            await work.clock.advance(LOOK_SECONDS)
+        assert work.engine.transfer.grown_bytes == 20 * PROGRESS_BYTES_MIN
+        rate = work.engine.transfer.grown_bytes_per_second
+        assert rate == 10 * PROGRESS_BYTES_MIN / LOOK_SECONDS
+        runtime.gate.set()
+        await work.clock.advance(10 * LOOK_SECONDS)
+        before = looks
+        await work.clock.advance(10 * LOOK_SECONDS)
+        assert looks == before

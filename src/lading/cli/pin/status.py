@@ -18,10 +18,11 @@ from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.cli.screen import Screen
-from lading.kernel import quantities, texts
+from lading.kernel import durations, quantities, texts
 from lading.pinned_images import rows
 from lading.pinned_images.rows import Row, RowState
 from lading.ports import kube
+from lading.wiring.live_progress import LiveProgress
 
 WATCH_SECONDS = 1.0
 _NAME_COLUMNS = (0, 1)
@@ -57,8 +58,9 @@ async def _status(
 ) -> None:
     screen = Screen()
     async with target.open() as client:
+        agents = LiveProgress(client)
         while True:
-            found = await read(client, chosen)
+            found = await agents.rows(await read(client, chosen))
             columns = shutil.get_terminal_size().columns
             screen.show(rendered(found, form, columns=columns))
             if not watch or (found and all(row.is_settled for row in found)):
@@ -101,7 +103,10 @@ def rendered(found: Sequence[Row], form: Format, *, columns: int) -> str:
         return output.document([_plain(row) for row in found], form)
     if not found:
         return "No pinned image sets; `lading pin create` and `lading apply -f FILE` make one\n"
-    headers = ("NODE", "SET", "GENERATION", "STATE", "IMAGES", "TO PULL")
+    headers: tuple[str, ...] = ("NODE", "SET", "GENERATION", "STATE", "IMAGES", "TO PULL")
+    is_arriving = any(row.bytes_per_second for row in found)
+    if is_arriving:
+        headers += ("RATE", "LEFT")
     cells = [
         (
             row.node or "-",
@@ -110,11 +115,20 @@ def rendered(found: Sequence[Row], form: Format, *, columns: int) -> str:
             row.state,
             f"{row.present}/{row.images}" if row.images else "-",
             quantities.format_bytes(row.missing_bytes) if row.missing_bytes else "-",
+            *(_speed(row) if is_arriving else ()),
         )
         for row in found
     ]
     table = output.table(headers, output.fitted(headers, cells, columns, _NAME_COLUMNS))
     return table + _explanations(found, columns)
+
+
+def _speed(row: Row) -> tuple[str, str]:
+    if not row.bytes_per_second:
+        return "-", "-"
+    left = timedelta(seconds=row.missing_bytes // row.bytes_per_second)
+    rate = f"{quantities.format_bytes(row.bytes_per_second)}/s"
+    return rate, durations.format_duration(left)
 
 
 def _explanations(found: Sequence[Row], columns: int) -> str:
@@ -157,4 +171,9 @@ def _plain(row: Row) -> dict[str, object]:
         "attempt": row.attempt,
         "nextPullTime": row.next_pull_time,
         "lastError": row.last_error,
+        "live": row.is_live,
+        "bytesDone": row.bytes_done,
+        "bytesTotal": row.bytes_total,
+        "bytesPerSecond": row.bytes_per_second,
+        "endsAt": row.ends_at,
     }

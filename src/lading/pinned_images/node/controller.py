@@ -104,8 +104,13 @@ class NodeReconciler:
         self._seen: tuple[Desired, ObservedNodeImages] | None = None
 
     def progress(self) -> Progress | None:
-        """How far the node is, as last observed; None before the first reconcile."""
-        return progress.progress(*self._seen, self._clock.now()) if self._seen else None
+        """How far the node is, with its pulls as they are now; None before the first reconcile."""
+        if self._seen is None:
+            return None
+        desired, observed = self._seen
+        pulls = self._tools.pulls
+        current = replace(observed, pulls=pulls.snapshot(), transfer=pulls.transfer)
+        return progress.progress(desired, current, self._clock.now())
 
     async def reconcile(self, key: Key) -> datetime | None:
         return await pipeline.reconcile(self, key, self._clock)

@@ -3,8 +3,13 @@
 Names and labels are user-visible and documented in docs/metrics.md.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from collections.abc import Callable, Iterable
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import Desired, ObservedNodeImages, PullErrorKind
 
 # From an image with all layers present to a very large one over a slow line.
@@ -58,3 +63,49 @@ class PinMetrics:
         self.pinned.set(
             len({recorded.pin.image_id for recorded in observed.pins if recorded.effective})
         )
+
+
+class SetMetrics(Collector):
+    """How far each set is, computed when it is asked for: the figures of `/pinned-images`."""
+
+    def __init__(
+        self, registry: CollectorRegistry, progress: Callable[[], Progress | None]
+    ) -> None:
+        self._progress = progress
+        registry.register(self)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        images, size, rate = _families()
+        found = self._progress()
+        for one in found.sets if found else ():
+            images.add_metric((one.name, "wanted"), one.image_count)
+            images.add_metric((one.name, "present"), one.present_count)
+            rate.add_metric((one.name,), one.bytes_per_second)
+            if one.bytes_total is not None and one.bytes_done is not None:
+                size.add_metric((one.name, "wanted"), one.bytes_total)
+                size.add_metric((one.name, "done"), one.bytes_done)
+        return images, size, rate
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        return _families()
+
+
+def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
+    by_state = ("pinned_image_set", "state")
+    return (
+        GaugeMetricFamily(
+            "lading_pinned_images_set_images",
+            "Images of a set on this node: wanted, present.",
+            labels=by_state,
+        ),
+        GaugeMetricFamily(
+            "lading_pinned_images_set_bytes",
+            "Compressed bytes of a set on this node: wanted, done; running pulls are estimated.",
+            labels=by_state,
+        ),
+        GaugeMetricFamily(
+            "lading_pinned_images_set_bytes_per_second",
+            "How fast the running pulls of a set bring bytes, estimated by the growth of the disk.",
+            labels=("pinned_image_set",),
+        ),
+    )

@@ -83,6 +83,7 @@ async def observe(
         budget=await _budget(tools, spaces),
         disk_unchecked=_disk_unchecked(space_of),
         pulls=tools.pulls.snapshot(),
+        transfer=tools.pulls.transfer,
         past_pulls=tools.pulls.past(),
         last_status=last_status or MachineConfigNodeStatus(),
         status_is_wanted=last_status is not None,
@@ -144,6 +145,13 @@ def _disk_unchecked(space_of: Mapping[str, Space | None]) -> str:
     if unseen:
         return f"the agent cannot see {', '.join(unseen)}; mount it below --host-root"
     return "" if space_of else "the runtime names no image file system"
+
+
+async def used_bytes(runtime: Cri, disk: Disk) -> int | None:
+    """What the image file systems hold; None when none of them can be seen."""
+    usages = (await runtime.filesystems()).images
+    spaces = [await disk.space(usage.mountpoint) for usage in usages]
+    return _used_bytes(tuple(space for space in spaces if space is not None))
 
 
 def _used_bytes(spaces: tuple[Space, ...]) -> int | None:

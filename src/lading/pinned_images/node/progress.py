@@ -3,15 +3,19 @@
 The status reports the same more rarely: it is written for the cluster, and every write costs.
 """
 
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from lading.kernel import conditions
+from lading.kernel.images import ImageKey
 from lading.kernel.objects import Model
 from lading.pinned_images.node import activity, admission, plan, rules
 from lading.pinned_images.node.types import (
     Budget,
     Desired,
     ObservedNodeImages,
+    SetBytes,
     SetState,
     SetVerdict,
 )
@@ -25,6 +29,7 @@ class SetProblem(Model, frozen=True, kw_only=True, omit_defaults=False):
 
 class SetProgress(Model, frozen=True, kw_only=True, omit_defaults=False):
     name: str
+    uid: str = ""
     generation: int
     state: str
     pulling: int
@@ -32,6 +37,14 @@ class SetProgress(Model, frozen=True, kw_only=True, omit_defaults=False):
     next_try_at: str
     """Empty while a pull runs, and where nothing failed."""
     image_count: int
+    present_count: int = 0
+    bytes_done: int | None = None
+    """Compressed, with what running pulls have brought so far; None while a size is not known."""
+    bytes_total: int | None = None
+    bytes_per_second: int = 0
+    """Of its running pulls."""
+    ends_at: str = ""
+    """Estimated by that rate; empty while nothing arrives."""
     missing: tuple[str, ...]
     problems: tuple[SetProblem, ...]
 
@@ -59,6 +72,7 @@ class Progress(Model, frozen=True, kw_only=True, omit_defaults=False):
     bytes_wanted: int
     bytes_missing: int | None
     """None when the size of an image is not known."""
+    bytes_per_second: int = 0
     sets: tuple[SetProgress, ...]
     pulls: tuple[PullProgress, ...]
     storage: StorageBudget | None
@@ -69,6 +83,7 @@ def progress(desired: Desired, observed: ObservedNodeImages, now: datetime) -> P
     verdicts = plan.verdicts(desired, observed, refusals, now)
     doing = activity.combined(verdict.activity for verdict in verdicts)
     counts = rules.counts(desired.sets, observed, doing)
+    here, arrivals = rules.layers_present(observed), _arrivals(desired, observed)
     return Progress(
         node=desired.node_name,
         message=str(counts),
@@ -76,7 +91,11 @@ def progress(desired: Desired, observed: ObservedNodeImages, now: datetime) -> P
         present_count=counts.present,
         bytes_wanted=counts.wanted_bytes,
         bytes_missing=counts.missing_bytes,
-        sets=tuple(map(_set, verdicts)),
+        bytes_per_second=int(arrivals.bytes_per_second),
+        sets=tuple(
+            _set(verdict, rules.set_bytes(verdict.desired, observed, here), arrivals, now)
+            for verdict in verdicts
+        ),
         pulls=tuple(
             PullProgress(
                 image=str(key),
@@ -90,17 +109,55 @@ def progress(desired: Desired, observed: ObservedNodeImages, now: datetime) -> P
     )
 
 
-def _set(verdict: SetVerdict) -> SetProgress:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Arrivals:
+    """Of all running pulls; each has its share by the bytes that it is to bring."""
+
+    expected: Mapping[ImageKey, int]
+    arrived_bytes: int
+    bytes_per_second: float
+
+    def share(self, keys: Iterable[ImageKey]) -> float:
+        whole = sum(self.expected.values())
+        return sum(self.expected.get(key, 0) for key in keys) / whole if whole else 0.0
+
+
+def _arrivals(desired: Desired, observed: ObservedNodeImages) -> _Arrivals:
+    running = {key: pull.new_bytes for key, pull in observed.pulls.items() if pull.running}
+    factor, transfer = desired.settings.expansion_factor, observed.transfer
+    return _Arrivals(
+        expected=running,
+        arrived_bytes=transfer.arrived_bytes(
+            expected_bytes=sum(running.values()), expansion_factor=factor
+        ),
+        bytes_per_second=transfer.bytes_per_second(expansion_factor=factor) if running else 0.0,
+    )
+
+
+def _set(
+    verdict: SetVerdict, size: SetBytes | None, arrivals: _Arrivals, now: datetime
+) -> SetProgress:
     """A pull that is tried again is a pull; what failed before is among the problems."""
-    doing = verdict.activity
+    doing, share = verdict.activity, arrivals.share(verdict.missing)
+    rate = arrivals.bytes_per_second * share
+    arrived = int(arrivals.arrived_bytes * share)
+    done = min(size.present + arrived, size.total) if size else None
+    left = size.total - done if size and done is not None else 0
+    ends_at = now + timedelta(seconds=left / rate) if left and rate >= 1 else None
     return SetProgress(
         name=verdict.desired.name,
+        uid=verdict.desired.uid,
         generation=verdict.desired.generation,
         state=SetState.PULLING if doing.pulling else verdict.state,
         pulling=doing.pulling,
         attempt=doing.attempt,
         next_try_at=conditions.timestamp(doing.next_try_at) if doing.next_try_at else "",
         image_count=len(verdict.desired.images),
+        present_count=len(verdict.desired.images) - len(verdict.missing),
+        bytes_done=done,
+        bytes_total=size.total if size else None,
+        bytes_per_second=int(rate),
+        ends_at=conditions.timestamp(ends_at) if ends_at else "",
         missing=tuple(map(str, verdict.missing)),
         problems=tuple(
             SetProblem(reason=problem.reason, message=problem.message, image=problem.image)

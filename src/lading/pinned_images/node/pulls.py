@@ -15,6 +15,7 @@ import structlog
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node.metrics import PinMetrics
+from lading.pinned_images.node.transfers import Transfer, TransferMeter
 from lading.pinned_images.node.types import PastPulls, Pull, PullError, PullErrorKind
 from lading.ports import cri
 from lading.ports.clock import Clock
@@ -36,6 +37,8 @@ _KINDS: Mapping[type[cri.CriError], PullErrorKind] = {
 
 PROGRESS_BYTES_MIN = 1024 * 1024
 """The disk grows a little by itself, by logs and databases; a pull brings more."""
+LOOK_SECONDS = 2.0
+"""How often the disk is looked at while pulls run, so that a client that watches sees it grow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +58,22 @@ class PullEngine:
         clock: Clock,
         metrics: PinMetrics,
         pulled: Callable[[ImageKey, ImageSpec], Awaitable[None]],
+        used_bytes: Callable[[], Awaitable[int | None]],
         changed: Callable[[], None],
     ) -> None:
-        """`pulled` is called for every image that was pulled, with the name it was pulled by."""
+        """`pulled` is called for every image that was pulled, with the name it was pulled by.
+
+        `used_bytes` is what the image file system holds; None when that cannot be seen.
+        """
         self._cri = cri
         self._credentials = credentials
         self._clock = clock
         self._metrics = metrics
         self._pulled = pulled
+        self._look = used_bytes
         self._changed = changed
+        self._meter = TransferMeter()
+        self._looking: asyncio.Task[None] | None = None
         self._ledger: dict[ImageKey, Pull] = {}
         self._past: dict[ImageKey, PastPulls] = {}
         self._tasks: dict[ImageKey, asyncio.Task[None]] = {}
@@ -73,6 +83,10 @@ class PullEngine:
 
     def snapshot(self) -> Mapping[ImageKey, Pull]:
         return dict(self._ledger)
+
+    @property
+    def transfer(self) -> Transfer:
+        return self._meter.transfer
 
     def past(self) -> Mapping[ImageKey, PastPulls]:
         return dict(self._past)
@@ -89,6 +103,8 @@ class PullEngine:
         before = self._ledger.get(key, Pull(running=False, attempts=0))
         if before.running:
             return
+        if not self._tasks:
+            self._meter.begin()
         attempts, began = before.attempts + 1, self._clock.now()
         self._ledger[key] = replace(
             before,
@@ -96,15 +112,27 @@ class PullEngine:
             attempts=attempts,
             progress_at=began,
             credentials_changed=False,
+            new_bytes=new_bytes,
         )
         work = self._pull(key, spec, new_bytes)
         self._tasks[key] = asyncio.create_task(work, name=f"pull {key}")
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_while_pulling(), name="look at the disk")
+
+    async def _look_while_pulling(self) -> None:
+        while self._tasks:
+            await self._clock.sleep(LOOK_SECONDS)
+            try:
+                self.see_used(await self._look())
+            except cri.CriError as error:
+                log.debug("the image file system is not known", error=error.message)
 
     def see_used(self, used_bytes: int | None) -> None:
         """What the image file system holds now; None when it cannot be seen.
 
         No runtime tells how far a single pull is. When the disk grows, each may be the one.
         """
+        self._meter.see(used_bytes, at=self._clock.monotonic())
         before, self._used_bytes = self._used_bytes, used_bytes
         if used_bytes is not None and before is not None:
             if before <= used_bytes < before + PROGRESS_BYTES_MIN:
@@ -131,7 +159,7 @@ class PullEngine:
             self._changed()
 
     async def close(self) -> None:
-        tasks = tuple(self._tasks.values())
+        tasks = (*self._tasks.values(), *((self._looking,) if self._looking else ()))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -155,10 +183,13 @@ class PullEngine:
             self._ledger.pop(key, None)
             count = self._past[key].count + 1 if key in self._past else 1
             self._past[key] = PastPulls(count=count, last_at=self._clock.now())
+            self._meter.finish(new_bytes)
             self._metrics.pulled(seconds=self._clock.monotonic() - began, size_bytes=new_bytes)
         finally:
             del self._tasks[key]
             self._stalled.pop(key, None)
+            if not self._tasks:
+                self._meter.end()
             self._changed()
 
     async def _pull_with_any(self, key: ImageKey, spec: ImageSpec) -> None:

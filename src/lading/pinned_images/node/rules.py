@@ -17,6 +17,7 @@ from lading.pinned_images.node.types import (
     Pull,
     PullError,
     PullErrorKind,
+    SetBytes,
     SetState,
     SetVerdict,
 )
@@ -265,6 +266,16 @@ def bytes_missing(
     if any(key not in observed.resolutions for key in missing):
         return None
     return bytes_of(layers_of(missing, observed) - here)
+
+
+def set_bytes(
+    image_set: DesiredSet, observed: ObservedNodeImages, here: frozenset[Layer]
+) -> SetBytes | None:
+    """None when the size of an image is not known; `here` are the layers on the node."""
+    if any(key not in observed.resolutions for key in image_set.images):
+        return None
+    layers = layers_of(image_set.images, observed)
+    return SetBytes(total=bytes_of(layers), present=bytes_of(layers & here))
 
 
 def counts(

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from lading.kernel.images import ImageKey
 from lading.loop.debounce import debounced
+from lading.pinned_images.node import observe
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.pulls import PullEngine
@@ -36,6 +37,7 @@ async def open_tools(
             clock=clock,
             metrics=metrics,
             pulled=pulled,
+            used_bytes=lambda: observe.used_bytes(node.runtime.cri, node.disk),
             changed=soon,
         )
         resolver = Resolver(

@@ -10,6 +10,7 @@ from lading.kernel import conditions, pacing, quantities
 from lading.kernel.backoff import Backoff
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.pacing import Pacing, Writes
+from lading.pinned_images.node.transfers import Transfer
 from lading.pinned_images.reasons import EventReason, Reason
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 
@@ -137,6 +138,8 @@ class Pull:
     """It was refused, and there is a credential that was not tried."""
     progress_at: datetime | None = None
     """When the pull began, or bytes were last seen to arrive; None where that cannot be seen."""
+    new_bytes: int = 0
+    """Compressed bytes that it is to bring; 0 when its size is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +206,8 @@ class ObservedNodeImages:
     left_by_gate: frozenset[str] = frozenset()
     """The IDs of images that serve runtime classes only, while the gate of these is off."""
     pulls: Mapping[ImageKey, Pull] = field(default_factory=dict)
+    transfer: Transfer = field(default_factory=Transfer)
+    """How far the running pulls are, all together."""
     past_pulls: Mapping[ImageKey, PastPulls] = field(default_factory=dict)
     """Of wanted images that are not pinned; one that is missing was removed since."""
     last_status: MachineConfigNodeStatus = field(default_factory=MachineConfigNodeStatus)
@@ -288,6 +293,14 @@ class SetVerdict:
     def is_complete(self) -> bool:
         """Everything is on the node, pinned or not."""
         return not self.missing and not self.desired.unresolvable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetBytes:
+    """Compressed layers of a set, each once."""
+
+    total: int
+    present: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
