@@ -10,7 +10,7 @@ from lading.adapters.cri import pins_containerd, releases
 from lading.adapters.cri.client import CriClient
 from lading.adapters.cri.pins_containerd import ContainerdPins
 from lading.ports import cri
-from lading.ports.cri import ImageSpec, Pin, RecordedPin
+from lading.ports.cri import Image, ImageSpec, Pin, RecordedPin
 from lading.servers.cri.core import EmbeddedRuntime
 from lading.wire import calls
 from lading.wire.calls import Channel
@@ -26,6 +26,30 @@ async def channel(endpoint: str) -> AsyncIterator[Channel]:
 @pytest.fixture
 def pins(channel: Channel) -> ContainerdPins:
     return ContainerdPins(channel, CriClient(channel), SystemClock())
+
+
+class HastyClock(SystemClock):
+    """Time passes by sleeping alone, so that giving up takes no time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self._seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self._seconds += seconds
+
+
+class LateRuntime(CriClient):
+    """Reports images as pinned that no longer are."""
+
+    stale: frozenset[str] = frozenset()
+
+    async def images(self, only: ImageSpec | None = None) -> tuple[Image, ...]:
+        found = await super().images(only)
+        return tuple(replace(one, pinned=one.pinned or one.id in self.stale) for one in found)
 
 
 async def pulled(
@@ -67,6 +91,53 @@ async def test_what_is_no_longer_wanted_is_let_go(
     await pins.write([])
     assert await pins.recorded() == ()
     assert await pinned_ids(runtime) == set()
+
+
+async def test_issue_17_12_an_unpin_that_containerd_has_not_taken_stays_recorded(
+    channel: Channel, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    """Also for another process, to which the labels are all there is."""
+    late = LateRuntime(channel)
+    pin = await pulled(runtime, registry, "r.io/a", "blue", "green")
+    await ContainerdPins(channel, late, HastyClock()).write([pin])
+    late.stale = frozenset({pin.image_id})
+    with pytest.raises(cri.CriError, match="still reports as pinned"):
+        await ContainerdPins(channel, late, HastyClock()).write([])
+    after_a_restart = ContainerdPins(channel, late, HastyClock())
+    assert await after_a_restart.recorded() == (
+        RecordedPin(pin=pin, effective=True, released=True),
+    )
+    late.stale = frozenset()
+    await after_a_restart.write([])
+    assert await after_a_restart.recorded() == ()
+    assert await pinned_ids(runtime) == set()
+
+
+async def test_issue_17_12_an_unpin_that_is_taken_back_is_a_pin_again(
+    channel: Channel, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    late = LateRuntime(channel)
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    held = ContainerdPins(channel, late, HastyClock())
+    await held.write([pin])
+    late.stale = frozenset({pin.image_id})
+    with pytest.raises(cri.CriError):
+        await held.write([])
+    await held.write([pin])
+    assert await held.recorded() == (RecordedPin(pin=pin, effective=True),)
+
+
+async def test_issue_17_12_an_image_that_another_party_pins_by_its_tag_is_let_go_all_the_same(
+    pins: ContainerdPins, channel: Channel, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    pin = await pulled(runtime, registry, "r.io/a", "blue")
+    await pins.write([pin])
+    late = LateRuntime(channel)
+    late.stale = frozenset({pin.image_id})
+    by_tag = next(one for one in await pins._listed() if one.name == "r.io/a:1")
+    await pins._set_labels(by_tag, {**by_tag.labels, pins_containerd.PINNED[0]: "pinned"})
+    await ContainerdPins(channel, late, HastyClock()).write([])
+    assert await pins.recorded() == ()
 
 
 async def test_a_pin_survives_pulling_the_tag_again(

@@ -1,12 +1,13 @@
 """Pins on containerd: a label on the name that is the image's ID, beside labels that name its sets.
 
 The ID's name keeps its labels when a tag is pulled again; a tag's name does not. A pin that
-another party had set before us is left standing when ours is taken back.
+another party had set before us is left standing when ours is taken back. A pin that was taken back
+stays recorded as released until the runtime reports the image as unpinned.
 """
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from google.protobuf.message import Message
@@ -30,6 +31,8 @@ OWNER_PREFIX = "lading.dev/pinned-by/"
 CONTINUED = "#"
 """With a number it ends the keys of an owner's further labels; the name of no owner holds it."""
 REFERENCES_CHARACTERS_MAX = 3500  # of one label; containerd takes 4096 bytes with the key
+RELEASED_PREFIX = "lading.dev/unpinned-by/"
+"""Like `OWNER_PREFIX`, for a pin that was taken back and not yet seen to be gone."""
 FOREIGN = ("lading.dev/pinned-before", "true")
 
 # Earlier releases know the label, but notice a change of it only when they are restarted.
@@ -60,9 +63,10 @@ class ContainerdPins:
     async def recorded(self) -> tuple[RecordedPin, ...]:
         pinned_ids = await read_back.pinned_ids(self._runtime)
         return tuple(
-            RecordedPin(pin=pin, effective=pin.image_id in pinned_ids)
+            RecordedPin(pin=pin, effective=pin.image_id in pinned_ids, released=released)
             for record in (await self._records()).values()
-            for pin in _pins(record)
+            for prefix, released in ((OWNER_PREFIX, False), (RELEASED_PREFIX, True))
+            for pin in _pins(record, prefix)
         )
 
     async def outdated(self) -> bool:
@@ -80,16 +84,43 @@ class ContainerdPins:
         for record in records.values():
             await self._set_labels(record, _labels(record.labels, wanted.get(record.name, ())))
         present = [pin for pin in pins if pin.image_id in records]
-        await read_back.wait_until_in_force(self._runtime, present, self._clock)
+        released, held = await self._released()
+        await read_back.wait_until_in_force(self._runtime, present, self._clock, released=held)
+        await self._forget_released(released, held)
+
+    async def _released(self) -> tuple[dict[str, pb2.Image], set[str]]:
+        """Records of pins that were taken back, and the IDs that have no other pin by any name."""
+        listed = await self._listed()
+        released = {
+            one.name: one for one in listed if _is_id(one.name) and _pins(one, RELEASED_PREFIX)
+        }
+        pinned = {one.target.digest for one in listed if PINNED[0] in one.labels}
+        held = {name for name, one in released.items() if one.target.digest not in pinned}
+        return released, held
+
+    async def _forget_released(self, released: Mapping[str, pb2.Image], held: set[str]) -> None:
+        """What the runtime still reports as pinned stays recorded, so that it is written again."""
+        pinned = (await read_back.pinned_ids(self._runtime)) & held if held else set()
+        for name, record in released.items():
+            if name not in pinned:
+                await self._set_labels(record, _without(record.labels, RELEASED_PREFIX))
+        if pinned:
+            names = ", ".join(sorted(pinned))
+            raise cri.CriError(
+                f"containerd still reports as pinned after its label was removed: {names}"
+            )
 
     async def _records(self) -> dict[str, pb2.Image]:
         """The records with image IDs as names."""
+        return {one.name: one for one in await self._listed() if _is_id(one.name)}
+
+    async def _listed(self) -> Sequence[pb2.Image]:
         request = pb2.ListImagesRequest()
         try:
             answer = await self._call("List", request, pb2.ListImagesResponse)
         except CallFailed as error:
             raise errors.translated(error, call="listing containerd's images") from error
-        return {record.name: record for record in answer.images if _is_id(record.name)}
+        return answer.images
 
     async def _set_labels(self, record: pb2.Image, labels: Mapping[str, str]) -> None:
         keys = record.labels.keys() | labels.keys()
@@ -122,12 +153,16 @@ def _is_id(name: str) -> bool:
     return name.startswith(_ID_PREFIXES)
 
 
-def _pins(record: pb2.Image) -> list[Pin]:
+def _without(labels: Mapping[str, str], *prefixes: str) -> dict[str, str]:
+    return {key: value for key, value in labels.items() if not key.startswith(prefixes)}
+
+
+def _pins(record: pb2.Image, prefix: str) -> list[Pin]:
     owners: dict[str, set[str]] = defaultdict(set)
     for key, references in record.labels.items():
-        if key.startswith(OWNER_PREFIX):
+        if key.startswith(prefix):
             for reference in references.split():
-                owners[reference].add(key.removeprefix(OWNER_PREFIX).partition(CONTINUED)[0])
+                owners[reference].add(key.removeprefix(prefix).partition(CONTINUED)[0])
     return [
         Pin(image=reference, image_id=record.name, owners=tuple(sorted(names)))
         for reference, names in sorted(owners.items())
@@ -138,11 +173,15 @@ def _labels(before: Mapping[str, str], pins: Collection[Pin]) -> dict[str, str]:
     """All labels of the record as they must be; what is not ours is kept."""
     ours = any(key.startswith(OWNER_PREFIX) for key in before)
     is_foreign = before.get(FOREIGN[0]) == FOREIGN[1] if ours else PINNED[0] in before
-    labels = {
-        key: value
-        for key, value in before.items()
-        if not key.startswith(OWNER_PREFIX) and key not in (PINNED[0], FOREIGN[0])
-    }
+    labels = _without(before, OWNER_PREFIX, PINNED[0], FOREIGN[0])
+    if pins:
+        labels = _without(labels, RELEASED_PREFIX)
+    elif ours:
+        labels |= {
+            key.replace(OWNER_PREFIX, RELEASED_PREFIX, 1): value
+            for key, value in before.items()
+            if key.startswith(OWNER_PREFIX)
+        }
     references: dict[str, set[str]] = defaultdict(set)
     for pin in pins:
         for owner in pin.owners:
