@@ -1,7 +1,8 @@
 """The tables that an API server makes of its objects, as text: what `kubectl get` shows."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -48,44 +49,82 @@ async def text(
     return "\n\n".join(shown)
 
 
-async def follow(client: KubeClient, asked: Asked, *, wide: bool) -> AsyncIterator[str]:
-    """The table, and then a line for each object that changes; without end."""
+async def follow(client: KubeClient, asked: Asked, *, wide: bool) -> AsyncGenerator[str, None]:
+    """The table, and then a line for each object that changes; without end.
+
+    When the server no longer knows where a watch was, the table is read again, and what changed
+    or went in between is shown.
+    """
     table = await _listed(client, asked)
     headers, rows = _columns(asked, table, wide=wide)
-    widths = output.widths(headers, rows)
-    for line in (headers, *rows):
-        yield output.line(line, widths)
-    version = table["metadata"]["resourceVersion"]
+    view = _View(asked=asked, wide=wide, widths=output.widths(headers, rows))
+    yield output.line(headers, view.widths)
     while True:
+        for line in view.read_again(table):
+            yield line
         try:
-            async for event in client.watch(
-                asked.resource.metadata_only(),
-                asked.selection,
-                resource_version=version,
-                timeout_seconds=_WATCH_SECONDS,
-            ):
-                version = event.resource_version or version
-                if event.object is None:
-                    continue
-                name, namespace = event.object.metadata.name, event.object.metadata.namespace
-                if event.type is EventType.DELETED:
-                    yield f"{asked.resource.kind.lower()}/{name} deleted\n"
-                    continue
-                for row in await _row(client, asked, name, namespace, wide=wide):
-                    yield output.line(row, widths)
+            async for line in _changes(client, view, table["metadata"]["resourceVersion"]):
+                yield line
         except kube.Gone:
-            version = (await _listed(client, asked))["metadata"]["resourceVersion"]
+            table = await _listed(client, asked)
 
 
-async def _row(
-    client: KubeClient, asked: Asked, name: str, namespace: str, *, wide: bool
-) -> Sequence[Sequence[str]]:
-    """None for an object that is gone again: the watch reports it next."""
-    try:
-        table = await _named(client, asked.resource, name, namespace)
-    except kube.NotFound:
-        return []
-    return _columns(asked, table, wide=wide)[1]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What was shown of each object, by its resource version."""
+
+    asked: Asked
+    wide: bool
+    widths: list[int]
+    shown: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def read_again(self, table: Table) -> Iterator[str]:
+        """The lines that are new, and those of objects that are gone."""
+        before = dict(self.shown)
+        yield from self.lines(table)
+        for key in before.keys() - {_key(row) for row in table["rows"]}:
+            yield self.deleted(key)
+
+    def lines(self, table: Table) -> Iterator[str]:
+        _, rows = _columns(self.asked, table, wide=self.wide)
+        for row, cells in zip(table["rows"], rows, strict=True):
+            version = row["object"]["metadata"]["resourceVersion"]
+            if self.shown.get(_key(row)) != version:
+                self.shown[_key(row)] = version
+                yield output.line(cells, self.widths)
+
+    def deleted(self, key: tuple[str, str]) -> str:
+        self.shown.pop(key, None)
+        namespace, name = key
+        where = f" in {namespace}" if self.asked.is_of_all_namespaces else ""
+        return f"{self.asked.resource.kind.lower()}/{name} deleted{where}\n"
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str]:
+    metadata = row["object"]["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+async def _changes(client: KubeClient, view: _View, version: str) -> AsyncIterator[str]:
+    """Without end; raises Gone when the version is too old for the server."""
+    asked = view.asked
+    while True:
+        async for event in client.watch(
+            asked.resource.metadata_only(),
+            asked.selection,
+            resource_version=version,
+            timeout_seconds=_WATCH_SECONDS,
+        ):
+            version = event.resource_version or version
+            if event.object is None:
+                continue
+            name, namespace = event.object.metadata.name, event.object.metadata.namespace
+            if event.type is EventType.DELETED:
+                yield view.deleted((namespace, name))
+                continue
+            with suppress(kube.NotFound):  # gone again: the watch reports it next
+                for line in view.lines(await _named(client, asked.resource, name, namespace)):
+                    yield line
 
 
 async def _table(client: KubeClient, asked: Asked, on_missing: OnMissing) -> Table:

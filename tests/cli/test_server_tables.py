@@ -1,0 +1,132 @@
+"""`lading get -w`: the table first, then a line for each object that changes or goes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube import discovery
+from lading.adapters.kube.client import KubeClient
+from lading.api.core import CONFIG_MAPS, NAMESPACES
+from lading.cli import server_tables
+from lading.cli.server_tables import Asked
+from lading.ports.http import Exchange, Request, Response
+from lading.ports.kube import Selection
+from lading.standalone import api_server
+from lading.wiring import clusters
+
+LINE_SECONDS_MAX = 30.0
+EXPIRED = {
+    "apiVersion": "v1",
+    "kind": "Status",
+    "status": "Failure",
+    "reason": "Expired",
+    "message": "too old resource version: 1 (2)",
+    "code": 410,
+}
+
+
+class ExpiringWatches:
+    """An Exchange that refuses the next watch, after something happened."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.before_the_refusal: Callable[[], Awaitable[None]] | None = None
+        self.watches = 0
+
+    async def __call__(self, request: Request) -> Response:
+        if dict(request.query).get("watch"):
+            self.watches += 1
+            happen, self.before_the_refusal = self.before_the_refusal, None
+            if happen is not None:
+                await happen()
+                headers = {"content-type": "application/json"}
+                return Response(status=410, headers=headers, body=msgspec.json.encode(EXPIRED))
+        return await self.exchange(request)
+
+
+@pytest.fixture
+async def exchange(tmp_path: Path) -> AsyncIterator[ExpiringWatches]:
+    async with api_server.serve(tmp_path, SystemClock(), port=0) as api:
+        yield ExpiringWatches(api.exchange)
+
+
+@pytest.fixture
+def client(exchange: ExpiringWatches) -> KubeClient:
+    return clusters.client_of(exchange)
+
+
+async def make(client: KubeClient, name: str, namespace: str = "default") -> None:
+    await client.create(CONFIG_MAPS, {"metadata": {"name": name}}, namespace=namespace)
+
+
+async def change(client: KubeClient, name: str) -> None:
+    await client.patch(CONFIG_MAPS, name, {"data": {"key": "value"}}, namespace="default")
+
+
+async def asked(client: KubeClient, namespace: str = "default") -> Asked:
+    resource = (await discovery.discover(client)).named("configmaps")
+    # Those of the server itself are of no interest here.
+    mine = Selection(namespace=namespace, field_selector="metadata.name!=kube-root-ca.crt")
+    return Asked(resource=resource, names=(), selection=mine)
+
+
+class Lines:
+    """What `get -w` prints, as words of a line, without the age."""
+
+    def __init__(self, found: AsyncIterator[str]) -> None:
+        self._found = found
+
+    async def next(self, count: int = 1) -> list[list[str]]:
+        async with asyncio.timeout(LINE_SECONDS_MAX):
+            return [(await anext(self._found)).split()[:-1] for _ in range(count)]
+
+
+async def test_each_change_is_one_line(client: KubeClient) -> None:
+    await make(client, "one")
+    async with aclosing(server_tables.follow(client, await asked(client), wide=False)) as following:
+        lines = Lines(following)
+        await lines.next(2)
+        await change(client, "one")
+        assert await lines.next() == [["one", "1"]]
+        await client.delete(CONFIG_MAPS, "one", namespace="default")
+        assert await lines.next() == [["configmap/one"]]
+        await make(client, "two")
+        assert await lines.next() == [["two", "0"]]
+
+
+async def test_what_happened_while_the_watch_was_too_old_is_shown(
+    exchange: ExpiringWatches, client: KubeClient
+) -> None:
+    for name in ("changed", "deleted", "same"):
+        await make(client, name)
+
+    async def happen() -> None:
+        await client.delete(CONFIG_MAPS, "deleted", namespace="default")
+        await change(client, "changed")
+        await make(client, "new")
+
+    exchange.before_the_refusal = happen
+    async with aclosing(server_tables.follow(client, await asked(client), wide=False)) as following:
+        lines = Lines(following)
+        assert [words[0] for words in await lines.next(4)] == ["NAME", "changed", "deleted", "same"]
+        assert await lines.next(3) == [["changed", "1"], ["new", "0"], ["configmap/deleted"]]
+        await change(client, "same")
+        assert await lines.next() == [["same", "1"]], "and it goes on from the new table"
+    assert exchange.watches == 2
+
+
+async def test_a_deletion_in_all_namespaces_names_the_namespace(client: KubeClient) -> None:
+    await client.create(NAMESPACES, {"metadata": {"name": "other"}})
+    await make(client, "one", "other")
+    everywhere = await asked(client, namespace="")
+    async with aclosing(server_tables.follow(client, everywhere, wide=False)) as following:
+        lines = Lines(following)
+        assert (await lines.next(2))[1] == ["other", "one", "0"]
+        await client.delete(CONFIG_MAPS, "one", namespace="other")
+        async with asyncio.timeout(LINE_SECONDS_MAX):
+            assert await anext(following) == "configmap/one deleted in other\n"
