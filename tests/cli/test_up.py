@@ -19,7 +19,7 @@ from lading.api.core import CONFIG_MAPS, NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.ports import kube
 from lading.wire import calls
-from tests.cli.up_process import START_SECONDS_MAX, client_of, up
+from tests.cli.up_process import START_SECONDS_MAX, client_of, up, welcomed
 from tests.command import lading
 
 STOP_SECONDS_MAX = START_SECONDS_MAX
@@ -105,15 +105,46 @@ async def test_a_token_that_was_lost_is_made_anew(tmp_path: Path) -> None:
         assert (await client.get(NODES, "node-1")).metadata.name == "node-1"
 
 
-async def test_a_registry_moves_when_its_port_was_taken(tmp_path: Path) -> None:
+async def test_a_registry_does_not_move_by_itself(tmp_path: Path) -> None:
+    """Every object would name images that are no longer served."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        (tmp_path / "registry-port").write_text(str(other.getsockname()[1]))
-        async with up(tmp_path):
-            moved = (tmp_path / "registry-port").read_text()
-        assert moved != str(other.getsockname()[1])
-        assert f"127.0.0.1:{moved}/" in (tmp_path / "first-set.yaml").read_text()
+        port = other.getsockname()[1]
+        (tmp_path / "registry-port").write_text(str(port))
+        shown = await refusal(tmp_path)
+    assert f"the port {port} of the registry is used by another process" in shown
+    assert "--registry-port PORT" in shown
+    assert (tmp_path / "registry-port").read_text() == str(port)
+
+
+async def test_a_registry_that_is_moved_names_the_objects_to_change(tmp_path: Path) -> None:
+    where = ("--kubeconfig", str(tmp_path / "kubeconfig"))
+    async with up(tmp_path) as process:
+        for name in ("first-set.yaml", "first-image.yaml"):
+            assert (await lading("apply", "-f", str(tmp_path / name), *where)).code == 0
+        old = (tmp_path / "registry-port").read_text()
+        process.send_signal(signal.SIGINT)
+        await asyncio.wait_for(process.wait(), STOP_SECONDS_MAX)
+    new = str(unassigned_port())
+    for port in (("--registry-port", new), ()):
+        async with welcomed(tmp_path, *port) as (process, shown):
+            assert shown.startswith(
+                f"Warning: the registry moved from 127.0.0.1:{old} to 127.0.0.1:{new}, and 2"
+                f" objects name images at 127.0.0.1:{old}, where nothing is served:"
+                " pinnedimageset/first, image/first."
+            ), "at every start, until they are changed"
+            assert f"--registry-port {old}." in shown
+            process.send_signal(signal.SIGINT)
+            await asyncio.wait_for(process.wait(), STOP_SECONDS_MAX)
+    async with welcomed(tmp_path, "--registry-port", old) as (_, shown):
+        assert "Warning" not in shown
+
+
+async def test_a_registry_that_no_object_names_moves_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "registry-port").write_text("29999")
+    async with welcomed(tmp_path, "--registry-port", str(unassigned_port())) as (_, shown):
+        assert "Warning" not in shown
 
 
 async def test_no_acknowledged_write_is_lost_by_kill_minus_nine(tmp_path: Path) -> None:

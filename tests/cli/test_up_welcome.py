@@ -1,9 +1,12 @@
 """What `lading up` makes of its options, and what it tells a person who starts it."""
 
+import asyncio
+import re
 import shlex
 from pathlib import Path
 from typing import Any, NoReturn
 
+import aiohttp
 import pytest
 from click.testing import CliRunner
 
@@ -13,6 +16,10 @@ from lading.standalone import cluster
 from lading.standalone.cluster import ClusterOptions
 from lading.standalone.node import NodeDescription
 from lading.standalone.registry import RegistrySettings
+from tests.cli.up_process import START_SECONDS_MAX, welcomed
+from tests.e2e import waiting
+
+PATH_WITHOUT_LADING = "/usr/bin:/bin"
 
 
 class Opened(Exception):
@@ -51,7 +58,7 @@ async def welcome(data: Path, *, with_password: bool) -> str:
         registry=RegistrySettings(with_password=with_password),
     )
     async with cluster.open_cluster(options, SystemClock()) as made:
-        return up.welcome(made, data, "http://127.0.0.1:1/")
+        return up.welcome(made, data, "http://127.0.0.1:1/", "http://127.0.0.1:2")
 
 
 async def test_a_registry_with_a_password_is_welcomed_with_the_file_that_holds_it(
@@ -75,3 +82,96 @@ async def test_a_registry_without_one_is_not(tmp_path_factory: pytest.TempPathFa
     assert "password" not in shown
     assert "REGISTRY_AUTH_FILE" not in shown
     assert "None" not in shown
+
+
+def printed_commands(shown: str) -> list[str]:
+    lines = shown.partition("In another terminal")[2].splitlines()
+    return [line for line in lines if line.startswith("  ")]
+
+
+@pytest.mark.timeout(300)
+async def test_the_printed_commands_work_in_another_terminal(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """All of them, as they are, in a shell that knows nothing of the first one."""
+    data = tmp_path_factory.mktemp("a b")
+    async with welcomed(data, "--nodes", "2", path=PATH_WITHOUT_LADING) as (_, shown):
+        commands = printed_commands(shown)
+        assert len(commands) == 10, "the exports and what to run"
+        shell = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-e",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={"PATH": PATH_WITHOUT_LADING, "HOME": str(data / "home")},
+        )  # fmt: skip
+        script = "\n".join(commands).encode()
+        answered = await asyncio.wait_for(shell.communicate(script), START_SECONDS_MAX)
+    output = answered[0].decode()
+    assert shell.returncode == 0, output
+    for line in (
+        r"node-2 +Ready +worker +\S+ +v1\.",
+        r"pinnedimageset/first created",
+        r"node-2 +first +1/1 +Pinned +3/3",
+        r"image/first created",
+        r"first +deployed +2/2",
+        r"\S+/first/app-3 +<none> ",
+    ):
+        assert re.search(f"^{line}", output, re.MULTILINE), f"no {line!r} in {output}"
+
+
+@pytest.mark.timeout(300)
+async def test_the_printed_metrics_are_served_with_the_status_of_each_process(
+    tmp_path: Path,
+) -> None:
+    async with welcomed(tmp_path, "--metrics-port", "0") as (_, shown):
+        line = next(one for one in shown.splitlines() if one.startswith("Metrics"))
+        found = re.fullmatch(r"Metrics +(\S+)/metrics, and of node-1 (\S+)/metrics", line)
+        assert found is not None, shown
+        controllers, node = found.groups()
+        assert node == f"{controllers}/nodes/node-1"
+        async with aiohttp.ClientSession() as session:
+
+            async def page(url: str) -> str:
+                async with session.get(url) as answer:
+                    assert answer.status == 200, url
+                    return await answer.text()
+
+            async def is_ready() -> bool:
+                async with session.get(f"{controllers}/readyz") as answer:
+                    return answer.status == 200
+
+            await waiting.until(is_ready, "the cluster is ready")
+            assert await page(f"{controllers}/healthz") == "ok\n"
+            assert await page(f"{node}/readyz") == "ok\n"
+            assert 'controller="pinned-images-node"' in await page(f"{node}/metrics")
+            assert 'controller="pinned-images-node"' not in await page(f"{controllers}/metrics")
+            assert 'controller="pinned-images-sets"' in await page(f"{controllers}/metrics")
+            async with session.get(f"{controllers}/nodes/node-2/metrics") as missing:
+                assert missing.status == 404
+
+
+def test_the_capacity_is_that_of_every_node_or_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--nodes", "2", "--node-capacity", "1Gi", "--node-capacity", "node-2=5Mi")
+    found = options_of(monkeypatch, *words).nodes
+    assert [one.capacity_bytes for one in found] == [1024**3, 5 * 1024**2]
+
+
+def test_without_the_option_each_node_has_10_gi(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = options_of(monkeypatch, "--node-capacity", "node-1=1Gi").nodes
+    assert [one.capacity_bytes for one in found] == [1024**3, 10 * 1024**3, 10 * 1024**3]
+
+
+@pytest.mark.parametrize(
+    ("capacity", "sentence"),
+    [
+        ("node-4=1Gi", "there is no 'node-4', only node-1, node-2, node-3"),
+        ("much", "'much' is not a valid quantity"),
+        ("-1", "expected 0 or more"),
+        ("node-1=", "is not a valid quantity"),
+    ],
+)
+def test_a_capacity_that_makes_no_sense_is_refused(capacity: str, sentence: str) -> None:
+    result = CliRunner().invoke(up.command, ["--node-capacity", capacity])
+    assert result.exit_code == 2
+    assert sentence in result.output

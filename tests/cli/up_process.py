@@ -24,7 +24,7 @@ async def up(data: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Proc
 
 @asynccontextmanager
 async def welcomed(
-    data: Path, *options: str
+    data: Path, *options: str, path: str = os.environ["PATH"]
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """With what it printed; later options stand for earlier ones."""
     process = await asyncio.create_subprocess_exec(
@@ -32,7 +32,7 @@ async def welcomed(
         "up", "--data", str(data), "--nodes", "1", *options,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "PATH": path},
     )  # fmt: skip
     assert process.stdout is not None
     try:

@@ -47,6 +47,11 @@ class Target:
     def default_namespace(self) -> str:
         return self.namespace or self.found().namespace or "default"
 
+    @property
+    def names_a_cluster(self) -> bool:
+        """Then no other one may be used in its place."""
+        return bool(self.kubeconfig or self.context or os.environ.get("KUBECONFIG"))
+
     def found(self) -> Connection:
         try:
             return clusters.find(
@@ -54,8 +59,7 @@ class Target:
             )
         except NothingConfigured:
             standalone = DEFAULT_DATA / "kubeconfig"
-            asked_for_another = self.context or os.environ.get("KUBECONFIG")
-            if asked_for_another or not standalone.exists():
+            if self.names_a_cluster or not standalone.exists():
                 raise
             return clusters.find(os.environ, file=standalone, namespace=self.namespace)
 

@@ -26,6 +26,7 @@ _COMMANDS = {
     "validate": "Check objects in files without a cluster.",
     "crds": "Print the CustomResourceDefinitions.",
     "policies": "Print the admission policies of the agents.",
+    "doctor": "Check the cluster, this node and the registries, and say what to do.",
     "version": "Show the versions of this program and of the cluster.",
     "completion": "Print the completion script of a shell.",
     "controller": "Run the controllers (in a Deployment).",

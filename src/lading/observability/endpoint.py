@@ -50,6 +50,13 @@ async def serve(
     def find() -> Answers:
         return answers(registry, waiting_for(), waiting_features(), pages())
 
+    async with serve_answers(host=host, port=port, find=find) as url:
+        yield url
+
+
+@asynccontextmanager
+async def serve_answers(*, host: str, port: int, find: Callable[[], Answers]) -> AsyncIterator[str]:
+    """What is found is asked anew for every request."""
     guard = HostGuard.of((host, *CLUSTER_DOMAINS))
     server = Server(_by_path(guard, find, any_host=not _is_loopback(host)), access_log=None)
     listener = await asyncio.get_running_loop().create_server(server, host, port)

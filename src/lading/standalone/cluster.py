@@ -28,7 +28,7 @@ from lading.ports.http import Exchange
 from lading.ports.kube import AlreadyExists, Kube, NotFound
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator.types import PrunerSettings
-from lading.standalone import api_server, node, registry
+from lading.standalone import api_server, node, node_leases, registry
 from lading.standalone.api_server import ApiServer
 from lading.standalone.kubelet import EmbeddedKubelet
 from lading.standalone.node import EmbeddedNode, NodeDescription
@@ -57,8 +57,8 @@ class ClusterOptions:
 class StandaloneCluster:
     api: ApiServer
     kube: KubeClient
-    registry_url: str
-    registry_auth_file: Path | None
+    clock: Clock
+    registry: EmbeddedRegistry
     registries: Registries
     nodes: tuple[EmbeddedNode, ...]
     controllers: Manager
@@ -68,14 +68,20 @@ class StandaloneCluster:
     """The stand-in for Lading's own image, as pods name it."""
 
     @property
+    def registry_url(self) -> str:
+        return self.registry.url
+
+    @property
     def registry_host(self) -> str:
-        return self.registry_url.removeprefix("http://")
+        return self.registry.host
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.controllers.run())
             group.create_task(self.workloads.run())
+            names = [one.description.name for one in self.nodes]
+            group.create_task(node_leases.renew(self.kube, names, self.clock))
             for one in self.nodes:
                 group.create_task(one.agent.run())
 
@@ -129,8 +135,8 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
         yield StandaloneCluster(
             api=api,
             kube=kube,
-            registry_url=served.url,
-            registry_auth_file=served.auth_file,
+            clock=clock,
+            registry=served,
             registries=registries,
             nodes=tuple(nodes),
             controllers=controller.controllers(
@@ -215,6 +221,7 @@ async def _forget_other_nodes(options: ClusterOptions, kube: Kube) -> None:
     for name in _known_nodes(options.data) - wanted:
         with suppress(NotFound):
             await kube.delete(NODES, name)
+        await node_leases.forget(kube, name)
 
 
 def _known_nodes(data: Path) -> set[str]:

@@ -1,5 +1,7 @@
 """An embedded node: a container runtime of its own on a socket, a Node object, and an agent."""
 
+import os
+import platform
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -25,6 +27,14 @@ from lading.wiring.registries import Registries
 
 FIELD_MANAGER = "lading-standalone"
 LINUX_AMD64 = Platform(os="linux", architecture="amd64")
+ROLE_LABEL = "node-role.kubernetes.io/worker"
+DEFAULT_CAPACITY_BYTES = 10 * 1024**3
+PODS_MAX = 110  # the kubelet's maxPods
+_HEALTHY = {
+    "MemoryPressure": "KubeletHasSufficientMemory",
+    "DiskPressure": "KubeletHasNoDiskPressure",
+    "PIDPressure": "KubeletHasSufficientPID",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +44,7 @@ class NodeDescription:
     platform: Platform = LINUX_AMD64
     guests: Mapping[str, Platform | None] = field(default_factory=dict)
     """Runtime handlers and the platforms of their guests."""
-    capacity_bytes: int = 10 * 1024**3
+    capacity_bytes: int = DEFAULT_CAPACITY_BYTES
     """How much its runtime may store, so that no node depends on how full this machine is."""
 
 
@@ -45,6 +55,7 @@ class EmbeddedNode:
     endpoint: str
     parts: NodeParts
     agent: Manager
+    metrics: Metrics
     declare_containers: Callable[[Iterable[Container]], None]
     """Says to its runtime which containers there are."""
 
@@ -84,6 +95,7 @@ async def open_node(
             folder=folder,
             endpoint=host.endpoint,
             parts=host.parts,
+            metrics=metrics,
             declare_containers=host.declare_containers,
             agent=await agent.open_agent(
                 host.parts,
@@ -107,10 +119,17 @@ async def register(kube: Kube, description: NodeDescription, clock: Clock) -> No
         "metadata": {"name": description.name, "labels": _labels(description)},
     }
     await kube.apply(NODES, body, field_manager=FIELD_MANAGER, force=True)
+    amounts = _amounts(description)
     status = {
+        "addresses": [
+            {"type": "InternalIP", "address": "127.0.0.1"},
+            {"type": "Hostname", "address": description.name},
+        ],
+        "allocatable": amounts,
+        "capacity": amounts,
         "conditions": [
+            *(_condition(type_, "False", reason, clock) for type_, reason in _HEALTHY.items()),
             _condition("Ready", "True", "KubeletReady", clock),
-            _condition("DiskPressure", "False", "KubeletHasNoDiskPressure", clock),
         ],
         "nodeInfo": _node_info(description),
     }
@@ -122,7 +141,19 @@ def _labels(description: NodeDescription) -> dict[str, str]:
         "kubernetes.io/hostname": description.name,
         "kubernetes.io/os": description.platform.os,
         "kubernetes.io/arch": description.platform.architecture,
+        ROLE_LABEL: "",
         **description.labels,
+    }
+
+
+def _amounts(description: NodeDescription) -> dict[str, str]:
+    """All nodes share the memory and the processors of this machine."""
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cpu": str(os.cpu_count() or 1),
+        "ephemeral-storage": str(description.capacity_bytes),
+        "memory": f"{memory_bytes // 1024}Ki",
+        "pods": str(PODS_MAX),
     }
 
 
@@ -139,11 +170,14 @@ def _condition(type_: str, status: str, reason: str, clock: Clock) -> dict[str, 
 
 
 def _node_info(description: NodeDescription) -> dict[str, str]:
-    unknown = ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "kubeProxyVersion")
+    """The kubelet version is that of the API server, as on a cluster that was set up at once."""
+    unknown = ("machineID", "systemUUID", "bootID", "kubeProxyVersion")
     return {
         **dict.fromkeys(unknown, ""),
         "architecture": description.platform.architecture,
         "operatingSystem": description.platform.os,
         "containerRuntimeVersion": f"lading://{lading.__version__}",
-        "kubeletVersion": "",
+        "kernelVersion": platform.release(),
+        "kubeletVersion": embedded.kubernetes_version(),
+        "osImage": f"Lading {lading.__version__} (embedded node)",
     }

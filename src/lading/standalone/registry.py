@@ -1,27 +1,48 @@
-"""The embedded registry on its data folder, at the same port at every start if that is free.
+"""The embedded registry on its data folder, at the same port at every start.
 
 The objects of the cluster name their images by it: at another port none could be pulled again.
+So it moves only when it is told to, and then names the objects that it leaves behind.
 """
 
 import base64
 import contextlib
+import secrets
 import socket
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
-import structlog
 
+from lading.adapters.kube.client import KubeClient
+from lading.api.imageregistry import IMAGE_PRUNERS
+from lading.api.longhorn import IMAGES
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.files import write_atomically
+from lading.kernel.objects import Resource
 from lading.servers.registry.core import DEFAULT_LIMITS
 from lading.servers.registry.usage import StoreLimits
 from lading.standalone import data_folder
 from lading.wiring import embedded
 
 USER = "lading"
+FIRST_PORTS = range(20_000, 30_000)
+"""Below those that systems assign to connections, so that a port is free at the next start, too."""
+_DRAWS_MAX = 100
+_NAMING_IMAGES: tuple[Resource[Any], ...] = (PINNED_IMAGE_SETS, IMAGES, IMAGE_PRUNERS)
 
-log = structlog.get_logger(__name__)
+
+class RegistryPortTaken(Exception):
+    """Another process listens where the registry was at the last start."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(
+            f"the port {port} of the registry is used by another process, and the objects of this"
+            f" cluster name their images by it; stop that process (`ss -ltnp 'sport = :{port}'`"
+            " shows it), or move the registry with --registry-port PORT, which then names the"
+            " objects to change"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +61,8 @@ class EmbeddedRegistry:
     url: str
     auth_file: Path | None
     """The password in docker's form, for nodes and people; None where none is needed."""
+    former_hosts: tuple[str, ...] = ()
+    """Where it was at earlier starts."""
 
     @property
     def host(self) -> str:
@@ -49,21 +72,36 @@ class EmbeddedRegistry:
 @contextlib.asynccontextmanager
 async def serve(data: Path, settings: RegistrySettings) -> AsyncIterator[EmbeddedRegistry]:
     note = data / "registry-port"
+    last = _last_port(note)
     password = data_folder.secret(data / "registry-password") if settings.with_password else ""
     async with embedded.open_registry(
         data / "registry",
-        port=settings.port or _last_port(note),
+        port=settings.port or _kept(last),
         names=settings.names,
         limits=settings.limits,
         password_by_user={USER: password} if password else {},
     ) as url:
-        port = url.rpartition(":")[2]
+        host, _, port = url.removeprefix("http://").rpartition(":")
         write_atomically(note, port.encode())
         auth_file = data / "registry-auth.json" if password else None
         if auth_file:
-            hosts = (url.removeprefix("http://"), *(f"{name}:{port}" for name in settings.names))
-            data_folder.write_private(auth_file, _auth_file(hosts, password))
-        yield EmbeddedRegistry(url=url, auth_file=auth_file)
+            named = (url.removeprefix("http://"), *(f"{name}:{port}" for name in settings.names))
+            data_folder.write_private(auth_file, _auth_file(named, password))
+        former = _former_ports(data / "registry-former-ports", last=last, now=int(port))
+        hosts = tuple(f"{host}:{one}" for one in former)
+        yield EmbeddedRegistry(url=url, auth_file=auth_file, former_hosts=hosts)
+
+
+async def left_behind(kube: KubeClient, host: str) -> tuple[str, ...]:
+    """The objects that name images by an address where the registry was."""
+    return tuple(
+        [
+            f"{resource.kind.lower()}/{one['metadata']['name']}"
+            for resource in _NAMING_IMAGES
+            async for one in kube.each(replace(resource, type=dict[str, Any]))
+            if f'"{host}' in msgspec.json.encode(one["spec"]).decode()
+        ]
+    )
 
 
 def _auth_file(hosts: Iterable[str], password: str) -> str:
@@ -72,12 +110,28 @@ def _auth_file(hosts: Iterable[str], password: str) -> str:
 
 
 def _last_port(note: Path) -> int:
+    """0 where there was no start before."""
     text = note.read_bytes().strip() if note.exists() else b""
-    port = int(text) if text.isdigit() else 0
-    if _is_free(port):
-        return port
-    log.warning("another process uses the registry's port; the registry has a new one", port=port)
-    return 0
+    return int(text) if text.isdigit() else 0
+
+
+def _former_ports(note: Path, *, last: int, now: int) -> tuple[int, ...]:
+    """Kept for good: an object may name any of them until it is changed."""
+    words = note.read_text(errors="replace").split() if note.exists() else []
+    known = {*(int(word) for word in words if word.isdigit()), *([last] if last else [])}
+    former = tuple(sorted(known - {now}))
+    if former:
+        write_atomically(note, " ".join(map(str, sorted(known))).encode())
+    return former
+
+
+def _kept(last: int) -> int:
+    if not last:
+        drawn = secrets.SystemRandom().sample(FIRST_PORTS, _DRAWS_MAX)
+        return next((port for port in drawn if _is_free(port)), 0)
+    if not _is_free(last):
+        raise RegistryPortTaken(last)
+    return last
 
 
 def _is_free(port: int) -> bool:

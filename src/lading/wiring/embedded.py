@@ -17,7 +17,7 @@ from lading.ports.kubelet import KubeletLimits
 from lading.ports.node import NodeParts
 from lading.servers.cri import server as cri_server
 from lading.servers.cri.core import EmbeddedRuntime
-from lading.servers.kube import certificates, http
+from lading.servers.kube import builtins, certificates, http
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.node_proxy import Kubelets
@@ -61,6 +61,11 @@ async def open_api_in_memory(clock: Clock, *, admin_token: str) -> AsyncIterator
         yield core
     finally:
         await core.close()
+
+
+def kubernetes_version() -> str:
+    """That of the embedded API server, as `kubectl version` shows it."""
+    return builtins.kubernetes_version()
 
 
 @asynccontextmanager

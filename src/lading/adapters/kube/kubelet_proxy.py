@@ -36,6 +36,10 @@ class SpaceUnknown(Exception):
     """The kubelet did not report its image file system; says why."""
 
 
+class LimitsUnknown(Exception):
+    """The kubelet did not report its limits; says why."""
+
+
 async def space(client: KubeClient, node: str) -> Space:
     """Raises SpaceUnknown when there is no kubelet behind the node, or we may not ask it."""
     try:
@@ -51,9 +55,19 @@ async def space(client: KubeClient, node: str) -> Space:
 async def limits(client: KubeClient, node: str) -> KubeletLimits:
     """The kubelet's defaults when it cannot be asked."""
     try:
-        return limits_in(await _ask(client, node, "configz"))
-    except (KubeError, *UNREADABLE):
+        return await reported_limits(client, node)
+    except LimitsUnknown:
         return KubeletLimits()
+
+
+async def reported_limits(client: KubeClient, node: str) -> KubeletLimits:
+    """Raises LimitsUnknown when there is no kubelet behind the node, or we may not ask it."""
+    try:
+        return limits_in(await _ask(client, node, "configz"))
+    except KubeError as error:
+        raise LimitsUnknown(str(error)) from error
+    except UNREADABLE as error:
+        raise LimitsUnknown("the kubelet reports no limits") from error
 
 
 async def _ask(client: KubeClient, node: str, path: str) -> bytes:

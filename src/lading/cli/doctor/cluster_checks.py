@@ -1,0 +1,147 @@
+"""The checks of a cluster, with the rights of the user: API server, clock, kinds, processes.
+
+Each check stands alone: one that cannot be made says why, and the others are made.
+"""
+
+import asyncio
+import email.utils
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+
+from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.connection import ConfigurationError, NothingConfigured
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.cli import sentences
+from lading.cli.connection import Target
+from lading.cli.doctor import findings, node_reports, process_checks, registry_checks
+from lading.cli.doctor.findings import CheckFinding
+from lading.installation import check as kinds
+from lading.installation import plan
+from lading.kernel.errors import UNREADABLE
+from lading.ports import kube
+from lading.ports.http import Request
+from lading.ports.kube import Selection
+from lading.wiring import clusters
+from lading.wiring.clock import system_clock
+from lading.wiring.features import DEFINITIONS
+
+CHECK_SECONDS_MAX = 20.0
+CLOCK_WARNING_SECONDS = 5.0
+CLOCK_FAILED_SECONDS = 60.0
+"""A token of an account may be refused from here on, and a certificate that is new is not valid."""
+
+
+class ClusterCheck(Protocol):
+    def __call__(self, client: KubeClient, /) -> AsyncIterator[CheckFinding]: ...
+
+
+async def examine(target: Target) -> list[CheckFinding]:
+    try:
+        target.found()
+    except ConfigurationError as error:
+        return [_unconfigured(error, asked_for_one=target.names_a_cluster)]
+    async with target.open() as client:
+        found = await _made("API server", client, api_server)
+        if findings.any_failed(found):
+            return found
+        for name, check in _CHECKS.items():
+            found += await _made(name, client, check)
+    return found
+
+
+def _unconfigured(error: ConfigurationError, *, asked_for_one: bool) -> CheckFinding:
+    """Without a cluster there is nothing wrong, unless the user named one."""
+    reason = f"{str(error).partition(';')[0]}."
+    if isinstance(error, NothingConfigured) and not asked_for_one:
+        return findings.skipped("Cluster", reason, "set KUBECONFIG, or run `lading up`")
+    return findings.failed("Cluster", reason, "correct KUBECONFIG, --kubeconfig or --context")
+
+
+async def _made(name: str, client: KubeClient, check: ClusterCheck) -> list[CheckFinding]:
+    try:
+        async with asyncio.timeout(CHECK_SECONDS_MAX):
+            return [one async for one in check(client)]
+    except TimeoutError:
+        reason = f"no answer within {CHECK_SECONDS_MAX:.0f} s"
+        return [findings.failed(name, reason, "check the network to the API server")]
+    except kube.Forbidden as error:
+        return [findings.skipped(name, str(error), "run it as an administrator")]
+    except kube.KubeError as error:
+        return [findings.failed(name, str(error), _step(error))]
+
+
+def _step(error: Exception) -> str:
+    """What the sentence of an error says after its reason."""
+    whole = sentences.sentence(error) or ""
+    return whole.removeprefix(str(error)).removeprefix("; ") or "read the log of the API server"
+
+
+async def api_server(client: KubeClient) -> AsyncIterator[CheckFinding]:
+    await clusters.require_credentials(client)
+    answer = await client.answer(Request(method="GET", path="/version"))
+    date = answer.headers.get("date") or answer.headers.get("Date") or ""
+    version = await _version(client)
+    yield findings.ok("API server", f"It answers, and its version is {version}.")
+    yield clock(date, system_clock().now())
+
+
+async def _version(client: KubeClient) -> str:
+    try:
+        found = msgspec.json.decode(await client.send(Request(method="GET", path="/version")))
+        return str(found["gitVersion"])
+    except (*UNREADABLE, KeyError, TypeError):
+        return "unknown"
+
+
+def clock(date: str, now: datetime) -> CheckFinding:
+    """The API server's own time is in the header of its answers, in whole seconds."""
+    try:
+        theirs = email.utils.parsedate_to_datetime(date).astimezone(UTC)
+    except ValueError:
+        return findings.skipped("Clock", "The API server does not send its time.")
+    apart = abs((now - theirs).total_seconds())
+    found = f"This machine and the API server are {apart:.0f} s apart."
+    if apart < CLOCK_WARNING_SECONDS:
+        return findings.ok("Clock", found)
+    step = "set the clocks by NTP on this machine and on the control plane"
+    if apart < CLOCK_FAILED_SECONDS:
+        return findings.warning("Clock", found, step)
+    return findings.failed("Clock", found, step)
+
+
+async def definitions(client: KubeClient) -> AsyncIterator[CheckFinding]:
+    """Which of our kinds are installed, and by which owner."""
+    await client.page(CUSTOM_RESOURCE_DEFINITIONS, Selection(field_selector="metadata.name=-"))
+    installed = await kinds.installed(client, DEFINITIONS)
+    ours = [
+        one for one in DEFINITIONS if one.name in installed and plan.is_ours(installed[one.name])
+    ]
+    missing = [one.name for one in DEFINITIONS if one.name not in installed]
+    if missing:
+        step = "lading crds | kubectl apply --server-side -f -"
+        yield findings.failed("Kinds", f"Not installed: {', '.join(missing)}.", step)
+    if ours:
+        yield findings.ok("Kinds", f"{len(ours)} of {len(DEFINITIONS)} kinds belong to Lading.")
+    for one in DEFINITIONS:
+        other = installed.get(one.name)
+        if other is None or plan.is_ours(other):
+            continue
+        sentence = plan.foreign(one, other)
+        if one.versions[-1] in plan.served(other):
+            yield findings.ok("Kinds", f"{sentence}.")
+        else:
+            step = "upgrade that owner, or turn the feature off with --feature-gates"
+            yield findings.failed("Kinds", f"{sentence}.", step)
+
+
+_CHECKS: dict[str, ClusterCheck] = {
+    "Kinds": definitions,
+    "Rights": process_checks.rights,
+    "Processes": process_checks.processes,
+    "Nodes": node_reports.nodes,
+    "Kubelet limits": node_reports.limits,
+    "Registries": registry_checks.registries,
+}
