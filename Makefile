@@ -10,6 +10,8 @@ SEED ?=
 IMAGE ?=
 # Many tests wait for timers and processes, so two workers share a core.
 WORKERS ?= $(shell echo $$((2 * $$(nproc))))
+# Real components are processes of their own beside each worker.
+REAL_WORKERS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up test coverage fuzz check format docs real real-setup real-up web soak bench lock generate audit deploy dist clean
@@ -66,7 +68,7 @@ real-setup: ## install the real components into a cache (ONLY=kube,registry,... 
 	@$(PYTHON) -m tests.real.setup $(if $(ONLY),--only $(ONLY))
 
 real: setup real-setup ## conformance and end-to-end tests on real components (ONLY=... selects)
-	@$(BIN)/pytest tests/real -q $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/pytest tests/real -q --numprocesses $(REAL_WORKERS) --dist worksteal $(if $(ONLY),--only $(ONLY))
 
 real-up: setup real-setup ## run a real Kubernetes on this machine until Ctrl-C
 	@$(BIN)/python -m tests.real.bed.up
@@ -99,7 +101,7 @@ generate: setup ## write the files that are generated; those of built-in kinds n
 	@$(BIN)/python -m tests.real.generate
 
 soak: setup real-setup ## the races on real components for longer (SECONDS=... of each)
-	@LADING_RACE_SECONDS=$(or $(SECONDS),300) $(BIN)/pytest tests/real/test_prune_blobs.py -q -k no_push_is_lost
+	@LADING_RACE_SECONDS=$(or $(SECONDS),300) $(BIN)/pytest tests/real -q --numprocesses $(REAL_WORKERS) -k 'no_push_is_lost or lose_nothing'
 
 bench: setup ## the measured comparisons, as ratios
 	@$(BIN)/python -m bench

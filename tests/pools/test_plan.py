@@ -59,6 +59,19 @@ def test_every_feature_contributes_to_the_one_status_of_a_pool() -> None:
     assert {one.observed_generation for one in action.status.conditions} == {4}
 
 
+@pytest.mark.parametrize(("updated", "expected"), [(2, 3), (3, 4)])
+def test_the_generation_of_a_synchronizer_is_the_last_that_every_machine_has(
+    updated: int, expected: int
+) -> None:
+    (counts,) = facts(machines=3).synchronizers
+    before = msgspec.structs.replace(counts, observed_generation=3)
+    now = msgspec.structs.replace(counts, updated_machine_count=updated)
+    found = with_status(MachineConfigPoolStatus(pool_synchronizers_status=(before,)))
+    action = written(planned(found, PoolFacts(synchronizers=(now,))))
+    (synchronizer,) = action.status.pool_synchronizers_status
+    assert synchronizer.observed_generation == expected
+
+
 def test_one_feature_without_an_error_does_not_hide_that_of_another() -> None:
     action = written(planned(pool(), facts("ADegraded"), facts("BDegraded", error="machine set m")))
     assert degraded(action.status) == ("True", "Broken", "machine set m")

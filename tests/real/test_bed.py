@@ -195,8 +195,9 @@ def test_a_killed_run_is_removed_by_the_next() -> None:
         run.kill()
     subnet = addresses.subnet(folder)
     assert f"address {subnet}.254 on lo" in traces.of(folder, subnet=subnet)
-    assert folder in leftovers.remove_dead()
-    assert traces.of(folder, subnet=subnet) == []
+    leftovers.remove_dead()
+    # Another worker that cleans up at this moment may have been first, and still be at it.
+    assert eventually(lambda: traces.of(folder, subnet=subnet) == [])
 
 
 def test_a_living_run_is_not_removed(registry_3_1: registry.Registry) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import random
 import time
 from pathlib import Path
@@ -20,7 +21,8 @@ from tests.pruning import pruned_kinds, worlds
 from tests.pruning.worlds import World
 from tests.real.bed import registry
 
-CHURN_SECONDS = 60
+CHURN_SECONDS = int(os.environ.get("LADING_RACE_SECONDS", "15"))
+"""`make soak` sets more."""
 Pushed = tuple[str, tuple[float, float]]
 """A digest, and when its push began and was answered."""
 EVERYTHING = policy.parse(

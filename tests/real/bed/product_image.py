@@ -5,6 +5,7 @@ linked with; the locked dependencies come from its environment. Lading itself is
 as the Containerfile does, so that a file missing in the package is missing in the image too.
 """
 
+import functools
 import importlib.metadata
 import io
 import json
@@ -32,7 +33,9 @@ LIBRARY = re.compile(r"(/\S+) \(0x")
 """In a line of ldd; what the kernel itself provides has no path there."""
 
 
+@functools.cache
 def build() -> images.Image:
+    """Once in a run: several modules install it."""
     buffer = io.BytesIO()
     with (
         tarfile.open(fileobj=buffer, mode="w") as archive,

@@ -101,8 +101,7 @@ def sandbox() -> Iterator[Sandbox]:
     _remove_leftovers_once()
     folder = pathlib.Path(tempfile.mkdtemp(prefix=layout.FOLDER_PREFIX))
     # A lock, not a process id: the kernel frees it when the run ends, and no other can take it.
-    with (folder / layout.LOCK_NAME).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with _held_lock(folder):
         try:
             # No process is asked to end: all that it could save goes with the folder.
             with _reaped() as started, _namespaces(folder) as init_pid:
@@ -114,6 +113,16 @@ def sandbox() -> Iterator[Sandbox]:
                     OPEN.remove(opened)
         finally:
             leftovers.remove(folder)
+
+
+@contextlib.contextmanager
+def _held_lock(folder: pathlib.Path) -> Iterator[None]:
+    """It gets its name when it is held: another run that cleans up never finds it free."""
+    unnamed = folder / f"{layout.LOCK_NAME}.new"
+    with unnamed.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        unnamed.rename(folder / layout.LOCK_NAME)
+        yield
 
 
 @functools.cache
