@@ -82,7 +82,7 @@ class Opened:
     """Of the first cluster."""
 
 
-class NothingToPrune(Malformed):
+class NothingToPrune(Exception):
     """No registry is known, or none may be changed: there is nothing that a run could do."""
 
 
@@ -148,9 +148,9 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
 
 def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> str:
     if source is not Source.IMAGE_STREAMS and not options.reading.settings.prune_registry:
-        reason = "with --prune-registry=false only API objects go, and a plain registry has none"
-        text = options.url.host if options.url else ""
-        raise NothingToPrune(what="registry", text=text, reason=reason)
+        raise NothingToPrune(
+            "With --prune-registry=false only API objects go, and a plain registry has none"
+        )
     if options.url is not None:
         return options.url.host
     if source is Source.IMAGE_STREAMS and hosts:
@@ -158,9 +158,8 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
     if source is Source.IMAGE_STREAMS and not options.reading.settings.prune_registry:
         return "(none)"
     raise NothingToPrune(
-        what="registry",
-        text="",
-        reason="no managed image names it; give its address with --registry-url",
+        "No registry is known: none is named, and no ImageStream of the cluster names one; give its"
+        " address with --registry-url"
     )
 
 

@@ -34,6 +34,10 @@ class Bench:
     cluster: tuple[str, ...]
     folder: Path
 
+    def with_age(self, text: str) -> list[str]:
+        """The options with another `--keep-younger-than`."""
+        return [text if one == "0s" else one for one in self.where]
+
     async def lading(self, *words: str) -> CommandResult:
         """With the options of the whole bench after the words."""
         return await command.lading("prune", *words, *self.where)
@@ -109,9 +113,37 @@ async def test_a_confirmed_run_deletes_and_restore_brings_back(bench: Bench, fla
     trash = await bench.lading("trash")
     assert "team/app" in trash.output
     assert max(map(len, trash.output.splitlines())) <= 80
-    restored = await bench.lading("restore", "team/app:old")
+    restored = await bench.lading("restore", f"{bench.shelf.host}/team/app:old")
     assert restored.output == "Restored team/app: old\n", restored.errors
     assert await bench.shelf.pullable("team/app:old")
+
+
+async def test_a_confirmed_run_in_json_prints_nothing_else(bench: Bench) -> None:
+    await three(bench)
+    result = await bench.lading("images", "--confirm", "-o", "json")
+    assert len(json.loads(result.output)["outcomes"]) == 2
+
+
+async def test_without_a_policy_it_is_said_that_tags_stay(bench: Bench) -> None:
+    await three(bench)
+    where = [one for one in bench.where if one != "--policy" and not one.endswith("policy.yaml")]
+    result = await command.lading("prune", "images", *where)
+    assert "2 tags stay because no policy is about their repositories" in result.errors
+
+
+async def test_an_age_that_is_not_known_begins_with_a_confirmed_run(bench: Bench) -> None:
+    await three(bench)
+    dry = await command.lading("prune", "images", *bench.with_age("1h"))
+    assert "their age begins with the first run with --confirm" in " ".join(dry.errors.split())
+    done = await command.lading("prune", "images", "--confirm", *bench.with_age("1h"))
+    assert "their age begins now" in " ".join(done.errors.split())
+
+
+async def test_without_an_address_the_option_is_named(bench: Bench) -> None:
+    result = await command.lading("prune", "images", *bench.cluster)
+    assert result.code == 1
+    assert "No registry is known" in result.errors
+    assert "--registry-url" in result.errors
 
 
 async def test_confirm_false_is_a_dry_run(bench: Bench) -> None:
@@ -128,6 +160,12 @@ async def test_a_plan_is_written_and_applied(bench: Bench) -> None:
     header, *lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert header["registry"] == bench.shelf.host
     assert {line["what"] for line in lines} == {"tag", "manifest"}
+    assert "Wrote 2 deletions to" in result.output
+    other = await command.lading("prune", "apply", str(file), *bench.with_age("1h"))
+    assert other.code == 0, other.errors
+    left_out = "made with keepYoungerThan 0s, and this run has keepYoungerThan 1h0m0s"
+    assert left_out in " ".join(other.errors.split())
+    assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
     applied = await bench.lading("apply", str(file), "-o", "json")
     assert applied.code == 0, applied.errors
     results = {one["result"] for one in json.loads(applied.output)["outcomes"]}
@@ -143,7 +181,9 @@ async def test_why_names_the_pod_or_the_rule(bench: Bench) -> None:
     assert yaml.safe_load(old.output)["verdicts"][0]["decision"] == "delete"
     absent = await bench.lading("why", "team/app:absent")
     assert absent.code == 1
-    assert "untagged manifests are not listed" in absent.errors
+    assert "team/app, which has keep, old, used" in " ".join(absent.errors.split())
+    other = await bench.lading("why", "team/other:1")
+    assert "untagged manifests are not listed" in " ".join(other.errors.split())
 
 
 async def test_a_guard_ends_with_3(bench: Bench) -> None:

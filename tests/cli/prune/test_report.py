@@ -3,7 +3,7 @@
 import pytest
 
 from lading.cli.prune import report
-from lading.pruning.engine.types import Deletion, Header, Saving, Source, What
+from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 from tests.pruning.builders import NOW, digest
 
 A = digest("a")
@@ -59,7 +59,7 @@ def test_tables_fit_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     header = Header(
         registry="r", source=Source.REGISTRY, planned_at=NOW, by_repository=savings, by_rule=savings
     )
-    report.show_header(header)
+    report.show_header(PrunePlan(header=header, deletions=()))
     printed = capsys.readouterr().out
     assert "…" in printed
     assert max(map(len, printed.splitlines())) <= 80

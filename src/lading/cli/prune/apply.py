@@ -10,6 +10,7 @@ from lading.cli.prune import progress, report, running
 from lading.cli.prune.options import FILE, prune_options
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import plan_file
+from lading.pruning.engine.types import Header
 from lading.wiring.prune import Opened, Options
 
 
@@ -29,10 +30,25 @@ def command(options: Options, file: Path, form: Format) -> None:
     async def work(opened: Opened) -> None:
         async with progress.shown(opened.pruner.progress):
             applied = await opened.pruner.apply(chosen)
+        report.show_restored(applied.restored)
         left = len(chosen[1]) - len(applied.outcomes)
         if left > 0:
-            click.echo(f"{left} lines of the plan are no longer right and are left out", err=True)
+            output.sentence(
+                f"{left} lines of the plan are left out, because a plan of now has them not"
+                f"{_other_settings(header, applied.plan.header)}",
+                err=True,
+            )
         if not report.show_outcomes(applied.outcomes, form):
             raise click.exceptions.Exit(1)
 
     running.run(options, work)
+
+
+def _other_settings(old: Header, new: Header) -> str:
+    """Other settings are the most likely cause."""
+    differ = [name for name in new.settings if old.settings.get(name) != new.settings[name]]
+    if not differ:
+        return ""
+    before = ", ".join(f"{name} {old.settings.get(name)}" for name in differ)
+    now = ", ".join(f"{name} {new.settings[name]}" for name in differ)
+    return f"; it was made with {before}, and this run has {now}"

@@ -67,9 +67,9 @@ async def prune(opened: Opened, reporting: Reporting, form: Format) -> None:
         ended.figures = runs.pruned(found, applied.outcomes)
         failures = (one for one in applied.outcomes if one.result is Result.FAILED)
         ended.failure = next((f"{one.line}: {one.message}" for one in failures), "")
-    for record in applied.restored:
-        click.echo(f"Restored {record.repository}: it is used again", err=True)
-    report.show_header(applied.plan.header)
+    report.show_restored(applied.restored)
+    if form is Format.TABLE:
+        report.show_header(applied.plan, is_confirmed=True)
     if not report.show_outcomes(applied.outcomes, form):
         raise click.exceptions.Exit(1)
 

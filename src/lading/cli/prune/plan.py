@@ -24,8 +24,11 @@ def command(options: Options, file: Path) -> None:
             plan = opened.pruner.plan(observed)
         with file.open("wb") as target:
             target.writelines(plan_file.lines(plan))
-        report.show_header(plan.header)
-        click.echo(report.summary(plan.deletions))
+        report.show_header(plan)
+        output.sentence(
+            f"Wrote {len(plan.deletions)} deletions to {file}; nothing is deleted yet."
+            f" `lading prune apply {file}` with the same options deletes them"
+        )
         for refusal in opened.pruner.refusals(plan, observed):
             output.sentence(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
 

@@ -25,4 +25,4 @@ async def _write(target: Target, file: Path, custom: tuple[CustomPath, ...]) -> 
     async with target.open() as client:
         address = target.found().server
         found = await wiring.write_references(client, file, address=address, custom=custom)
-    click.echo(f"Wrote {len(found.mentions)} references of cluster {found.cluster} to {file}")
+    click.echo(f"Wrote {len(found.mentions)} reference(s) of cluster {found.cluster} to {file}")

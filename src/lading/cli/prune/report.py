@@ -10,7 +10,8 @@ from lading.cli import output
 from lading.cli.output import Format
 from lading.kernel import quantities
 from lading.pruning.engine.apply import PruneOutcome, Result
-from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
+from lading.pruning.engine.trash import Record
+from lading.pruning.engine.types import Deletion, PrunePlan, PruneReason, Saving, Source, What
 
 DRY_RUN = "Dry run enabled - no modifications will be made. Add --confirm to remove images"
 ONLY_OBJECTS = (
@@ -78,21 +79,35 @@ def show_plan(plan: PrunePlan, form: Format) -> None:
         return
     for sentence in sentences(plan.deletions):
         click.echo(sentence)
-    show_header(plan.header)
+    show_header(plan)
     click.echo(summary(plan.deletions))
 
 
-def show_header(header: Header) -> None:
+def show_header(plan: PrunePlan, *, is_confirmed: bool = False) -> None:
+    header = plan.header
     if header.source is not Source.IMAGE_STREAMS and header.by_repository:
         click.echo(_table("REPOSITORY", header.by_repository), nl=False)
         click.echo(_table("RULE", header.by_rule), nl=False)
         output.sentence(NOT_YET_FREE, err=True)
     if header.kept_for_unknown_push_time:
-        click.echo(
+        begins = "now" if is_confirmed else "with the first run with --confirm"
+        output.sentence(
             f"{header.kept_for_unknown_push_time} stay because it is not known when they were"
-            " pushed; their age begins with the first run with --confirm",
+            f" pushed; their age begins {begins}",
             err=True,
         )
+    verdicts = plan.tag_verdicts.values()
+    if without := sum(one.reason is PruneReason.NO_POLICY for one in verdicts):
+        output.sentence(
+            f"{without} tags stay because no policy is about their repositories; --policy names a"
+            " file with rules for tags",
+            err=True,
+        )
+
+
+def show_restored(records: Iterable[Record]) -> None:
+    for record in records:
+        output.sentence(f"Restored {record.repository}: it is used again", err=True)
 
 
 def _table(what: str, savings: Sequence[Saving]) -> str:

@@ -17,7 +17,8 @@ def command(options: Options, names: tuple[str, ...]) -> None:
     async def work(opened: Opened) -> None:
         records = await opened.pruner.records()
         for name in names:
-            meant = [(place, one) for place, one in records if _is_meant(one, name)]
+            own = name.removeprefix(f"{opened.registry}/")
+            meant = [(place, one) for place, one in records if _is_meant(one, own)]
             if not meant:
                 raise click.ClickException(
                     f"{name} is not in the trash; `lading prune trash` lists what is"

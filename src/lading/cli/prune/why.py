@@ -7,8 +7,11 @@ from lading.cli.output import Format
 from lading.cli.prune import progress, running
 from lading.cli.prune.options import prune_options
 from lading.pruning.engine import why
+from lading.pruning.engine.types import Inventory
 from lading.pruning.engine.why import Answer
 from lading.wiring.prune import Opened, Options
+
+_TAGS_SHOWN_MAX = 10
 
 
 @click.command(name="why")
@@ -24,12 +27,21 @@ def command(options: Options, reference: str, form: Format) -> None:
             plan = opened.pruner.plan(observed)
         answer = why.why(reference, observed.inventory, observed.references, plan)
         if not answer.is_known:
-            raise click.ClickException(
-                f"{reference} is not in {opened.registry}; untagged manifests are not listed"
-            )
+            raise click.ClickException(_unknown(reference, opened.registry, observed.inventory))
         click.echo(_shown(answer, form), nl=False)
 
     running.run(options, work)
+
+
+def _unknown(reference: str, registry: str, inventory: Inventory) -> str:
+    name = reference.removeprefix(f"{registry}/").partition("@")[0].partition(":")[0]
+    repository = inventory.repositories.get(name)
+    if repository is None or "@" in reference:
+        return f"{reference} is not in {registry}; untagged manifests are not listed"
+    tags = ", ".join(tag.name for tag in repository.tags[:_TAGS_SHOWN_MAX])
+    more = len(repository.tags) - _TAGS_SHOWN_MAX
+    shown = f"{tags} and {more} more" if more > 0 else tags
+    return f"{reference} is no tag of {registry}/{name}, which has {shown or 'none'}"
 
 
 def _shown(answer: Answer, form: Format) -> str:
