@@ -6,7 +6,7 @@ import pytest
 
 from lading.pruning.engine import mirrors, names
 from lading.pruning.engine.types import Form, Mention, References
-from tests.pruning.builders import digest
+from tests.pruning.builders import REGISTRY, digest
 
 ID = digest("id")
 NAMES = mirrors.registry_names(
@@ -103,6 +103,16 @@ def test_a_malformed_stream_tag_is_unknown(text: str) -> None:
 def test_a_shortened_stream_image_keeps_its_stream() -> None:
     found = gathered("ns/name@sha256:abc", Form.STREAM_IMAGE)
     assert [one.text for one in found.unknown] == ["ns/name"]
+
+
+def test_every_mirror_of_a_name_is_used() -> None:
+    """Two mirrors of one source, and one of a longer source: any of them may serve the image."""
+    pairs = [("q.io/team", f"{REGISTRY}/a/x"), ("q.io/team", f"{REGISTRY}/b/y")]
+    pairs += [("q.io/team", "elsewhere.test/z"), ("q.io/team/app", f"{REGISTRY}/c")]
+    known = mirrors.registry_names([REGISTRY], pairs)
+    found = names.gather([Mention("q.io/team/app:1", "Pod a/b")], known)
+    assert found.tags.keys() == {("a/x/app", "1"), ("b/y/app", "1"), ("c", "1")}
+    assert found.of_this_registry == 1
 
 
 def test_hosts_are_counted() -> None:

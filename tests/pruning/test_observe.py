@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from lading.adapters.clock import SystemClock, VirtualClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.kernel.digests import Digest
+from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
 from lading.ports import kube
 from lading.ports import registry as registries
@@ -119,6 +121,16 @@ def test_a_file_of_references_survives() -> None:
     content = references_file.encode(found)
     age = NOW - NOW
     assert references_file.decode(content, name="f", now=NOW, age_max=age) == found
+
+
+def test_a_file_of_references_from_the_future_is_refused() -> None:
+    """Its cluster is ahead of us: it may be older than it says."""
+    found = ClusterReferences(cluster="uid", taken_at=NOW, mentions=())
+    earlier = NOW - timedelta(hours=1)
+    with pytest.raises(Malformed, match="from the future"):
+        references_file.decode(
+            references_file.encode(found), name="f", now=earlier, age_max=timedelta(hours=1)
+        )
 
 
 def changed(text: str) -> WatchEvent[dict[str, Any]]:

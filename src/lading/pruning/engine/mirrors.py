@@ -19,12 +19,14 @@ KINDS: Mapping[str, str] = {
 def registry_names(hosts: Iterable[str], mirrors: Iterable[tuple[str, str]] = ()) -> RegistryNames:
     """The names of one registry; `mirrors` are (source, mirror) pairs of any registry."""
     known = frozenset(map(normal_host, hosts))
-    prefixes: dict[str, str] = {}
+    prefixes: dict[str, dict[str, None]] = {}
     for source, mirror in mirrors:
         host, _, path = mirror.strip("/").partition("/")
         if normal_host(host) in known:
-            prefixes[_normal(source)] = path
-    return RegistryNames(hosts=known, prefixes=prefixes)
+            prefixes.setdefault(_normal(source), {})[path] = None
+    return RegistryNames(
+        hosts=known, prefixes={source: tuple(paths) for source, paths in prefixes.items()}
+    )
 
 
 def pairs_of(document: Mapping[str, Any], kind: str) -> Iterator[tuple[str, str]]:

@@ -25,20 +25,26 @@ class RegistryNames:
     """Every name by which the pruned registry is pulled from."""
 
     hosts: frozenset[str]
-    prefixes: Mapping[str, str] = field(default_factory=dict)
-    """`quay.io/team` -> `mirror/team`: a name elsewhere, and the path here that serves it."""
+    prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """`quay.io/team` -> `mirror/team`: a name elsewhere, and the paths here that serve it."""
 
-    def repository_of(self, reference: Reference) -> str | None:
-        """The repository here that the name means; None when the host is not known to be ours."""
+    def repositories_of(self, reference: Reference) -> tuple[str, ...]:
+        """The repositories here that the name may mean; none where the host is not known as ours.
+
+        Each mirror counts, also beside one of a longer name: clusters and nodes have different
+        mirrors, and where one mirror has no such image the next is asked.
+        """
         host = normal_host(reference.registry or DOCKER_HUB)
         path = normal_path(host, reference.repository)
         if host in self.hosts:
-            return reference.repository
+            return (reference.repository,)
         whole = f"{host}/{path}"
-        for prefix in sorted(self.prefixes, key=len, reverse=True):
-            if whole == prefix or whole.startswith(f"{prefix}/"):
-                return f"{self.prefixes[prefix]}{whole.removeprefix(prefix)}".strip("/")
-        return None
+        return tuple(
+            f"{own}{whole.removeprefix(prefix)}".strip("/")
+            for prefix, owns in self.prefixes.items()
+            if whole == prefix or whole.startswith(f"{prefix}/")
+            for own in owns
+        )
 
 
 def normal_host(host: str) -> str:
@@ -159,15 +165,15 @@ class _Collected:
     def _add_reference(self, reference: Reference, mention: Mention) -> None:
         host = normal_host(reference.registry or DOCKER_HUB)
         self._hosts[host] = self._hosts.get(host, 0) + 1
-        ours = self._names.repository_of(reference)
-        path = ours if ours is not None else normal_path(host, reference.repository)
-        self._ours += ours is not None
-        if reference.digest is not None:
-            self._use_digest(path, str(reference.digest), mention)
-            return
-        uses = self._tags if ours is not None else self._possible
-        tag = reference.tag or _TAG_DEFAULT
-        uses.setdefault((path, tag), {})[mention.found_in] = None
+        ours = self._names.repositories_of(reference)
+        self._ours += bool(ours)
+        uses = self._tags if ours else self._possible
+        for path in ours or (normal_path(host, reference.repository),):
+            if reference.digest is not None:
+                self._use_digest(path, str(reference.digest), mention)
+            else:
+                tag = reference.tag or _TAG_DEFAULT
+                uses.setdefault((path, tag), {})[mention.found_in] = None
 
     def _use_digest(self, path: str, digest: str, mention: Mention) -> None:
         self._images.setdefault((path, digest), {})[mention.found_in] = None

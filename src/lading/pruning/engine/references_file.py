@@ -9,6 +9,7 @@ from lading.kernel.errors import UNREADABLE, Malformed
 from lading.pruning.engine.observe import ClusterReferences
 from lading.pruning.engine.types import Mention
 
+CLOCKS_APART_MAX = timedelta(minutes=5)  # as much as Kerberos tolerates
 VERSION = "lading.prune.references/v1"
 
 
@@ -45,6 +46,9 @@ def decode(content: bytes, *, name: str, now: datetime, age_max: timedelta) -> C
         reason = "takenAt has no time zone"
         raise Malformed(what="references file", text=name, reason=reason)
     age = now - found.taken_at
+    if age < -CLOCKS_APART_MAX:
+        reason = "it is from the future, so its age is not known; correct the clocks"
+        raise Malformed(what="references file", text=name, reason=reason)
     if age > age_max:
         limit = durations.format_duration(age_max)
         reason = f"it is older than {limit}; write it again with `lading prune references`"
