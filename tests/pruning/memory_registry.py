@@ -120,7 +120,8 @@ class MemoryRegistry:
         document = json.loads(manifest.content)
         needed = [document["config"]] if "config" in document else []
         for entry in (*needed, *document.get("layers", ())):
-            if entry["digest"] not in place.blobs:
+            is_elsewhere = "foreign" in entry.get("mediaType", "")
+            if entry["digest"] not in place.blobs and not is_elsewhere:
                 raise registries.MalformedAnswer("MANIFEST_BLOB_UNKNOWN", status=400)
         for entry in document.get("manifests", ()):
             if entry["digest"] not in place.manifests:

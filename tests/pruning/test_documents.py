@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lading.kernel import manifests
 from lading.pruning.engine import documents
 from lading.pruning.engine.types import InventoryManifest
 from tests.pruning.builders import digest
@@ -46,6 +47,11 @@ def test_an_index_names_manifests() -> None:
     assert read({"manifests": [entry(A), entry(B)]}).children == (A, B)
 
 
+def test_z14_a_docker_list_names_manifests_and_no_blobs() -> None:
+    found = read({"mediaType": manifests.DOCKER_LIST, "manifests": [entry(A), entry(B)]})
+    assert (found.children, found.blobs, found.is_unknown) == ((A, B), (), False)
+
+
 def test_an_artifact_manifest_names_its_blobs() -> None:
     found = read({"mediaType": documents.OCI_ARTIFACT, "blobs": [entry(A)], "artifactType": "x"})
     assert (found.blobs, found.artifact_type) == ((A,), "x")
@@ -53,6 +59,19 @@ def test_an_artifact_manifest_names_its_blobs() -> None:
 
 def test_schema_1_names_its_layers() -> None:
     assert read({"schemaVersion": 1, "fsLayers": [{"blobSum": A}, {"blobSum": B}]}).blobs == (A, B)
+
+
+def test_in_a_document_of_an_unknown_type_every_digest_is_an_edge_beside_its_layers() -> None:
+    document = {
+        "mediaType": "x/y",
+        "layers": [entry(A)],
+        "base": {"digest": B},
+        "subject": entry(C),
+    }
+    found = read(document)
+    assert (set(found.blobs), found.subject) == ({A, B}, C)
+    found = read({"mediaType": "x/y", "manifests": [entry(A)], "base": B})
+    assert (found.children, found.blobs) == ((A,), (B,))
 
 
 def test_in_unknown_json_every_digest_is_an_edge() -> None:

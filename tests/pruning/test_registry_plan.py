@@ -115,6 +115,20 @@ CASES = (
         gone={"tag team/app:v1 v1"},
     ),
     Case(
+        name="Z13 what only an index in an index names stays with its layers",
+        world=registry_world(
+            [
+                image("outer", children="inner"),
+                image("inner", children="arm"),
+                image("arm", "shared"),
+                image("v1", "shared"),
+            ],
+            team__app=[tag("keep", "outer"), tag("v1", "v1")],
+        ),
+        policy=keep(patterns=["keep"]),
+        gone=V1_GONE,
+    ),
+    Case(
         name="Z15 a document of an unknown type goes, what it shares with an image stays",
         world=registry_world(
             [documents_image("unknown", "shared", "own"), image("kept", "l", config="shared")],

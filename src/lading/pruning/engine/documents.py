@@ -47,8 +47,10 @@ def read(digest: str, content: bytes) -> tuple[InventoryManifest, Mapping[str, i
     named |= dict.fromkeys(_schema_1_layers(document))
     if config:
         named[config] = None
-    if not (children or named):
-        named = {found: None for found in _every_digest(document) if found != subject}
+    is_known = _is_known(document)
+    if not is_known or not (children or named):
+        others = (one for one in _every_digest(document) if one not in (subject, *children))
+        named |= dict.fromkeys(others)
     return InventoryManifest(
         digest=digest,
         children=children,
@@ -56,7 +58,7 @@ def read(digest: str, content: bytes) -> tuple[InventoryManifest, Mapping[str, i
         subject=subject,
         artifact_type=_artifact_type(document),
         size_bytes=len(content),
-        is_unknown=not _is_known(document),
+        is_unknown=not is_known,
     ), sizes
 
 
@@ -72,6 +74,18 @@ def config_of(content: bytes) -> str:
     """The digest of the configuration; empty for a manifest without."""
     document = _decoded(content) or {}
     return next(_digests([document.get("config")], {}), "")
+
+
+def layers_elsewhere(content: bytes) -> frozenset[str]:
+    """Layers that clients do not get from the registry, such as those of Windows."""
+    layers = (_decoded(content) or {}).get("layers")
+    found = [
+        one
+        for one in (layers if isinstance(layers, list) else ())
+        if isinstance(one, Mapping)
+        and any(word in _text(one, "mediaType") for word in ("nondistributable", "foreign"))
+    ]
+    return frozenset(_digests(found, {}))
 
 
 def configs_of(manifests: Iterable[Manifest]) -> frozenset[str]:
@@ -115,7 +129,7 @@ def _digests(entries: Any, sizes: dict[str, int]) -> Iterator[str]:
 def _schema_1_layers(document: Mapping[str, Any]) -> Iterator[str]:
     layers = document.get("fsLayers")
     for layer in layers if isinstance(layers, list) else ():
-        if isinstance(layer, Mapping) and isinstance(layer.get("blobSum"), str):
+        if isinstance(layer, Mapping) and _DIGEST.fullmatch(_text(layer, "blobSum")):
             yield layer["blobSum"]
 
 

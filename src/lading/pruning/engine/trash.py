@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 
@@ -27,7 +26,6 @@ from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
 REPOSITORY_DEFAULT = "lading-trash"
 RECORD_TYPE = "application/vnd.lading.trash.record.v1+json"
 RECORD_BYTES_MAX = 4 * 1024 * 1024
-_NOT_PUSHED = ("nondistributable", "foreign")
 
 
 class CannotMount(Exception):
@@ -263,24 +261,14 @@ async def read_whole(
 
 
 def blobs_of(content: bytes) -> tuple[Descriptor, ...]:
-    """The blobs that a registry must have for this manifest; foreign layers are elsewhere."""
-    try:
-        document: Any = msgspec.json.decode(content)
-    except UNREADABLE:
-        return ()
-    entries = [document.get("config"), *(document.get("layers") or ())]
-    entries += document.get("blobs") or ()
-    found: dict[Digest, Descriptor] = {}
-    for entry in entries:
-        if not isinstance(entry, dict) or "digest" not in entry:
-            continue
-        media_type = str(entry.get("mediaType", ""))
-        if any(word in media_type for word in _NOT_PUSHED):
-            continue
-        digest = digests.parse(entry["digest"])
-        size = int(entry.get("size") or 0)
-        found[digest] = Descriptor(media_type=media_type, digest=digest, size_bytes=size)
-    return tuple(found.values())
+    """The blobs that a registry must have for this manifest, whatever its form."""
+    manifest, sizes = documents.read("", content)
+    elsewhere = documents.layers_elsewhere(content)
+    return tuple(
+        Descriptor(media_type="", digest=digests.parse(one), size_bytes=sizes.get(one, 0))
+        for one in manifest.blobs
+        if one not in elsewhere
+    )
 
 
 def _described(found: Descriptor, media_type: str) -> dict[str, object]:
