@@ -163,7 +163,7 @@ async def test_a_plan_is_written_and_applied(bench: Bench) -> None:
     assert "Wrote 2 deletions to" in result.output
     other = await command.lading("prune", "apply", str(file), *bench.with_age("1h"))
     assert other.code == 0, other.errors
-    left_out = "made with keepYoungerThan 0s, and this run has keepYoungerThan 1h0m0s"
+    left_out = "made with keepYoungerThan 0s, and this run has keepYoungerThan 1h"
     assert left_out in " ".join(other.errors.split())
     assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
     applied = await bench.lading("apply", str(file), "-o", "json")
@@ -363,7 +363,7 @@ async def test_the_storage_of_the_registry_shows_the_history_of_a_tag(bench: Ben
     ("words", "reason"),
     [
         (("--storage", "/var/lib/registry"), "expected file:///PATH"),
-        (("--storage", "file:///no/such/folder"), "Unable to canonicalize"),
+        (("--storage", "file:///no/such/folder"), "there is no such folder"),
         (("--source", "storage"), "need each other"),
         (("--storage", "file:///tmp", "--source", "registry"), "need each other"),
     ],
