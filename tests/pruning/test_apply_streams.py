@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from lading.adapters.kube.client import KubeClient
+from lading.adapters.kube.cluster import KubeCluster
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response
 from lading.pruning.engine.apply import PruneOutcome, Result
@@ -120,6 +121,34 @@ async def test_an_image_that_is_pushed_again_meanwhile_keeps_its_links(streams: 
     outcomes = (await pruner.apply((plan.header, plan.deletions))).outcomes
     assert not outcomes, "by the fresh plan `old` is the current image"
     assert streams.registry.deleted == []
+
+
+class PushMeanwhile:
+    """Pushes an image into the stream right before the stream is read to be trimmed."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams, self._inner, self._is_done = streams, streams.kube, False
+        self._api = streams.api
+
+    async def __call__(self, request: HttpRequest) -> Response:
+        if request.path.endswith("/imagestreams/bar") and not self._is_done:
+            self._is_done = True
+            await self._streams.image("fresh", "own")
+            stream = await self._inner.get(STREAMS, "bar", namespace="images")
+            item = {"image": digest("fresh"), "created": "2026-01-01T00:01:30Z"}
+            stream["status"]["tags"][0]["items"].insert(0, item)
+            await KubeCluster(self._inner, address="").replace_status(STREAMS, stream)
+        return await self._api(request)
+
+
+async def test_1_10_h_a_push_meanwhile_keeps_the_layers_that_it_shares(streams: Streams) -> None:
+    """The inventory does not have the new image, so its layers are read when the stream is."""
+    streams.kube = KubeClient(PushMeanwhile(streams))
+    outcomes = await streams.apply()
+    assert await streams.items("bar") == ["fresh", "new"]
+    assert "manifestLink images/bar old" in streams.registry.deleted
+    assert not {"layerLink images/bar own", "blob own"} & {*streams.registry.deleted}
+    assert Result.FAILED not in {one.result for one in outcomes}
 
 
 async def test_without_the_registry_only_objects_go(streams: Streams) -> None:

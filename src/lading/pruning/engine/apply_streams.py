@@ -6,7 +6,7 @@ Links go only from a stream that was updated; a blob or an Image only when every
 was updated, and no stream names it by then. One failure stops what depends on it and nothing else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,12 +20,12 @@ from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import observe_streams, registry_plan
+from lading.pruning.engine import observe_streams
 from lading.pruning.engine.apply import PruneOutcome, Result
 from lading.pruning.engine.observe_streams import IMAGES, STREAMS
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import CannotMount, NotWhole, Trash, read_whole
-from lading.pruning.engine.types import Deletion, Inventory, What
+from lading.pruning.engine.types import Deletion, Inventory, InventoryManifest, What
 from lading.pruning.engine.watch import NewReferences
 
 CONFLICTS_MAX = 5  # as oc
@@ -58,6 +58,8 @@ class ApplyingStreams:
         self._trash = trash
         self._now = now
         self._kinds: dict[tuple[str, str], Untyped] = {}
+        self._pushed_since: dict[str, InventoryManifest | None] = {}
+        """Images that streams name and that the inventory has not; None where there is none."""
 
     async def run(self, lines: Sequence[Deletion]) -> list[PruneOutcome]:
         self._kinds = {(one.group, one.plural): one for one in await self._cluster.kinds()}
@@ -70,11 +72,20 @@ class ApplyingStreams:
         for name, own in streams.items():
             outcomes += await self._stream(name, own)
             self._progress.advance(len(own))
-        if images:
+        return outcomes + await self._images(images)
+
+    async def _images(self, images: Mapping[str, list[Deletion]]) -> list[PruneOutcome]:
+        if not images:
+            return []
+        try:
             in_streams = await self._digests_in_streams()
-            for digest, own in images.items():
-                outcomes += await self._image(digest, own, in_streams)
-                self._progress.advance(len(own))
+        except kube.KubeError as error:
+            lines = [line for own in images.values() for line in own]
+            return _all(lines, Result.FAILED, f"what streams name now cannot be read: {error}")
+        outcomes: list[PruneOutcome] = []
+        for digest, own in images.items():
+            outcomes += await self._image(digest, own, in_streams)
+            self._progress.advance(len(own))
         return outcomes
 
     async def _stream(self, name: str, lines: list[Deletion]) -> list[PruneOutcome]:
@@ -89,13 +100,13 @@ class ApplyingStreams:
         except registries.RegistryError as error:
             return _all(lines, Result.FAILED, f"trash: {error}")
         try:
-            remaining = await self._trim(name, items)
+            needed = await self._content_of(await self._trim(name, items))
         except kube.KubeError as error:
             return _all(lines, Result.FAILED, f"imagestream {name}: {error}")
         outcomes = _all(items, Result.DELETED, "")
         for line in lines:
             if line.what in (What.LAYER_LINK, What.MANIFEST_LINK):
-                outcomes.append(await self._link(line, remaining))
+                outcomes.append(await self._link(line, needed))
         return outcomes
 
     async def _into_trash(self, name: str, lines: Sequence[Deletion]) -> None:
@@ -165,8 +176,8 @@ class ApplyingStreams:
                 tags.append({**raw, "items": kept})
         return {**stream, "status": {**status, "tags": tags}}
 
-    async def _link(self, line: Deletion, remaining: set[str]) -> PruneOutcome:
-        if line.digest in self._content_of(remaining):
+    async def _link(self, line: Deletion, needed: set[str]) -> PruneOutcome:
+        if line.digest in needed:
             return PruneOutcome(line=line, result=Result.CHANGED, message="the stream has it again")
         assert self._registry is not None, "links are planned only when the registry is pruned"
         reference = Reference(registry=self._inventory.registry, repository=line.repository)
@@ -180,25 +191,40 @@ class ApplyingStreams:
             return PruneOutcome(line=line, result=Result.FAILED, message=str(error))
         return PruneOutcome(line=line, result=Result.DELETED)
 
-    def _content_of(self, roots: set[str]) -> set[str]:
-        known = self._inventory.manifests
+    async def _content_of(self, roots: Iterable[str]) -> set[str]:
+        """All that these Images need, those included that were pushed since the plan."""
+        found: set[str] = set()
+        pending = list(roots)
+        while pending:
+            digest = pending.pop()
+            if digest not in found:
+                found.add(digest)
+                image = await self._known(digest)
+                if image is not None:
+                    pending += image.children
+                    found.update(image.blobs)
+        return found
 
-        def needed(digest: str) -> tuple[str, ...]:
-            manifest = known.get(digest)
-            return (*manifest.children, *manifest.blobs) if manifest else ()
-
-        return registry_plan.closure(roots, needed)
+    async def _known(self, digest: str) -> InventoryManifest | None:
+        known = self._inventory.manifests.get(digest)
+        if known is not None:
+            return known
+        if digest not in self._pushed_since:
+            try:
+                document = await self._cluster.get(self._kinds[IMAGES], digest)
+                self._pushed_since[digest] = observe_streams.image(document, {}, {})
+            except kube.NotFound:
+                self._pushed_since[digest] = None
+        return self._pushed_since[digest]
 
     async def _digests_in_streams(self) -> set[str]:
         """What the streams name now, those included that could not be updated."""
         fresh = await observe_streams.repositories(self._cluster, self._kinds[STREAMS])
-        return self._content_of(
-            {
-                revision.digest
-                for stream in fresh.values()
-                for tag in stream.tags
-                for revision in tag.revisions
-            }
+        return await self._content_of(
+            revision.digest
+            for stream in fresh.values()
+            for tag in stream.tags
+            for revision in tag.revisions
         )
 
     async def _image(

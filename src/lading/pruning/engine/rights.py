@@ -38,7 +38,7 @@ RIGHTS: tuple[Right, ...] = (
         verbs=("list",),
         why="the rest is only for ImageStreams",
     ),
-    Right(group="image.openshift.io", resources=("images",), verbs=("list", "delete")),
+    Right(group="image.openshift.io", resources=("images",), verbs=("get", "list", "delete")),
     Right(group="image.openshift.io", resources=("imagestreams/status",), verbs=("update",)),
 )
 
