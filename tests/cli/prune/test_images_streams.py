@@ -91,7 +91,7 @@ async def test_without_prune_registry_the_registry_is_left_alone(cluster: OpenSh
 async def test_r14_without_images_the_registry_is_not_known(cluster: OpenShift) -> None:
     result = await cluster.lading("images", "--confirm")
     assert result.code == 1
-    assert "no managed image names it" in result.errors
+    assert "No registry is known" in result.errors
     result = await cluster.lading("images", "--confirm", "--prune-registry=false")
     assert result.code == 0, result.errors
     assert "Summary: deleted 0 objects" in result.output
