@@ -19,8 +19,8 @@ COMMAND = Path(sys.executable).with_name("lading")
 STOP_SECONDS_MAX = 30.0  # as Kubernetes gives a pod
 LOG_TAIL_LINES = 20
 QUICK_ELECTION = (
-    "--leader-elect-lease-duration=7s",
-    "--leader-elect-renew-deadline=5s",
+    "--leader-elect-lease-duration=10s",
+    "--leader-elect-renew-deadline=8s",
     "--leader-elect-retry-period=1s",
 )
 """So that a leader that was killed is followed soon, also on a busy machine by no mistake."""
