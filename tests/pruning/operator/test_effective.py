@@ -54,6 +54,25 @@ def test_of_two_that_disagree_the_one_that_keeps_more_wins() -> None:
     assert "5 keeps more" in found.disagreements[1]
 
 
+def test_which_form_keeps_more_does_not_depend_on_its_name() -> None:
+    found = effective(
+        {
+            "keepYoungerThan": 7_200_000_000_000,
+            "keepYoungerThanDuration": "10m",
+            "history": {"successfulJobsHistoryLimit": 4, "failedJobsHistoryLimit": 1},
+            "successfulJobsHistoryLimit": 5,
+            "failedJobsHistoryLimit": 6,
+        }
+    )
+    assert found.keep_younger_than == "2h"
+    assert found.successful_jobs_history_limit == 5
+    assert found.failed_jobs_history_limit == 6
+    assert len(found.disagreements) == 3
+
+
+SWEPT = {"name": "a", "url": "a", "sweep": {}}
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
@@ -72,6 +91,15 @@ def test_of_two_that_disagree_the_one_that_keeps_more_wins() -> None:
         ({"suspend": "yes"}, "spec.suspend"),
         ({"registries": [{"name": "a"}]}, "spec.registries"),
         ({"registries": [{"name": "a", "url": "a"}] * 2}, "spec.registries"),
+        (
+            {"registries": [{"name": f"r{number}", "url": "a"} for number in range(9)]},
+            "spec.registries: at most 8",
+        ),
+        ({"registries": [SWEPT]}, "spec.registries: a: sweep needs storage"),
+        (
+            {"registries": [{**SWEPT, "storage": {"url": "gs://b"}, "sweep": {"grace": "-1h"}}]},
+            "spec.registries: a: sweep.grace",
+        ),
     ],
 )
 def test_what_cannot_be_carried_out_names_its_field(spec: dict[str, Any], field: str) -> None:
