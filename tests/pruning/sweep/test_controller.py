@@ -196,8 +196,9 @@ async def test_loss_3544_old_data_that_is_named_again_during_the_list(swept: Swe
             pushed.append(push_again(swept, "a", "v1", [b"1"]))
 
     swept.storage.before_change = push
-    await swept.run()
+    counts = (await swept.run()).counts
     assert pushed
+    assert (counts.links, counts.restored) == (0, 0), "no link of it was ever missing"
     assert swept.registry.can_pull("a", pushed[0])
     await swept.whole()
     assert swept.registry.can_pull("a", pushed[0])
@@ -219,6 +220,53 @@ async def test_a_manifest_that_was_checked_before_its_links_went_gets_them_back(
     swept.on_sleep = write
     assert (await swept.run()).counts.restored == 2
     assert swept.registry.can_pull("a", digest)
+    assert json.loads(swept.storage.objects[STATE][0])["condemned"] == {}
+
+
+async def test_a_manifest_that_comes_while_its_links_go_gets_them_back_at_once(
+    swept: SweepWorld,
+) -> None:
+    """Not only by the second look, which comes half a minute later."""
+    swept.registry.image("b", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("a", b"{}")
+    swept.storage.pass_time(hours=25)
+    content = image_content(config, [layer])
+    digest = swept.digest(content)
+
+    def write(path: str) -> None:
+        if path == layout.layer_link("a", layer) and not swept.has_data(digest):
+            swept.storage.pass_time(seconds=1)
+            swept.registry.write(layout.data_path(digest), content)
+            swept.registry.write(revision_link("a", digest), digest.encode())
+
+    def check() -> None:
+        assert swept.registry.can_pull("a", digest)
+
+    swept.storage.before_change = write
+    swept.on_sleep = check
+    assert (await swept.run()).counts.restored == 2
+
+
+@pytest.mark.parametrize("is_alias", [False, True])
+async def test_a_manifest_that_comes_and_cannot_be_followed_keeps_the_links_of_its_repository(
+    swept: SweepWorld, is_alias: bool
+) -> None:
+    swept.registry.image("b", "v1")
+    layer = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+
+    def come(path: str) -> None:
+        if path == STATE:
+            swept.storage.pass_time(seconds=1)
+            if is_alias:
+                other = f"sha512:{'cd' * 64}"
+                swept.registry.write(revision_link("a", other), layer.encode())
+            else:
+                swept.registry.put_manifest("a", b'{"mediaType": "application/x-unknown"}')
+
+    swept.storage.before_change = come
+    await swept.run()
+    assert swept.has_layer("a", layer)
 
 
 async def test_what_a_run_that_was_cut_off_left_aside_gets_its_links_back(

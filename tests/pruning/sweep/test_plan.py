@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lading.pruning.engine import graph, observe_storage
-from lading.pruning.sweep import layout
+from lading.pruning.sweep import layout, observe
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.sweep.storage_registry import image_content
 from tests.pruning.sweep.worlds import SweepWorld
@@ -216,6 +216,45 @@ async def test_an_unreadable_manifest_keeps_untagged_ones_with_all_that_they_nee
     await swept.offline()
     assert swept.has_data(image)
     assert swept.has_data(layer)
+
+
+async def test_an_unreadable_manifest_is_not_taken_for_known_in_the_next_run(
+    swept: SweepWorld,
+) -> None:
+    held = swept.registry.upload("a", b"may be needed")
+    swept.registry.put_manifest("a", b'{"mediaType": "application/x-unknown"}', "v1")
+    for _ in range(2):
+        await swept.offline()
+        assert swept.has_data(held)
+
+
+async def test_a_link_of_another_content_keeps_what_its_repository_links(
+    swept: SweepWorld,
+) -> None:
+    held = swept.registry.upload("a", b"1")
+    swept.registry.write(layout.layer_link("a", f"sha512:{'cd' * 64}"), b"no digest")
+    swept.storage.pass_time(hours=25)
+    assert (await swept.reasons(offline=True))[held] is BlobReason.UNREADABLE
+
+
+@pytest.mark.parametrize("content", [b"no digest", b"x" * 300])
+async def test_a_tag_that_cannot_be_read_keeps_the_manifests_of_its_repository(
+    swept: SweepWorld, content: bytes
+) -> None:
+    swept.untagged = True
+    image = swept.registry.image("a", layers=[b"1"])
+    swept.registry.write(observe_storage.tag_link("a", "v1"), content)
+    await swept.offline()
+    assert swept.registry.can_pull("a", image)
+
+
+async def test_a_manifest_that_is_too_large_to_read_keeps_what_its_repository_links(
+    swept: SweepWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observe, "MANIFEST_BYTES_MAX", 10)
+    swept.registry.image("a", "v1", [b"1"])
+    swept.storage.pass_time(hours=25)
+    assert (await swept.reasons(offline=True))[swept.digest(b"1")] is BlobReason.UNREADABLE
 
 
 async def test_a_corrupt_manifest_keeps_what_its_repository_links(swept: SweepWorld) -> None:

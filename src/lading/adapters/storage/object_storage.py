@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
 
 PAGE_OBJECTS = 1000  # the most that S3 lists or deletes in one request
+BULK_DELETIONS_MAX = 4  # requests at a time; a server may delete their objects one by one
 DELETIONS_MAX = 16  # of single objects at a time
 COPY_BYTES_MAX = {"s3": 5_000_000_000, "az": 0}
 """S3 copies at most 5 GB in one request. Azure may answer before a copy is done."""
@@ -132,15 +133,21 @@ class ObjectStorage:
 
     async def delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
         """In bulk, and where that fails one by one: the failure does not say which are left."""
-        failures: dict[str, StorageError] = {}
-        for begin in range(0, len(paths), PAGE_OBJECTS):
-            some = list(paths[begin : begin + PAGE_OBJECTS])
-            try:
-                with self._translated(some[0]):
-                    await obstore.delete_async(self._store, some)
-            except StorageError:
-                failures |= await self._delete_singly(some)
-        return failures
+        slots = asyncio.Semaphore(BULK_DELETIONS_MAX)
+
+        async def deleted(some: list[str]) -> dict[str, StorageError]:
+            async with slots:
+                try:
+                    with self._translated(some[0]):
+                        await obstore.delete_async(self._store, some)
+                except StorageError:
+                    return await self._delete_singly(some)
+            return {}
+
+        begins = range(0, len(paths), PAGE_OBJECTS)
+        bulks = [list(paths[one : one + PAGE_OBJECTS]) for one in begins]
+        failures = await asyncio.gather(*map(deleted, bulks))
+        return {path: error for found in failures for path, error in found.items()}
 
     async def remove_empty_folders(self, prefix: str, *, before: datetime) -> int:
         return 0  # there are none
