@@ -13,20 +13,21 @@ import subprocess
 import sys
 import tempfile
 
+from tests.cli.commands import COMMANDS
 from tests.e2e.programs import COMMAND
 
 RUNS = 7
 HELP_MS_MAX = 150.0
 """For `lading --help`; the other commands are only shown."""
 
+
+def _label(name: str) -> str:
+    """`image_ls_help` for `lading image ls`."""
+    return f"{'_'.join(name.split()[1:])}_help"
+
+
 BARE = (sys.executable, "-c", "pass")
-HELPS = {
-    "help": (),
-    "image_ls_help": ("image", "ls"),
-    "pin_status_help": ("pin", "status"),
-    "controller_help": ("controller",),
-    "agent_help": ("agent",),
-}
+HELPS = {"help": (), **{_label(name): tuple(name.split()[1:]) for name in COMMANDS}}
 
 
 def cpu_ms(command: tuple[str, ...], bytecode: str) -> float:

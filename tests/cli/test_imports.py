@@ -19,6 +19,9 @@ LONG_RUNNING = SERVERS | {
 }
 QUICK = SERVERS | {"aiohttp", "grpc", "grpclib", "google.protobuf", "asyncio", "yaml", "ssl"}
 
+PEOPLE = SERVERS | {"grpc", "grpclib", "google.protobuf", "numpy", "prometheus_client", "yaml"}
+"""Who asks a cluster waits for no runtime, no metrics and no file."""
+
 
 def loaded_by(module: str) -> set[str]:
     code = f"import sys, {module}; print(*sys.modules, sep='\\n')"
@@ -30,6 +33,8 @@ def loaded_by(module: str) -> set[str]:
     ("command", "never"),
     [
         ("lading.cli.main", QUICK | {"msgspec", "structlog"}),
+        ("lading.cli.get", PEOPLE),
+        ("lading.cli.delete", PEOPLE - {"yaml"}),
         ("lading.cli.agent", LONG_RUNNING),
         (
             "lading.cli.controller",

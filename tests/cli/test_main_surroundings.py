@@ -11,7 +11,7 @@ LADING = (sys.executable, "-c", "from lading.cli.main import main; main()")
 TICKED = (
     "import click; from lading.cli import main; main._repair_standard_streams(); click.echo('✓')"
 )
-EXAMPLE = Path(__file__).parents[2] / "examples" / "01-minimal-set.yaml"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "01-one-image/set.yaml"
 
 
 def in_shell(command: str) -> subprocess.CompletedProcess[str]:

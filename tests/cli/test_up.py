@@ -176,13 +176,15 @@ async def test_no_acknowledged_write_is_lost_by_kill_minus_nine(tmp_path: Path) 
 
 
 async def test_its_nodes_have_the_handlers_of_a_runtime_configuration(tmp_path: Path) -> None:
-    example = Path(__file__).parents[2] / "examples" / "05-runtime-handlers.toml"
+    example = Path(__file__).parents[2] / "examples" / "04-runtime-classes/handlers.toml"
     async with (
         up(tmp_path, "--runtime-config", str(example)),
         calls.channel_to(f"unix://{tmp_path}/nodes/node-1/runtime.sock") as channel,
     ):
         status = await CriClient(channel).status()
-    assert {one.name for one in status.handlers} == {"", "runc", "kata-arm", "runhcs-wcow-2019"}
+    assert {one.name for one in status.handlers} == {
+        *("", "runc", "kata", "kata-arm", "runhcs-wcow-2019")
+    }
 
 
 async def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(tmp_path: Path) -> None:

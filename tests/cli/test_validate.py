@@ -143,8 +143,67 @@ def test_a_namespace_that_cannot_be_is_a_problem_of_the_object() -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: str(path.stem))
-def test_every_example_is_valid_and_listed(path: Path) -> None:
+NO_OBJECTS = {"policy.yaml"}
+KINDS_OF_OTHERS = {"machines.yaml"}
+MANIFESTS = [
+    path
+    for path in sorted(EXAMPLES.glob("*/*.yaml"))
+    if path.name not in NO_OBJECTS | KINDS_OF_OTHERS
+]
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_example_is_valid_and_some_pool_takes_its_sets(path: Path) -> None:
     code, output = validated("-f", str(path))
     assert code == 0, output
-    assert path.name in (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert "Warning" not in output
+
+
+def a_set(name: str, labels: str) -> str:
+    image = f"registry.example.com/app@sha256:{'0' * 64}"
+    return f"""apiVersion: machineconfiguration.openshift.io/v1
+kind: PinnedImageSet
+metadata:
+  name: {name}
+  labels: {labels}
+spec:
+  pinnedImages:
+  - name: {image}
+"""
+
+
+POOL = """---
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfigPool
+metadata:
+  name: infra
+spec:
+  nodeSelector:
+    matchLabels: {infra: "yes"}
+  machineConfigSelector:
+    matchLabels: {machineconfiguration.openshift.io/role: infra}
+"""
+ROLE = "machineconfiguration.openshift.io/role"
+
+
+@pytest.mark.parametrize(
+    ("labels", "more", "warning"),
+    [
+        ("{}", "", "it has no label machineconfiguration.openshift.io/role"),
+        (f"{{{ROLE}: infra}}", "", "its role is 'infra'"),
+        (f"{{{ROLE}: infra}}", POOL, ""),
+        (f"{{{ROLE}: worker}}", "", ""),
+        (f"{{{ROLE}: master}}", "", ""),
+    ],
+)
+def test_a_set_that_no_pool_would_take_is_valid_with_a_warning(
+    tmp_path: Path, labels: str, more: str, warning: str
+) -> None:
+    file = tmp_path / "set.yaml"
+    file.write_text(a_set("mine", labels) + more)
+    code, output = validated("-f", str(file))
+    assert code == 0
+    assert ("Warning" in output) == bool(warning)
+    if warning:
+        assert f"{file}:1: no pool of these files and neither master nor worker takes" in output
+        assert warning in output

@@ -36,9 +36,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> 
 
 
 def test_the_example_declares_a_handler_for_each_kind_of_guest() -> None:
-    example = Path(__file__).parents[2] / "examples" / "05-runtime-handlers.toml"
+    example = Path(__file__).parents[2] / "examples" / "04-runtime-classes/handlers.toml"
     assert runtime_handlers.handlers(example) == {
         "runc": None,
+        "kata": None,
         "kata-arm": ARM,
         "runhcs-wcow-2019": platforms.parse("windows(10.0.17763)/amd64"),
     }

@@ -9,7 +9,7 @@ import click
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
-from lading.cli import connection, documents, objects, options, output, running, sentences
+from lading.cli import connection, documents, objects, options, output, running
 from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
 from lading.cli.exit_codes import ExitCode
@@ -99,7 +99,7 @@ async def _delete(target: Target, deleted: Deleted, *, ignore_not_found: bool) -
                 if ignore_not_found and isinstance(error, kube.NotFound):
                     continue
                 failed = True
-                output.sentence(f"Error: {sentences.sentence(error)}", err=True)
+                output.error(error)
     if failed:
         raise click.exceptions.Exit(ExitCode.FAILED)
 

@@ -9,7 +9,7 @@ import click
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.discovery import Catalogue
-from lading.cli import connection, objects, options, output, running, sentences, server_tables
+from lading.cli import connection, objects, options, output, running, server_tables
 from lading.cli.connection import Target
 from lading.cli.exit_codes import ExitCode
 from lading.cli.server_tables import Asked
@@ -114,7 +114,7 @@ async def _get(
             if found or not missing:
                 _show(found, form, is_one=len(names) == 1)
     for error in missing:
-        output.sentence(f"Error: {sentences.sentence(error)}", err=True)
+        output.error(error)
     if missing:
         raise click.exceptions.Exit(ExitCode.FAILED)
 

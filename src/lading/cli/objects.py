@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lading.adapters.kube.discovery import Catalogue
 from lading.cli.connection import Target
-from lading.cli.documents import ManifestSource
 from lading.kernel.objects import Resource
 from lading.ports import kube
+
+if TYPE_CHECKING:
+    from lading.cli.documents import ManifestSource  # with it comes a YAML parser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ def named(kind: str, name: str, catalogue: Catalogue, target: Target) -> ObjectN
     )
 
 
-def described(source: ManifestSource, catalogue: Catalogue, target: Target) -> ObjectName:
+def described(source: "ManifestSource", catalogue: Catalogue, target: Target) -> ObjectName:
     """The object that a manifest is about."""
     resource = catalogue.of_kind(source.api_version, source.kind)
     name, namespace = source.metadata.get("name"), source.metadata.get("namespace")
@@ -64,7 +66,7 @@ def described(source: ManifestSource, catalogue: Catalogue, target: Target) -> O
 
 
 def placed(
-    source: ManifestSource, catalogue: Catalogue, target: Target
+    source: "ManifestSource", catalogue: Catalogue, target: Target
 ) -> tuple[Resource[dict[str, Any]], dict[str, Any]]:
     """The object of a manifest, in the namespace that it gets."""
     found = described(source, catalogue, target)

@@ -51,6 +51,15 @@ def sentence(text: str, *, err: bool = False) -> None:
     click.echo(texts.bounded_text(text, keep_lines=True), err=err)
 
 
+def error(found: Exception) -> None:
+    """Prints one that does not end the command, as `main` prints one that does."""
+    from lading.cli import (
+        sentences,
+    )  # it knows the errors of all parts, and most commands have none
+
+    sentence(f"Error: {sentences.sentence(found)}", err=True)
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [tuple(headers), *map(tuple, rows)]
     found = widths(headers, lines[1:])

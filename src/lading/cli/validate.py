@@ -9,23 +9,34 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+import msgspec
 
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.core import NAMESPACES
+from lading.api.machineconfiguration import group
+from lading.api.machineconfiguration.machine_config_pool import (
+    MACHINE_CONFIG_POOLS,
+    MachineConfigPool,
+)
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.api.node import RUNTIME_CLASSES
-from lading.cli import documents, options, running
+from lading.cli import documents, options, output, running
 from lading.cli.documents import ManifestSource
 from lading.kernel.objects import Resource
+from lading.pinned_images import rules
+from lading.pinned_images.cluster import plan as cluster_plan
 from lading.ports import kube
 from lading.standalone.api_server import Authorized
 from lading.wiring import clusters, embedded
 from lading.wiring.clock import system_clock
 from lading.wiring.features import DEFINITIONS
+
+T = TypeVar("T")
 
 _DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
 _TOKEN = "in-memory"  # the server is in this process and has no socket
@@ -56,6 +67,8 @@ def command(files: tuple[str, ...]) -> None:
 
 async def _validate(sources: list[ManifestSource]) -> None:
     await require_valid(sources)
+    for warning in pool_warnings(sources):
+        output.sentence(f"Warning: {warning}", err=True)
     click.echo("1 object is valid" if len(sources) == 1 else f"{len(sources)} objects are valid")
 
 
@@ -76,6 +89,37 @@ async def problems(sources: list[ManifestSource]) -> AsyncIterator[ValidationPro
         for source in ordered:
             for problem in await _problems_of(client, source):
                 yield problem
+
+
+def pool_warnings(sources: list[ManifestSource]) -> Iterator[str]:
+    """About each set that no pool of the files and no default pool takes.
+
+    A cluster may have another pool for it, so this is no error.
+    """
+    pools = [
+        msgspec.convert({"metadata": {"name": name}, "spec": spec}, MachineConfigPool)
+        for name, spec in cluster_plan.DEFAULT_POOLS.items()
+    ]
+    pools += [one for _, one in _of_kind(sources, MACHINE_CONFIG_POOLS)]
+    for source, image_set in _of_kind(sources, PINNED_IMAGE_SETS):
+        if any(rules.set_belongs_to_pool(image_set, pool) for pool in pools):
+            continue
+        role = image_set.metadata.labels.get(group.ROLE_LABEL)
+        why = f"its role is {role!r}" if role else f"it has no label {group.ROLE_LABEL}"
+        yield (
+            f"{source.file}:{source.line(())}: no pool of these files and neither master nor worker"
+            f" takes PinnedImageSet {image_set.metadata.name}: {why}; add the label"
+            f" {group.ROLE_LABEL}: worker, unless your cluster has a pool for it"
+        )
+
+
+def _of_kind(
+    sources: list[ManifestSource], resource: Resource[T]
+) -> Iterator[tuple[ManifestSource, T]]:
+    for source in sources:
+        is_of_group = source.api_version.partition("/")[0] == resource.group
+        if is_of_group and source.kind == resource.kind:
+            yield source, msgspec.convert(source.content, resource.type)
 
 
 @asynccontextmanager

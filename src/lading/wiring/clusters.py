@@ -3,16 +3,18 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lading.adapters.kube import client, connect
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection
 from lading.adapters.kube.limiter import REQUESTS_PER_SECOND
-from lading.observability import requests
-from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.http import Exchange, Request
+
+if TYPE_CHECKING:
+    from lading.observability.metrics import Metrics
 
 _NEEDS_CREDENTIALS = Request(method="GET", path="/api")
 
@@ -38,11 +40,15 @@ async def open_client(
     clock: Clock,
     *,
     on_warning: Callable[[str], None] = client.ignore_warning,
-    metrics: Metrics | None = None,
+    metrics: "Metrics | None" = None,
     is_rate_limited: bool = True,
 ) -> AsyncIterator[KubeClient]:
     def measured(exchange: Exchange) -> Exchange:
-        return exchange if metrics is None else requests.measured(exchange, metrics)
+        if metrics is None:
+            return exchange
+        from lading.observability import requests  # a command for people has no metrics
+
+        return requests.measured(exchange, metrics)
 
     async with connect.connect(
         connection,

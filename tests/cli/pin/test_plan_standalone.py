@@ -215,7 +215,7 @@ async def test_issue_17_26_a_new_pool_is_planned_with_its_set(
 ) -> None:
     labels = {"metadata": {"labels": {"infra": "yes"}}}
     await running.kube.patch(CLUSTER_NODES, "large", labels)
-    example = list(yaml.safe_load_all((EXAMPLES / "03-custom-pool.yaml").read_text()))
+    example = list(yaml.safe_load_all((EXAMPLES / "03-custom-pool/pool.yaml").read_text()))
     (image_set,) = [one for one in example if one["kind"] == PINNED_IMAGE_SETS.kind]
     image_set["spec"]["pinnedImages"] = [{"name": await push(running, "router")}]
     file = tmp_path / "both.yaml"
