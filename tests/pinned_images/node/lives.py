@@ -72,6 +72,7 @@ class Look:
     observed: ObservedNodeImages
     plan: Plan
     now: datetime
+    api_answers: bool = True
 
     @property
     def is_at_rest(self) -> bool:
@@ -91,6 +92,8 @@ class Life:
     def __init__(self) -> None:
         self._revision = 0
         self._generations: dict[str, int] = {}
+        self._uids: dict[str, str] = {}
+        self._uid = 0
         self._tools: NodeTools
         self._reconciler: NodeReconciler
         self.is_woken = False
@@ -205,7 +208,13 @@ class Life:
         if actions_max is not None:
             await self.end()
             await self.begin()
-        return Look(desired=seen[0], observed=seen[1], plan=plan, now=now)
+        return Look(
+            desired=seen[0],
+            observed=seen[1],
+            plan=plan,
+            now=now,
+            api_answers=not self.api.is_away and actions_max is None,
+        )
 
     async def pass_time(self, seconds: float) -> None:
         await self.clock.advance(seconds)
@@ -220,6 +229,9 @@ class Life:
 
     def write_set(self, name: str, images: Iterable[tuple[str, bool]]) -> None:
         """A new set, or its next generation: images, and whether each is for guests."""
+        if name not in self._generations:
+            self._uid += 1
+            self._uids[name] = f"{name}-{self._uid}"
         self._generations[name] = self._generations.get(name, 0) + 1
         entries = [
             {
@@ -231,9 +243,16 @@ class Life:
         self._put(
             self.caches.sets,
             PinnedImageSet,
-            {"name": name, "uid": name, "generation": self._generations[name]},
+            {"name": name, "uid": self._uids[name], "generation": self._generations[name]},
             spec={"pinnedImages": entries},
         )
+
+    def wanted(self) -> set[tuple[str, str, int]]:
+        """Name, uid and generation of the sets that the node's pool lists and that exist."""
+        (node,) = self.caches.nodes
+        listed = SETS_BY_SIDE[node.metadata.labels["side"]]
+        metadata = [one.metadata for one in self.caches.sets if one.metadata.name in listed]
+        return {(one.name, one.uid, one.generation) for one in metadata}
 
     def delete_set(self, name: str) -> None:
         self._generations.pop(name, None)

@@ -11,6 +11,7 @@ from lading.kernel import conditions
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node import report
 from lading.pinned_images.node.types import (
+    STATUS_BURST_MAX,
     CancelPull,
     DesiredSet,
     ObservedNodeImages,
@@ -98,11 +99,20 @@ def check_pulls(look: Look) -> None:
     assert not started or (is_well(observed) and not is_out_of_space(look))
     assert not observed.disk_pressure or running <= cancelled | observed.images.keys()
     in_flight = (running - cancelled) | started
-    assert len(in_flight) <= 2 * PARALLEL_PULLS_MAX
+    assert len(in_flight) <= PARALLEL_PULLS_MAX, "all images are of one registry"
+    assert not (started and does_not_fit_at_all(look)), "a pull is begun that cannot fit"
+    assert not any(has_just_failed(key, look) for key in started), "a pull is tried at once"
     if can_pull(look) and not cancelled and len(in_flight) < PARALLEL_PULLS_MAX:
         untried = wanted & observed.resolutions.keys() - observed.images.keys()
         removed = {key for key, past in observed.past_pulls.items() if past.count > 1}
         assert untried - observed.pulls.keys() - removed <= started
+
+
+def has_just_failed(key: ImageKey, look: Look) -> bool:
+    pull = look.observed.pulls.get(key)
+    if pull is None or pull.error is None or pull.credentials_changed:
+        return False
+    return timedelta(0) <= look.now - pull.error.at < RETRY_MIN
 
 
 def can_pull(look: Look) -> bool:
@@ -153,6 +163,9 @@ def check_status(
         assert is_degraded, "an error is forgotten"
     elif is_degraded:
         assert has_a_cause(look)
+    assert is_degraded or not has_a_lasting_fault(look), "a fault is not reported"
+    if is_degraded and not look.observed.pins_error:
+        assert any(one.last_failed_generation_errors for one in entries.values())
 
 
 def reported_before(look: Look, before: MachineConfigNodeStatus) -> bool:
@@ -182,6 +195,8 @@ def check_claims(
     `held` was read from the runtime itself, right before the look.
     """
     claims_before, claims_after = claims_of(before), claims_of(after)
+    wanted = {(one.name, one.uid, one.generation) for one in look.desired.sets}
+    assert claims_after - claims_before <= wanted, "a claim is made for what no set wants"
     for one in look.desired.sets:
         claim = (one.name, one.uid, one.generation)
         if claim in claims_after - claims_before:
@@ -189,15 +204,29 @@ def check_claims(
         if claim in claims_before - claims_after:
             is_lost = not held[one.name] or look.observed.cannot_pin or one.unresolvable
             assert is_lost, f"{claim} is taken back, and the runtime holds it"
+        if claim in claims_before & claims_after and can_report(look):
+            assert held[one.name], f"{claim} stands, and the runtime does not hold it"
+
+
+def can_report(look: Look) -> bool:
+    """A status that changes its state would be written, and reach the API server."""
+    return look.api_answers and len(look.observed.status_writes) < STATUS_BURST_MAX
+
+
+def check_desired(look: Look, wanted: set[tuple[str, str, int]]) -> None:
+    """`wanted` comes from the objects of the API, without the code of the agent."""
+    assert {(one.name, one.uid, one.generation) for one in look.desired.sets} == wanted
 
 
 def claims_of(status: MachineConfigNodeStatus) -> set[tuple[str, str, int]]:
     entries = status.pinned_image_sets
-    return {(one.name, one.uid, one.current_generation) for one in entries}
+    return {
+        (one.name, one.uid, one.current_generation) for one in entries if one.current_generation
+    }
 
 
 def check_that_the_past_survives(last: NodePinnedImageSet, entry: NodePinnedImageSet) -> None:
-    if last.desired_generation > entry.desired_generation:
+    if last.uid != entry.uid:
         return  # a namesake
     if last.current_generation < entry.desired_generation:
         assert entry.current_generation == last.current_generation
@@ -227,6 +256,16 @@ def has_a_cause(look: Look) -> bool:
     )
 
 
+def has_a_lasting_fault(look: Look) -> bool:
+    """An image is missing, and its pull failed by what does not pass by itself."""
+    pulls = look.observed.pulls
+    return any(
+        key in pulls and (error := pulls[key].error) is not None and error.kind not in PASSING
+        for one in look.desired.sets
+        for key in missing(one, look.observed)
+    )
+
+
 def does_not_fit(look: Look) -> bool:
     observed = look.observed
     assert observed.budget is not None
@@ -245,6 +284,14 @@ def does_not_fit(look: Look) -> bool:
     }
     needed = sum(layer.size_bytes for layer in to_come - here)
     return needed * look.desired.settings.expansion_factor > observed.budget.usable_bytes
+
+
+def does_not_fit_at_all(look: Look) -> bool:
+    """No byte may be added, and everything that is missing has some."""
+    observed = look.observed
+    assert observed.budget is not None
+    lacking = {key for one in look.desired.sets for key in missing(one, observed)}
+    return observed.budget.usable_bytes == 0 and lacking <= observed.resolutions.keys()
 
 
 def check_that_all_is_well(look: Look, status: MachineConfigNodeStatus) -> None:

@@ -1,159 +1,19 @@
-"""Whatever happens to a node, in whatever order: it keeps its promises and ends well."""
+"""Whatever happens to a node, in whatever order: it keeps its promises and ends well.
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from datetime import timedelta
-from typing import Any
+And the lives would notice if it did not: faults are built in, one at a time.
+"""
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
 
-from lading.ports import cri
-from tests.pinned_images.node import lives, promises, whole_nodes
-from tests.pinned_images.node.lives import SETS_BY_SIDE, Life
+from tests.pinned_images.node.any_life import EVENTS_PER_LIFE_MAX, AnyLife
+from tests.pinned_images.node.seeded_faults import FAULTS, MISSED, Fault
 
-SETS = st.sampled_from(sorted({name for names in SETS_BY_SIDE.values() for name in names}))
-WORDS = st.sampled_from("abc")
-FAULTS = st.sampled_from(
-    (
-        cri.Unavailable,
-        cri.RegistryUnavailable,
-        cri.TimedOut,
-        cri.ImageNotFound,
-        cri.Unauthorized,
-        cri.NoSpace,
-        cri.NoMatchingPlatform,
-        cri.UnknownHandler,
-        cri.ContentRejected,
-        cri.CriError,
-    )
-)
-TROUBLES: tuple[Callable[[Life], None], ...] = (
-    lives.pulls_hang,
-    lives.registry_goes_away,
-    lives.api_server_goes_away,
-    lives.disk_is_full,
-    lives.disk_has_room_for_one_image,
-    lives.node_is_not_ready,
-    lives.disk_pressure_comes,
-    lives.runtime_class_is_deleted,
-    lives.runtime_cannot_pin,
-    lives.pins_cannot_be_written,
-)
-SECONDS = st.sampled_from((0.1, 1, 6, 31, 121, 1000))
 LIVES = settings().max_examples // 6
-EVENTS_PER_LIFE_MAX = 20
-LOOKS_AFTER_EACH = 4
-LOOK_SECONDS = 0.2
+LIVES_WITH_A_FAULT_MAX = 300
+"""Most faults are noticed within ten."""
 TEST_SECONDS_MAX = 900  # `make fuzz` draws ten times as many, on a busy machine
-LOOKS_MAX = 60
-"""More often a node that has recovered need not look before everything is done."""
-
-
-class AnyLife(RuleBasedStateMachine):
-    def __init__(self) -> None:
-        super().__init__()
-        self._runner = asyncio.Runner()
-        self.life = Life()
-        self._run(self.life.begin())
-
-    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return self._runner.run(work)
-
-    def _live(self) -> None:
-        """Long enough that a pull which goes well is pinned and reported."""
-        for _ in range(LOOKS_AFTER_EACH):
-            self._look()
-            self._run(self.life.pass_time(LOOK_SECONDS))
-
-    def _look(self, *, actions_max: int | None = None) -> None:
-        before, held = self.life.status, self.life.held()
-        look = self._run(self.life.look(actions_max=actions_max))
-        promises.check(look, before, self.life.status)
-        promises.check_claims(look, held, before, self.life.status)
-
-    @rule(name=SETS, words=st.dictionaries(WORDS, st.booleans(), min_size=1))
-    def a_set_is_written(self, name: str, words: dict[str, bool]) -> None:
-        self.life.write_set(name, sorted(words.items()))
-        self._live()
-
-    @rule(name=SETS)
-    def a_set_is_deleted(self, name: str) -> None:
-        self.life.delete_set(name)
-        self._live()
-
-    @rule(word=WORDS)
-    def an_image_is_removed(self, word: str) -> None:
-        self.life.runtime.names.discard(name_of(word))
-        self._live()
-
-    @rule(word=WORDS)
-    def a_pod_brings_an_image(self, word: str) -> None:
-        self.life.runtime.names.add(name_of(word))
-        self._live()
-
-    @rule(word=WORDS)
-    def a_pin_is_lost(self, word: str) -> None:
-        self.life.runtime.lost_pins.add(whole_nodes.image_id(name_of(word)))
-        self._live()
-
-    @rule(word=WORDS, fault=FAULTS)
-    def an_image_cannot_be_pulled(self, word: str, fault: type[cri.CriError]) -> None:
-        self.life.runtime.faults[name_of(word)] = fault("it is broken")
-        self._live()
-
-    @rule(side=st.sampled_from(sorted(SETS_BY_SIDE)))
-    def the_node_changes_its_pool(self, side: str) -> None:
-        self.life.write_node(side=side)
-        self._live()
-
-    @rule(trouble=st.sampled_from(TROUBLES))
-    def trouble_comes(self, trouble: Callable[[Life], None]) -> None:
-        trouble(self.life)
-        self._live()
-
-    @rule()
-    def everything_recovers(self) -> None:
-        self.life.recover()
-        self._live()
-
-    @rule(seconds=SECONDS)
-    def time_passes(self, seconds: float) -> None:
-        self._run(self.life.pass_time(seconds))
-        self._live()
-
-    @rule(hours=st.integers(1, 3))
-    def the_clock_is_set_back(self, hours: int) -> None:
-        self.life.clock.set_back(timedelta(hours=hours))
-        self._live()
-
-    @rule(actions_max=st.integers(0, 8))
-    def the_agent_is_killed(self, actions_max: int) -> None:
-        self._look(actions_max=actions_max)
-
-    def teardown(self) -> None:
-        with self._runner:
-            self.life.recover()
-            self._run(self._converge())
-            self._run(self.life.end())
-
-    async def _converge(self) -> None:
-        for _ in range(LOOKS_MAX):
-            before, held = self.life.status, self.life.held()
-            look = await self.life.look()
-            promises.check(look, before, self.life.status)
-            promises.check_claims(look, held, before, self.life.status)
-            if look.is_at_rest:
-                promises.check_that_all_is_well(look, self.life.status)
-                return
-            await self.life.until_next_look(look)
-        raise AssertionError(f"there is still something to do: {look.plan.actions}")
-
-
-def name_of(word: str) -> str:
-    return whole_nodes.image_keys([word])[0].image
 
 
 @pytest.mark.hypothesis
@@ -166,3 +26,32 @@ def test_whatever_happens_to_a_node_it_keeps_its_promises_and_ends_well() -> Non
             stateful_step_count=EVENTS_PER_LIFE_MAX,
         ),
     )
+
+
+def test_issue_17_there_are_faults_of_many_kinds() -> None:
+    assert len({fault.name for fault in FAULTS}) >= 20
+    assert len({(fault.module, fault.function) for fault in FAULTS}) >= 16
+    assert len(FAULTS) - len(MISSED) >= 16
+
+
+@pytest.mark.hypothesis
+@pytest.mark.timeout(TEST_SECONDS_MAX)
+@pytest.mark.parametrize(
+    "fault", [one for one in FAULTS if one.name not in MISSED], ids=lambda one: one.name
+)
+def test_issue_17_lives_notice(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = getattr(fault.module, fault.function)
+    monkeypatch.setattr(fault.module, fault.function, fault.becomes(right))
+    with pytest.raises((AssertionError, LookupError, ExceptionGroup)):
+        run_state_machine_as_test(
+            AnyLife,
+            settings=settings(
+                max_examples=LIVES_WITH_A_FAULT_MAX,
+                stateful_step_count=EVENTS_PER_LIFE_MAX,
+                phases=(Phase.generate,),  # found is enough: no smaller example is wanted
+                database=None,
+                derandomize=True,
+                report_multiple_bugs=False,
+                suppress_health_check=tuple(HealthCheck),
+            ),
+        )
