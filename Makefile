@@ -120,7 +120,7 @@ audit: setup ## look up known vulnerabilities of the locked packages (needs a ne
 deploy: setup ## name the image of a release in deploy/, by its digest (IMAGE=NAME@sha256:...)
 	@$(BIN)/python -m release.manifests deploy "$(IMAGE)"
 
-dist: setup ## wheel, source archive, manifests, SBOM and checksums into dist/ (IMAGE=NAME@sha256:...)
+dist: setup ## image (OCI layout), chart, manifests, wheel, sources, SBOM, checksums into dist/ (IMAGE=REGISTRY/lading)
 	@$(BIN)/python -m release.dist "$(IMAGE)"
 
 clean: ## remove what setup and the tests made

@@ -17,6 +17,7 @@ PLACEHOLDER = "lading"
 """The name that the manifests have instead of an image; the kustomization replaces it."""
 KUSTOMIZATION = pathlib.PurePath("base", "kustomization.yaml")
 _BY_DIGEST = re.compile(r"(?P<name>[a-z0-9][a-z0-9._:/-]*)@(?P<digest>sha256:[0-9a-f]{64})")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._:-]*/[a-z0-9._/-]*[a-z0-9]")
 _IMAGES = re.compile(r"^images:\n(?:[ -].*\n)+", re.MULTILINE)
 VALUES = pathlib.PurePath("chart", "values.yaml")
 TEMPLATES = pathlib.PurePath("chart", "templates")
@@ -40,8 +41,14 @@ class ReleasedImage:
         found = _BY_DIGEST.fullmatch(text)
         if found is None or ":" in found["name"].rpartition("/")[2]:
             shown = f"{text!r} names no digest" if text else "no image is named"
-            raise Mutable(f"{shown}; expected IMAGE=REGISTRY/lading@sha256:... of the pushed image")
+            expected = "expected IMAGE=REGISTRY/lading@sha256:... of the pushed image"
+            raise Mutable(f"{shown}; {expected}, or with `make dist` IMAGE=REGISTRY/lading")
         return cls(name=found["name"], digest=found["digest"])
+
+
+def is_name(text: str) -> bool:
+    """`registry.example.com/lading`: a repository, without a tag and without a digest."""
+    return _NAME.fullmatch(text) is not None
 
 
 def name_image(folder: pathlib.Path, image: ReleasedImage) -> None:

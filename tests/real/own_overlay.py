@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
+from release import image as release_image
 from tests.deploy.manifests import DEPLOY, KUSTOMIZATION
-from tests.real.bed import images, product_image
+from tests.real.bed import images
 from tests.real.bed.cluster import Cluster
 from tests.real.bed.registry import Registry
 
@@ -47,7 +48,7 @@ def write(folder: Path, bed: Cluster, *, metrics_port: int) -> tuple[str, str]:
 
 def _push(registry: Registry) -> tuple[str, str]:
     """Its repository and its digest."""
-    image = product_image.build()
+    image = release_image.build()
     pushed = images.push(image, host=registry.host, repository="team/lading", tag="mine")
     return pushed.rsplit(":", maxsplit=1)[0], image.digest
 

@@ -2,12 +2,12 @@
 
 import json
 import os
-import sys
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from release.image import PYTHON
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.real import own_overlay
 from tests.real.bed import cluster, images, sandbox
@@ -96,7 +96,7 @@ class Pods:
         """What a Python program prints in a container of this component."""
         engine = self.bed.runtime
         container = engine.crictl("ps", "--quiet", f"--name={component}").split()[0]
-        return engine.crictl("exec", "--sync", container, sys.executable, "-c", program)
+        return engine.crictl("exec", "--sync", container, str(PYTHON), "-c", program)
 
 
 def prepare(bed: cluster.Cluster, folder: Path) -> Pods:

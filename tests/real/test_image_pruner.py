@@ -19,6 +19,7 @@ import pytest
 import pytest_asyncio
 
 from lading.adapters.kube.client import KubeClient
+from release import image as release_image
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e import waiting
 from tests.e2e.cluster import ClusterUnderTest
@@ -32,7 +33,7 @@ from tests.e2e.image_pruner import (
 )
 from tests.real import prometheus, under_test
 from tests.real.bed import cluster as cluster_bed
-from tests.real.bed import images, product_image, registry, sandbox
+from tests.real.bed import images, registry, sandbox
 from tests.real.bed.registry import Registry
 
 pytestmark = [
@@ -157,7 +158,7 @@ async def world(
     (place,) = (each for each in sandbox.OPEN if each.folder == folder_of_bed)
     address = bed.api_server.url.removeprefix("https://").rpartition(":")[0]
     own_image = images.push(
-        product_image.build(), host=bed.registry.host, repository="lading", tag="own"
+        release_image.build(), host=bed.registry.host, repository="lading", tag="own"
     )
     async with under_test.on_cluster(bed, folder) as cluster:
         registries = []

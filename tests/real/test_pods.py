@@ -137,6 +137,7 @@ def test_a_node_that_lost_its_cluster_is_cleaned_up_by_the_image_alone(pods: Pod
         "--namespace=k8s.io",
         "run",
         "--rm",
+        "--user=0",
         f"--runc-binary={binaries.unpacked('runc', 'usr/sbin/runc')}",
         "--mount=type=bind,src=/run/containerd,dst=/run/containerd,options=rbind:ro",
         container["image"],

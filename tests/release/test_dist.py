@@ -47,6 +47,11 @@ def test_everything_names_the_digest_that_was_given(tmp_path: Path) -> None:
     archives = [target / dist.MANIFESTS, target / f"lading-{version}.tar.gz"]
     for archive in archives:
         assert images(archive) == [[{"name": "lading", "newName": IMAGE.name, "digest": DIGEST}]]
+    with tarfile.open(target / f"lading-{version}.tgz") as chart:
+        names = chart.getnames()
+        values = yaml.safe_load(chart.extractfile("lading/values.yaml") or b"")
+    assert {"lading/Chart.yaml", "lading/templates/controller.yaml"} <= set(names)
+    assert values["image"]["digest"] == DIGEST
     (wheel,) = target.glob("*.whl")
     assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".yaml")]
     bill = json.loads((target / dist.BILL_OF_MATERIALS).read_text())

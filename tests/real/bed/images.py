@@ -3,39 +3,16 @@
 Enough to run containers and to differ by digest; not an image builder.
 """
 
-import dataclasses
-import gzip
-import hashlib
 import http.client
 import io
-import json
-import platform
 import tarfile
 from collections.abc import Mapping, Sequence
 
+from release.oci import MANIFEST_TYPE, Image, digest_of, of_archive
 from tests.real.setup import binaries
 
-LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar"
-CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
-MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 BUSYBOX_NAMES = ("sh", "sleep", "true", "cat", "ls", "echo")
 PUSH_SECONDS_MAX = 30
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
-    blobs: tuple[bytes, ...]
-    """The configuration and the layers."""
-    manifest: bytes
-
-    @property
-    def digest(self) -> str:
-        return digest_of(self.manifest)
-
-
-def digest_of(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def busybox(*command: str, extra_files: Mapping[str, bytes] | None = None) -> Image:
@@ -55,31 +32,6 @@ def image(
     """An image of one layer with these files, all executable, and symbolic links."""
     settings = {"Cmd": list(command), "Env": ["PATH=/bin"]}
     return of_archive(_tar(files, links or {}), settings=settings)
-
-
-def of_archive(
-    archive: bytes, *, settings: Mapping[str, object], is_compressed: bool = True
-) -> Image:
-    """An image of one layer; the settings are those of a container, such as Cmd and Env."""
-    layer = gzip.compress(archive, mtime=0) if is_compressed else archive
-    layer_type = f"{LAYER_TYPE}+gzip" if is_compressed else LAYER_TYPE
-    config = _json(
-        {
-            "architecture": ARCHITECTURES[platform.machine()],
-            "os": "linux",
-            "config": settings,
-            "rootfs": {"type": "layers", "diff_ids": [digest_of(archive)]},
-        }
-    )
-    manifest = _json(
-        {
-            "schemaVersion": 2,
-            "mediaType": MANIFEST_TYPE,
-            "config": _descriptor(CONFIG_TYPE, config),
-            "layers": [_descriptor(layer_type, layer)],
-        }
-    )
-    return Image(blobs=(config, layer), manifest=manifest)
 
 
 def push(image: Image, *, host: str, repository: str, tag: str) -> str:
@@ -132,11 +84,3 @@ def _tar(files: Mapping[str, bytes], links: Mapping[str, str]) -> bytes:
             link.linkname = target
             archive.addfile(link)
     return buffer.getvalue()
-
-
-def _descriptor(media_type: str, content: bytes) -> dict[str, object]:
-    return {"mediaType": media_type, "digest": digest_of(content), "size": len(content)}
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
