@@ -8,17 +8,18 @@ from lading.adapters.clock import SystemClock
 from lading.loop import tasks
 from lading.ports.kube import Kube
 from lading.web import serving
-from lading.web.details import PlanSets
+from lading.web.details import SetPlanner
+from lading.web.pruning_plan import PlanReader
 
 
 @asynccontextmanager
 async def dashboard(
-    client: Kube, plan: Path | None = None, plan_sets: PlanSets | None = None
+    client: Kube, plan: Path | None = None, planner: SetPlanner | None = None
 ) -> AsyncIterator[str]:
     """Yields the URL with its token."""
     async with (
         serving.opened(
-            client, SystemClock(), cluster="test", plan=plan, plan_sets=plan_sets
+            client, SystemClock(), cluster="test", plan=PlanReader(plan), planner=planner
         ) as served,
         tasks.started(served.run()) as running,
     ):

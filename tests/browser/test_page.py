@@ -1,6 +1,7 @@
 """The page with a cluster in memory: what it shows, how it is used, and what it withstands."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,11 +16,13 @@ from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node.preview import Preview
 from lading.pruning.engine import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
+from lading.web.details import NotPlanned
 from lading.web.views.pin_plan import PlannedSets
 from tests.browser import chromium, served
 from tests.browser.accessibility import violations
 from tests.browser.chromium import WAIT_MS_MAX
-from tests.web import clusters
+from tests.pruning.builders import digest
+from tests.web import clusters, plans
 
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 UPDATE_SECONDS_MAX = 2.0
@@ -44,6 +47,7 @@ async def small_cluster(api: KubeClient, error: str = "there is no room") -> str
         failures=[{"node": "node-b", "reason": "NotFound", "message": error}],
     )  # fmt: skip
     await clusters.create_history(api, "workers", state="Skipped", reason="Paused", message=error)
+    await clusters.create_pruner(api, message=error)
     return good
 
 
@@ -206,13 +210,53 @@ async def test_a_plan_is_walked_and_searched(
         await expect(one.page.get_by_text("v7", exact=True)).to_be_visible()
 
 
-async def test_a_plan_of_sets_is_shown_and_made_again_on_demand(
-    api: KubeClient, browser: Browser
+async def test_what_stays_is_walked_from_the_repository_to_the_blob_and_back(
+    api: KubeClient, browser: Browser, tmp_path: Path
 ) -> None:
-    made = []
+    async with (
+        served.dashboard(api, plans.write_contents(tmp_path / "plan.jsonl")) as url,
+        chromium.opened(browser, url) as one,
+    ):
+        page, panel = one.page, one.page.locator("#panel")
+        await one.show("pruning")
+        await page.get_by_role("button", name="team/app").first.click()
+        await page.get_by_role("button", name="v1", exact=True).click()
+        await expect(panel).to_contain_text("tag is used by Pod foo/web")
+        await panel.locator("h3", has_text="It names").locator("+ p").get_by_role("link").click()
+        await expect(panel).to_contain_text("Why manifest")
+        blob = digest("l")
+        await page.get_by_label("Why?").fill(blob)
+        await page.keyboard.press("Enter")
+        await expect(panel).to_contain_text("Why blob")
+        await expect(panel.locator(".chain").first).to_contain_text("team/app:v1")
+        await page.reload()
+        await expect(panel).to_contain_text("Why blob")
+        await one.shot("why-1280")
+        await panel.get_by_role("link", name="team/app:v1").click()
+        await expect(panel).to_contain_text("Why tag team/app:v1")
+        await page.get_by_label("Why?").fill("nothing:1")
+        await page.keyboard.press("Enter")
+        await expect(panel).to_contain_text("nothing:1 is not in the registry of the plan.")
+        one.errors[:] = [text for text in one.errors if "404" not in text]
 
-    async def plan_sets() -> PlannedSets:
-        made.append(1)
+
+class Planner:
+    """Two nodes, of which one refuses; counts the plans."""
+
+    def __init__(self, *files: str) -> None:
+        self.files = files
+        self.made = 0
+
+    async def of_files(self) -> PlannedSets | None:
+        return self._planned(self.files) if self.files else None
+
+    async def of_texts(self, texts: Mapping[str, str]) -> PlannedSets:
+        if "kind" not in "".join(texts.values()):
+            raise NotPlanned("dropped.yaml:1: the object has no kind")
+        return self._planned(tuple(texts))
+
+    def _planned(self, files: tuple[str, ...]) -> PlannedSets:
+        self.made += 1
         image, layer = ImageKey(clusters.IMAGE), Layer("sha256:1", 10 << 20)
         fits = Preview(
             node_name="node-a", set_names=("s",), wanted=frozenset({image}), missing=(image,),
@@ -220,11 +264,16 @@ async def test_a_plan_of_sets_is_shown_and_made_again_on_demand(
             free_bytes=100 << 20, reserve_bytes=0, refusals=(),
         )  # fmt: skip
         refuses = replace(fits, node_name="node-b", refusals=(f"needs room {HOSTILE}",))
-        complaints = [f"plan {len(made)} is refused"]
-        return PlannedSets(files=["s.yaml"], previews=[fits, refuses], complaints=complaints)
+        complaints = [f"plan {self.made} is refused"]
+        return PlannedSets(files=files, previews=[fits, refuses], complaints=complaints)
 
+
+async def test_a_plan_of_sets_is_shown_and_made_again_on_demand(
+    api: KubeClient, browser: Browser
+) -> None:
+    planner = Planner("s.yaml")
     async with (
-        served.dashboard(api, plan_sets=plan_sets) as url,
+        served.dashboard(api, planner=planner) as url,
         chromium.opened(browser, url) as one,
     ):
         await one.show("plan")
@@ -233,15 +282,52 @@ async def test_a_plan_of_sets_is_shown_and_made_again_on_demand(
         await expect(rows.nth(0)).to_contain_text("80 MiB")
         await expect(rows.nth(1)).to_contain_text("does not hold")
         await expect(one.page.get_by_text("<img")).to_be_visible()
-        await one.shot("plan-1280")
         await clusters.create_node(api, "node-c")
         await one.show("images")
         await expect(one.page.get_by_role("button", name="node-c")).to_be_visible()
         await one.show("plan")
         await expect(rows).to_have_count(2)
-        assert len(made) == 1
+        assert planner.made == 1
         await one.page.get_by_role("button", name="Plan again").click()
         await expect(one.page.locator(".errors")).to_have_text("plan 2 is refused")
+
+
+_DROP = """(text) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], "dropped.yaml"));
+  for (const name of ["dragover", "drop"]) {
+    const options = {dataTransfer: data, bubbles: true, cancelable: true};
+    document.body.dispatchEvent(new DragEvent(name, options));
+  }
+}"""
+
+
+async def test_a_file_that_is_dropped_on_any_view_is_planned_per_node(
+    api: KubeClient, browser: Browser
+) -> None:
+    planner = Planner()
+    async with (
+        served.dashboard(api, planner=planner) as url,
+        chromium.opened(browser, url, bypass_csp=True) as one,
+    ):
+        page = one.page
+        await page.evaluate(_DROP, "kind: PinnedImageSet")
+        await expect(page.locator("h1")).to_have_text("Plan of sets")
+        await expect(page.locator(".errors")).to_have_text("plan 1 is refused")
+        await page.get_by_role("button", name="node-a").click()
+        await expect(page.locator("#panel")).to_contain_text(clusters.IMAGE)
+        assert await violations(page) == []
+        await one.shot("plan-1280")
+        await page.evaluate(_DROP, "hello")
+        await expect(page.locator(".errors")).to_contain_text("the object has no kind")
+        one.errors[:] = [text for text in one.errors if "422" not in text]
+        await page.get_by_role("button", name="Leave this plan").click()
+        chooser = page.get_by_label("Or choose files")
+        await chooser.set_input_files(
+            {"name": "s.yaml", "mimeType": "text/yaml", "buffer": b"kind: PinnedImageSet"}
+        )
+        await expect(page.locator(".errors")).to_have_text("plan 2 is refused")
+        assert [asked for asked in one.requests if "PinnedImageSet" in asked] == []
 
 
 async def test_a_page_that_nobody_sees_holds_no_connection(
@@ -284,7 +370,7 @@ async def test_empty_views_say_what_to_do_next(api: KubeClient, browser: Browser
     async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
         for view in ("pins", "plan", "prepull", "boot", "pruning"):
             await one.show(view)
-            await expect(one.page.locator(".empty code")).to_contain_text("lading")
+            await expect(one.page.locator(".empty code").first).to_contain_text("lading")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (640, "light")])
@@ -295,7 +381,7 @@ async def test_every_view_is_accessible(
     await small_cluster(api)
     found = []
     async with (
-        served.dashboard(api, plan(tmp_path)) as url,
+        served.dashboard(api, plans.write_contents(tmp_path / "plan.jsonl"), Planner()) as url,
         chromium.opened(
             browser, url, width=width, color_scheme=scheme, bypass_csp=True, reduced_motion="reduce"
         ) as one,
@@ -303,6 +389,7 @@ async def test_every_view_is_accessible(
         for view in (
             *VIEWS, "pins?cell=node-b/bad", "pins?set=bad", "images?node=node-a",
             "prepull?image=default/share", "boot?machineSet=default/workers",
+            "pruning?walk=team/app&why=team/app:v1",
         ):  # fmt: skip
             await one.show(view)
             await expect(one.page.get_by_text("Loading")).to_have_count(0)

@@ -1,6 +1,7 @@
 """`lading dashboard` as a process, beside the cluster of `lading up`."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from tests.cli.up_process import START_SECONDS_MAX, up
 from tests.command import lading
 
 pytestmark = pytest.mark.timeout(300)
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 URL = re.compile(r"http://127\.0\.0\.1:\d+/\?token=\S+")
 
 
@@ -28,6 +30,15 @@ async def opened(url: str) -> AsyncIterator[aiohttp.ClientSession]:
         async with browser.get(url) as page:
             assert page.status == 200
         yield browser
+
+
+async def dropped_plan(browser: aiohttp.ClientSession, text: str) -> tuple[int, str]:
+    """As the page plans a file that is dropped on it."""
+    [cookie] = browser.cookie_jar
+    origin = f"http://127.0.0.1:{cookie.key.rpartition('-')[2]}"
+    files = {"files": {"dropped.yaml": text}}
+    async with browser.post("/plans/sets", json=files, headers={"Origin": origin}) as answer:
+        return answer.status, await answer.text()
 
 
 async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: Path) -> None:
@@ -50,6 +61,9 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
                         assert await events.content.readline() == b"event: snapshot\n"
                     async with browser.get("/details/pin-plan") as answer:
                         plan = await answer.json()
+                    text = (tmp_path / "first-set.yaml").read_text()
+                    dropped = await dropped_plan(browser, f"{text}---\n{CONFIG_MAP}")
+                    broken = await dropped_plan(browser, text.replace("sha256:", "sha1:"))
                     (tmp_path / "first-set.yaml").unlink()
                     async with browser.get("/details/pin-plan") as answer:
                         gone = (answer.status, await answer.text())
@@ -58,6 +72,14 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
             [node] = plan["nodes"]
             assert (node["node"], node["added"], node["problems"]) == ("node-1", 3, [])
             assert plan["complaints"] == []
+            assert dropped[0] == 200
+            assert json.loads(dropped[1]) == {
+                **plan,
+                "files": ["dropped.yaml"],
+                "notes": ["dropped.yaml: a ConfigMap is not planned here"],
+            }
+            assert broken[0] == 422
+            assert broken[1].startswith("dropped.yaml:")
             assert gone[0] == 422
             assert "first-set.yaml" in gone[1]
         finally:

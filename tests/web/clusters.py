@@ -9,6 +9,7 @@ from typing import Any
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES
+from lading.api.imageregistry import IMAGE_PRUNERS
 from lading.api.longhorn import IMAGES
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
@@ -118,6 +119,22 @@ async def create_history(api: KubeClient, name: str, **status: Any) -> None:
     }
     resource = MACHINE_SET_BOOT_IMAGE_HISTORIES
     await create(api, resource, name, namespace="default", spec=spec, status=status)
+
+
+async def create_pruner(api: KubeClient, *, message: str = "") -> None:
+    """With the report of one run."""
+    run = {
+        "name": "local",
+        "job": "image-pruner-1",
+        "phase": "Succeeded",
+        "message": message,
+        "startTime": "2026-01-01T00:00:00Z",
+        "deleted": 2,
+        "freedBytes": 4096,
+        "kept": {"Used": 7, "Young": 2},
+    }
+    status = {"schedule": "0 0 * * *", "lastJob": "image-pruner-1", "lastRun": [run]}
+    await create(api, IMAGE_PRUNERS, "cluster", spec={}, status=status)
 
 
 @asynccontextmanager

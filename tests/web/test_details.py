@@ -1,14 +1,15 @@
 """What the page gets when something is opened."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import Malformed
-from lading.web.details import Details, NotThere
+from lading.web.details import Details, NotPlanned, NotThere
 from lading.web.pruning_plan import PlanReader
+from lading.web.views.pin_plan import PlannedSets
 from tests.pinned_images.installed_api import api
 from tests.web import clusters
 from tests.web.clusters import following, until
@@ -75,7 +76,33 @@ async def test_what_is_not_there_is_a_sentence(details: Details) -> None:
 
 
 async def test_without_files_there_is_no_plan_of_sets(details: Details) -> None:
-    assert await details.pin_plan({}) == {"files": [], "complaints": [], "nodes": []}
+    assert await details.pin_plan({}) == {
+        "files": [],
+        "complaints": [],
+        "notes": [],
+        "nodes": [],
+    }
+
+
+async def test_dropped_files_are_planned_by_their_texts(details: Details) -> None:
+    class Planner:
+        async def of_files(self) -> None:
+            return None
+
+        async def of_texts(self, texts: Mapping[str, str]) -> PlannedSets:
+            return PlannedSets(files=tuple(texts), previews=(), complaints=tuple(texts.values()))
+
+    planning = Details(details._dashboard, Planner())
+    found = await planning.dropped_plan(b'{"files": {"a.yaml": "x"}}')
+    assert (found["files"], found["complaints"]) == (["a.yaml"], ["x"])
+    for wrong in (b"", b"[]", b'{"files": {}}', b'{"files": {" ": "x"}}', b'{"files": {"a": 1}}'):
+        with pytest.raises(Malformed, match="dropped files"):
+            await planning.dropped_plan(wrong)
+
+
+async def test_a_dashboard_without_a_planner_plans_nothing(details: Details) -> None:
+    with pytest.raises(NotPlanned):
+        await details.dropped_plan(b'{"files": {"a.yaml": "x"}}')
 
 
 async def test_without_a_plan_there_are_no_lines(details: Details) -> None:

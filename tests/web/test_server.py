@@ -1,5 +1,6 @@
 """Who gets an answer from the dashboard's server, and with which headers."""
 
+import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import pytest
 from yarl import URL
 
 from lading.web import server
-from lading.web.details import NotThere
+from lading.web.details import NotPlanned, NotThere
 from lading.web.hub import Hub
 
 
@@ -17,6 +18,12 @@ async def found(given: dict[str, str]) -> dict[str, str]:
     if given.get("name") == "nobody":
         raise NotThere("There is no nobody.")
     return given
+
+
+async def planned(body: bytes) -> dict[str, int]:
+    if body == b"bad":
+        raise NotPlanned("cannot ask https://robot:correct-horse@registry.example.com/v2")
+    return {"bytes": len(body)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +37,18 @@ class Opened:
     def page(self) -> URL:
         return self.url.with_query(None)
 
+    @property
+    def origin(self) -> dict[str, str]:
+        """What a browser sends along when the page of this server asks."""
+        return {"Origin": str(self.page.origin())}
+
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[Opened]:
     hub = Hub()
     jar = aiohttp.CookieJar(unsafe=True)  # cookies of an IP address
     async with (
-        server.serve(hub, {"/details/thing": found}) as url,
+        server.serve(hub, {"/details/thing": found}, {"/plans/thing": planned}) as url,
         aiohttp.ClientSession(cookie_jar=jar) as browser,
     ):
         yield Opened(browser=browser, url=URL(url), hub=hub)
@@ -108,6 +120,56 @@ async def test_only_reading_is_answered(method: str) -> None:
             pass
         async with one.browser.request(method, one.page) as answer:
             assert answer.status == 405
+
+
+async def test_a_plan_is_made_of_what_the_page_sends() -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url):
+            pass
+        plan = one.page.with_path("/plans/thing")
+        async with one.browser.post(plan, data=b"sets", headers=one.origin) as answer:
+            assert await answer.json() == {"bytes": 4}
+        async with one.browser.post(plan, data=b"bad", headers=one.origin) as answer:
+            assert answer.status == 422
+            text = await answer.text()
+            assert "registry.example.com" in text
+            assert "correct-horse" not in text
+        for method in ("GET", "HEAD"):
+            async with one.browser.request(method, plan) as answer:
+                assert answer.status == 405
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Origin": "null"}, {"Origin": "http://evil.example.com"}, {"Origin": "http://127.0.0.1"}],
+    ids=["none", "null", "foreign", "another port"],
+)
+async def test_a_plan_is_made_for_the_page_of_this_server_only(headers: dict[str, str]) -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url):
+            pass
+        plan = one.page.with_path("/plans/thing")
+        async with one.browser.post(plan, data=b"sets", headers=headers) as answer:
+            assert answer.status == 403
+            assert "bytes" not in await answer.text()
+
+
+async def test_a_plan_needs_the_cookie() -> None:
+    async with opened() as one:
+        plan = one.page.with_path("/plans/thing")
+        async with one.browser.post(plan, data=b"sets", headers=one.origin) as answer:
+            assert answer.status == 401
+
+
+async def test_what_is_planned_has_a_limit() -> None:
+    async with opened() as one:
+        async with one.browser.get(one.url):
+            pass
+        plan = one.page.with_path("/plans/thing")
+        for size, status in ((server.PLANNED_BYTES_MAX, 200), (server.PLANNED_BYTES_MAX + 1, 413)):
+            body = io.BytesIO(b"x" * size)
+            async with one.browser.post(plan, data=body, headers=one.origin) as answer:
+                assert answer.status == status
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/static/page.css", "/details/thing", "/other"])

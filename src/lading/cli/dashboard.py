@@ -4,19 +4,14 @@ from pathlib import Path
 
 import click
 
-from lading.adapters.kube.client import KubeClient
-from lading.cli import connection, options, process, running, sentences
+from lading.cli import connection, options, process, running
 from lading.cli.connection import Target
-from lading.cli.pin import plan_report, sets
-from lading.kernel import feature_gates
-from lading.pinned_images.node.types import PinSettings
+from lading.cli.dashboard_plans import SetPlans
 from lading.web import serving
-from lading.web.details import NotPlanned
+from lading.web.pruning_plan import PlanReader
 from lading.web.serving import ServedDashboard
-from lading.web.views.pin_plan import PlannedSets
-from lading.wiring import cluster_preview, clusters
+from lading.wiring import clusters
 from lading.wiring.clock import system_clock
-from lading.wiring.features import GATES
 
 
 @click.command(name="dashboard")
@@ -51,34 +46,10 @@ async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str,
             system_clock(),
             port=port,
             cluster=target.found().server,
-            plan=plan,
-            plan_sets=(lambda: _planned(client, files)) if files else None,
+            plan=PlanReader(plan),
+            planner=SetPlans(client, files),
         ) as served:
             await process.until_signalled(_run(served))
-
-
-async def _planned(client: KubeClient, files: tuple[str, ...]) -> PlannedSets:
-    """As `lading pin plan` does without other options; the files are read anew each time."""
-    try:
-        planned = await sets.planned_in(files)
-        previews = await cluster_preview.previews(
-            client,
-            planned,
-            system_clock(),
-            journal=sets.HOST_STATE_FOLDER / "resolutions.jsonl",
-            gates=feature_gates.defaults(GATES),
-            settings=PinSettings(),
-        )
-    except click.ClickException as error:
-        raise NotPlanned(error.format_message()) from error
-    except Exception as error:
-        sentence = sentences.sentence(error)
-        if sentence is None:
-            raise
-        raise NotPlanned(sentence) from error
-    names = [one.metadata.name for one in planned.sets]
-    complaints = plan_report.complaints(previews, names)
-    return PlannedSets(files=files, previews=previews, complaints=complaints)
 
 
 async def _run(served: ServedDashboard) -> None:

@@ -5,12 +5,14 @@ import shlex
 import shutil
 import sysconfig
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from lading.cli import connection, options, output, process, running
+from lading.cli.dashboard_plans import SetPlans
 from lading.cli.feature_gates import feature_gates_option
 from lading.cli.prepull.settings import prepull_image_option
 from lading.kernel.errors import Malformed
@@ -25,6 +27,7 @@ from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import DEFAULT_CAPACITY_BYTES, NodeDescription
 from lading.standalone.registry import RegistrySettings
 from lading.web import serving
+from lading.web.pruning_plan import PlanReader
 from lading.web.serving import ServedDashboard
 from lading.wiring import runtime_handlers
 from lading.wiring.clock import system_clock
@@ -184,9 +187,7 @@ async def _up(wanted: ClusterOptions, *, dashboard_port: int, metrics_port: int)
         await _warn_of_a_moved_registry(made)
         await first_set.write(made, wanted.data)
         async with (
-            serving.opened(
-                made.kube, system_clock(), port=dashboard_port, cluster=made.api.url
-            ) as dashboard,
+            _dashboard(made, wanted, dashboard_port) as dashboard,
             status_pages.serve(made, port=metrics_port) as metrics_url,
         ):
             shown = welcome(made, wanted.data, dashboard.url, metrics_url)
@@ -206,6 +207,25 @@ async def _warn_of_a_moved_registry(made: StandaloneCluster) -> None:
                 f" {made.registry.host}, or start with --registry-port {host.rpartition(':')[2]}.",
                 err=True,
             )
+
+
+def _dashboard(
+    made: StandaloneCluster, wanted: ClusterOptions, port: int
+) -> AbstractAsyncContextManager[ServedDashboard]:
+    """It plans with the gates and the registry of this cluster, and shows the last pruning Job."""
+    return serving.opened(
+        made.kube,
+        system_clock(),
+        port=port,
+        cluster=made.api.url,
+        plan=PlanReader(cluster.prune_plan_file(wanted.data), comes_later=True),
+        planner=SetPlans(
+            made.kube,
+            gates=wanted.gates,
+            auth_file=made.registry_auth_file,
+            journal=wanted.data / "resolutions.jsonl",
+        ),
+    )
 
 
 async def _run(made: StandaloneCluster, dashboard: ServedDashboard, shown: str) -> None:

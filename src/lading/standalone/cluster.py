@@ -128,7 +128,7 @@ async def open_cluster(options: ClusterOptions, clock: Clock) -> AsyncIterator[S
             for description in options.nodes
         ]
         own_images = await _push_own_image(nodes, registries, served)
-        environment = _process_environment(api, served)
+        environment = _process_environment(api, served, options.data)
         kubelets.update(
             {one.description.name: EmbeddedKubelet(one.parts, one.agent.pages) for one in nodes}
         )
@@ -196,10 +196,22 @@ def _pod_node(
     )
 
 
-def _process_environment(api: ApiServer, served: EmbeddedRegistry) -> dict[str, str]:
-    """What a `lading` command in a pod needs to find the cluster and its registry."""
-    files = {"KUBECONFIG": api.kubeconfig, "REGISTRY_AUTH_FILE": served.auth_file}
+def _process_environment(api: ApiServer, served: EmbeddedRegistry, data: Path) -> dict[str, str]:
+    """What a `lading` command in a pod needs to find the cluster and its registry.
+
+    A pruning Job leaves its plan, for the dashboard.
+    """
+    files = {
+        "KUBECONFIG": api.kubeconfig,
+        "REGISTRY_AUTH_FILE": served.auth_file,
+        "LADING_PRUNE_SAVE_PLAN": prune_plan_file(data),
+    }
     return {name: str(file) for name, file in files.items() if file}
+
+
+def prune_plan_file(data: Path) -> Path:
+    """Where the plan of the last pruning Job is."""
+    return data / "prune-plan.jsonl"
 
 
 async def _install_kinds_of_others(kube: Kube) -> None:

@@ -6,6 +6,7 @@ Changes that come close together are one event.
 import asyncio
 from typing import Any
 
+from lading.api.imageregistry import IMAGE_PRUNERS
 from lading.api.longhorn import IMAGES, SETTINGS
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
@@ -76,6 +77,10 @@ class Dashboard:
         following = self.following
         images = following.all(IMAGES)
         histories = following.all(MACHINE_SET_BOOT_IMAGE_HISTORIES)
+        pruners = following.all(IMAGE_PRUNERS)
+        self.hub.replace(
+            "pruners", {one.metadata.name: pruning.pruner_value(one) for one in pruners}
+        )
         self.hub.replace("images", {str(one.key): prepull.image_value(one) for one in images})
         self.hub.replace(
             "machineSets", {str(one.key): boot_images.machine_set_value(one) for one in histories}
@@ -84,6 +89,7 @@ class Dashboard:
             *self.pins.problems(),
             *prepull.problems(images),
             *boot_images.problems(histories),
+            *pruning.problems(pruners),
         ]
         self.hub.replace("problems", {one.key: one.value() for one in problems})
         self.hub.replace("features", {name: await self._feature(name) for name in TITLES})
@@ -117,7 +123,11 @@ class Dashboard:
             case "boot":
                 return boot_images.summary(following.all(MACHINE_SET_BOOT_IMAGE_HISTORIES))
             case _:
-                return pruning.summary(await self.plan.header())
+                return pruning.summary(
+                    await self.plan.header(),
+                    following.all(IMAGE_PRUNERS),
+                    availability.sentence(IMAGE_PRUNERS, following.states[IMAGE_PRUNERS]),
+                )
 
 
 def _feature_value(name: str, state: str, sentence: str, command: str) -> dict[str, Any]:

@@ -1,17 +1,19 @@
 """What the page asks for when something is opened: too large, or too rarely wanted, to be sent."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
 
 from lading.api.longhorn import IMAGES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
-from lading.kernel.errors import Malformed
+from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.objects import Key
 from lading.web.dashboard import Dashboard
 from lading.web.kinds import SHOWN_NODES
 from lading.web.pruning_plan import PlanQuery
-from lading.web.views import pin_plan, pins, prepull, pruning
+from lading.web.views import pin_plan, pins, prepull, pruning, pruning_contents
 from lading.web.views.pin_plan import PlannedSets
 
 _NUMBER_CHARACTERS_MAX = 9
@@ -22,16 +24,30 @@ class NotThere(Exception):
 
 
 class NotPlanned(Exception):
-    """Why sets in files cannot be planned, as a sentence."""
+    """Why sets in files cannot be planned: a sentence a line."""
 
 
-PlanSets = Callable[[], Awaitable[PlannedSets]]
+class SetPlanner(Protocol):
+    """Plans sets that are not applied, and changes nothing; raises NotPlanned."""
+
+    async def of_files(self) -> PlannedSets | None:
+        """The files of the command line; None without any."""
+
+    async def of_texts(self, texts: Mapping[str, str]) -> PlannedSets:
+        """The texts of files by name, as they were dropped on the page."""
+
+
+class DroppedFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    files: dict[str, str]
+
+
+_dropped = msgspec.json.Decoder(DroppedFiles)
 
 
 class Details:
-    def __init__(self, dashboard: Dashboard, plan_sets: PlanSets | None = None) -> None:
+    def __init__(self, dashboard: Dashboard, planner: SetPlanner | None = None) -> None:
         self._dashboard = dashboard
-        self._plan_sets = plan_sets
+        self._planner = planner
         self._planning = asyncio.Lock()
         self._following = dashboard.following
 
@@ -69,7 +85,20 @@ class Details:
     async def pin_plan(self, _given: dict[str, str]) -> dict[str, Any]:
         """One at a time: it asks registries and kubelets."""
         async with self._planning:
-            return pin_plan.value(await self._plan_sets() if self._plan_sets else None)
+            return pin_plan.value(await self._planner.of_files() if self._planner else None)
+
+    async def dropped_plan(self, body: bytes) -> dict[str, Any]:
+        """The same of files that are not on the command line; nothing of them is kept."""
+        if self._planner is None:
+            raise NotPlanned("This dashboard makes no plans of sets.")
+        try:
+            dropped = _dropped.decode(body)
+        except UNREADABLE as error:
+            raise Malformed(what="dropped files", text=body[:64], reason=str(error)) from error
+        if not dropped.files or not all(name.strip() for name in dropped.files):
+            raise Malformed(what="dropped files", text="", reason="expected files with names")
+        async with self._planning:
+            return pin_plan.value(await self._planner.of_texts(dropped.files))
 
     async def plan(self, given: dict[str, str]) -> dict[str, Any]:
         query = PlanQuery(
@@ -79,6 +108,27 @@ class Details:
         )
         reader = self._dashboard.plan
         return pruning.page(await reader.lines(query), name=reader.name)
+
+    async def contents(self, given: dict[str, str]) -> dict[str, Any]:
+        """All repositories of the plan, or the tags and manifests of one."""
+        found = await self._dashboard.plan.contents()
+        if found is None or "repository" not in given:
+            return pruning_contents.overview(found)
+        name = given["repository"]
+        value = pruning_contents.repository(found, name)
+        if value is None:
+            raise NotThere(f"The plan has no repository {name}.")
+        return value
+
+    async def why(self, given: dict[str, str]) -> dict[str, Any]:
+        reference = given.get("reference", "").strip()
+        found = await self._dashboard.plan.contents()
+        if found is None:
+            raise NotThere("The plan has no contents. Write it with --contents.")
+        value = await asyncio.to_thread(pruning_contents.explained, found, reference)
+        if value is None:
+            raise NotThere(f"{reference} is not in the registry of the plan.")
+        return value
 
 
 def _number(text: str) -> int:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from lading.api.core import NodeCondition
+from lading.api.imageregistry import IMAGE_PRUNERS
 from lading.api.longhorn import IMAGES, SETTINGS
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORIES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
@@ -38,4 +39,5 @@ FOLLOWED: tuple[Resource[Any], ...] = (
     IMAGES,
     SETTINGS,
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
+    IMAGE_PRUNERS,
 )

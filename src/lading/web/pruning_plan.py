@@ -1,18 +1,22 @@
 """Reads the file of `lading prune plan`, as often as it is asked for.
 
 A plan may have a million lines: they are read one by one in a thread, and only one page of those
-that match is kept.
+that match is kept. The contents of a registry, with which a plan can be walked, are kept until the
+file changes, when they are not too large.
 """
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import plan_file
+from lading.pruning.engine import plan_contents, plan_file
+from lading.pruning.engine.plan_contents import PlanContents
 from lading.pruning.engine.types import Deletion, Header
 
 PAGE_LINES_MAX = 200
+CONTENTS_BYTES_MAX = 32 << 20  # about 30,000 images; in memory three times as much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +45,22 @@ class PlanLines:
 
 
 class PlanReader:
-    """`file` is None where no plan is shown."""
+    """`file` is None where no plan is shown; one that `comes_later` need not be there yet."""
 
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
+    def __init__(self, file: Path | None, *, comes_later: bool = False) -> None:
+        self._path = file
+        self._comes_later = comes_later
         self._header: Header | None = None
-        self._read_at_ns = 0
+        self._header_read_at_ns = 0
+        self._contents: PlanContents | None = None
+        self._contents_read_at_ns = 0
+        self._reading = asyncio.Lock()
+
+    @property
+    def _file(self) -> Path | None:
+        if self._path is None or (self._comes_later and not self._path.exists()):
+            return None
+        return self._path
 
     @property
     def name(self) -> str:
@@ -66,13 +80,43 @@ class PlanReader:
             return None
         return await asyncio.to_thread(_read, self._file, query)
 
+    async def contents(self) -> PlanContents | None:
+        """None where there is no file, or one without contents."""
+        if self._file is None:
+            return None
+        async with self._reading:
+            return await asyncio.to_thread(self._current_contents, self._file)
+
     def _current_header(self, file: Path) -> Header:
         changed_at_ns = file.stat().st_mtime_ns
-        if self._header is None or changed_at_ns != self._read_at_ns:
+        if self._header is None or changed_at_ns != self._header_read_at_ns:
             with file.open("rb") as source:
                 self._header, _ = plan_file.read(source)
-            self._read_at_ns = changed_at_ns
+            self._header_read_at_ns = changed_at_ns
         return self._header
+
+    def _current_contents(self, file: Path) -> PlanContents | None:
+        changed_at_ns = file.stat().st_mtime_ns
+        if changed_at_ns != self._contents_read_at_ns:
+            self._contents = None
+            with file.open("rb") as source:
+                header, _ = plan_file.read(source)
+                self._contents = plan_contents.read(header, _bounded(source))
+            self._contents_read_at_ns = changed_at_ns
+        return self._contents
+
+
+def _bounded(source: Iterable[bytes]) -> Iterator[bytes]:
+    total = 0
+    for line in source:
+        total += len(line) if line.startswith(plan_contents.BEGINNING) else 0
+        if total > CONTENTS_BYTES_MAX:
+            raise Malformed(
+                what="plan file",
+                text=f"more than {CONTENTS_BYTES_MAX >> 20} MiB of contents",
+                reason="too large to be walked here; use `lading prune why`",
+            )
+        yield line
 
 
 def _read(file: Path, query: PlanQuery) -> PlanLines:

@@ -3,6 +3,7 @@
 A kind that is missing or forbidden is a fact that the page shows, like any other.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from lading.ports import kube
 from lading.ports.kube import EVERYTHING, PAGE_OBJECTS_MAX, Kube, Page, Selection, WatchEvent
 
 T = TypeVar("T")
+EVENTS_PER_TURN = 16  # a Node with 50 images takes a quarter of a millisecond; then others' turn
 
 
 class KindState(StrEnum):
@@ -62,7 +64,7 @@ class ReadingKube:
         send_initial_events: bool = False,
         timeout_seconds: int,
     ) -> AsyncIterator[WatchEvent[T]]:
-        is_first = True
+        is_first, turn = True, 0
         try:
             async for event in self._client.watch(
                 resource,
@@ -75,6 +77,9 @@ class ReadingKube:
                     self._report(resource, None)
                     is_first = False
                 yield event
+                turn += 1
+                if turn % EVENTS_PER_TURN == 0:
+                    await asyncio.sleep(0)
         except kube.KubeError as error:
             self._report(resource, error)
             raise

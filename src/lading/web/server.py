@@ -1,7 +1,8 @@
 """The HTTP server of the dashboard: on loopback, for one person, for reading only.
 
 Every request passes the same checks in this order: a name of this server, a page of this server,
-a method that changes nothing, the cookie. Only then a handler runs.
+a method that changes nothing, the cookie. Only then a handler runs. A POST is answered only where
+a plan is made of what is sent, and only when a page of this server sends it.
 """
 
 import asyncio
@@ -18,10 +19,12 @@ from lading.kernel.host_guard import HostGuard
 from lading.web.details import NotPlanned, NotThere
 from lading.web.hub import Hub
 from lading.web.session import Session
+from lading.web.views import wording
 
 HOST = "127.0.0.1"
 ALIVE_SECONDS = 15.0  # so that a page that is gone is noticed
 SHUTDOWN_SECONDS_MAX = 1.0
+PLANNED_BYTES_MAX = 1 << 20  # 16 times the largest PinnedImageSet: 500 names of 128 characters
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -46,16 +49,20 @@ NO_COOKIE = "Open the URL that `lading dashboard` or `lading up` printed; it cha
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Answers = Mapping[str, Callable[[dict[str, str]], Awaitable[Any]]]
 """Path -> what answers it as JSON, from the parameters of the request."""
+Plans = Mapping[str, Callable[[bytes], Awaitable[Any]]]
+"""Path -> what plans the body of a POST, answers with JSON, and changes nothing."""
 
 
 @asynccontextmanager
 async def serve(
-    hub: Hub, answers: Answers, *, port: int = 0, session: Session | None = None
+    hub: Hub, answers: Answers, plans: Plans, *, port: int = 0, session: Session | None = None
 ) -> AsyncIterator[str]:
     """Serves while the block runs and yields the URL with the token; port 0 takes a free one."""
     session = session or Session()
     runner = web.AppRunner(
-        make_app(hub, answers, session), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS_MAX
+        make_app(hub, answers, plans, session),
+        access_log=None,
+        shutdown_timeout=SHUTDOWN_SECONDS_MAX,
     )
     await runner.setup()
     try:
@@ -66,8 +73,11 @@ async def serve(
         await runner.cleanup()
 
 
-def make_app(hub: Hub, answers: Answers, session: Session) -> web.Application:
-    app = web.Application(middlewares=[_checked(HostGuard.of(()), session)])
+def make_app(hub: Hub, answers: Answers, plans: Plans, session: Session) -> web.Application:
+    app = web.Application(
+        middlewares=[_checked(HostGuard.of(()), session, frozenset(plans))],
+        client_max_size=PLANNED_BYTES_MAX,
+    )
     app.on_response_prepare.append(_add_headers)
     stopping = asyncio.Event()
 
@@ -81,17 +91,22 @@ def make_app(hub: Hub, answers: Answers, session: Session) -> web.Application:
         app.router.add_get(f"/static/{name}", _static(name, content))
     for path, answer in answers.items():
         app.router.add_get(path, _json(answer))
+    for path, plan in plans.items():
+        app.router.add_post(path, _planned(plan))
     return app
 
 
-def _checked(guard: HostGuard, session: Session) -> Any:
+def _checked(guard: HostGuard, session: Session, planned: frozenset[str]) -> Any:
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
         headers = request.headers
         refusal = guard.refusal(host=headers.get("Host"), origin=headers.get("Origin"))
         if refusal:
             return _sentence(403, refusal)
-        if request.method not in ("GET", "HEAD"):
+        if request.method == "POST" and request.path in planned:
+            if headers.get("Origin") is None:
+                return _sentence(403, "A plan is made only for the page of this server.")
+        elif request.method not in ("GET", "HEAD"):
             return web.Response(status=405, headers={"Allow": "GET, HEAD"})
         is_exchange = request.path == "/" and "token" in request.query
         if not is_exchange and not session.accepts_cookie(_cookie(request)):
@@ -154,15 +169,30 @@ def _events(hub: Hub, stopping: asyncio.Event) -> Handler:
 
 def _json(answer: Callable[[dict[str, str]], Awaitable[Any]]) -> Handler:
     async def respond(request: web.Request) -> web.StreamResponse:
-        try:
-            value = await answer(dict(request.query))
-        except NotThere as error:
-            return _sentence(404, str(error))
-        except (Malformed, NotPlanned, OSError) as error:
-            return _sentence(422, str(error))
-        return web.Response(body=msgspec.json.encode(value), content_type="application/json")
+        return await _answered(answer(dict(request.query)))
 
     return respond
+
+
+def _planned(plan: Callable[[bytes], Awaitable[Any]]) -> Handler:
+    async def respond(request: web.Request) -> web.StreamResponse:
+        try:
+            body = await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return _sentence(413, f"The files are larger than {PLANNED_BYTES_MAX >> 10} KiB.")
+        return await _answered(plan(body))
+
+    return respond
+
+
+async def _answered(answer: Awaitable[Any]) -> web.Response:
+    try:
+        value = await answer
+    except NotThere as error:
+        return _sentence(404, str(error))
+    except (Malformed, NotPlanned, OSError) as error:
+        return _sentence(422, wording.lines(str(error)))
+    return web.Response(body=msgspec.json.encode(value), content_type="application/json")
 
 
 def _static(name: str, content: bytes) -> Handler:

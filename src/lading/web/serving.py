@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube
 from lading.web import server
 from lading.web.dashboard import Dashboard
-from lading.web.details import Details, PlanSets
+from lading.web.details import Details, SetPlanner
 from lading.web.pruning_plan import PlanReader
 
 
@@ -31,19 +30,22 @@ async def opened(
     *,
     port: int = 0,
     cluster: str = "",
-    plan: Path | None = None,
-    plan_sets: PlanSets | None = None,
+    plan: PlanReader | None = None,
+    planner: SetPlanner | None = None,
 ) -> AsyncIterator[ServedDashboard]:
-    """Serves the page while the block runs; `plan_sets` plans the sets that are not applied yet."""
-    dashboard = Dashboard(client, clock, cluster=cluster, plan=PlanReader(plan))
-    details = Details(dashboard, plan_sets)
+    """Serves the page while the block runs; `planner` plans sets that are not applied yet."""
+    dashboard = Dashboard(client, clock, cluster=cluster, plan=plan)
+    details = Details(dashboard, planner)
     answers = {
         "/details/cell": details.cell,
         "/details/set": details.image_set,
         "/details/node": details.node,
         "/details/image": details.image,
         "/details/plan": details.plan,
+        "/details/contents": details.contents,
+        "/details/why": details.why,
         "/details/pin-plan": details.pin_plan,
     }
-    async with server.serve(dashboard.hub, answers, port=port) as url:
+    plans = {"/plans/sets": details.dropped_plan}
+    async with server.serve(dashboard.hub, answers, plans, port=port) as url:
         yield ServedDashboard(url=url, dashboard=dashboard)

@@ -34,7 +34,7 @@ from lading.ports.registry import Registry
 from lading.runtime_images import handlers
 from lading.wiring import cluster_pull_secrets, planned_images
 from lading.wiring.planned_images import PlannedImages
-from lading.wiring.registries import CredentialSettings, open_registries
+from lading.wiring.registries import CredentialSettings, credentials_of, open_registries
 
 
 class _Image(Model, frozen=True, kw_only=True):
@@ -74,10 +74,17 @@ async def previews(
     gates: Gates,
     settings: PinSettings,
     pull_secrets: Sequence[Key] = (),
+    auth_file: Path | None = None,
 ) -> list[Preview]:
-    """As agents with those gates and settings would do it."""
+    """As agents with those gates and settings would do it.
+
+    Registries are asked with the credentials of this machine, the pull secrets and the auth file.
+    """
     credentials = CredentialSettings(
-        pull_secrets=await cluster_pull_secrets.read(client, pull_secrets)
+        pull_secrets=(
+            *await cluster_pull_secrets.read(client, pull_secrets),
+            *credentials_of(auth_file).pull_secrets,
+        )
     )
     before = await _objects(client)
     after = preview.after_applying(before, planned.sets, planned.pools)

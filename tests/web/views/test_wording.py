@@ -33,3 +33,10 @@ def test_a_long_message_is_cut() -> None:
 @pytest.mark.parametrize(("count", "text"), [(1, "1 node"), (2, "2 nodes"), (1000, "1,000 nodes")])
 def test_counts_read_well(count: int, text: str) -> None:
     assert wording.counted(count, "node") == text
+
+
+def test_every_line_of_several_is_fit_for_the_page() -> None:
+    assert wording.lines("a\npassword=correct-horse") == "a\n" + wording.message(
+        "password=correct-horse"
+    )
+    assert wording.lines("a\n" * 1000).count("\n") == wording.LINES_MAX - 1

@@ -34,13 +34,33 @@ async def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
 async def planned_in(files: Sequence[str]) -> Planned:
     """The sets in the files with their pools and runtime classes; other kinds are left out."""
     sources = documents.read(files)
-    for source in sources:
-        if source.kind not in _PLANNED_KINDS:
-            output.sentence(f"Note: {source.file}: a {source.kind} is not planned here", err=True)
-    sources = [source for source in sources if source.kind in _PLANNED_KINDS]
-    if not any(source.kind == PINNED_IMAGE_SETS.kind for source in sources):
-        raise UnreadableDocument(f"{', '.join(files)}: there is no {PINNED_IMAGE_SETS.kind} in it")
+    for note in left_out(sources):
+        output.sentence(f"Note: {note}", err=True)
+    sources = plannable(sources)
     await validate.require_valid(sources)
+    return planned_of(sources)
+
+
+def left_out(sources: Sequence[ManifestSource]) -> list[str]:
+    """A sentence for each object that no plan of sets is about."""
+    return [
+        f"{source.file}: a {source.kind} is not planned here"
+        for source in sources
+        if source.kind not in _PLANNED_KINDS
+    ]
+
+
+def plannable(sources: Sequence[ManifestSource]) -> list[ManifestSource]:
+    """The others; without a set among them there is nothing to plan."""
+    files = ", ".join(dict.fromkeys(source.file for source in sources))
+    found = [source for source in sources if source.kind in _PLANNED_KINDS]
+    if not any(source.kind == PINNED_IMAGE_SETS.kind for source in found):
+        raise UnreadableDocument(f"{files}: there is no {PINNED_IMAGE_SETS.kind} in it")
+    return found
+
+
+def planned_of(sources: Sequence[ManifestSource]) -> Planned:
+    """Of objects that are valid."""
     return Planned(
         sets=[
             msgspec.convert(one.content, PinnedImageSet)

@@ -1,11 +1,13 @@
 """`lading prune images`: in the way of `oc adm prune images`, dry unless --confirm."""
 
+from pathlib import Path
+
 import click
 
 from lading.cli import output
 from lading.cli.options import LOG_LEVELS
 from lading.cli.output import Format
-from lading.cli.prune import progress, report, running, sweep_after
+from lading.cli.prune import progress, report, running, saved_plan, sweep_after
 from lading.cli.prune import reporting as reports
 from lading.cli.prune.options import prune_options, switch
 from lading.cli.prune.reporting import Reporting, reporting_options
@@ -13,6 +15,8 @@ from lading.cli.prune.sweep_after import SweepAfter, sweep_after_options
 from lading.observability import logs
 from lading.observability.logs import LogFormat
 from lading.pruning.engine.apply import Result
+from lading.pruning.engine.controller import ObservedPruning
+from lading.pruning.engine.types import PrunePlan
 from lading.pruning.operator import runs
 from lading.wiring.prune import Opened, Options
 
@@ -23,6 +27,10 @@ from lading.wiring.prune import Opened, Options
 @click.option(
     "--log-level", type=click.Choice(LOG_LEVELS), default=None, help="Log from this level on."
 )
+@click.option("--save-plan", "saved", type=click.Path(path_type=Path, dir_okay=False),
+              envvar="LADING_PRUNE_SAVE_PLAN", default=None,
+              help="A file for the plan with what stays and why,"
+              " for `lading dashboard --plan`.")  # fmt: skip
 @output.form_option(default=Format.TABLE)
 @reporting_options
 @sweep_after_options
@@ -34,6 +42,7 @@ def command(
     confirm: bool,
     allow_nothing: bool,
     log_level: str | None,
+    saved: Path | None,
     form: Format,
 ) -> None:
     """Delete images that are no longer needed; without --confirm only show what would go."""
@@ -48,9 +57,9 @@ def command(
 
     async def work(opened: Opened) -> None:
         if confirm:
-            await prune(opened, reporting, form)
+            await prune(opened, reporting, form, saved)
         else:
-            await show(opened, form)
+            save(saved, *await show(opened, form))
         if swept is not None and confirm:
             await sweep_after.sweep(swept, opened, reporting, form)
         elif swept is not None:
@@ -59,11 +68,11 @@ def command(
     running.run(options, work, allow_nothing=allow_nothing)
 
 
-async def prune(opened: Opened, reporting: Reporting, form: Format) -> None:
+async def prune(opened: Opened, reporting: Reporting, form: Format, saved: Path | None) -> None:
     """Ends with 1 where something could not be deleted."""
     found = opened.pruner.progress
     async with progress.shown(found), reports.reported(opened.kube, found, reporting) as ended:
-        applied = await opened.pruner.apply()
+        applied = await opened.pruner.apply(planned=lambda *made: save(saved, *made))
         ended.figures = runs.pruned(found, applied.outcomes)
         failures = (one for one in applied.outcomes if one.result is Result.FAILED)
         ended.failure = next((f"{one.line}: {one.message}" for one in failures), "")
@@ -74,7 +83,17 @@ async def prune(opened: Opened, reporting: Reporting, form: Format) -> None:
         raise click.exceptions.Exit(1)
 
 
-async def show(opened: Opened, form: Format) -> None:
+def save(file: Path | None, plan: PrunePlan, observed: ObservedPruning) -> None:
+    """A plan that cannot be saved costs only the file: the run continues."""
+    if file is None:
+        return
+    try:
+        saved_plan.write(file, plan, observed, contents=True)
+    except OSError as error:
+        output.sentence(f"Warning: {file}: the plan was not saved: {error.strerror}", err=True)
+
+
+async def show(opened: Opened, form: Format) -> tuple[PrunePlan, ObservedPruning]:
     pruner = opened.pruner
     async with progress.shown(pruner.progress):
         observed = await pruner.observe()
@@ -88,3 +107,4 @@ async def show(opened: Opened, form: Format) -> None:
         )
     for refusal in pruner.refusals(plan, observed):
         output.sentence(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
+    return plan, observed

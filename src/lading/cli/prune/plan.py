@@ -5,25 +5,26 @@ from pathlib import Path
 import click
 
 from lading.cli import output
-from lading.cli.prune import progress, report, running
+from lading.cli.prune import progress, report, running, saved_plan
 from lading.cli.prune.options import prune_options
-from lading.pruning.engine import plan_file
 from lading.wiring.prune import Opened, Options
 
 
 @click.command(name="plan")
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
               required=True, help="The file, one deletion a line.")  # fmt: skip
+@click.option("--contents", is_flag=True, help="Also write what stays, and why, so that the"
+              " dashboard can be walked through; the file is then as large as the registry's"
+              " manifests.")  # fmt: skip
 @prune_options
-def command(options: Options, file: Path) -> None:
+def command(options: Options, file: Path, contents: bool) -> None:
     """Write what would go into a file; lines may be removed from it before `apply`."""
 
     async def work(opened: Opened) -> None:
         async with progress.shown(opened.pruner.progress):
             observed = await opened.pruner.observe()
             plan = opened.pruner.plan(observed)
-        with file.open("wb") as target:
-            target.writelines(plan_file.lines(plan))
+        saved_plan.write(file, plan, observed, contents=contents)
         report.show_header(plan)
         output.sentence(
             f"Wrote {len(plan.deletions)} deletions to {file}; nothing is deleted yet."

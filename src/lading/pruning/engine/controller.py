@@ -1,6 +1,6 @@
 """Wires one run of the pruner: observe, plan, guards, apply; decides nothing itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -170,8 +170,16 @@ class Pruner:
             references_last_time=observed.ledger.references,
         )
 
-    async def apply(self, chosen: tuple[Header, Sequence[Deletion]] | None = None) -> Applied:
-        """Plans on fresh facts and deletes; of a given plan only what the fresh one says too."""
+    async def apply(
+        self,
+        chosen: tuple[Header, Sequence[Deletion]] | None = None,
+        *,
+        planned: Callable[[PrunePlan, ObservedPruning], None] = lambda _plan, _observed: None,
+    ) -> Applied:
+        """Plans on fresh facts and deletes; of a given plan only what the fresh one says too.
+
+        `planned` gets the plan before anything is deleted.
+        """
         observed = await self.observe(is_confirmed=True)
         if chosen is not None:
             plan_file.check_same(
@@ -186,6 +194,7 @@ class Pruner:
         self.progress.begin("planning")
         plan = self.plan(observed)
         self.progress.plan, self.progress.unknown = plan, observed.references.unknown
+        planned(plan, observed)
         lines: Sequence[Deletion] = plan.deletions
         if chosen is not None:
             lines = tuple(planning.common(chosen[1], plan).values())

@@ -1,7 +1,7 @@
 """A plan as JSON lines: a header that says what it is a plan of, then one deletion a line. Pure.
 
 Lines may be removed by hand. A line that is added has no effect, because `apply` does only what a
-fresh plan says as well.
+fresh plan says as well. Contents (plan_contents.py) may follow; they are passed over here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.pruning.engine import plan_contents
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Source
 
 Decoded = TypeVar("Decoded", Header, Deletion)
@@ -37,7 +38,7 @@ def read(content: Iterable[bytes]) -> tuple[Header, Iterator[Deletion]]:
 
 def _deletions(content: Iterator[bytes]) -> Iterator[Deletion]:
     for number, line in enumerate(content, start=2):
-        if line.strip():
+        if line.strip() and not line.startswith(plan_contents.BEGINNING):
             yield _decoded(_line_decoder, line, number)
 
 

@@ -53,6 +53,15 @@ def why(text: str, inventory: Inventory, references: References, plan: PrunePlan
     )
 
 
+def digest_of(text: str, inventory: Inventory) -> str:
+    """What the text names; empty for a tag that is not there."""
+    repository, digest, tag = _split(text, inventory.registry)
+    if digest or repository not in inventory.repositories:
+        return digest
+    tags = inventory.repositories[repository].tags
+    return next((one.digest for one in tags if one.name == tag), "")
+
+
 def _split(text: str, registry: str) -> tuple[str, str, str]:
     text = text.removeprefix(f"{registry}/")
     name, at, digest = text.partition("@")

@@ -2,6 +2,7 @@
 
 import { refresh, urlOf } from "./details.js";
 import { h, render } from "./dom.js";
+import { acceptDrops } from "./dropped.js";
 import { measured } from "./measured.js";
 import { badge } from "./parts.js";
 import { change, link, place } from "./router.js";
@@ -10,18 +11,19 @@ import { boot, bootPanel } from "./view-boot.js";
 import { images, imagesPanel } from "./view-images.js";
 import { overview } from "./view-overview.js";
 import { pinPanel, pins } from "./view-pins.js";
-import { plan } from "./view-plan.js";
+import { plan, planPanel } from "./view-plan.js";
 import { prepull, prepullPanel } from "./view-prepull.js";
+import { nameOf, whyPanel } from "./pruning-walk.js";
 import { pruning } from "./view-pruning.js";
 
 const VIEWS = {
   overview: { title: "Overview", draw: overview },
   pins: { title: "Pinned images", draw: pins, panel: pinPanel },
-  plan: { title: "Plan of sets", draw: plan },
+  plan: { title: "Plan of sets", draw: plan, panel: planPanel },
   images: { title: "Images per node", draw: images, panel: imagesPanel },
   prepull: { title: "Pre-pull", draw: prepull, panel: prepullPanel },
   boot: { title: "Boot images", draw: boot, panel: bootPanel },
-  pruning: { title: "Pruning", draw: pruning },
+  pruning: { title: "Pruning", draw: pruning, panel: whyPanel },
 };
 const SENTENCES = {
   connecting: "Connecting …",
@@ -89,7 +91,7 @@ function drawPanel(panel) {
 }
 
 function closePanel() {
-  change({ cell: "", set: "", node: "", image: "", machineSet: "" }, { step: true });
+  change({ cell: "", set: "", node: "", image: "", machineSet: "", planned: "", why: "" }, { step: true });
 }
 
 // The details that the address names; all others are forgotten when something has changed.
@@ -100,6 +102,9 @@ function shownDetails({ view, params }) {
     params.set && urlOf("/details/set", { name: params.set }),
     params.node && urlOf("/details/node", { name: params.node }),
     params.image && urlOf("/details/image", { name: params.image }),
+    view === "pruning" && urlOf("/details/contents", {}),
+    params.walk !== undefined && urlOf("/details/contents", { repository: nameOf(params.walk) }),
+    params.why && urlOf("/details/why", { reference: params.why }),
     view === "pruning" && urlOf("/details/plan", { repository: params.repository ?? "", search: params.search ?? "", offset: params.offset ?? "0" }),
   ].filter(Boolean));
 }
@@ -116,6 +121,9 @@ window.addEventListener("keydown", (event) => {
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address belongs to the views
   elements.content.focus();
+});
+acceptDrops(() => {
+  location.hash = link("plan");
 });
 setInterval(schedule, TIMES_MS);
 follow();

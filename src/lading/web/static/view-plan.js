@@ -1,8 +1,11 @@
-// What sets in files would mean for each node, before they are applied.
+// What sets in files would mean for each node, before they are applied: files of the command line,
+// or files that are dropped on the page.
 
 import { detail, reload } from "./details.js";
 import { h } from "./dom.js";
-import { badge, command, empty } from "./parts.js";
+import { dropped, forget, planAgain, planFiles } from "./dropped.js";
+import { badge, command, empty, facts } from "./parts.js";
+import { change } from "./router.js";
 import { table } from "./rows.js";
 import { bytes, counted, number } from "./text.js";
 import { quoted } from "./view-pins.js";
@@ -21,31 +24,68 @@ const COLUMNS = [
 ];
 
 export function plan({ params }) {
-  const entry = detail(PATH, {}, { isSteady: true });
-  const { value, error } = entry;
   const title = h("h1", null, "Plan of sets");
-  if (error) return [title, empty(error), again(entry)];
-  if (!value) return [title, h("p", { class: "quiet" }, "Loading the plan: the registries are asked for sizes …")];
-  if (!value.files.length) {
-    return [title, empty("See what each node would pull, and whether it fits, before a set is applied:", "lading dashboard -f SETS.yaml", "Start the dashboard with files")];
+  if (dropped.texts) return [title, ...shownPlan(dropped, params, planAgain, droppedBar())];
+  const entry = detail(PATH, {}, { isSteady: true });
+  if (entry.value && !entry.value.files.length) return [title, chooser(), empty("Or start the dashboard with files, which are read anew each time:", "lading dashboard -f SETS.yaml")];
+  return [title, ...shownPlan(entry, params, () => reload(PATH, {}), chooser())];
+}
+
+function shownPlan(entry, params, again, bar) {
+  const { value, error, isLoading } = entry;
+  const button = h("p", { key: "again" }, h("button", { type: "button", onclick: again }, isLoading ? "Planning …" : "Plan again"));
+  if (error) {
+    return [bar, h("h2", { key: "why" }, "There is no plan"),
+      h("ul", { key: "errors", class: "errors" }, error.split("\n").map((text, index) => h("li", { key: String(index) }, text))), button];
   }
+  if (!value) return [bar, h("p", { class: "quiet", role: "status" }, "Loading the plan: the registries are asked for sizes …")];
   const reasons = grouped(value.nodes);
   return [
-    title,
+    bar,
     h("p", null, `What ${value.files.join(", ")} would mean for ${counted(value.nodes.length, "node")}. Nothing is applied.`),
-    again(entry),
+    button,
+    ...value.notes.map((text) => h("p", { key: text, class: "quiet" }, text)),
     value.complaints.length
       ? h("ul", { class: "errors" }, value.complaints.map((text) => h("li", { key: text }, text)))
       : h("p", null, badge("ok", "✓ Every image can be pulled, and it fits on every node.")),
-    value.nodes.length ? table({ id: "plan", label: "Nodes", columns: COLUMNS, rows: value.nodes, params, keyOf: (row) => row.node }) : null,
+    value.nodes.length ? table({
+      id: "plan", label: "Nodes", columns: COLUMNS, rows: value.nodes, params, keyOf: (row) => row.node,
+      open: (row) => change({ planned: row.node }, { step: true }), isOpen: (row) => params.planned === row.node,
+    }) : null,
     reasons.length ? h("section", null, h("h2", null, "Why it does not hold"), h("ul", { class: "plain" }, reasons.map(([text, nodes]) =>
       h("li", { key: text }, h("strong", null, nodes.length > 3 ? `${nodes.slice(0, 3).join(", ")} and ${counted(nodes.length - 3, "more node")}` : nodes.join(", ")), `: ${text}`)))) : null,
     command(`lading apply ${value.files.map((file) => `-f ${quoted(file)}`).join(" ")}`, "To apply it"),
   ].filter(Boolean);
 }
 
-function again(entry) {
-  return h("p", null, h("button", { type: "button", onclick: () => reload(PATH, {}) }, entry.isLoading ? "Planning …" : "Plan again"));
+export function planPanel({ params }) {
+  if (!params.planned) return null;
+  const value = dropped.texts ? dropped.value : detail(PATH, {}, { isSteady: true }).value;
+  const row = value?.nodes.find(({ node }) => node === params.planned);
+  const title = `Plan of ${params.planned}`;
+  if (!row) return { title, error: value ? "The plan has no such node." : "", body: null };
+  return { title, error: "", body: [
+    facts(["Sets", row.sets.join(", ")], ["To pull", number(row.toPull)], ["Download", bytes(row.downloadBytes) + (row.isAtLeast ? " or more" : "")],
+      ["Free now", size(row.freeBytes)], ["Free after", size(row.freeAfterBytes)]),
+    row.problems.length ? h("ul", { class: "errors" }, row.problems.map((text) => h("li", { key: text }, text))) : null,
+    h("h3", null, row.toPull ? `${counted(row.toPull, "image")} to pull` : "Every image is on the node"),
+    h("ul", { class: "plain breaks" }, row.images.map((one) => h("li", { key: `${one.name} ${one.handler}` }, h("code", null, one.name),
+      h("span", { class: "quiet" }, one.handler ? ` for ${one.handler}` : "", one.isAdded ? " new" : " wanted before")))),
+    row.toPull > row.images.length ? h("p", { class: "quiet" }, `and ${number(row.toPull - row.images.length)} more`) : null,
+  ] };
+}
+
+function chooser() {
+  return h("div", { key: "chooser", class: "dropzone" },
+    h("p", null, "Drop YAML files with PinnedImageSets here, to see what each node would pull and whether it fits. Nothing is applied."),
+    h("label", { class: "field" }, h("span", null, "Or choose files"),
+      h("input", { type: "file", multiple: true, accept: ".yaml,.yml,.json", onchange: (event) => planFiles(event.target.files) })));
+}
+
+function droppedBar() {
+  return h("div", { key: "chooser", class: "dropzone" },
+    h("p", null, `From ${Object.keys(dropped.texts).join(", ")}, as dropped on this page. Drop other files to plan those.`),
+    h("p", null, h("button", { type: "button", onclick: forget }, "Leave this plan")));
 }
 
 function grouped(nodes) {

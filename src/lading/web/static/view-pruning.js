@@ -1,8 +1,10 @@
-// Pruning: the plan of a file: what would go, by which rule, and what it frees.
+// Pruning: the last runs, and a plan: what would go, by which rule, and what it frees.
 
 import { detail } from "./details.js";
 import { h } from "./dom.js";
-import { command, empty, facts, search, time } from "./parts.js";
+import { runs } from "./pruning-runs.js";
+import { walk } from "./pruning-walk.js";
+import { empty, facts, search, time } from "./parts.js";
 import { change } from "./router.js";
 import { table } from "./rows.js";
 import { bytes, counted, number } from "./text.js";
@@ -26,18 +28,22 @@ let before = null; // stays while the next answer is on its way
 export function pruning({ params }) {
   const { value, error } = detail("/details/plan", { repository: params.repository ?? "", search: params.search ?? "", offset: params.offset ?? "0" });
   before = value ?? before;
-  if (error) return [h("h1", null, "Pruning"), empty(error, "lading prune plan -o plan.jsonl --help", "Write a plan")];
-  if (!before) return [h("h1", null, "Pruning"), h("p", { class: "quiet" }, "Loading the plan …")];
-  if (!before.file) {
-    return [h("h1", null, "Pruning"), empty("No plan is shown. Write one, and start the dashboard with it:", "lading prune plan -o plan.jsonl && lading dashboard --plan plan.jsonl", "Add the options of your registry")];
+  return [h("h1", null, "Pruning"), ...runs(), ...plan(before, error, params)];
+}
+
+function plan(shown, error, params) {
+  const title = h("h2", { key: "plan" }, "Plan");
+  if (error) return [title, empty(error, "lading prune plan -o plan.jsonl --contents --help", "Write a plan")];
+  if (!shown) return [title, h("p", { class: "quiet" }, "Loading the plan …")];
+  if (!shown.file) {
+    return [title, empty("No plan is shown. In `lading up` it is that of the last run. Otherwise write one, and start the dashboard with it:",
+      "lading prune plan -o plan.jsonl --contents && lading dashboard --plan plan.jsonl", "Add the options of your registry")];
   }
-  return [h("h1", null, "Pruning"), ...summary(before), ...savings(before, params), ...lines(before, params)];
+  return [title, ...summary(shown), ...walk(params), ...savings(shown, params), ...lines(shown, params)];
 }
 
 function summary(plan) {
   return [
-    h("p", { class: "quiet" }, "A plan deletes nothing. What is kept is not in its file; for one image or digest:"),
-    command("lading prune why REFERENCE", "Every chain that keeps it"),
     facts(["File", plan.file], ["Registry", plan.registry], ["Planned", time(plan.plannedAt)],
       ["Deletions", number(plan.deletions)], ["Frees", bytes(plan.sizeBytes)], ["References found", number(plan.references)],
       ["Kept, push time unknown", number(plan.keptForUnknownPushTime)]),

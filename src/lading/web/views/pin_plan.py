@@ -7,6 +7,8 @@ from typing import Any
 from lading.pinned_images.node.preview import Preview
 from lading.web.views import wording
 
+IMAGES_MAX = 200  # of a node, to look at; the number is that of all
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSets:
@@ -14,15 +16,18 @@ class PlannedSets:
     previews: Sequence[Preview]
     complaints: Sequence[str]
     """Why the plan does not hold, in sentences."""
+    notes: Sequence[str] = ()
+    """What the files hold that is not planned."""
 
 
 def value(planned: PlannedSets | None) -> dict[str, Any]:
     """Without files there is nothing to plan."""
     if planned is None:
-        return {"files": [], "complaints": [], "nodes": []}
+        return {"files": [], "complaints": [], "notes": [], "nodes": []}
     return {
         "files": [wording.message(one) for one in planned.files],
         "complaints": [wording.message(one) for one in planned.complaints],
+        "notes": [wording.message(one) for one in planned.notes],
         "nodes": [_node(one) for one in planned.previews],
     }
 
@@ -34,6 +39,14 @@ def _node(one: Preview) -> dict[str, Any]:
         "added": len(one.added),
         "before": len(one.wanted_before),
         "toPull": len(one.to_pull),
+        "images": [
+            {
+                "name": wording.image(key.image),
+                "handler": wording.message(key.runtime_handler),
+                "isAdded": key in one.added,
+            }
+            for key in one.to_pull[:IMAGES_MAX]
+        ],
         "downloadBytes": one.pull_bytes,
         "isAtLeast": bool(one.unknown),
         "freeBytes": one.free_bytes,

@@ -6,11 +6,17 @@ from lading.kernel import references, texts
 from lading.kernel.errors import Malformed
 
 MESSAGE_BYTES_MAX = 2048
+LINES_MAX = 50
 IMAGE_BYTES_MAX = 1024
 
 
 def message(text: str) -> str:
     return texts.bounded_text(text, bytes_max=MESSAGE_BYTES_MAX)
+
+
+def lines(text: str) -> str:
+    """Each line by itself, because a message is one line."""
+    return "\n".join(map(message, text.splitlines()[:LINES_MAX]))
 
 
 def image(text: str) -> str:
