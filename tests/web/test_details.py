@@ -1,12 +1,15 @@
 """What the page gets when something is opened."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import Malformed
+from lading.pinned_images.rows import Row
 from lading.web.details import Details, NotPlanned, NotThere
 from lading.web.pruning_plan import PlanReader
 from lading.web.views.pin_plan import PlannedSets
@@ -41,6 +44,32 @@ async def test_a_cell_has_its_errors_and_conditions(details: Details) -> None:
     found = await details.cell({"node": "n", "set": "s"})
     assert (found["state"], found["errors"]) == ("Failed", ["no room"])
     assert [one["type"] for one in found["conditions"]] == ["PinnedImageSetsDegraded"]
+
+
+async def test_a_cell_has_what_the_agent_answers_and_says_where_figures_come_from(
+    details: Details,
+) -> None:
+    class Agents:
+        asked = 0
+
+        async def rows(self, found: Iterable[Row]) -> list[Row]:
+            self.asked += 1
+            return [
+                replace(row, is_live=True, bytes_per_second=7, ends_at="2026-01-01T00:00:00Z")
+                for row in found
+            ]
+
+    cell = {"node": "n", "set": "s"}
+    by_status = await details.cell(cell)
+    assert (by_status["isLive"], by_status["source"], by_status["bytesPerSecond"]) == (
+        False, "status", 0,
+    )  # fmt: skip
+    agents = Agents()
+    asking = Details(details._dashboard, figures=agents)
+    found, again = await asyncio.gather(asking.cell(cell), asking.cell(cell))
+    assert (found["isLive"], found["bytesPerSecond"]) == (True, 7)
+    assert found["endsAt"] == "2026-01-01T00:00:00Z"
+    assert (again, agents.asked) == (found, 1)
 
 
 async def test_a_set_has_its_images(details: Details) -> None:

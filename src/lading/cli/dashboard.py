@@ -12,6 +12,7 @@ from lading.web.pruning_plan import PlanReader
 from lading.web.serving import ServedDashboard
 from lading.wiring import clusters
 from lading.wiring.clock import system_clock
+from lading.wiring.live_progress import LiveProgress
 
 
 @click.command(name="dashboard")
@@ -48,6 +49,7 @@ async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str,
             cluster=target.found().server,
             plan=PlanReader(plan),
             planner=SetPlans(client, files),
+            figures=LiveProgress(client),
         ) as served:
             await process.until_signalled(_run(served))
 

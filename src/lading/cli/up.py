@@ -31,6 +31,7 @@ from lading.web.pruning_plan import PlanReader
 from lading.web.serving import ServedDashboard
 from lading.wiring import runtime_handlers
 from lading.wiring.clock import system_clock
+from lading.wiring.live_progress import LiveProgress
 
 _EVERY_NODE = ""
 
@@ -222,9 +223,10 @@ def _dashboard(
         planner=SetPlans(
             made.kube,
             gates=wanted.gates,
-            auth_file=made.registry_auth_file,
+            auth_file=made.registry.auth_file,
             journal=wanted.data / "resolutions.jsonl",
         ),
+        figures=LiveProgress(made.kube),
     )
 
 

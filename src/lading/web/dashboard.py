@@ -46,7 +46,7 @@ class Dashboard:
         self.plan = plan or PlanReader(None)
         self.following = Following(client, clock, changed=self._changed, noticed=self._wake_up)
         self.pins = PinValues(self.hub, self.following)
-        self._clock = clock
+        self.clock = clock
         self._cluster = cluster
         self._wake = asyncio.Event()
         self._wake.set()
@@ -70,7 +70,7 @@ class Dashboard:
             self._wake.clear()
             await self._update()
             self.hub.publish()
-            await self._clock.sleep(COALESCE_SECONDS)
+            await self.clock.sleep(COALESCE_SECONDS)
 
     async def _update(self) -> None:
         await self.pins.update()

@@ -12,6 +12,7 @@ from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.objects import Key
 from lading.web.dashboard import Dashboard
 from lading.web.kinds import SHOWN_NODES
+from lading.web.live_figures import LiveFigures, LiveRows
 from lading.web.pruning_plan import PlanQuery
 from lading.web.views import pin_plan, pins, prepull, pruning, pruning_contents
 from lading.web.views.pin_plan import PlannedSets
@@ -45,8 +46,14 @@ _dropped = msgspec.json.Decoder(DroppedFiles)
 
 
 class Details:
-    def __init__(self, dashboard: Dashboard, planner: SetPlanner | None = None) -> None:
+    def __init__(
+        self,
+        dashboard: Dashboard,
+        planner: SetPlanner | None = None,
+        figures: LiveRows | None = None,
+    ) -> None:
         self._dashboard = dashboard
+        self._figures = LiveFigures(figures, dashboard.clock)
         self._planner = planner
         self._planning = asyncio.Lock()
         self._following = dashboard.following
@@ -56,6 +63,7 @@ class Details:
         row = next((one for one in self._dashboard.pins.rows_of(node) if one.set == name), None)
         if row is None:
             raise NotThere(f"Node {node} need not hold set {name}.")
+        [row] = await self._figures.rows([row])
         report = self._following.one(MACHINE_CONFIG_NODES, Key("", node))
         existing = {one.metadata.name: one for one in self._dashboard.pins.existing}
         return pins.cell_detail(row, report, existing.get(name))

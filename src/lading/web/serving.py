@@ -9,6 +9,7 @@ from lading.ports.kube import Kube
 from lading.web import server
 from lading.web.dashboard import Dashboard
 from lading.web.details import Details, SetPlanner
+from lading.web.live_figures import LiveRows
 from lading.web.pruning_plan import PlanReader
 
 
@@ -32,10 +33,14 @@ async def opened(
     cluster: str = "",
     plan: PlanReader | None = None,
     planner: SetPlanner | None = None,
+    figures: LiveRows | None = None,
 ) -> AsyncIterator[ServedDashboard]:
-    """Serves the page while the block runs; `planner` plans sets that are not applied yet."""
+    """Serves the page while the block runs.
+
+    `planner` plans sets that are not applied yet, `figures` asks the agents of open cells.
+    """
     dashboard = Dashboard(client, clock, cluster=cluster, plan=plan)
-    details = Details(dashboard, planner)
+    details = Details(dashboard, planner, figures)
     answers = {
         "/details/cell": details.cell,
         "/details/set": details.image_set,

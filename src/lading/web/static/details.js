@@ -3,9 +3,11 @@
 const loaded = new Map(); // URL -> {value, error, isLoading, isSteady}
 const KEPT_MAX = 20;
 
-// One that is steady costs too much to be asked for again by itself.
-export function detail(path, params, { isSteady = false } = {}) {
+// One that is steady costs too much to be asked for again by itself; one with `againMs` is asked for
+// again that long after it was drawn last, so only while it is shown.
+export function detail(path, params, { isSteady = false, againMs = 0 } = {}) {
   const url = urlOf(path, params);
+  if (againMs) again(url, againMs);
   if (!loaded.has(url)) {
     if (loaded.size >= KEPT_MAX) loaded.delete(loaded.keys().next().value);
     loaded.set(url, { value: null, error: "", isLoading: false, isSteady });
@@ -21,6 +23,17 @@ export function refresh(shown) {
     if (shown.has(url)) load(url);
     else loaded.delete(url);
   }
+}
+
+let waiting = "";
+
+function again(url, milliseconds) {
+  if (waiting === url) return;
+  waiting = url;
+  setTimeout(() => {
+    if (waiting === url) waiting = "";
+    if (loaded.has(url) && !document.hidden) load(url);
+  }, milliseconds);
 }
 
 export function reload(path, params) {

@@ -10,6 +10,11 @@ import { bytes, counted, natural, number } from "./text.js";
 
 const STATES = ["Failed", "Waiting", "Pulling", "Pinned"];
 const LACKING_MAX = 100;
+const LIVE_MS = 2000; // while a cell is open
+const SOURCES = {
+  settled: "Figures from the status of the node: nothing is under way.",
+  status: "Figures from the status of the node. Its agent did not answer, or you may not ask it (get on pods/proxy); so a rate and an estimated end are not known.",
+};
 const countsOfNodes = new WeakMap();
 
 export function pins({ params }) {
@@ -21,7 +26,7 @@ export function pins({ params }) {
   const columns = shownSets(sets, groups, params);
   return [
     h("h1", null, "Pinned images"),
-    h("p", { class: "quiet" }, "From the status that nodes write; a rate and an estimated end are not in it."),
+    h("p", { class: "quiet" }, "From the status that nodes write. An open cell also asks the agent of its node, where you may."),
     sets.length ? null : empty("There is no PinnedImageSet.", "lading pin create --help", "Make a set from images, manifests or pods"),
     sets.length ? filters(nodes, params, counts) : null,
     sets.length && !groups.length ? empty("No node matches. Clear the search or the filters.") : null,
@@ -115,21 +120,32 @@ export function pinPanel({ params }) {
 }
 
 function cellPanel(node, set) {
-  const { value, error } = detail("/details/cell", { node, set });
+  const { value, error } = detail("/details/cell", { node, set }, { againMs: LIVE_MS });
   return { title: `${set} on ${node}`, error, body: value && [
     facts(
       ["State", badge(value.state)],
       ["Generation", `${value.generation} (pinned / wanted)`],
       ["Images on the node", value.images ? `${value.present} of ${value.images}` : "not reported"],
       ["Still to pull", value.missingBytes ? bytes(value.missingBytes) : value.state === "Pinned" ? "nothing" : "not reported"],
+      ...arrival(value),
       ["Pool", value.pool || "none"]),
-    value.detail ? h("p", { class: "detail" }, value.detail) : null,
+    h("p", { class: "quiet" }, value.isLive ? "Figures from the agent of the node, now." : SOURCES[value.source]),
+    value.detail && !value.errors.includes(value.detail) ? h("p", { class: "detail" }, value.detail) : null,
     value.errors.length ? h("section", null, h("h3", null, `Errors of generation ${value.failedGeneration}`),
       h("ul", { class: "errors" }, value.errors.map((one, index) => h("li", { key: String(index) }, one)))) : null,
     h("h3", null, "Conditions of the node"), conditions(value.conditions),
     command(`lading pin status ${quoted(set)} --node ${quoted(node)}`, "The same in a terminal"),
     h("p", null, h("a", { href: link("pins", { set }) }, "The whole set"), " · ", h("a", { href: link("images", { node }) }, "All images of the node")),
   ] };
+}
+
+function arrival(value) {
+  return [
+    value.bytesTotal ? ["Downloaded", `${bytes(value.bytesDone ?? 0)} of ${bytes(value.bytesTotal)}`] : null,
+    value.isLive ? ["Rate", value.bytesPerSecond ? `${bytes(value.bytesPerSecond)}/s` : "nothing arrives"] : null,
+    value.endsAt ? ["Estimated end", time(value.endsAt)] : null,
+    value.nextTry ? ["Next try", [time(value.nextTry), value.attempt ? `, attempt ${value.attempt}` : ""]] : null,
+  ].filter(Boolean);
 }
 
 function setPanel(name) {

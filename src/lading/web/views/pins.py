@@ -113,6 +113,14 @@ def cell_detail(
             for one in (report.status.conditions if report else ())
             if one.type.startswith("PinnedImageSets")
         ],
+        "isLive": row.is_live,
+        "source": "settled" if row.is_settled else "status",
+        "bytesDone": row.bytes_done,
+        "bytesTotal": row.bytes_total,
+        "bytesPerSecond": row.bytes_per_second,
+        "endsAt": row.ends_at,
+        "attempt": row.attempt,
+        "nextTry": row.next_pull_time,
         "setExists": image_set is not None,
     }
 
