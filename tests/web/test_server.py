@@ -12,6 +12,7 @@ from yarl import URL
 from lading.web import server
 from lading.web.details import NotPlanned, NotThere
 from lading.web.hub import Hub
+from lading.web.session import Session
 
 
 async def found(given: dict[str, str]) -> dict[str, str]:
@@ -89,8 +90,27 @@ async def test_without_the_cookie_nothing_is_answered(path: str) -> None:
 
 
 async def test_the_token_is_worth_nothing_on_another_path() -> None:
-    async with opened() as one, one.browser.get(one.url.with_path("/events")) as answer:
-        assert answer.status == 401
+    async with opened() as one:
+        for path in ("/events", "/details/thing"):
+            url = one.page.with_path(path).with_query(one.url.query)
+            async with one.browser.get(url) as answer:
+                assert answer.status == 401
+
+
+async def test_a_wrong_cookie_is_refused() -> None:
+    async with opened() as one:
+        name = f"lading-dashboard-{one.url.port}"
+        for value in ("wrong", one.url.query["token"]):
+            async with one.browser.get(one.page, cookies={name: value}) as answer:
+                assert answer.status == 401
+
+
+def test_the_secrets_of_two_starts_differ_and_are_not_shown() -> None:
+    first, second = Session(), Session()
+    secrets = {first.token, first.cookie, second.token, second.cookie}
+    assert len(secrets) == 4
+    assert min(map(len, secrets)) >= 43  # 32 bytes
+    assert not any(one in repr(first) + repr(second) for one in secrets)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +201,12 @@ async def test_every_answer_has_the_headers(path: str) -> None:
                 assert policy.startswith("default-src 'none'; ")
                 assert "frame-ancestors 'none'" in policy
                 assert "unsafe" not in policy
+                for part in ("base-uri", "form-action", "trusted-types"):
+                    assert f"{part} 'none'" in policy
+                assert "require-trusted-types-for 'script'" in policy
+                assert answer.headers["X-Frame-Options"] == "DENY"
+                assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+                assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
                 assert answer.headers["X-Content-Type-Options"] == "nosniff"
                 assert answer.headers["Referrer-Policy"] == "no-referrer"
                 assert answer.headers["Cache-Control"] == "no-store"
