@@ -51,6 +51,8 @@ from lading.pruning.engine.types import (
 from lading.pruning.engine.watch import NewReferences
 
 CANARY_TAGS_MAX = 20
+Chosen = tuple[Header, Sequence[Deletion]] | None
+Planned = Callable[[PrunePlan, "ObservedPruning"], None]  # gets the plan before a deletion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,16 +172,8 @@ class Pruner:
             references_last_time=observed.ledger.references,
         )
 
-    async def apply(
-        self,
-        chosen: tuple[Header, Sequence[Deletion]] | None = None,
-        *,
-        planned: Callable[[PrunePlan, ObservedPruning], None] = lambda _plan, _observed: None,
-    ) -> Applied:
-        """Plans on fresh facts and deletes; of a given plan only what the fresh one says too.
-
-        `planned` gets the plan before anything is deleted.
-        """
+    async def apply(self, chosen: Chosen = None, planned: Planned = lambda *_: None) -> Applied:
+        """Plans on fresh facts and deletes; of a given plan only what the fresh one says too."""
         observed = await self.observe(is_confirmed=True)
         if chosen is not None:
             plan_file.check_same(
