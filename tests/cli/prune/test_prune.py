@@ -21,6 +21,8 @@ from lading.adapters.registry.transport import RegistryCall, Transport
 from lading.ports.http import Request
 from lading.servers.registry import server as registry_server
 from lading.standalone import api_server
+from lading.web.pruning_plan import PlanReader
+from lading.web.views import pruning_contents
 from tests import command
 from tests.command import CommandResult
 from tests.pruning.worlds import PODS, Shelf
@@ -179,6 +181,37 @@ async def test_a_plan_is_written_and_applied(bench: Bench) -> None:
     assert applied.code == 0, applied.errors
     results = {one["result"] for one in json.loads(applied.output)["outcomes"]}
     assert results == {"Deleted"}
+    assert await bench.shelf.tags("team/app") == {"keep", "used"}
+
+
+async def test_a_plan_with_contents_is_walked_from_its_file_and_applied(bench: Bench) -> None:
+    await three(bench)
+    planned, saved = bench.folder / "plan.jsonl", bench.folder / "saved.jsonl"
+    result = await bench.lading("plan", "-o", str(planned), "--contents")
+    assert result.code == 0, result.errors
+    contents = await PlanReader(planned).contents()
+    assert contents is not None
+    used = pruning_contents.explained(contents, "team/app:used")
+    assert used is not None
+    assert used["chains"] == [["tag team/app:used", "tag is used by Pod default/web"]]
+    run = await bench.lading("images", "--confirm", "--save-plan", str(saved))
+    assert run.code == 0, run.errors
+    found = await PlanReader(saved).contents()
+    assert found is not None
+    old = pruning_contents.explained(found, "team/app:old")
+    assert old is not None
+    assert old["verdicts"][0]["decision"] == "delete"
+    assert await bench.shelf.tags("team/app") == {"keep", "used"}
+    applied = await bench.lading("apply", str(planned))
+    assert applied.code == 0, applied.errors
+    assert sorted(one.name for one in bench.folder.glob("*.jsonl")) == ["plan.jsonl", "saved.jsonl"]
+
+
+async def test_a_plan_that_cannot_be_saved_stops_no_run(bench: Bench) -> None:
+    await three(bench)
+    run = await bench.lading("images", "--confirm", "--save-plan", str(bench.folder / "a" / "b"))
+    assert run.code == 0, run.errors
+    assert "the plan was not saved" in " ".join(run.errors.split())
     assert await bench.shelf.tags("team/app") == {"keep", "used"}
 
 
