@@ -112,6 +112,7 @@ lock: setup ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/dev.txt
 	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/build.txt
 	uv pip compile --group web --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/web.txt
+	@$(BIN)/python -m release.wheels
 	uv pip compile --group docs --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/docs.txt
 
 audit: setup ## look up known vulnerabilities of the locked packages (needs a network)
