@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.core import SECRETS
+from lading.api.core import NODES, SECRETS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.objects import Resource
 from lading.ports import kube
@@ -89,6 +90,23 @@ async def test_nodes_and_sets_are_shown_as_the_command_shows_them(api: KubeClien
     assert found["features"]["pins"]["sentence"] == (
         "2 of 4 pairs of node and set are pinned, 1 failed, 1 waiting."
     )
+
+
+async def test_control_planes_are_shown_in_their_pool(api: KubeClient) -> None:
+    await two_nodes(api)
+    labels = {"node-role.kubernetes.io/control-plane": ""}
+    spec = {"nodeSelector": {"matchLabels": labels}, "pinnedImageSets": [{"name": "good"}]}
+    await clusters.create(api, MACHINE_CONFIG_POOLS, "master", spec=spec)
+    await clusters.create(api, NODES, "plane", metadata={"labels": labels})
+    await clusters.create(api, NODES, "alone")
+    async with following(api) as dashboard:
+        found = await until(
+            dashboard, lambda one: one["nodes"]["plane"]["cells"] and one["nodes"]["alone"]
+        )
+    assert {name: one["pool"] for name, one in found["nodes"].items()} == {
+        "a": "worker", "b": "worker", "plane": "master", "alone": "",
+    }  # fmt: skip
+    assert list(found["nodes"]["plane"]["cells"]) == ["good"]
 
 
 async def test_what_is_wrong_has_a_command_and_the_worst_comes_first(api: KubeClient) -> None:
