@@ -11,7 +11,7 @@ import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.api.batch import CRON_JOBS, JOBS, CronJob
-from lading.api.core import CONFIG_MAPS, PODS
+from lading.api.core import CONFIG_MAPS, PODS, SECRETS
 from lading.api.imageregistry import IMAGE_PRUNERS, ImagePrunerStatus, StoredImagePruner
 from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.kernel import conditions
@@ -22,7 +22,7 @@ from lading.ports.kube import Selection
 from lading.pruning.engine.observe_storage import data_path
 from lading.pruning.operator import objects, report
 from lading.pruning.operator.types import DECISION_NAME, OBJECT_NAME
-from tests.e2e import waiting
+from tests.e2e import guarded_registry, waiting
 
 T = TypeVar("T", bound=Object)
 AGGRESSIVE = {"keepTagRevisions": 0, "keepYoungerThan": "0s"}
@@ -56,6 +56,8 @@ class RegistryUnderTest:
 class ImagePrunerUnderTest(ABC):
     namespace: str
     registries: tuple[RegistryUnderTest, ...]
+    address: str = "127.0.0.1"
+    """Of this machine, as pods reach it."""
     soon: str = "* * * * *"
     """A schedule that starts a Job soon."""
 
@@ -120,6 +122,16 @@ class ImagePrunerUnderTest(ABC):
             },
         }
         await self.kube.create(PODS, body, namespace="default")
+
+    async def put(self, resource: Resource[Any], name: str, **content: Any) -> None:
+        """A Secret or a ConfigMap in the namespace of Lading."""
+        body = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {"name": name},
+            **content,
+        }
+        await self.kube.create(resource, body, namespace=self.namespace)
 
     async def clear(self) -> None:
         """Without an ImagePruner, and what it made."""
@@ -241,6 +253,11 @@ class ImagePrunerScenarios:
             assert runs[one.name].kept.get("Used", 0) >= 1
         assert (await image_pruner.status()).last_success_time
 
+
+@pytest.mark.asyncio(loop_scope="session")
+class OneMachineScenarios:
+    """Where the Job may write to the storage of the registry, and reaches this process."""
+
     async def test_the_data_of_what_goes_is_freed_by_later_runs(
         self, image_pruner: ImagePrunerUnderTest, tag: str
     ) -> None:
@@ -264,3 +281,45 @@ class ImagePrunerScenarios:
         await image_pruner.edit(suspend=True)
         assert await one.has("team/swept", second), "the image in use is gone"
         await image_pruner.until_condition("Failed", "False", "Succeeded", **limit)
+
+    async def test_a_registry_with_a_password_a_policy_and_another_cluster(
+        self, image_pruner: ImagePrunerUnderTest, tag: str, tmp_path: Path
+    ) -> None:
+        """One tag stays by the policy, one by a pod of the other cluster, and one goes."""
+        await image_pruner.clear()
+        address = image_pruner.address
+        async with guarded_registry.opened(tmp_path, address) as one:
+            for name in ("keep", "used", "old"):
+                await one.push(name)
+            used = f"{one.host}/{guarded_registry.REPOSITORY}:used"
+            async with guarded_registry.another_cluster(address, uses=used) as kubeconfig:
+                login, policy, authority, other = (
+                    f"{what}-{tag}" for what in ("login", "policy", "authority", "other")
+                )
+                kind = "kubernetes.io/dockerconfigjson"
+                await image_pruner.put(SECRETS, login, type=kind, data=one.login)
+                await image_pruner.put(SECRETS, other, stringData={"kubeconfig": kubeconfig})
+                rules = {"policy.yaml": guarded_registry.POLICY}
+                await image_pruner.put(CONFIG_MAPS, policy, data=rules)
+                await image_pruner.put(CONFIG_MAPS, authority, data={"ca.crt": one.authority_pem})
+                entry = {
+                    "name": "guarded",
+                    "url": f"https://{one.host}",
+                    "credentialsSecretName": login,
+                    "policyConfigMapName": policy,
+                    "certificateAuthorityConfigMapName": authority,
+                    "kubeconfigSecretNames": [other],
+                }
+                await image_pruner.make(
+                    schedule=image_pruner.soon, registries=[entry], **AGGRESSIVE
+                )
+
+                async def is_pruned() -> bool:
+                    return "old" not in await one.tags()
+
+                limit = {"seconds_max": RUNS_SECONDS_MAX}
+                await image_pruner.until(is_pruned, "the old tag is gone", **limit)
+                await image_pruner.until_condition("Failed", "False", "Succeeded", **limit)
+                assert guarded_registry.PASSWORD not in str(await image_pruner.pruner())
+                await image_pruner.clear()
+                assert await one.tags() == {"keep", "used"}

@@ -20,6 +20,7 @@ from tests.e2e import waiting
 from tests.e2e.image_pruner import (
     ImagePrunerScenarios,
     ImagePrunerUnderTest,
+    OneMachineScenarios,
     RegistryUnderTest,
 )
 
@@ -97,5 +98,5 @@ def tag() -> str:
     return uuid.uuid4().hex[:8]
 
 
-class TestStandalone(ImagePrunerScenarios):
+class TestStandalone(ImagePrunerScenarios, OneMachineScenarios):
     pass

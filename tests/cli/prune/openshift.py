@@ -85,12 +85,12 @@ async def opened(folder: Path) -> AsyncIterator[OpenShift]:
         registry_client.connect(SystemClock()) as client,
     ):
         kubeconfig = folder / "kubeconfig"
-        kubeconfig.write_text(yaml.safe_dump(_kubeconfig(server)))
+        kubeconfig.write_text(yaml.safe_dump(kubeconfig_of(server)))
         shelf = Shelf(AdministrationClient(client), url.partition("://")[2])
         yield OpenShift(streams, shelf, kubeconfig)
 
 
-def _kubeconfig(server: str) -> dict[str, Any]:
+def kubeconfig_of(server: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -102,7 +102,7 @@ def _kubeconfig(server: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def reachable(exchange: Exchange) -> AsyncIterator[str]:
+async def reachable(exchange: Exchange, *, host: str = "127.0.0.1") -> AsyncIterator[str]:
     """The API server of a test over HTTP."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -126,5 +126,5 @@ async def reachable(exchange: Exchange) -> AsyncIterator[str]:
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
-    async with TestServer(app) as served:
+    async with TestServer(app, host=host) as served:
         yield str(served.make_url("")).rstrip("/")
