@@ -41,8 +41,8 @@ async def test_a_new_cluster_is_pruned_daily_and_then_nothing_is_written(
         await cluster.kube.get(SERVICE_ACCOUNTS, OBJECT_NAME, namespace=NAMESPACE)
         await cluster.kube.get(CLUSTER_ROLE_BINDINGS, OBJECT_NAME)
         metrics = cluster.metrics()
-        assert "lading_image_pruner_scheduled 1.0" in metrics
-        assert "lading_image_pruner_failed 0" not in metrics, "nothing is known before a run"
+        assert "lading_pruning_scheduled 1.0" in metrics
+        assert "lading_pruning_failed 0" not in metrics, "nothing is known before a run"
         count = len(cluster.line.written)
         await cluster.kube.patch(  # wakes the controller, and changes nothing that matters
             IMAGE_PRUNERS, "cluster", {"metadata": {"annotations": {"seen": "yes"}}}
@@ -62,7 +62,7 @@ async def test_a_cluster_that_ran_without_a_pruner_gets_a_suspended_one(
     async with running(cluster, installation_age_max=timedelta(0)):
         await cluster.until_condition("Scheduled", "False", "Suspended")
         assert await cluster.decision() == "UpgradedCluster"
-        assert "lading_image_pruner_suspended 1.0" in cluster.metrics()
+        assert "lading_pruning_suspended 1.0" in cluster.metrics()
         await cluster.edit(suspend=False)
         await cluster.until_condition("Scheduled", "True", "Scheduled")
 
@@ -105,7 +105,7 @@ async def test_on_openshift_the_object_of_its_operator_is_only_reported(
     async with running(cluster):
 
         async def is_reported() -> bool:
-            return "lading_image_pruner_suspended 1.0" in cluster.metrics()
+            return "lading_pruning_suspended 1.0" in cluster.metrics()
 
         await cluster.until(is_reported, "its state is a metric")
         assert cluster.line.written == []
@@ -129,7 +129,7 @@ async def test_jobs_become_conditions_events_and_metrics(cluster: PrunerCluster)
         await cluster.play_job("first", failed="it broke")
         found = await cluster.until_condition("Failed", "True", "JobFailed")
         assert "first failed: it broke" in found.message
-        assert "lading_image_pruner_failed 1.0" in cluster.metrics()
+        assert "lading_pruning_failed 1.0" in cluster.metrics()
         await cluster.kube.delete(JOBS, "first", namespace=NAMESPACE)
         await cluster.play_job("second")
         await cluster.until_condition("Failed", "False", "Succeeded")
@@ -139,7 +139,7 @@ async def test_jobs_become_conditions_events_and_metrics(cluster: PrunerCluster)
             return {"Ready", "JobFailed", "Succeeded"} <= {one.reason for one in page.items}
 
         await cluster.until(is_recorded, "events tell it")
-        assert "lading_image_pruner_last_success_timestamp_seconds 0" not in cluster.metrics()
+        assert "lading_pruning_last_success_timestamp_seconds 0" not in cluster.metrics()
 
 
 async def test_drift_is_repaired(cluster: PrunerCluster) -> None:

@@ -15,7 +15,7 @@ def shown(facts: PrunerFacts | None) -> dict[str, float]:
     ImagePrunerMetrics(registry, pruner_facts=lambda: facts)
     lines = generate_latest(registry).decode().splitlines()
     values = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    return {name.removeprefix("lading_image_pruner_"): float(value) for name, value in values}
+    return {name.removeprefix("lading_pruning_"): float(value) for name, value in values}
 
 
 def test_a_process_that_does_not_lead_has_none() -> None:

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from lading.pruning.operator.types import PrunerFacts
 
-_PREFIX = "lading_image_pruner"
+_PREFIX = "lading_pruning"
 
 
 class ImagePrunerMetrics(Collector):
