@@ -21,7 +21,7 @@ from tests.pruning import pruned_kinds, worlds
 from tests.pruning.worlds import World
 from tests.real.bed import registry
 
-CHURN_SECONDS = int(os.environ.get("LADING_RACE_SECONDS", "15"))
+CHURN_SECONDS = int(os.environ.get("LADING_RACE_SECONDS", "60"))
 """`make soak` sets more."""
 Pushed = tuple[str, tuple[float, float]]
 """A digest, and when its push began and was answered."""
