@@ -1,4 +1,4 @@
-"""Writes requirements/wheels.txt: the wheels of the lock files on every Python and machine.
+"""Writes requirements/wheels.sha256: the wheels of the lock files on every Python and machine.
 
     python -m release.wheels
 
@@ -92,7 +92,7 @@ def main() -> None:
             for machine in MACHINES:
                 wheels |= chosen(lock, python, machine)
     lines = (f"{digest}  {name}\n" for name, digest in sorted(wheels.items()))
-    (REQUIREMENTS / "wheels.txt").write_text("".join(lines))
+    (REQUIREMENTS / "wheels.sha256").write_text("".join(lines))
 
 
 if __name__ == "__main__":

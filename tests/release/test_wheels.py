@@ -1,6 +1,6 @@
 """Every locked package has a wheel for each Python and machine. Needs no network.
 
-requirements/wheels.txt names the files behind the hashes of the locks; `make lock` writes it.
+requirements/wheels.sha256 names the files behind the hashes of the locks; `make lock` writes it.
 """
 
 import re
@@ -14,7 +14,7 @@ from release.wheels import GLIBCS, LOCKS, MACHINES, PYTHONS, REQUIREMENTS, appli
 
 
 def wheels() -> Iterator[tuple[str, str]]:
-    for line in (REQUIREMENTS / "wheels.txt").read_text(encoding="utf-8").splitlines():
+    for line in (REQUIREMENTS / "wheels.sha256").read_text(encoding="utf-8").splitlines():
         digest, name = line.split()
         yield digest, name
 

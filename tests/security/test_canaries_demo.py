@@ -32,6 +32,7 @@ def plant(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         registry = RegistrySettings(with_password=True)
         return dataclasses.replace(options_of_the_demo(data), registry=registry)
 
+    monkeypatch.setenv("REGISTRY_AUTH_FILE", str(run.data / "registry-auth.json"))
     monkeypatch.setattr(stage, "options", options)
     monkeypatch.setattr(sample_boot_images, "stub_of_specification_2", lambda: stub)
 

@@ -43,11 +43,6 @@ def test_causes_name_the_fields() -> None:
     assert error.causes == (cause,)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b'{"kind":"Status","message":"\xff"}', b'{"deep":' + b"[" * 9000 + b"]" * 9000 + b"}"],
-    ids=["no UTF-8", "deep"],
-)
 def test_an_expired_list_says_where_the_rest_begins() -> None:
     body = b'{"kind": "Status", "message": "m", "reason": "Expired", "metadata": {"continue": "t"}}'
     found = errors.of_response(what="GET /", code=410, body=body)
@@ -55,6 +50,11 @@ def test_an_expired_list_says_where_the_rest_begins() -> None:
     assert found.continue_token == "t"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b'{"kind":"Status","message":"\xff"}', b'{"deep":' + b"[" * 9000 + b"]" * 9000 + b"}"],
+    ids=["no UTF-8", "deep"],
+)
 def test_an_answer_that_cannot_be_read_still_has_its_code(body: bytes) -> None:
     error = errors.of_response(what="GET /api", code=403, body=body)
     assert type(error) is kube.Forbidden
