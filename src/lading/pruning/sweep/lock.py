@@ -90,18 +90,26 @@ class StorageLock:
             raise _in_progress(holder)
 
     async def _replace(self, stale: Holder) -> None:
-        """On files: of those who move the stale lock away, one succeeds."""
-        moved = f"{PATH}-{self._own.token}"
+        """On files: who alone has the claim to this stale lock replaces it; it is never absent."""
+        claim = f"{PATH}-{stale.token}"
         try:
-            await self._storage.move(PATH, moved)
-            content = await self._storage.read(moved, bytes_max=_BYTES_MAX)
-            if _decoded(content) != stale:
-                await self._storage.move(moved, PATH)  # a new one: it has its lock back
-                raise _in_progress(stale)
-            await self._storage.delete([moved])
-            await self._put(OnlyNew())
-        except (storages.NotFound, storages.AlreadyExists) as error:
+            await self._storage.put(claim, b"", condition=OnlyNew())
+        except storages.AlreadyExists as error:
+            await self._drop_stale(claim)
             raise _in_progress(stale) from error
+        try:
+            if await self._holder() != stale:
+                raise _in_progress(stale)
+            await self._put(None)
+        finally:
+            await self._storage.delete([claim])
+
+    async def _drop_stale(self, claim: str) -> None:
+        """Of a sweep that was cut off while it had the claim; the next run takes over."""
+        found = await self._storage.head(claim)
+        now = await storage_clock.server_time(self._storage)
+        if found is not None and now - found.modified_at > self._period:
+            await self._storage.delete([claim])
 
     async def _renew(self) -> None:
         while True:
