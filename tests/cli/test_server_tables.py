@@ -116,7 +116,7 @@ async def test_what_happened_while_the_watch_was_too_old_is_shown(
         assert [words[0] for words in await lines.next(4)] == ["NAME", "changed", "deleted", "same"]
         assert await lines.next(3) == [["changed", "1"], ["new", "0"], ["configmap/deleted"]]
         await change(client, "same")
-        assert await lines.next() == [["same", "1"]], "and it goes on from the new table"
+        assert await lines.next() == [["same", "1"]], "and it continues from the new table"
     assert exchange.watches == 2
 
 

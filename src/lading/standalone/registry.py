@@ -1,7 +1,7 @@
 """The embedded registry on its data folder, at the same port at every start.
 
 The objects of the cluster name their images by it: at another port none could be pulled again.
-So it moves only when it is told to, and then names the objects that it leaves behind.
+So it moves only with `--registry-port`, and then names the objects that it leaves behind.
 """
 
 import base64
