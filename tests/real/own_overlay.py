@@ -38,6 +38,7 @@ def write(folder: Path, bed: Cluster, *, metrics_port: int) -> tuple[str, str]:
     overlay["images"] = [{**overlay["images"][0], "newName": repository, "digest": digest}]
     operations = [
         *(_added(f"--kubelet-port={bed.kubelet_port}"), _added(f"--metrics-port={metrics_port}")),
+        _replaced(f"{AGENT}/ports/0/containerPort", metrics_port),
         *(_replaced(f"{AGENT}/{probe}/httpGet/port", metrics_port) for probe in PROBES),
         *([_removed("/spec/template/spec/priorityClassName")] if is_crio else []),
     ]
