@@ -1,0 +1,126 @@
+"""The dashboard on a real kube-apiserver: an administrator, and a user with few rights."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.web.dashboard import Dashboard
+from lading.wiring import clusters as connections
+from tests.real.bed import api_server
+from tests.real.bed.api_server import ApiServer
+from tests.web import clusters
+from tests.web.clusters import until
+
+pytestmark = pytest.mark.components("kube")
+
+CRDS = Path(__file__).parents[2] / "deploy" / "crds"
+ACCOUNT = "dashboard-reader"
+SETS = "pinnedimagesets.machineconfiguration.openshift.io"
+REPORTS = "machineconfignodes.machineconfiguration.openshift.io"
+TOKEN_WORDS = ("Bearer", "eyJ")  # a ServiceAccount's token begins with the latter
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    """One of its own: what the tests install and delete is of the whole cluster."""
+    with api_server.api_server() as running:
+        running.kubectl("apply", "--server-side", "-f", str(CRDS))
+        running.kubectl("wait", "--for=condition=Established", "--timeout=90s", "crd", "--all")
+        yield running
+
+
+@asynccontextmanager
+async def client_of(kubeconfig: Path) -> AsyncIterator[KubeClient]:
+    connection = connections.find({}, file=kubeconfig)
+    async with connections.open_client(connection, SystemClock()) as client:
+        yield client
+
+
+@pytest.fixture
+async def admin(server: ApiServer) -> AsyncIterator[KubeClient]:
+    async with client_of(server.kubeconfig_path) as client:
+        yield client
+
+
+@pytest.fixture
+async def filled(admin: KubeClient, server: ApiServer) -> AsyncIterator[KubeClient]:
+    """A worker and a control plane node in their pools, of which the worker reports a set."""
+    await clusters.create_pool(admin, "s")
+    uid = await clusters.create_set(admin, "s")
+    await clusters.create_node(admin, "worker-1")
+    await clusters.report(admin, "worker-1", clusters.pinned("s", uid))
+    yield admin
+    for what in ("mcp", "pis", "nodes", "machineconfignodes"):
+        server.kubectl("delete", what, "--all", "--wait=false")
+
+
+def few_rights(server: ApiServer, folder: Path, *resources: str) -> Path:
+    """The kubeconfig of an account that may only read these."""
+    for words in (
+        ("create", "serviceaccount", ACCOUNT, "-n", "default"),
+        ("create", "clusterrole", ACCOUNT, "--verb=get,list,watch",
+         *(f"--resource={one}" for one in resources)),
+        ("create", "clusterrolebinding", ACCOUNT, f"--clusterrole={ACCOUNT}",
+         f"--serviceaccount=default:{ACCOUNT}"),
+    ):  # fmt: skip
+        manifest = server.kubectl(*words, "--dry-run=client", "-o", "yaml")
+        server.kubectl("apply", "-f", "-", stdin=manifest)
+    token = server.kubectl("create", "token", ACCOUNT, "-n", "default").strip()
+    return server.write_kubeconfig(folder / "kubeconfig", token)
+
+
+def text_of(dashboard: Dashboard) -> str:
+    return dashboard.hub.snapshot().decode()
+
+
+async def test_an_administrator_sees_nodes_sets_and_changes(filled: KubeClient) -> None:
+    async with clusters.following(filled) as dashboard:
+        found = await until(
+            dashboard, lambda one: one["nodes"]["worker-1"]["cells"]["s"][0] == "Pinned"
+        )
+        assert {one["state"] for one in found["kinds"].values()} <= {"served", "waiting"}
+        entry = {"name": "s", "desiredGeneration": 1, "currentGeneration": 0, "imageCount": 1}
+        patch = {"status": {"pinnedImageSets": [entry]}}
+        await filled.patch(MACHINE_CONFIG_NODES, "worker-1", patch, subresource="status")
+        await until(dashboard, lambda one: one["nodes"]["worker-1"]["cells"]["s"][0] != "Pinned")
+
+
+async def test_what_a_user_may_not_read_is_named_and_stops_nothing_else(
+    filled: KubeClient, server: ApiServer, tmp_path: Path
+) -> None:
+    kubeconfig = few_rights(server, tmp_path, SETS)
+    async with client_of(kubeconfig) as client, clusters.following(client) as dashboard:
+        found = await until(
+            dashboard,
+            lambda one: (
+                one["sets"]["s"]
+                and one["kinds"][SETS]["state"] == "served"
+                and one["kinds"][REPORTS]["state"] == "forbidden"
+                and one["kinds"]["nodes"]["state"] == "forbidden"
+            ),
+        )
+        assert found["cluster"]["cluster"]["connected"]
+        assert "nodes" not in found
+        pins = found["features"]["pins"]
+        assert (pins["state"], pins["sentence"]) == (
+            "unavailable",
+            f"Your account may not list and watch {REPORTS}.",
+        )
+        assert pins["command"] == f"kubectl auth can-i list {REPORTS}"
+        assert found["features"]["prepull"]["state"] == "unavailable"
+        assert not any(word in text_of(dashboard) for word in TOKEN_WORDS)
+
+
+async def test_a_right_that_is_given_later_is_used(
+    filled: KubeClient, server: ApiServer, tmp_path: Path
+) -> None:
+    kubeconfig = few_rights(server, tmp_path, SETS)
+    async with client_of(kubeconfig) as client, clusters.following(client) as dashboard:
+        await until(dashboard, lambda one: one["kinds"][REPORTS]["state"] == "forbidden")
+        few_rights(server, tmp_path, SETS, REPORTS)
+        await until(dashboard, lambda one: one["nodes"]["worker-1"]["cells"]["s"][0] == "Pinned")
