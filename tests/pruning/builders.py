@@ -8,11 +8,11 @@ from typing import Any
 from lading.pruning.engine import extraction, mirrors, names
 from lading.pruning.engine import plan as planning
 from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.policy import NO_POLICY, Policy
 from lading.pruning.engine.types import (
     Inventory,
-    InventoryManifest,
     PrunePlan,
     References,
     Repository,
@@ -97,8 +97,9 @@ def streams_world(streams: Iterable[Repository], images: Iterable[InventoryManif
         source=Source.IMAGE_STREAMS,
         registry=REGISTRY,
         repositories={one.name: one for one in streams},
-        manifests=found,
-        blob_sizes={blob: 100 for one in found.values() for blob in one.blobs},
+        manifests=ManifestTable.of(
+            found.values(), {blob: 100 for one in found.values() for blob in one.blobs}
+        ),
     )
 
 
@@ -117,8 +118,9 @@ def registry_world(images: Iterable[InventoryManifest], **tags: Iterable[Tag]) -
         source=Source.REGISTRY,
         registry=REGISTRY,
         repositories=repositories,
-        manifests=found,
-        blob_sizes={blob: 100 for one in found.values() for blob in one.blobs},
+        manifests=ManifestTable.of(
+            found.values(), {blob: 100 for one in found.values() for blob in one.blobs}
+        ),
     )
 
 

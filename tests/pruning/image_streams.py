@@ -19,8 +19,8 @@ from lading.pruning.engine import policy
 from lading.pruning.engine.apply import PruneOutcome
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.guards import Limits
+from lading.pruning.engine.manifest_table import ManifestTable
 from lading.pruning.engine.observe import Reading
-from lading.pruning.engine.observe_registry import KnownManifests
 from lading.pruning.engine.types import Settings, Source
 from tests.loop import server as kube_server
 from tests.pruning.builders import REGISTRY, digest, name_of
@@ -166,7 +166,7 @@ class Streams:
             registry=self.registry,  # type: ignore[arg-type]
             trash=None,
             ledger_file=None,
-            known=KnownManifests(),
+            known=ManifestTable(),
             clock=SystemClock(),
         )
 

@@ -38,13 +38,13 @@ class MemoryRegistry:
     calls: int = 0
     methods: list[str] = field(default_factory=list)
 
-    def _begin(self, method: str) -> int:
+    def begin(self, method: str) -> int:
         self.calls += 1
         self.methods.append(method)
         self.before_call(self.calls, method)
         return self.calls
 
-    def _end(self, number: int, method: str) -> None:
+    def end(self, number: int, method: str) -> None:
         self.after_call(number, method)
 
     def _at(self, reference: Reference) -> Repository:
@@ -59,15 +59,15 @@ class MemoryRegistry:
         return datetime(2026, 11, 1, tzinfo=UTC)
 
     async def catalogue(self, registry: str) -> tuple[str, ...]:
-        self._begin("GET")
+        self.begin("GET")
         return tuple(self.repositories)
 
     async def tags(self, repository: Reference) -> tuple[str, ...]:
-        self._begin("GET")
+        self.begin("GET")
         return tuple(sorted(self._at(repository).tags))
 
     async def head(self, reference: Reference) -> Descriptor | None:
-        self._begin("HEAD")
+        self.begin("HEAD")
         digest = self._digest(reference)
         if digest is None:
             return None
@@ -79,14 +79,14 @@ class MemoryRegistry:
         )
 
     async def manifest(self, reference: Reference) -> Manifest:
-        self._begin("GET")
+        self.begin("GET")
         digest = self._digest(reference)
         if digest is None:
             raise registries.NotFound(f"{reference}: 404", status=404)
         return self._at(reference).manifests[digest]
 
     async def referrers(self, reference: Reference) -> tuple[Descriptor, ...] | None:
-        self._begin("GET")
+        self.begin("GET")
         if not self.has_referrers:
             return None
         found = []
@@ -97,25 +97,25 @@ class MemoryRegistry:
         return tuple(found)
 
     async def blob(self, repository: Reference, digest: Digest, *, bytes_max: int) -> bytes:
-        self._begin("GET")
+        self.begin("GET")
         if str(digest) not in self._at(repository).blobs:
             raise registries.NotFound(f"{digest}: 404", status=404)
         return self.data[str(digest)]
 
     async def has_blob(self, repository: Reference, digest: Digest) -> bool:
-        self._begin("HEAD")
+        self.begin("HEAD")
         return str(digest) in self._at(repository).blobs
 
     async def push_blob(self, repository: Reference, content: bytes) -> Descriptor:
-        number = self._begin("PUT")
+        number = self.begin("PUT")
         digest = Digest.of(content)
         self.data[str(digest)] = content
         self._at(repository).blobs.add(str(digest))
-        self._end(number, "PUT")
+        self.end(number, "PUT")
         return Descriptor(media_type="", digest=digest, size_bytes=len(content))
 
     async def push_manifest(self, reference: Reference, manifest: Manifest) -> None:
-        number = self._begin("PUT")
+        number = self.begin("PUT")
         place = self._at(reference)
         document = json.loads(manifest.content)
         needed = [document["config"]] if "config" in document else []
@@ -129,14 +129,14 @@ class MemoryRegistry:
         place.manifests[str(manifest.digest)] = manifest
         if reference.tag:
             place.tags[reference.tag] = str(manifest.digest)
-        self._end(number, "PUT")
+        self.end(number, "PUT")
 
     async def mount_blob(self, target: Reference, digest: Digest, *, source: Reference) -> bool:
-        number = self._begin("POST")
+        number = self.begin("POST")
         if str(digest) not in self._at(source).blobs:
             return False
         self._at(target).blobs.add(str(digest))
-        self._end(number, "POST")
+        self.end(number, "POST")
         return True
 
     async def copy_blob(
@@ -145,7 +145,7 @@ class MemoryRegistry:
         assert await self.mount_blob(target, descriptor.digest, source=source)
 
     async def delete(self, reference: Reference) -> bool:
-        number = self._begin("DELETE")
+        number = self.begin("DELETE")
         place = self._at(reference)
         if reference.digest is None and not self.deletes_tags:
             raise registries.Unsupported("405", status=405)
@@ -155,7 +155,7 @@ class MemoryRegistry:
             found = place.manifests.pop(str(reference.digest), None) is not None
             for tag in [one for one, to in place.tags.items() if to == str(reference.digest)]:
                 del place.tags[tag]
-        self._end(number, "DELETE")
+        self.end(number, "DELETE")
         return found
 
     async def delete_blob(self, repository: Reference, digest: Digest) -> bool:

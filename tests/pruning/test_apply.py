@@ -519,6 +519,26 @@ async def test_a_manifest_that_is_still_there_after_its_deletion_ends_the_run(wo
         await world.pruner().apply()
 
 
+async def test_an_image_that_is_pushed_again_right_after_its_deletion_stays(world: World) -> None:
+    """Between the DELETE and the HEAD that looks whether it is gone."""
+    old = await world.shelf.image("a:old")
+    await world.shelf.image("a:other", layers=[b"other"])
+    original = world.registry.delete
+
+    async def pushed_again(reference: Reference) -> bool:
+        found = await original(reference)
+        if reference.digest == old.digest:
+            await world.registry.push_manifest(world.shelf.at("a:back"), old)
+        return found
+
+    world.registry.delete = pushed_again  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    results = {(one.line.digest, one.line.tag): one.result for one in applied.outcomes}
+    assert results[str(old.digest), ""] is Result.CHANGED
+    assert await world.shelf.pullable("a:back")
+    assert await world.shelf.tags("a") == {"back"}
+
+
 async def test_a_registry_that_takes_a_tag_along_with_another_tag_stops(world: World) -> None:
     """Nothing goes by digest here: only the check after the canary sees it."""
     image = await world.shelf.image("a:1", layers=[b"1"])

@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lading.pruning.engine import content, graph
-from lading.pruning.engine.types import Inventory, InventoryManifest
+from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
+from lading.pruning.engine.types import (
+    Inventory,
+)
 from tests.pruning.builders import digest, image, registry_world, tag
 
 
@@ -37,7 +40,7 @@ def test_two_digests_with_the_same_first_bits_stop_the_run() -> None:
     same = "a" * 16
     world = registry_world([image("m")], r=[tag("t", "m")])
     twins = [f"sha256:{same}{'0' * 48}", f"sha256:{same}{'1' * 16}{'0' * 32}"]
-    manifests = {one: InventoryManifest(digest=one) for one in twins}
+    manifests = ManifestTable.of(InventoryManifest(digest=one) for one in twins)
     with pytest.raises(graph.SameNumber, match="sha256:aaaa"):
         content.build(
             Inventory(source=world.source, registry="r", repositories={}, manifests=manifests)

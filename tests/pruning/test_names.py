@@ -34,6 +34,8 @@ def gathered(text: str, form: Form = Form.IMAGE) -> References:
         ("quay.io/team/app:1", ("mirror/team/app", "1")),
         ("gcr.io/p/app:1", ("gcr/p/app", "1")),
         ("index.docker.io/library/nginx:1", ("library/nginx", "1")),
+        ("nginx:1", ("library/nginx", "1")),
+        ("docker.io/team/app:1", ("team/app", "1")),
     ],
 )
 def test_a_tag_is_used_under_every_name(text: str, used: tuple[str, str]) -> None:
@@ -54,6 +56,14 @@ def test_under_another_host_it_is_possibly_used(text: str, possible: tuple[str, 
     found = gathered(text)
     assert (found.tags, found.possible_tags) == ({}, {possible: ("Pod a/b",)})
     assert found.of_this_registry == 0
+
+
+def test_a_short_name_of_docker_hub_goes_through_its_mirror() -> None:
+    mirrored = mirrors.registry_names(["registry.test"], [("docker.io", "registry.test/hub")])
+    found = names.gather([Mention("nginx:1", "Pod a/b")], mirrored)
+    assert found.tags == {("hub/library/nginx", "1"): ("Pod a/b",)}
+    elsewhere = names.gather([Mention("nginx:1", "Pod a/b")], mirrors.registry_names(["x.test"]))
+    assert elsewhere.possible_tags == {("library/nginx", "1"): ("Pod a/b",)}
 
 
 @pytest.mark.parametrize(

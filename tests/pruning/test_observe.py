@@ -18,10 +18,11 @@ from lading.ports import registry as registries
 from lading.ports.http import Request, Response
 from lading.ports.kube import EventType, WatchEvent
 from lading.ports.registry import Manifest
-from lading.pruning.engine import observe, observe_registry, references_file, watch
+from lading.pruning.engine import ledger, observe, observe_registry, references_file, watch
 from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine.manifest_table import ManifestTable
 from lading.pruning.engine.observe import ClusterReferences, Reading, ReferencesIncomplete
-from lading.pruning.engine.observe_registry import KnownManifests, Scope
+from lading.pruning.engine.observe_registry import Scope
 from lading.pruning.engine.types import Deletion, Settings, What
 from lading.pruning.engine.watch import NewReferences, WatchLost
 from tests.pruning.builders import NAMES, NOW, REGISTRY, pod
@@ -133,6 +134,16 @@ def test_a_file_of_references_from_the_future_is_refused() -> None:
         )
 
 
+@pytest.mark.parametrize(("by_size", "found"), [(False, set()), (True, {f"{REGISTRY}/a:1"})])
+async def test_with_size_limits_a_finished_pod_protects_at_any_age(
+    by_size: bool, found: set[str]
+) -> None:
+    over = pod(f"{REGISTRY}/a:1", phase="Succeeded", minutes=10_000)
+    cluster = FakeCluster(pages={"pods": [[over]]})
+    reading = Reading(settings=Settings(prune_over_size_limit=by_size), custom=())
+    assert texts(await observe.references(cluster, SystemClock(), reading)) == found
+
+
 def changed(text: str) -> WatchEvent[dict[str, Any]]:
     return WatchEvent(type=EventType.ADDED, object=pod(text), resource_version="8")
 
@@ -171,6 +182,17 @@ async def test_a_watch_that_expired_is_lost() -> None:
             new.user_of([LINE])
 
 
+async def test_a_watch_that_ends_by_an_error_of_ours_is_lost() -> None:
+    cluster = FakeCluster(events=[TypeError("no such field")])
+    found = ClusterReferences(cluster="c", taken_at=NOW, mentions=(), watched=((PODS, "7"),))
+    new = NewReferences(NAMES)
+    clock = VirtualClock()
+    async with watch.watching([(cluster, found)], READING, new, clock):
+        await clock.advance(0)
+        with pytest.raises(WatchLost, match="no such field"):
+            new.user_of([LINE])
+
+
 async def many_tags(count: int) -> MemoryRegistry:
     registry = MemoryRegistry(has_referrers=False)
     for number in range(count):
@@ -191,14 +213,14 @@ async def test_ten_thousand_tags_take_a_request_each_and_one_for_each_digest() -
         return await original(reference)
 
     registry.referrers = slowly  # type: ignore[method-assign]
-    known = KnownManifests()
+    known = ManifestTable()
     scope = Scope(registry=REGISTRY)
-    found = await observe_registry.inventory(registry, scope, known=known, first_seen={})
+    found = await observe_registry.inventory(registry, scope, known=known, remembered=ledger.EMPTY)
     assert len(found.repositories["a"].tags) == 10_000
     pages, digests = 3, 5_000  # the catalogue, the tags, and asking for referrers once
     assert registry.calls <= 10_000 + digests + pages + scope.workers
     registry.calls = 0
-    await observe_registry.inventory(registry, scope, known=known, first_seen={})
+    await observe_registry.inventory(registry, scope, known=known, remembered=ledger.EMPTY)
     assert registry.calls <= 10_000 + pages + scope.workers, "no known manifest is read again"
 
 
@@ -214,8 +236,12 @@ async def test_a_wrong_digest_keeps_its_repository_and_a_failure_is_an_error() -
 
     registry.manifest = broken  # type: ignore[method-assign]
     scope = Scope(registry=REGISTRY)
-    found = await observe_registry.inventory(registry, scope, known=KnownManifests(), first_seen={})
+    found = await observe_registry.inventory(
+        registry, scope, known=ManifestTable(), remembered=ledger.EMPTY
+    )
     assert len(found.repositories["a"].opaque_digests) == 1
     failure.append(registries.Unavailable("503"))
     with pytest.raises(ExceptionGroup):
-        await observe_registry.inventory(registry, scope, known=KnownManifests(), first_seen={})
+        await observe_registry.inventory(
+            registry, scope, known=ManifestTable(), remembered=ledger.EMPTY
+        )

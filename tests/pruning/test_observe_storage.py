@@ -17,7 +17,8 @@ from lading.ports.registry import Manifest
 from lading.ports.storage import OnlyNew, OnlyVersion, StoredObject
 from lading.pruning.engine import observe_storage, storage_clock
 from lading.pruning.engine.apply import Result
-from lading.pruning.engine.observe_registry import KnownManifests, Scope
+from lading.pruning.engine.manifest_table import ManifestTable
+from lading.pruning.engine.observe_registry import Scope
 from lading.pruning.engine.observe_storage import NoRegistry
 from lading.pruning.engine.policy import NO_POLICY
 from lading.pruning.engine.types import AgeFrom, Inventory, PruneReason, Settings
@@ -45,7 +46,7 @@ def stored(world: World, root: Path) -> World:
 async def read(world: World, repositories: tuple[str, ...] = ()) -> Inventory:
     assert world.storage is not None
     found = Scope(registry="r", repositories=repositories)
-    return await observe_storage.inventory(world.storage, found, known=KnownManifests())
+    return await observe_storage.inventory(world.storage, found, known=ManifestTable())
 
 
 def age(root: Path, pattern: str, hours: float) -> None:

@@ -34,19 +34,19 @@ def test_a01_to_a09_only_the_exact_annotation_means_managed(
     annotations: dict[str, str] | None, managed: bool
 ) -> None:
     document = {"metadata": {"name": digest("id"), "annotations": annotations}}
-    assert observe_streams.image(document, {}, {}).is_managed is managed
+    assert observe_streams.image(document).is_managed is managed
 
 
 def test_an_image_names_layers_configuration_and_sizes() -> None:
-    sizes: dict[str, int] = {}
     document = {
         "metadata": {"name": digest("id"), "creationTimestamp": stamp(5)},
         "dockerImageLayers": [{"name": digest("l"), "size": 7}, {"name": digest("l"), "size": 7}],
         "dockerImageMetadata": {"Id": digest("c"), "Size": 9, "Created": stamp(500)},
     }
-    found = observe_streams.image(document, sizes, {})
+    found = observe_streams.image(document)
     assert found.blobs == (digest("l"), digest("c"))
-    assert (found.size_bytes, sizes) == (9, {digest("l"): 7})
+    assert found.size_bytes == 9
+    assert observe_streams.layer_sizes(document) == {digest("l"): 7}
     assert (found.pushed_at, found.created_at) == (ago(5), ago(500))
 
 
@@ -56,7 +56,7 @@ def test_an_index_names_its_manifests_and_no_configuration() -> None:
         "dockerImageManifests": [{"digest": digest("arm")}, {"digest": digest("amd")}],
         "dockerImageMetadata": {"Id": digest("c")},
     }
-    found = observe_streams.image(document, {}, {})
+    found = observe_streams.image(document)
     assert (found.children, found.blobs) == ((digest("arm"), digest("amd")), ())
 
 

@@ -31,7 +31,7 @@ def test_why_answers_from_the_file_as_from_the_registry(
 ) -> None:
     _, found = saved(world, *objects)
     plan, references = builders.plan(world, *objects, policy=GO), builders.used(objects)
-    asked = {*world.manifests, *world.blob_sizes, *map(digest, ("l", "c", "s", "nothing"))}
+    asked = {*world.manifests, *world.manifests.blobs(), *map(digest, ("l", "c", "s", "nothing"))}
     asked |= {f"{name}:{tag.name}" for name, one in world.repositories.items() for tag in one.tags}
     for text in sorted(asked):
         ours = why.why(text, found.inventory, found.references, found.plan)

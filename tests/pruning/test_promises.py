@@ -19,10 +19,11 @@ from lading.kernel.digests import Digest
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
-from lading.pruning.engine import names, observe_registry
+from lading.pruning.engine import ledger, names, observe_registry
 from lading.pruning.engine import plan as planning
 from lading.pruning.engine.apply import Applying, Kept
-from lading.pruning.engine.observe_registry import KnownManifests, Scope
+from lading.pruning.engine.manifest_table import ManifestTable
+from lading.pruning.engine.observe_registry import Scope
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Inventory, Mention, PrunePlan, References, Settings
@@ -118,7 +119,7 @@ class RandomWorld:
     async def inventory(self) -> Inventory:
         scope = Scope(registry=REGISTRY, leave_out=TRASH.is_trash)
         return await observe_registry.inventory(
-            self.registry, scope, known=KnownManifests(), first_seen={}
+            self.registry, scope, known=ManifestTable(), remembered=ledger.EMPTY
         )
 
     def references(self) -> References:

@@ -2,19 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from lading.pruning.engine import documents, mirrors, policy
+from lading.pruning.engine.manifest_table import InventoryManifest
 from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.types import (
     AgeFrom,
     Inventory,
-    InventoryManifest,
     PruneReason,
     Settings,
 )
@@ -333,3 +333,24 @@ def test_an_unknown_push_time_is_counted() -> None:
     found = builders.plan(versions("v1", "v2", minutes=None), policy=GO)
     assert found.header.kept_for_unknown_push_time == 2
     assert found.tag_verdicts["team/app", "v1"].reason is PruneReason.UNKNOWN_PUSH_TIME
+
+
+@pytest.mark.parametrize(
+    ("opaque", "text", "goes"),
+    [
+        pytest.param("", "", True, id="it goes from a repository that is read"),
+        pytest.param("garbage", "", False, id="it stays beside a manifest that cannot be read"),
+        pytest.param("", f"{APP}:$TAG", False, id="it stays where an unreadable text may mean it"),
+    ],
+)
+def test_a_manifest_that_no_tag_names(opaque: str, text: str, goes: bool) -> None:
+    world = registry_world([image("v1"), image("untagged")], team__app=[tag("v1", "v1")])
+    repository = replace(
+        world.repositories["team/app"],
+        manifests=(digest("v1"), digest("untagged")),
+        opaque_digests=(digest(opaque),) if opaque else (),
+    )
+    world = replace(world, repositories={"team/app": repository})
+    found = builders.plan(world, *([pod(text)] if text else ()), policy=GO)
+    assert ("manifest team/app untagged" in gone(found)) is goes
+    assert bool(found.deletions) is goes

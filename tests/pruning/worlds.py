@@ -28,8 +28,8 @@ from lading.pruning.engine import policy as policies
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.custom_paths import READY_MADE
 from lading.pruning.engine.guards import Limits
+from lading.pruning.engine.manifest_table import ManifestTable
 from lading.pruning.engine.observe import Reading
-from lading.pruning.engine.observe_registry import KnownManifests
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Settings, Source
@@ -133,7 +133,7 @@ class World:
     with_trash: bool = True
     repositories: tuple[str, ...] = ()
     trash_settings: dict[str, Any] = field(default_factory=dict)
-    known: KnownManifests = field(default_factory=KnownManifests)
+    known: ManifestTable = field(default_factory=ManifestTable)
     storage: Storage | None = None
     """That of the registry; the API of the registry is asked without."""
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-import msgspec
-
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.client import KubeClient
@@ -32,13 +30,16 @@ from lading.pruning.engine import mirrors, observe, observe_streams, references_
 from lading.pruning.engine.controller import Pruner, PruneRequest
 from lading.pruning.engine.custom_paths import CustomPath
 from lading.pruning.engine.guards import Limits
+from lading.pruning.engine.manifest_table import ManifestTable
 from lading.pruning.engine.observe import ClusterReferences, Reading
-from lading.pruning.engine.observe_registry import KnownManifests
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.registry_file import RegistryFile
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.trash import REPOSITORY_DEFAULT, Trash, TrashSettings
-from lading.pruning.engine.types import InventoryManifest, Settings, Source
+from lading.pruning.engine.types import (
+    Settings,
+    Source,
+)
 from lading.wiring.registries import report_problem
 
 LEDGER_TAG = "ledger"
@@ -143,13 +144,13 @@ async def open_pruner(options: Options) -> AsyncIterator[Opened]:
             ),
         )
         if known_file is not None:
-            await known_file.replace(msgspec.msgpack.encode(known))
+            await known_file.replace(known.encoded())
 
 
 def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> str:
     if source is not Source.IMAGE_STREAMS and not options.reading.settings.prune_registry:
         raise NothingToPrune(
-            "With --prune-registry=false only API objects go, and a plain registry has none"
+            "--prune-registry=false deletes only API objects, and a plain registry has none"
         )
     if options.url is not None:
         return options.url.host
@@ -281,21 +282,15 @@ def _ledger_file(
     return RegistryFile(trash.registry, place)
 
 
-async def _known(file: StateFile | None) -> KnownManifests:
+async def _known(file: StateFile | None) -> ManifestTable:
     """What the last run read; a file that cannot be read costs only time."""
     content = None if file is None else await file.read()
     if content is None:
-        return KnownManifests()
+        return ManifestTable()
     try:
-        found = msgspec.msgpack.decode(content, type=_Known)
+        return ManifestTable.decoded(content)
     except UNREADABLE:
-        return KnownManifests()
-    return KnownManifests(manifests=found.manifests, sizes=found.sizes)
-
-
-class _Known(msgspec.Struct):
-    manifests: dict[str, InventoryManifest]
-    sizes: dict[str, int]
+        return ManifestTable()
 
 
 async def reference_files(

@@ -194,7 +194,8 @@ class Applying:
                     PruneOutcome(line=line, result=Result.CANNOT_UNTAG, message=message)
                 )
                 continue
-            await self._check_gone(self._at(line))
+            if not await self._is_gone(self._at(line)):
+                raise self._cannot_delete(self._at(line))
             outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
         return outcomes
 
@@ -218,8 +219,15 @@ class Applying:
                     f"{self._name} does not delete images ({error}); allow it in its"
                     " configuration, or prune another registry"
                 ) from error
-            await self._check_gone(self._at(line, by_digest=True))
+            is_gone = await self._is_gone(self._at(line, by_digest=True))
             after = await self._tags(line)
+            if not is_gone:
+                await self._check_pushed_again(line, after - asked)
+                outcomes.append(
+                    PruneOutcome(line=line, result=Result.CHANGED, message="it was pushed again")
+                )
+                before = after
+                continue
             lost = before - after - asked
             if lost:
                 await self._check_lost(line, lost)
@@ -228,10 +236,10 @@ class Applying:
                 except registries.RegistryError as error:
                     names = ", ".join(sorted(lost))
                     raise registries.RegistryError(
-                        f"tags {names} of {line.repository} went with {line.digest} and could not"
-                        f" be put back: {error}; push them again, or restore the image"
+                        f"the registry deleted tags {names} of {line.repository} together with"
+                        f" {line.digest}: {error}; push them again, or restore the image"
                     ) from error
-                message = f"{', '.join(sorted(lost))} named it by now and is put back"
+                message = f"{', '.join(sorted(lost))} was deleted with it and is restored"
                 outcomes.append(PruneOutcome(line=line, result=Result.RESTORED, message=message))
                 before = await self._tags(line)
                 continue
@@ -250,12 +258,22 @@ class Applying:
             place = self._tag(line.repository, tag)
             await self._registry.push_manifest(place, contents[line.digest])
 
-    async def _check_gone(self, reference: Reference) -> None:
-        if await self._registry.head(reference) is not None:
-            raise CannotDelete(
-                f"{self._name} accepted the deletion of {reference} and still has it; it cannot"
-                " be pruned by the registry API"
-            )
+    async def _is_gone(self, reference: Reference) -> bool:
+        return await self._registry.head(reference) is None
+
+    def _cannot_delete(self, reference: Reference) -> CannotDelete:
+        return CannotDelete(
+            f"{self._name} accepted the deletion of {reference} and still has it; it cannot be"
+            " pruned by the registry API"
+        )
+
+    async def _check_pushed_again(self, line: Deletion, tags: Set[str]) -> None:
+        """Right before the deletion none of these tags named it."""
+        for tag in sorted(tags):
+            found = await self._registry.head(self._tag(line.repository, tag))
+            if found is not None and str(found.digest) == line.digest:
+                return
+        raise self._cannot_delete(self._at(line, by_digest=True))
 
     async def _still_names(self, line: Deletion) -> bool:
         found = await self._registry.head(self._at(line))

@@ -22,10 +22,15 @@ from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import observe_streams
 from lading.pruning.engine.apply import PruneOutcome, Result
+from lading.pruning.engine.manifest_table import InventoryManifest
 from lading.pruning.engine.observe_streams import IMAGES, STREAMS
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import CannotMount, NotWhole, Trash, read_whole
-from lading.pruning.engine.types import Deletion, Inventory, InventoryManifest, What
+from lading.pruning.engine.types import (
+    Deletion,
+    Inventory,
+    What,
+)
 from lading.pruning.engine.watch import NewReferences
 
 CONFLICTS_MAX = 5  # as oc
@@ -77,13 +82,22 @@ class ApplyingStreams:
     async def _images(self, images: Mapping[str, list[Deletion]]) -> list[PruneOutcome]:
         if not images:
             return []
+        self._new.take_stream_digests()  # the list that follows knows more
         try:
-            in_streams = await self._digests_in_streams()
+            named = await self._named_by_streams()
         except kube.KubeError as error:
             lines = [line for own in images.values() for line in own]
             return _all(lines, Result.FAILED, f"what streams name now cannot be read: {error}")
+        in_streams: set[str] = set()
         outcomes: list[PruneOutcome] = []
         for digest, own in images.items():
+            named |= self._new.take_stream_digests()
+            try:
+                in_streams |= await self._content_of(named)
+            except kube.KubeError as error:
+                outcomes += _all(own, Result.FAILED, f"what streams need cannot be read: {error}")
+                continue
+            named.clear()
             outcomes += await self._image(digest, own, in_streams)
             self._progress.advance(len(own))
         return outcomes
@@ -212,20 +226,20 @@ class ApplyingStreams:
         if digest not in self._pushed_since:
             try:
                 document = await self._cluster.get(self._kinds[IMAGES], digest)
-                self._pushed_since[digest] = observe_streams.image(document, {}, {})
+                self._pushed_since[digest] = observe_streams.image(document)
             except kube.NotFound:
                 self._pushed_since[digest] = None
         return self._pushed_since[digest]
 
-    async def _digests_in_streams(self) -> set[str]:
+    async def _named_by_streams(self) -> set[str]:
         """What the streams name now, those included that could not be updated."""
         fresh = await observe_streams.repositories(self._cluster, self._kinds[STREAMS])
-        return await self._content_of(
+        return {
             revision.digest
             for stream in fresh.values()
             for tag in stream.tags
             for revision in tag.revisions
-        )
+        }
 
     async def _image(
         self, digest: str, lines: list[Deletion], in_streams: set[str]

@@ -14,14 +14,17 @@ import numpy as np
 
 from lading.pruning.engine import graph
 from lading.pruning.engine.graph import NOT_THERE, DigestNumbers, Graph, Ids, Keys, Marks
-from lading.pruning.engine.types import Inventory, InventoryManifest
+from lading.pruning.engine.manifest_table import InventoryManifest
+from lading.pruning.engine.types import (
+    Inventory,
+)
 
 ATTACHED_TAG = re.compile(r"(sha256)-([0-9a-f]{64})(?:\.[A-Za-z0-9._-]*)?|(sha512)-([0-9a-f]{128})")
 
 
 def subject_of_tag(tag: str) -> str:
     """The digest that a tag is attached to; empty for a tag of its own."""
-    match = ATTACHED_TAG.fullmatch(tag)
+    match = ATTACHED_TAG.fullmatch(tag) if tag.startswith("sha") else None
     if match is None:
         return ""
     return f"{match[1] or match[3]}:{match[2] or match[4]}"
@@ -29,9 +32,7 @@ def subject_of_tag(tag: str) -> str:
 
 def attachments(inventory: Inventory) -> Iterator[tuple[str, str]]:
     """(subject, attached) digests: by `subject`, and by the names of tags."""
-    for manifest in inventory.manifests.values():
-        if manifest.subject:
-            yield manifest.subject, manifest.digest
+    yield from inventory.manifests.attached()
     for repository in inventory.repositories.values():
         for tag in repository.tags:
             if subject := subject_of_tag(tag.name):

@@ -30,9 +30,10 @@ from lading.pruning.engine.apply import Applying, Kept, PruneOutcome
 from lading.pruning.engine.apply_streams import ApplyingStreams
 from lading.pruning.engine.guards import GuardRefused, Limits
 from lading.pruning.engine.ledger import Ledger
+from lading.pruning.engine.manifest_table import ManifestTable
 from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.observe import ClusterReferences, Reading
-from lading.pruning.engine.observe_registry import KnownManifests, Scope
+from lading.pruning.engine.observe_registry import Scope
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import Record, Trash
@@ -78,7 +79,8 @@ class ObservedPruning:
     references: References
     clusters: tuple[ClusterReferences, ...]
     names: RegistryNames
-    ledger: Ledger
+    unread: Ledger
+    """What is remembered, without the tags of the repositories that were read."""
     now: datetime
     """By the clock of the server that dates the inventory."""
     trash: TrashState = NO_TRASH
@@ -107,7 +109,7 @@ class Pruner:
         storage: Storage | None = None,
         trash: Trash | None,
         ledger_file: StateFile | None,
-        known: KnownManifests,
+        known: ManifestTable,
         clock: Clock,
     ) -> None:
         self._request = request
@@ -147,7 +149,7 @@ class Pruner:
             references=names.gather(mentions, registry_names),
             clusters=clusters,
             names=registry_names,
-            ledger=remembered,
+            unread=remembered.unread(inventory.source, only=self._request.repositories),
             now=now,
             trash=await self._trash_state(inventory, now),
         )
@@ -169,7 +171,7 @@ class Pruner:
             observed.inventory,
             observed.references,
             self._request.limits,
-            references_last_time=observed.ledger.references,
+            references_last_time=observed.unread.references,
         )
 
     async def apply(self, chosen: Chosen = None, planned: Planned = lambda *_: None) -> Applied:
@@ -275,7 +277,7 @@ class Pruner:
             return await observe_storage.inventory(self._storage, scope, known=self._known), now
         now = await self._registry.server_time(request.registry) or self._clock.now()
         found = await observe_registry.inventory(
-            self._registry, scope, known=self._known, first_seen=remembered.first_seen
+            self._registry, scope, known=self._known, remembered=remembered
         )
         return found, now
 
@@ -287,14 +289,8 @@ class Pruner:
         """
         if self._ledger_file is None:
             return
-        good = observed.ledger.references if is_refused else observed.references.of_this_registry
-        fresh = ledger.updated(
-            observed.ledger,
-            observed.inventory,
-            observed.now,
-            references=good,
-            only=self._request.repositories,
-        )
+        good = observed.unread.references if is_refused else observed.references.of_this_registry
+        fresh = ledger.updated(observed.unread, observed.inventory, observed.now, references=good)
         await self._ledger_file.replace(ledger.encode(fresh))
 
     async def _restore_used(self, observed: ObservedPruning) -> tuple[Record, ...]:
@@ -358,8 +354,8 @@ class Pruner:
                 link = observe_storage.tag_link(name, tag)
                 if tag not in known and await self._storage.head(link) is None:
                     raise observe_storage.NoRegistry(
-                        f"{self._request.registry} has {name}:{tag}, and the storage has not: it"
-                        " is the storage of another registry. Nothing is deleted"
+                        f"{self._request.registry} has {name}:{tag}, and the storage does not:"
+                        " this is the storage of another registry. Nothing is deleted"
                     )
 
 

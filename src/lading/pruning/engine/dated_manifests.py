@@ -7,12 +7,12 @@ Only the storage of a registry shows them. What a kept tag named before stays by
 from collections.abc import Mapping
 
 from lading.pruning.engine import content, rules
+from lading.pruning.engine.manifest_table import InventoryManifest
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
     Decision,
     Inventory,
-    InventoryManifest,
     Repository,
     Revision,
     Tag,

@@ -17,7 +17,7 @@ from lading.kernel import manifests as known
 from lading.kernel.errors import UNREADABLE
 from lading.ports.registry import Manifest
 from lading.pruning.engine import extraction
-from lading.pruning.engine.types import InventoryManifest
+from lading.pruning.engine.manifest_table import InventoryManifest
 
 SCHEMA_1 = (
     "application/vnd.docker.distribution.manifest.v1+json",

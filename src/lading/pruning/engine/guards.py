@@ -38,7 +38,7 @@ class GuardRefused(Exception):
     def __init__(self, refusals: tuple[Refusal, ...]) -> None:
         names = ", ".join(f"--ignore-guard={one.guard}" for one in refusals)
         texts = " ".join(one.message for one in refusals)
-        super().__init__(f"{texts} Nothing is deleted. To go on anyway: {names}.")
+        super().__init__(f"{texts} Nothing is deleted. To delete anyway: {names}.")
         self.refusals = refusals
 
 

@@ -10,17 +10,39 @@ from datetime import datetime
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
-from lading.pruning.engine.types import Inventory
+from lading.pruning.engine.types import Inventory, Source
 
-VERSION = "lading.prune.ledger/v1"
+VERSION = "lading.prune.ledger/v2"
+FirstSeen = dict[str, tuple[str, datetime]]
+"""Tag -> (digest, since when)."""
+_first_seen_decoder = msgspec.json.Decoder(FirstSeen)
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     version: str = VERSION
     references: int | None = None
     """How many references named this registry in the last confirmed run."""
-    first_seen: dict[str, tuple[str, datetime]] = {}
-    """`repository:tag` -> (digest, since when)."""
+    first_seen: dict[str, msgspec.Raw] = {}
+    """By repository, not decoded: as values, a million tags would take 350 MB."""
+
+    def of(self, repository: str) -> FirstSeen:
+        content = self.first_seen.get(repository)
+        if content is None:
+            return {}
+        try:
+            return _first_seen_decoder.decode(content)
+        except UNREADABLE as error:
+            raise _malformed(bytes(content)[:64], str(error)) from error
+
+    def unread(self, source: Source, *, only: Collection[str]) -> "Ledger":
+        """Without the tags of the repositories that a run has read; all, unless `only` some.
+
+        What a whole registry no longer has is forgotten. Other sources have dates of their own.
+        """
+        if source is not Source.REGISTRY:
+            return self
+        rest = {name: own for name, own in self.first_seen.items() if only and name not in only}
+        return Ledger(references=self.references, first_seen=rest)
 
 
 EMPTY = Ledger()
@@ -32,12 +54,15 @@ def decode(content: bytes | None) -> Ledger:
     try:
         found = msgspec.json.decode(content, type=Ledger)
     except UNREADABLE as error:
-        reason = f"{error}; remove it, and ages begin again"
-        raise Malformed(what="prune ledger", text=content[:64], reason=reason) from error
+        raise _malformed(content[:64], str(error)) from error
     if found.version != VERSION:
-        reason = f"expected {VERSION}; it was written by another release"
-        raise Malformed(what="prune ledger", text=found.version, reason=reason)
+        raise _malformed(found.version, f"expected {VERSION}; it was written by another release")
     return found
+
+
+def _malformed(text: object, reason: str) -> Malformed:
+    advice = f"{reason}; remove it, and ages begin again"
+    return Malformed(what="prune ledger", text=text, reason=advice)
 
 
 def encode(ledger: Ledger) -> bytes:
@@ -45,25 +70,15 @@ def encode(ledger: Ledger) -> bytes:
 
 
 def updated(
-    ledger: Ledger,
-    inventory: Inventory,
-    now: datetime,
-    *,
-    references: int | None,
-    only: Collection[str] = (),
+    unread: Ledger, inventory: Inventory, now: datetime, *, references: int | None
 ) -> Ledger:
-    """With the tags of today: what is gone is forgotten, what is new begins now.
+    """With the tags of today: their ages are in the inventory, and what is new begins now.
 
-    Where `only` some repositories were read, the others are remembered as they were.
+    `unread` is what is remembered of repositories that this run did not read.
     """
-    seen = {
-        key: first
-        for key, first in ledger.first_seen.items()
-        if only and key.rpartition(":")[0] not in only
-    }
-    for repository in inventory.repositories.values():
-        for tag in repository.tags:
-            key = f"{repository.name}:{tag.name}"
-            digest, since = ledger.first_seen.get(key, ("", now))
-            seen[key] = (tag.digest, since if digest == tag.digest else now)
+    seen = dict(unread.first_seen)
+    is_dated_here = inventory.source is Source.REGISTRY
+    for repository in inventory.repositories.values() if is_dated_here else ():
+        own = {tag.name: (tag.digest, tag.pushed_at or now) for tag in repository.tags}
+        seen[repository.name] = msgspec.Raw(msgspec.json.encode(own))
     return Ledger(references=references, first_seen=seen)

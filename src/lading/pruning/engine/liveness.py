@@ -122,10 +122,7 @@ class _Marking:
         return own
 
     def _needed(self, digest: str) -> Iterator[str]:
-        known = self._inventory.manifests
-        manifest = known.get(digest)
-        if manifest is not None:
-            yield from (one for one in content.needs(manifest) if one in known)
+        yield from self._inventory.manifests.manifests_needed(digest)
         yield from self._attached.get(digest, ())
 
     def _roots(self, repository: Repository) -> Iterator[str]:

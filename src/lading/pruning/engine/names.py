@@ -37,7 +37,7 @@ class RegistryNames:
         host = normal_host(reference.registry or DOCKER_HUB)
         path = normal_path(host, reference.repository)
         if host in self.hosts:
-            return (reference.repository,)
+            return (path,)
         whole = f"{host}/{path}"
         return tuple(
             f"{own}{whole.removeprefix(prefix)}".strip("/")

@@ -6,7 +6,7 @@ is an error; a manifest that cannot be read keeps its repository.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -19,11 +19,12 @@ from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import documents
+from lading.pruning.engine import documents, parallel
+from lading.pruning.engine.ledger import FirstSeen, Ledger
+from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import (
     Inventory,
-    InventoryManifest,
     Repository,
     Revision,
     Source,
@@ -38,14 +39,6 @@ _UNREADABLE_ANSWERS = (
     registries.SizeMismatch,
     registries.TooLarge,
 )
-
-
-@dataclass(slots=True)
-class KnownManifests:
-    """Manifests by digest, with the sizes of their blobs; they never change, so they are kept."""
-
-    manifests: dict[str, InventoryManifest] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,23 +57,26 @@ async def inventory(
     registry: RegistryAdministration,
     scope: Scope,
     *,
-    known: KnownManifests,
-    first_seen: Mapping[str, tuple[str, datetime]],
+    known: ManifestTable,
+    remembered: Ledger,
 ) -> Inventory:
-    """`first_seen` says for each `repository:tag` since when it names its digest."""
+    """`remembered` says since when each tag names its digest."""
     names = scope.repositories or await _catalogue(registry, scope.registry)
     chosen = sorted(name for name in names if not scope.leave_out(name))
     scope.progress.begin("reading repositories", len(chosen))
     reader = _Reader(registry, scope, known)
-    found = await reader.in_parallel(reader.repository, chosen)
-    repositories = {one.name: _dated(one, first_seen) for one in found}
-    held = {digest for one in repositories.values() for digest in one.manifests}
+
+    async def dated(name: str) -> Repository:
+        return _dated(await reader.repository(name), remembered.of(name))
+
+    found = await parallel.results(dated, chosen, workers=scope.workers)
+    repositories = {one.name: one for one in found}
+    held = (digest for one in repositories.values() for digest in one.manifests)
     return Inventory(
         source=Source.REGISTRY,
         registry=scope.registry,
         repositories=repositories,
-        manifests={digest: known.manifests[digest] for digest in held if digest in known.manifests},
-        blob_sizes=known.sizes,
+        manifests=known.only(held),
     )
 
 
@@ -93,9 +89,9 @@ async def _catalogue(registry: RegistryAdministration, name: str) -> tuple[str, 
         ) from error
 
 
-def _dated(repository: Repository, first_seen: Mapping[str, tuple[str, datetime]]) -> Repository:
+def _dated(repository: Repository, first_seen: FirstSeen) -> Repository:
     def dated(tag: Tag) -> Tag:
-        digest, time = first_seen.get(f"{repository.name}:{tag.name}", ("", None))
+        digest, time = first_seen.get(tag.name, ("", None))
         return Tag(tag.name, tag.digest, time if digest == tag.digest else None)
 
     return Repository(
@@ -108,7 +104,7 @@ def _dated(repository: Repository, first_seen: Mapping[str, tuple[str, datetime]
 
 class _Reader:
     def __init__(
-        self, registry: RegistryAdministration, scope: Scope, known: KnownManifests
+        self, registry: RegistryAdministration, scope: Scope, known: ManifestTable
     ) -> None:
         self._registry = registry
         self._scope = scope
@@ -116,28 +112,21 @@ class _Reader:
         self._slots = asyncio.Semaphore(scope.workers)
         self._has_referrers = True
 
-    async def in_parallel(
-        self, work: Callable[[str], Awaitable[T]], names: Iterable[str]
-    ) -> list[T]:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_awaited(work, name)) for name in names]
-        return [task.result() for task in tasks]
-
     async def repository(self, name: str) -> Repository:
         async with self._slots:
             tag_names = await self._registry.tags(self._reference(name))
-        heads = await self.in_parallel(lambda tag: self._head(name, tag), sorted(tag_names))
+        heads = await self._each(lambda tag: self._head(name, tag), sorted(tag_names))
         tags = tuple(tag for tag in heads if tag is not None)
         opaque: list[str] = []
         held: set[str] = set()
         pending = {tag.digest for tag in tags}
         while pending:
             held |= pending
-            read = await self.in_parallel(lambda one: self._manifest(name, one), sorted(pending))
+            read = await self._each(lambda one: self._manifest(name, one), sorted(pending))
             present = [one for one in read if one is not None]
             opaque += [one.digest for one in present if one.is_opaque]
             held -= pending - {one.digest for one in present}
-            related = await self.in_parallel(
+            related = await self._each(
                 lambda one: self._referrers(name, one), [one.digest for one in present]
             )
             following = {child for one in present for child in one.children}
@@ -151,14 +140,19 @@ class _Reader:
             opaque_digests=tuple(sorted(opaque)),
         )
 
+    async def _each(self, work: Callable[[str], Awaitable[T]], names: Sequence[str]) -> list[T]:
+        return await parallel.results(work, names, workers=self._scope.workers)
+
     async def _head(self, repository: str, tag: str) -> Tag | None:
         """A tag that is gone since the list was read is no tag."""
         async with self._slots:
             found = await self._registry.head(self._reference(repository, tag=tag))
-        return None if found is None else Tag.of(tag, [Revision(str(found.digest))])
+        if found is None:
+            return None
+        return Tag.of(tag, [Revision(self._known.shared(str(found.digest)))])
 
     async def _manifest(self, repository: str, digest: str) -> InventoryManifest | None:
-        known = self._known.manifests.get(digest)
+        known = self._known.get(digest)
         if known is not None and not (self._scope.with_created and known.created_at is None):
             return known
         reference = self._reference(repository, digest=digest)
@@ -175,8 +169,8 @@ class _Reader:
                 created = await self._created(repository, config)
                 manifest = msgspec.structs.replace(manifest, created_at=created)
         if not manifest.is_opaque:
-            self._known.manifests[digest] = manifest
-            self._known.sizes.update(sizes)
+            self._known.add(manifest)
+            self._known.add_sizes(sizes)
         return manifest
 
     async def _created(self, repository: str, config: str) -> datetime | None:
@@ -197,7 +191,7 @@ class _Reader:
         if found is None:
             self._has_referrers = False
             return ()
-        return tuple(str(one.digest) for one in found)
+        return tuple(self._known.shared(str(one.digest)) for one in found)
 
     def _reference(self, repository: str, *, tag: str = "", digest: str = "") -> Reference:
         return Reference(
@@ -206,7 +200,3 @@ class _Reader:
             tag=tag or None,
             digest=digests.parse(digest) if digest else None,
         )
-
-
-async def _awaited(work: Callable[[str], Awaitable[T]], name: str) -> T:
-    return await work(name)

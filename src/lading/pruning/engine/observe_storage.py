@@ -5,9 +5,8 @@ one read, a manifest that is not known yet another one. A list that breaks off i
 link or a manifest that cannot be read keeps its repository.
 """
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -18,11 +17,11 @@ from lading.kernel.errors import Malformed
 from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.ports import storage as storages
 from lading.ports.storage import Storage, StoredObject
-from lading.pruning.engine import documents
-from lading.pruning.engine.observe_registry import KnownManifests, Scope
+from lading.pruning.engine import documents, parallel
+from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
+from lading.pruning.engine.observe_registry import Scope
 from lading.pruning.engine.types import (
     Inventory,
-    InventoryManifest,
     Repository,
     Revision,
     Source,
@@ -35,7 +34,6 @@ DATABASE_IN_USE = "docker/registry/lockfiles/database-in-use"
 """With its database GitLab's registry keeps tags and manifests elsewhere."""
 LINK_BYTES_MAX = 256  # the longest digest has 135 characters
 MANIFEST_BYTES_MAX = 32 * 1024 * 1024  # registries accept 4 MiB
-READS_MAX = 32
 STORED_AS = "sha256:"  # a link with another digest names the sha256 of the data
 _LINK = re.compile(
     r"(?P<name>.+?)/_manifests/"
@@ -59,14 +57,14 @@ class _Found:
     opaque: list[str] = field(default_factory=list)
 
 
-async def inventory(storage: Storage, scope: Scope, *, known: KnownManifests) -> Inventory:
+async def inventory(storage: Storage, scope: Scope, *, known: ManifestTable) -> Inventory:
     if await storage.head(DATABASE_IN_USE) is not None:
         raise NoRegistry(
             "the registry keeps its tags in a database (database-in-use), not in this storage;"
             " use GitLab's own garbage collection"
         )
     scope.progress.begin("listing the storage")
-    found = await _links(storage, scope)
+    found = await _links(storage, scope, known)
     reader = _Reader(storage, scope, known)
     await reader.read_manifests(found.values())
     repositories = {name: await reader.repository(one) for name, one in sorted(found.items())}
@@ -75,7 +73,6 @@ async def inventory(storage: Storage, scope: Scope, *, known: KnownManifests) ->
         registry=scope.registry,
         repositories=repositories,
         manifests=reader.manifests,
-        blob_sizes=known.sizes,
     )
 
 
@@ -93,7 +90,7 @@ def data_path(digest: str) -> str:
     return f"{ROOT}/blobs/{algorithm}/{encoded[:2]}/{encoded}/data"
 
 
-async def _links(storage: Storage, scope: Scope) -> dict[str, _Found]:
+async def _links(storage: Storage, scope: Scope, known: ManifestTable) -> dict[str, _Found]:
     found: dict[str, _Found] = {}
     prefixes = [f"{REPOSITORIES}/{name}" for name in scope.repositories] or [REPOSITORIES]
     is_empty = True
@@ -104,7 +101,7 @@ async def _links(storage: Storage, scope: Scope) -> dict[str, _Found]:
             if match is None or scope.leave_out(match["name"]):
                 continue
             if not scope.repositories or match["name"] in scope.repositories:
-                _add(found.setdefault(match["name"], _Found(match["name"])), match, one)
+                _add(found.setdefault(match["name"], _Found(match["name"])), match, one, known)
     if is_empty:
         raise NoRegistry(
             f"the storage has nothing in {prefixes[0]}; give the folder or prefix that the"
@@ -119,7 +116,9 @@ async def _objects(storage: Storage, prefix: str) -> AsyncIterator[StoredObject]
             yield one
 
 
-def _add(repository: _Found, match: re.Match[str], link: StoredObject) -> None:
+def _add(
+    repository: _Found, match: re.Match[str], link: StoredObject, known: ManifestTable
+) -> None:
     tag = match["tag"]
     if match["current"]:
         repository.current[tag] = link.modified_at
@@ -130,6 +129,7 @@ def _add(repository: _Found, match: re.Match[str], link: StoredObject) -> None:
     except Malformed:
         repository.opaque.append(digest)
         return
+    digest = known.shared(digest)
     if tag:
         repository.index.setdefault(tag, {})[digest] = link.modified_at
     else:
@@ -137,11 +137,11 @@ def _add(repository: _Found, match: re.Match[str], link: StoredObject) -> None:
 
 
 class _Reader:
-    def __init__(self, storage: Storage, scope: Scope, known: KnownManifests) -> None:
+    def __init__(self, storage: Storage, scope: Scope, known: ManifestTable) -> None:
         self._storage = storage
         self._scope = scope
         self._known = known
-        self.manifests: dict[str, InventoryManifest] = {}
+        self.manifests = known.only(())
         """Of this storage; a link without its data is not among them."""
         self._opaque: set[str] = set()
         self._data: dict[str, str] = {}
@@ -162,9 +162,9 @@ class _Reader:
             if target:
                 self._data[aliases[link]] = target
 
-        await in_parallel(follow, aliases)
+        await parallel.each(follow, aliases)
         self._scope.progress.begin("reading manifests", len(wanted))
-        await in_parallel(self._read_manifest, wanted)
+        await parallel.each(self._read_manifest, wanted)
 
     async def repository(self, found: _Found) -> Repository:
         tags: dict[str, Tag] = {}
@@ -174,7 +174,7 @@ class _Reader:
             if tag is not None:
                 tags[name] = tag
 
-        await in_parallel(read, found.current)
+        await parallel.each(read, found.current)
         held = {one: time for one, time in found.revisions.items() if one in self.manifests}
         opaque = {*found.opaque, *(self._opaque & held.keys())}
         return Repository(
@@ -188,7 +188,7 @@ class _Reader:
     async def _tag(self, found: _Found, name: str) -> Tag | None:
         """A tag that is gone since the list was read is no tag."""
         try:
-            text = await self._link(tag_link(found.name, name))
+            text = self._known.shared(await self._link(tag_link(found.name, name)))
         except storages.NotFound:
             return None
         if not text:
@@ -214,12 +214,12 @@ class _Reader:
 
     async def _read_manifest(self, digest: str) -> None:
         self._scope.progress.advance()
-        manifest = self._known.manifests.get(digest)
+        manifest = self._known.get(digest)
         if manifest is None or (self._scope.with_created and manifest.created_at is None):
             manifest = await self._manifest(digest)
         if manifest is None:
             return
-        self.manifests[digest] = manifest
+        self.manifests.add(manifest)
         if manifest.is_opaque:
             self._opaque.add(digest)
 
@@ -240,8 +240,8 @@ class _Reader:
         if config:
             created = await self._created(config)
             manifest = msgspec.structs.replace(manifest, created_at=created)
-        self._known.manifests[digest] = manifest
-        self._known.sizes.update(sizes)
+        self._known.add(manifest)
+        self._known.add_sizes(sizes)
         return manifest
 
     async def _created(self, config: str) -> datetime | None:
@@ -250,16 +250,3 @@ class _Reader:
         except (storages.NotFound, storages.TooLarge):
             return None
         return documents.created(content)
-
-
-async def in_parallel(work: Callable[[str], Awaitable[None]], items: Iterable[str]) -> None:
-    """A few workers share the items, because a task for each of a million costs a gigabyte."""
-    waiting = iter(items)
-
-    async def worker() -> None:
-        for item in waiting:
-            await work(item)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(READS_MAX):
-            group.create_task(worker())

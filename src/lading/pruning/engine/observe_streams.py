@@ -10,10 +10,10 @@ from lading.kernel.errors import Malformed
 from lading.ports import kube
 from lading.ports.cluster import Cluster, Untyped
 from lading.pruning.engine import extraction, observe
+from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import (
     Inventory,
-    InventoryManifest,
     Repository,
     Revision,
     Source,
@@ -39,20 +39,17 @@ async def inventory(cluster: Cluster, registry: str, progress: PruneProgress) ->
         raise NoImageStreams("the cluster serves no image.openshift.io; name a registry to prune")
     limits = await _limits(cluster, kinds.get(LIMIT_RANGES))
     streams = await repositories(cluster, kinds[STREAMS], limits)
-    sizes: dict[str, int] = {}
-    images: dict[str, InventoryManifest] = {}
-    shared: dict[str, str] = {}
+    images = ManifestTable()
     progress.begin("reading Images")
     async for document in _images(cluster, kinds[IMAGES]):
-        found = image(document, sizes, shared)
-        images[found.digest] = found
+        images.add(image(document))
+        images.add_sizes(layer_sizes(document))
         progress.advance()
     return Inventory(
         source=Source.IMAGE_STREAMS,
         registry=registry,
         repositories=streams,
         manifests=images,
-        blob_sizes=sizes,
     )
 
 
@@ -145,24 +142,15 @@ def _tag(document: Mapping[str, Any]) -> Tag:
     )
 
 
-def image(
-    document: Mapping[str, Any], sizes: dict[str, int], shared: dict[str, str]
-) -> InventoryManifest:
-    """`shared` holds one text for each digest, since many images have the same layers."""
+def image(document: Mapping[str, Any]) -> InventoryManifest:
     metadata = document.get("metadata") or {}
     details = document.get("dockerImageMetadata") or {}
-    digest = metadata.get("name", "")
-    layers = [one for one in document.get("dockerImageLayers") or () if one.get("name")]
-    for layer in layers:
-        sizes[shared.setdefault(layer["name"], layer["name"])] = int(layer.get("size") or 0)
     config = _digest(details.get("Id")) if not document.get("dockerImageManifests") else ""
-    blobs = dict.fromkeys(shared[layer["name"]] for layer in layers)
-    if config:
-        blobs[shared.setdefault(config, config)] = None
+    blobs = dict.fromkeys((*layer_sizes(document), *([config] if config else ())))
     annotations = metadata.get("annotations") or {}
     created = extraction.instant(metadata.get("creationTimestamp") or "")
     return InventoryManifest(
-        digest=digest,
+        digest=metadata.get("name", ""),
         children=tuple(one["digest"] for one in document.get("dockerImageManifests") or ()),
         blobs=tuple(blobs),
         size_bytes=int(details.get("Size") or 0),
@@ -170,6 +158,11 @@ def image(
         pushed_at=created,
         created_at=_built(details) or created,
     )
+
+
+def layer_sizes(document: Mapping[str, Any]) -> dict[str, int]:
+    layers = document.get("dockerImageLayers") or ()
+    return {one["name"]: int(one.get("size") or 0) for one in layers if one.get("name")}
 
 
 def _digest(text: object) -> str:

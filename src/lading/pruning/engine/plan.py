@@ -83,18 +83,12 @@ def _holds_used(inventory: Inventory, references: References) -> Callable[[str],
 
 def _holding(inventory: Inventory, used: Set[str]) -> set[str]:
     """The manifests that contain something used, at any depth."""
-    manifests = inventory.manifests.values()
-    holding = {one.digest for one in manifests if not used.isdisjoint(content.needs(one))}
-    indexes = [one for one in manifests if one.children]
-    while True:
-        more = {
-            one.digest
-            for one in indexes
-            if one.digest not in holding and not holding.isdisjoint(one.children)
-        }
-        if not more:
-            return holding
-        holding |= more
+    holding: set[str] = set()
+    found = inventory.manifests.needing(used)
+    while not found <= holding:
+        holding |= found
+        found = inventory.manifests.needing(holding)
+    return holding
 
 
 def _needs(inventory: Inventory, digest: str) -> tuple[str, ...]:

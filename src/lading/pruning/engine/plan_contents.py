@@ -12,11 +12,11 @@ from typing import TypeAlias
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.types import (
     Decision,
     Header,
     Inventory,
-    InventoryManifest,
     PrunePlan,
     References,
     Repository,
@@ -89,9 +89,9 @@ def lines(plan: PrunePlan, inventory: Inventory, references: References) -> Iter
                 used_by=tuple(used.get(one.digest, ())),
             )
         )
-    blobs = {*inventory.blob_sizes, *used} - inventory.manifests.keys()
+    blobs = {*inventory.manifests.blobs(), *used} - inventory.manifests.keys()
     for digest in sorted(blobs):
-        size = inventory.blob_sizes.get(digest, 0)
+        size = inventory.manifests.blob_size_bytes(digest)
         yield _line(BlobLine(digest=digest, size_bytes=size, used_by=tuple(used.get(digest, ()))))
 
 
@@ -143,8 +143,7 @@ def _decoded(line: bytes, number: int) -> ContentsLine:
 class _Reading:
     def __init__(self) -> None:
         self._repositories: dict[str, Repository] = {}
-        self._manifests: dict[str, InventoryManifest] = {}
-        self._blobs: dict[str, int] = {}
+        self._manifests = ManifestTable()
         self._used: dict[str, tuple[str, ...]] = {}
         self._tag_verdicts: dict[tuple[str, str], Verdict] = {}
         self._manifest_verdicts: dict[tuple[str, str], Verdict] = {}
@@ -155,15 +154,17 @@ class _Reading:
                 self._take_repository(line)
                 return
             case ManifestLine():
-                self._manifests[line.digest] = InventoryManifest(
-                    digest=line.digest,
-                    children=line.children,
-                    blobs=line.blobs,
-                    subject=line.subject,
-                    size_bytes=line.size_bytes,
+                self._manifests.add(
+                    InventoryManifest(
+                        digest=line.digest,
+                        children=line.children,
+                        blobs=line.blobs,
+                        subject=line.subject,
+                        size_bytes=line.size_bytes,
+                    )
                 )
             case BlobLine():
-                self._blobs[line.digest] = line.size_bytes
+                self._manifests.add_sizes({line.digest: line.size_bytes})
         if line.used_by:
             self._used[line.digest] = line.used_by
 
@@ -187,7 +188,6 @@ class _Reading:
                 registry=header.registry,
                 repositories=self._repositories,
                 manifests=self._manifests,
-                blob_sizes=self._blobs,
             ),
             references=References(digests=self._used),
             plan=PrunePlan(

@@ -4,19 +4,19 @@ Deletions that share a manifest are one group, so that an image is at any moment
 place or whole in the trash.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from lading.pruning.engine import content, dated_manifests, liveness, policy, rules
-from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.manifest_table import InventoryManifest
+from lading.pruning.engine.policy import Policy, RepositoryPolicy
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
     AgeFrom,
     Decision,
     Deletion,
     Inventory,
-    InventoryManifest,
     PruneReason,
     Repository,
     Revision,
@@ -63,40 +63,45 @@ class _Freed:
     """The bytes that become unused with each manifest; what several share counts once."""
 
     def __init__(self, inventory: Inventory, manifests: ManifestVerdicts) -> None:
-        self._inventory = inventory
-        self._held: set[str] = set()
+        self._known = inventory.manifests
+        self._is_counted = bytearray(self._known.digest_count)
+        """By number: whether something kept needs it, or it was counted before."""
         for (_, digest), verdict in manifests.items():
-            if verdict.decision is Decision.KEEP:
-                self._held.add(digest)
-                manifest = inventory.manifests.get(digest)
-                self._held.update(content.needs(manifest) if manifest else ())
+            if verdict.decision is Decision.KEEP and digest in self._known:
+                self._is_counted[self._known.number(digest)] = True
+                for number in self._known.numbers_needed(digest):
+                    self._is_counted[number] = True
 
     def size_bytes(self, digest: str) -> int:
-        manifest = self._inventory.manifests.get(digest)
+        manifest = self._known.get(digest)
         if manifest is None:
             return 0
-        total = 0 if digest in self._held else manifest.size_bytes
-        self._held.add(digest)
-        for blob in manifest.blobs:
-            if blob not in self._held:
-                self._held.add(blob)
-                total += self._inventory.blob_sizes.get(blob, 0)
+        total = manifest.size_bytes if self._counts(self._known.number(digest)) else 0
+        for number in map(self._known.number, manifest.blobs):
+            if self._counts(number):
+                total += self._known.size_bytes(number)
         return total
+
+    def _counts(self, number: int) -> bool:
+        counts = not self._is_counted[number]
+        self._is_counted[number] = True
+        return counts
 
 
 def _tag_verdicts(inventory: Inventory, facts: Facts, tag_policy: Policy) -> TagVerdicts:
     found = Verdicts()
     for repository in inventory.repositories.values():
-        retained = _retained(repository, inventory, facts.settings, tag_policy, facts.instant)
-        for tag in repository.tags:
-            if content.subject_of_tag(tag.name):
-                continue
+        tags = [tag for tag in repository.tags if not content.subject_of_tag(tag.name)]
+        tagged = {tag.digest: inventory.manifests.get(tag.digest) for tag in tags}
+        own_policy = tag_policy.of(repository.name)
+        retained = _retained(tags, tagged, own_policy, facts) if own_policy else {}
+        for tag in tags:
             candidate = Candidate(
                 repository=repository,
                 tag=tag,
                 position=0,
                 revision=Revision(tag.digest, tag.pushed_at),
-                manifest=inventory.manifests.get(tag.digest),
+                manifest=tagged[tag.digest],
                 retained=retained.get(tag.name),
             )
             found[repository.name, tag.name] = rules.decide(candidate, facts, rules.REGISTRY)
@@ -104,24 +109,19 @@ def _tag_verdicts(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Tag
 
 
 def _retained(
-    repository: Repository,
-    inventory: Inventory,
-    settings: Settings,
-    tag_policy: Policy,
-    now: datetime,
+    tags: Sequence[Tag],
+    tagged: Mapping[str, InventoryManifest | None],
+    own: RepositoryPolicy,
+    facts: Facts,
 ) -> Mapping[str, tuple[bool, str]]:
     """What the policy says about each tag that it is about."""
-    own = tag_policy.of(repository.name)
-    if own is None:
-        return {}
     times: dict[str, datetime | None] = {}
-    for tag in repository.tags:
-        manifest = inventory.manifests.get(tag.digest)
+    for tag in tags:
+        manifest = tagged[tag.digest]
         kind = manifest.artifact_type if manifest else ""
-        if content.subject_of_tag(tag.name) or (kind and kind not in own.artifact_types):
-            continue
-        times[tag.name] = _time(tag, manifest, settings)
-    return policy.verdicts(own, times, now)
+        if not kind or kind in own.artifact_types:
+            times[tag.name] = _time(tag, manifest, facts.settings)
+    return policy.verdicts(own, times, facts.instant)
 
 
 def _time(tag: Tag, manifest: InventoryManifest | None, settings: Settings) -> datetime | None:
@@ -141,8 +141,8 @@ def closure(roots: Iterable[str], needed: Callable[[str], Iterable[str]]) -> set
     return seen
 
 
-_NEEDED = Verdict(Decision.KEEP, PruneReason.REACHABLE, "a kept tag or a use needs it")
-_NOT_NEEDED = Verdict(Decision.DELETE, PruneReason.UNREACHABLE, "no kept tag and no use needs it")
+_NEEDED = Verdict(Decision.KEEP, PruneReason.REACHABLE, "a kept tag or a reference needs it")
+_NOT_NEEDED = Verdict(Decision.DELETE, PruneReason.UNREACHABLE, "no kept tag or reference needs it")
 
 
 def _manifest_verdict(own: Verdict | None, *, is_live: bool) -> Verdict:
@@ -203,9 +203,8 @@ def _groups(going: set[str], inventory: Inventory) -> dict[str, str]:
         return digest
 
     for digest in sorted(going):
-        manifest = inventory.manifests.get(digest)
-        related = (*content.needs(manifest), manifest.subject) if manifest else ()
-        for other in related:
+        known = inventory.manifests
+        for other in (*known.manifests_needed(digest), known.subject(digest)):
             if other in leader:
                 one, two = sorted((find(digest), find(other)))
                 leader[two] = one
@@ -224,8 +223,7 @@ def _parents_first(going: set[str], inventory: Inventory, groups: Mapping[str, s
                 finished.append(digest)
             elif digest in going and digest not in seen:
                 seen.add(digest)
-                manifest = inventory.manifests.get(digest)
-                children = manifest.children if manifest else ()
+                children = inventory.manifests.manifests_needed(digest)
                 pending += [(digest, True), *((child, False) for child in children)]
     finished.reverse()
     return sorted(finished, key=groups.__getitem__)

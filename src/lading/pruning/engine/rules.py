@@ -11,11 +11,11 @@ from functools import lru_cache
 
 from lading.kernel import durations
 from lading.pruning.engine import names, trash_tags
+from lading.pruning.engine.manifest_table import InventoryManifest
 from lading.pruning.engine.types import (
     NO_TRASH,
     AgeFrom,
     Decision,
-    InventoryManifest,
     PruneReason,
     References,
     Repository,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lading.pruning.engine import content, registry_plan, rules
 from lading.pruning.engine.content import Content
+from lading.pruning.engine.manifest_table import InventoryManifest
 from lading.pruning.engine.registry_plan import Decided
 from lading.pruning.engine.rules import Candidate, Facts
 from lading.pruning.engine.types import (
@@ -17,7 +18,6 @@ from lading.pruning.engine.types import (
     Decision,
     Deletion,
     Inventory,
-    InventoryManifest,
     PruneReason,
     Repository,
     TagVerdicts,
@@ -55,8 +55,7 @@ def decide(inventory: Inventory, facts: Facts, graph: Content) -> Decided:
     images = _image_verdicts(inventory, facts, graph, _roots(streams, facts))
     _keep_trashed(images, _trashed(streams, inventory, facts))
     lines = [line for stream in streams for line in _stream_lines(stream, inventory, facts)]
-    if not facts.settings.namespace:
-        lines += _image_lines(inventory, facts, graph, images)
+    lines += _image_lines(inventory, facts, graph, images)
     tags: TagVerdicts = {
         (stream.repository.name, tag): verdict
         for stream in streams
@@ -203,7 +202,7 @@ def _image_verdicts(
 
 def _image_verdict(image: InventoryManifest, facts: Facts, *, is_live: bool) -> Verdict:
     if is_live:
-        return Verdict(Decision.KEEP, PruneReason.REACHABLE, "a stream, an index or a use needs it")
+        return Verdict(Decision.KEEP, PruneReason.REACHABLE, "a stream, index or object needs it")
     settings = facts.settings
     if not settings.all_images and not image.is_managed:
         return Verdict(Decision.KEEP, PruneReason.NOT_MANAGED, "imported, and --all is false")
@@ -218,7 +217,7 @@ def _image_verdict(image: InventoryManifest, facts: Facts, *, is_live: bool) -> 
         age = rules.shown_age(facts.instant, time)
         return Verdict(Decision.KEEP, PruneReason.YOUNG, f"{settings.age_from} {age}")
     return Verdict(
-        Decision.DELETE, PruneReason.UNREACHABLE, "no stream, no index and no use needs it"
+        Decision.DELETE, PruneReason.UNREACHABLE, "no stream, no index and no reference needs it"
     )
 
 
@@ -236,7 +235,7 @@ def _image_lines(
             for blob in dict.fromkeys((*image.blobs, digest)):
                 if blob not in gone and not graph.is_marked(held, blob):
                     gone.add(blob)
-                    size_bytes = inventory.blob_sizes.get(blob, 0)
+                    size_bytes = inventory.manifests.blob_size_bytes(blob)
                     yield _image_line(What.BLOB, blob, image, verdict, size_bytes=size_bytes)
         yield _image_line(What.IMAGE, digest, image, verdict)
 

@@ -13,6 +13,7 @@ from typing import Self
 import msgspec
 
 from lading.kernel.errors import Malformed
+from lading.pruning.engine.manifest_table import ManifestTable
 
 KEEP_YOUNGER_THAN_DEFAULT = timedelta(minutes=60)  # the default of `oc adm prune images`
 KEEP_TAG_REVISIONS_DEFAULT = 3  # the default of `oc adm prune images`
@@ -55,28 +56,6 @@ class References:
     """How many mentions name each host."""
     of_this_registry: int = 0
     """How many mentions name this registry, or a digest that any registry may serve."""
-
-
-class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What the graph and the rules need of one manifest; an Image object is one, too."""
-
-    digest: str
-    children: tuple[str, ...] = ()
-    """Manifests of an index."""
-    blobs: tuple[str, ...] = ()
-    """Configuration and layers, and every other digest that the document contains."""
-    subject: str = ""
-    artifact_type: str = ""
-    """Empty for an image."""
-    size_bytes: int = 0
-    is_opaque: bool = False
-    """The document cannot be read, so what it needs is not known."""
-    is_unknown: bool = False
-    """The document has a form that is not known; every digest in it counts as needed."""
-    pushed_at: datetime | None = None
-    created_at: datetime | None = None
-    is_managed: bool = True
-    """False for an Image that was imported from another registry."""
 
 
 class Revision(msgspec.Struct, frozen=True, gc=False):
@@ -139,8 +118,7 @@ class Inventory:
     source: Source
     registry: str
     repositories: Mapping[str, Repository]
-    manifests: Mapping[str, InventoryManifest]
-    blob_sizes: Mapping[str, int] = field(default_factory=dict)
+    manifests: ManifestTable
 
 
 class AgeFrom(StrEnum):

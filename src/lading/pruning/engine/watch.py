@@ -12,10 +12,10 @@ from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
 from lading.ports.kube import EventType
-from lading.pruning.engine import names
+from lading.pruning.engine import names, observe_streams
 from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.observe import ClusterReferences, Reading
-from lading.pruning.engine.types import Deletion, Mention, References
+from lading.pruning.engine.types import Deletion, Mention, References, Repository
 
 WATCH_SECONDS_MAX = 290  # API servers end a watch after 5 to 10 minutes by themselves
 FAILURES_MAX = 5
@@ -33,6 +33,7 @@ class NewReferences:
         self._names = registry_names
         self._mentions: dict[Mention, None] = {}
         self._references = References()
+        self._in_streams: set[str] = set()
         self._lost = ""
 
     def add(self, mentions: Iterable[Mention]) -> None:
@@ -40,6 +41,20 @@ class NewReferences:
         if fresh:
             self._mentions |= dict.fromkeys(fresh)
             self._references = names.gather(self._mentions, self._names)
+
+    def add_stream(self, stream: Repository) -> None:
+        """An ImageStream that changed, with what it names now."""
+        self._in_streams |= {item.digest for tag in stream.tags for item in tag.revisions}
+
+    def take_stream_digests(self) -> set[str]:
+        """What the ImageStreams name that changed since this was asked last."""
+        found, self._in_streams = self._in_streams, set()
+        return found
+
+    def watch_ended(self, task: "asyncio.Task[None]") -> None:
+        """An error that no watch should have must not pass for silence."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.lose(f"a watch ended: {error!r}")
 
     def lose(self, message: str) -> None:
         self._lost = self._lost or message
@@ -79,6 +94,8 @@ async def watching(
         for cluster, found in clusters
         for resource, version in found.watched
     ]
+    for task in tasks:
+        task.add_done_callback(new.watch_ended)
     try:
         yield new
     finally:
@@ -117,6 +134,8 @@ async def _follow(
                 if event.type in (EventType.ADDED, EventType.MODIFIED):
                     # A finished pod that changes now may be about to run again: no cutoff.
                     new.add(reading.mentions(event.object, resource, None))
+                    if (resource.group, resource.plural) == observe_streams.STREAMS:
+                        new.add_stream(observe_streams.repository(event.object, {}))
         except kube.Transient as error:
             failures += 1
             if failures > FAILURES_MAX:

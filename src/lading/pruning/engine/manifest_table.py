@@ -1,0 +1,322 @@
+"""The manifests of an inventory, packed, because all of them are held at once. Pure.
+
+Each digest is one text with a number, and a packed manifest names what it needs by number. Looking
+a manifest up makes its value. With texts of their own, a million manifests of ten layers would
+take more than two gigabytes.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Self
+
+import msgspec
+
+_NO_SIZE = -1
+_NO_NUMBER = -1
+_NOT_HERE = b""
+_SHA256 = "sha256:"
+_RAW_BYTES = 32
+VERSION = "lading.prune.manifests/v1"
+
+
+class InventoryManifest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What the graph and the rules need of one manifest; an Image object is one, too."""
+
+    digest: str
+    children: tuple[str, ...] = ()
+    """Manifests of an index."""
+    blobs: tuple[str, ...] = ()
+    """Configuration and layers, and every other digest that the document contains."""
+    subject: str = ""
+    artifact_type: str = ""
+    """Empty for an image."""
+    size_bytes: int = 0
+    is_opaque: bool = False
+    """The document cannot be read, so what it needs is not known."""
+    is_unknown: bool = False
+    """The document has a form that is not known; every digest in it counts as needed."""
+    pushed_at: datetime | None = None
+    created_at: datetime | None = None
+    is_managed: bool = True
+    """False for an Image that was imported from another registry."""
+
+
+class _Links(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """The beginning of a packed manifest, for those who need no more."""
+
+    subject: int
+    children: tuple[int, ...]
+    blobs: tuple[int, ...]
+
+
+class _Packed(_Links, frozen=True, gc=False, array_like=True):
+    artifact_type: str
+    size_bytes: int
+    is_opaque: bool
+    is_unknown: bool
+    pushed_at: datetime | None
+    created_at: datetime | None
+    is_managed: bool
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Packed).decode
+_decode_links = msgspec.msgpack.Decoder(_Links).decode
+
+
+@dataclass(slots=True)
+class _Columns:
+    """What is known of each digest, by its number."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    sizes: "array[int]" = field(default_factory=lambda: array("q"))
+    packed: list[bytes] = field(default_factory=list)
+
+    def number(self, digest: str) -> int:
+        """A new one for a digest that has none."""
+        found = self.numbers.get(digest)
+        if found is None:
+            found = self.numbers[digest] = len(self.texts)
+            self.texts.append(digest)
+            self.sizes.append(_NO_SIZE)
+            self.packed.append(_NOT_HERE)
+        return found
+
+
+class ManifestTable(Mapping[str, InventoryManifest]):
+    """Manifests by digest, with the sizes of their blobs."""
+
+    def __init__(self, columns: _Columns | None = None) -> None:
+        self._columns = columns or _Columns()
+        self._held = bytearray()
+        """By number: whether the manifest is in this table, which may share its columns."""
+
+    @classmethod
+    def of(
+        cls,
+        manifests: Iterable[InventoryManifest],
+        sizes: Mapping[str, int] = MappingProxyType({}),
+    ) -> Self:
+        table = cls()
+        for one in manifests:
+            table.add(one)
+        table.add_sizes(sizes)
+        return table
+
+    def add(self, manifest: InventoryManifest) -> None:
+        number = self._columns.number
+        own = number(manifest.digest)
+        self._columns.packed[own] = _encode(
+            _Packed(
+                number(manifest.subject) if manifest.subject else _NO_NUMBER,
+                tuple(map(number, manifest.children)),
+                tuple(map(number, manifest.blobs)),
+                manifest.artifact_type,
+                manifest.size_bytes,
+                manifest.is_opaque,
+                manifest.is_unknown,
+                manifest.pushed_at,
+                manifest.created_at,
+                manifest.is_managed,
+            )
+        )
+        self._hold(own)
+
+    def add_sizes(self, sizes: Mapping[str, int]) -> None:
+        for digest, size_bytes in sizes.items():
+            self._columns.sizes[self._columns.number(digest)] = size_bytes
+
+    def shared(self, digest: str) -> str:
+        """The one text of this digest, for those who keep it."""
+        return self._columns.texts[self._columns.number(digest)]
+
+    def only(self, digests: Iterable[str]) -> "ManifestTable":
+        """Those of these manifests that are here; the columns are shared."""
+        found = ManifestTable(self._columns)
+        for digest in digests:
+            if digest in self:
+                found._hold(self._columns.numbers[digest])
+        return found
+
+    def _hold(self, number: int) -> None:
+        missing = len(self._columns.texts) - len(self._held)
+        self._held.extend(bytes(missing))
+        self._held[number] = True
+
+    def _find(self, digest: object) -> int:
+        number = self._columns.numbers.get(digest, _NO_NUMBER)  # type: ignore[call-overload]
+        return number if self._holds(number) else _NO_NUMBER
+
+    def _holds(self, number: int) -> bool:
+        """The columns may have grown since; what is beyond the end is not in this table."""
+        return 0 <= number < len(self._held) and bool(self._held[number])
+
+    def __getitem__(self, digest: str) -> InventoryManifest:
+        number = self._find(digest)
+        if number == _NO_NUMBER:
+            raise KeyError(digest)
+        return self._value(number)
+
+    def __contains__(self, digest: object) -> bool:
+        return self._find(digest) != _NO_NUMBER
+
+    def __iter__(self) -> Iterator[str]:
+        texts = self._columns.texts
+        return (texts[number] for number, is_held in enumerate(self._held) if is_held)
+
+    def __len__(self) -> int:
+        return self._held.count(True)
+
+    def _value(self, number: int) -> InventoryManifest:
+        texts = self._columns.texts
+        packed = _decode(self._columns.packed[number])
+        return InventoryManifest(
+            digest=texts[number],
+            children=tuple(map(texts.__getitem__, packed.children)),
+            blobs=tuple(map(texts.__getitem__, packed.blobs)),
+            subject="" if packed.subject == _NO_NUMBER else texts[packed.subject],
+            artifact_type=packed.artifact_type,
+            size_bytes=packed.size_bytes,
+            is_opaque=packed.is_opaque,
+            is_unknown=packed.is_unknown,
+            pushed_at=packed.pushed_at,
+            created_at=packed.created_at,
+            is_managed=packed.is_managed,
+        )
+
+    def blob_size_bytes(self, digest: str) -> int:
+        """0 where it is not known."""
+        number = self._columns.numbers.get(digest)
+        return 0 if number is None else self.size_bytes(number)
+
+    def size_bytes(self, number: int) -> int:
+        """Of a blob by its number."""
+        return max(self._columns.sizes[number], 0)
+
+    def has_blob(self, digest: str) -> bool:
+        """Whether a size is known of it."""
+        number = self._columns.numbers.get(digest)
+        return number is not None and self._columns.sizes[number] != _NO_SIZE
+
+    def blobs(self) -> Iterator[str]:
+        """Every digest that a size is known of."""
+        for digest, size_bytes in zip(self._columns.texts, self._columns.sizes, strict=True):
+            if size_bytes != _NO_SIZE:
+                yield digest
+
+    @property
+    def digest_count(self) -> int:
+        """Of manifests and blobs; each has a number below it."""
+        return len(self._columns.texts)
+
+    def number(self, digest: str) -> int:
+        """Of a manifest of this table."""
+        return self._columns.numbers[digest]
+
+    def numbers_needed(self, digest: str) -> tuple[int, ...]:
+        """By a manifest: its children and blobs."""
+        number = self._find(digest)
+        if number == _NO_NUMBER:
+            return ()
+        links = _decode_links(self._columns.packed[number])
+        return (*links.children, *links.blobs)
+
+    def manifests_needed(self, digest: str) -> list[str]:
+        """Of what a manifest needs, the manifests of this table."""
+        texts, held, end = self._columns.texts, self._held, len(self._held)
+        numbers = self.numbers_needed(digest)
+        return [texts[number] for number in numbers if number < end and held[number]]
+
+    def subject(self, digest: str) -> str:
+        """What a manifest is attached to; empty for most."""
+        number = self._find(digest)
+        if number == _NO_NUMBER:
+            return ""
+        subject = _decode_links(self._columns.packed[number]).subject
+        return "" if subject == _NO_NUMBER else self._columns.texts[subject]
+
+    def attached(self) -> Iterator[tuple[str, str]]:
+        """(subject, digest) of every manifest that is attached to another by its `subject`."""
+        for digest, links in self._every():
+            if links.subject != _NO_NUMBER:
+                yield self._columns.texts[links.subject], digest
+
+    def needing(self, digests: Iterable[str]) -> set[str]:
+        """The manifests that need one of these, as a child or a blob."""
+        numbers = {self._columns.numbers.get(one, _NO_NUMBER) for one in digests}
+        return {
+            digest
+            for digest, links in self._every()
+            if not numbers.isdisjoint(links.blobs) or not numbers.isdisjoint(links.children)
+        }
+
+    def _every(self) -> Iterator[tuple[str, _Links]]:
+        columns = self._columns
+        for number, is_held in enumerate(self._held):
+            if is_held:
+                yield columns.texts[number], _decode_links(columns.packed[number])
+
+    def encoded(self) -> bytes:
+        """For a file, so that the next run reads only manifests that are new."""
+        columns = self._columns
+        digests, others = bytearray(), {}
+        for number, text in enumerate(columns.texts):
+            raw = _raw(text)
+            digests += raw or bytes(_RAW_BYTES)
+            if not raw:
+                others[number] = text
+        return msgspec.msgpack.encode(
+            _Stored(
+                version=VERSION,
+                digests=bytes(digests),
+                others=others,
+                sizes=columns.sizes.tobytes(),
+                packed=[
+                    one if self._holds(number) else _NOT_HERE
+                    for number, one in enumerate(columns.packed)
+                ],
+            )
+        )
+
+    @classmethod
+    def decoded(cls, content: bytes) -> Self:
+        """From such a file; raises what a file of another form raises in msgspec."""
+        stored = msgspec.msgpack.decode(content, type=_Stored)
+        if stored.version != VERSION:
+            raise msgspec.ValidationError(f"expected {VERSION}, not {stored.version}")
+        table = cls()
+        for number, packed in enumerate(stored.packed):
+            raw = stored.digests[number * _RAW_BYTES : (number + 1) * _RAW_BYTES]
+            table._columns.number(stored.others.get(number) or f"{_SHA256}{raw.hex()}")
+            if len(table._columns.texts) != number + 1:
+                raise msgspec.ValidationError(f"digest {number} is missing or there twice")
+            if packed:
+                table._columns.packed[number] = packed
+                table._hold(number)
+        table._columns.sizes = array("q", stored.sizes)
+        return table
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    version: str
+    digests: bytes
+    """The 32 bytes of each SHA-256, in the order of the numbers."""
+    others: dict[int, str]
+    """By number, texts that are no SHA-256."""
+    sizes: bytes
+    packed: list[bytes]
+
+
+def _raw(digest: str) -> bytes:
+    """The bytes of a SHA-256; empty for any other text, which the name of an Image may be."""
+    if not digest.startswith(_SHA256):
+        return b""
+    try:
+        found = bytes.fromhex(digest.removeprefix(_SHA256))
+    except ValueError:
+        return b""
+    return found if len(found) == _RAW_BYTES and f"{_SHA256}{found.hex()}" == digest else b""
