@@ -27,10 +27,11 @@ from tests.e2e.image_pruner import (
     AGGRESSIVE,
     RUNS_SECONDS_MAX,
     ImagePrunerScenarios,
-    ImagePrunerUnderTest,
+    OneMachineScenarios,
     RegistryUnderTest,
     new_install,
 )
+from tests.e2e.killed_jobs import KillableJobs, KilledJobScenarios
 from tests.real import prometheus, under_test
 from tests.real.bed import cluster as cluster_bed
 from tests.real.bed import images, registry, sandbox
@@ -43,6 +44,8 @@ pytestmark = [
 ]
 MANIFESTS = "application/vnd.oci.image.manifest.v1+json"
 RULES = DEPLOY / "monitoring" / "image-pruner-rules.yaml"
+ALL_MAY_WRITE = 0
+"""The umask of a registry with storage that a Job, which is another user, frees."""
 STORAGE_FOLDER = "/registry"
 KINDS = {
     "imagestreams.image.openshift.io": ("ImageStream", "Namespaced"),
@@ -51,7 +54,7 @@ KINDS = {
 }
 
 
-class World(ImagePrunerUnderTest):
+class World(KillableJobs):
     namespace = NAMESPACE
     soon = "@every 10s"
 
@@ -67,6 +70,7 @@ class World(ImagePrunerUnderTest):
         self.bed = bed
         self.own_image = own_image
         self.registries = registries
+        self.address = address_of(bed)
 
     @property
     def kube(self) -> KubeClient:
@@ -79,6 +83,14 @@ class World(ImagePrunerUnderTest):
         options = [f"--pruner-image={self.own_image}"]
         await controller.start(*options, *([f"--feature-gates={gates}"] if gates else []))
 
+    async def kill_job(self, registry: str) -> None:
+        words = ("ps", "--quiet", f"--name=registry-{registry}")
+        (container,) = self.bed.runtime.crictl(*words).split()
+        self.bed.runtime.crictl("stop", "--timeout=0", container)
+
+    async def kill_controller(self) -> None:
+        await self.restart(kill=True)
+
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
         return self.bed.api_server.kubectl(*arguments, stdin=stdin)
 
@@ -88,6 +100,11 @@ class World(ImagePrunerUnderTest):
     async def why_not(self) -> str:
         found = await super().why_not()
         return found + self.cluster.controller.log_tail()
+
+
+def address_of(bed: cluster_bed.Cluster) -> str:
+    """Of this machine, as the pods reach it."""
+    return bed.api_server.url.removeprefix("https://").rpartition(":")[0]
 
 
 async def pushed(real: Registry, name: str) -> str:
@@ -113,7 +130,7 @@ def _has(real: Registry, repository: str, digest: str) -> bool:
 
 
 def claim(bed: cluster_bed.Cluster, real: Registry, name: str) -> None:
-    """The storage of the registry as a volume that pods may claim and write their clock to."""
+    """The storage of the registry as a volume that pods may claim and write to."""
     real.root.mkdir(exist_ok=True)
     real.root.chmod(0o777)
     volume = {
@@ -156,14 +173,15 @@ async def world(
     folder = tmp_path_factory.mktemp("installed")
     folder_of_bed = bed.runtime.sandbox_folder
     (place,) = (each for each in sandbox.OPEN if each.folder == folder_of_bed)
-    address = bed.api_server.url.removeprefix("https://").rpartition(":")[0]
     own_image = images.push(
         release_image.build(), host=bed.registry.host, repository="lading", tag="own"
     )
     async with under_test.on_cluster(bed, folder) as cluster:
         registries = []
         for version in registry.VERSIONS:
-            real = registry.start(place, version, address=address, name="pruned")
+            real = registry.start(
+                place, version, address=address_of(bed), name="pruned", umask=ALL_MAY_WRITE
+            )
             name = f"v{version.replace('.', '-')}"
             claim(bed, real, name)
             registries.append(
@@ -191,7 +209,7 @@ def tag() -> str:
     return uuid.uuid4().hex[:8]
 
 
-class TestKubernetes(ImagePrunerScenarios):
+class TestKubernetes(ImagePrunerScenarios, OneMachineScenarios, KilledJobScenarios):
     pass
 
 
@@ -333,33 +351,3 @@ async def test_a_guard_is_named_and_prometheus_shows_two_alerts(
 
         await world.until(is_firing, "Prometheus shows both alerts")
         assert await running.firing() == wanted
-
-
-async def test_the_job_and_the_controller_are_killed_and_the_end_is_the_same(
-    world: World, tag: str
-) -> None:
-    await world.clear()
-    one = world.registries[-1]
-    first, second = [await one.push(f"team/killed:{tag}") for _ in range(2)]
-    await world.use(f"killed-{tag}", f"{one.host}/team/killed:{tag}")
-    await world.make(schedule=world.soon, registries=[one.entry], **AGGRESSIVE)
-
-    async def has_container() -> bool:
-        found = world.bed.runtime.crictl("ps", "--quiet", f"--name=registry-{one.name}")
-        return bool(found.split())
-
-    limit = {"seconds_max": RUNS_SECONDS_MAX}
-    await world.until(has_container, "the container of the Job runs", **limit)
-    (container, *_) = world.bed.runtime.crictl(
-        "ps", "--quiet", f"--name=registry-{one.name}"
-    ).split()
-    world.bed.runtime.crictl("stop", "--timeout=0", container)
-    await world.restart(kill=True)
-    await world.until_condition("Failed", "False", "Succeeded", **limit)
-    await world.edit(suspend=True)
-    assert not await one.has("team/killed", first)
-    assert await one.has("team/killed", second)
-    owners = {owner.uid for job in await world.jobs() for owner in job.metadata.owner_references}
-    made = await world.cron_job()
-    assert made is not None
-    assert owners == {made.metadata.uid}

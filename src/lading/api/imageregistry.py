@@ -55,13 +55,13 @@ class LogLevel(StrEnum):
 
 
 class PrunerHistory(Model, frozen=True, kw_only=True):
-    """How many Jobs stay."""
+    """How many finished Jobs are kept."""
 
     successful_jobs_history_limit: Annotated[
-        int | None, Field("Successful Jobs that stay; default 3.", minimum=1, maximum=1000)
+        int | None, Field("Successful Jobs to keep; default 3.", minimum=1, maximum=1000)
     ] = None
     failed_jobs_history_limit: Annotated[
-        int | None, Field("Failed Jobs that stay; default 3.", minimum=1, maximum=1000)
+        int | None, Field("Failed Jobs to keep; default 3.", minimum=1, maximum=1000)
     ] = None
 
 
@@ -77,15 +77,17 @@ class ImagePrunerSpec(Model, frozen=True, kw_only=True):
             rules=(_SCHEDULE_RULE,),
         ),
     ] = ""
-    suspend: Annotated[bool, Field("Whether no Job starts.", default=False)] = False
+    suspend: Annotated[
+        bool, Field("Whether pruning is suspended: no Job starts.", default=False)
+    ] = False
     keep_tag_revisions: Annotated[
         int | None,
-        Field("Revisions of each tag that stay.", minimum=0, default=KEEP_TAG_REVISIONS_DEFAULT),
+        Field("Revisions of each tag to keep.", minimum=0, default=KEEP_TAG_REVISIONS_DEFAULT),
     ] = None
     keep_younger_than: Annotated[
         int | str | None,
         Field(
-            "Images younger than this stay: a duration such as 60m, or nanoseconds; default 60m.",
+            "Images younger than this are kept: a duration (default 60m) or nanoseconds.",
             max_length=64,
             rules=(_KEEP_YOUNGER_THAN_RULE,),
         ),
@@ -115,7 +117,7 @@ class ImagePrunerSpec(Model, frozen=True, kw_only=True):
             default=STARTING_DEADLINE_SECONDS_DEFAULT,
         ),
     ] = None
-    history: Annotated[PrunerHistory | None, Field("How many Jobs stay.")] = None
+    history: Annotated[PrunerHistory | None, Field("How many finished Jobs are kept.")] = None
     successful_jobs_history_limit: Annotated[
         int | None,
         Field("The same in the form that OpenShift ships.", minimum=1, maximum=1000),
@@ -126,7 +128,7 @@ class ImagePrunerSpec(Model, frozen=True, kw_only=True):
     ] = None
     ignore_invalid_image_references: Annotated[
         bool,
-        Field("Accepted: a reference that cannot be read always keeps what it may name."),
+        Field("Accepted, without effect: an unreadable reference always keeps what it may name."),
     ] = False
     log_level: Annotated[LogLevel, Field("How much the Job logs.")] = LogLevel.UNSET
     registries: Annotated[
@@ -167,15 +169,15 @@ class PruneRun(Model, frozen=True, kw_only=True):
     start_time: Annotated[str, Field("When it began.", format="date-time")] = ""
     update_time: Annotated[str, Field("When this was written.", format="date-time")] = ""
     duration_seconds: Annotated[int, Field("How long it has run.", minimum=0)] = 0
-    candidates: Annotated[int, Field("What is to be deleted.", minimum=0)] = 0
-    deleted: Annotated[int, Field("What was deleted.", minimum=0)] = 0
+    candidates: Annotated[int, Field("Deletions that are planned.", minimum=0)] = 0
+    deleted: Annotated[int, Field("Deletions that are done.", minimum=0)] = 0
     released_bytes: Annotated[
         int, Field("Bytes that nothing in the registry needs any more.", minimum=0)
     ] = 0
     freed_bytes: Annotated[int, Field("Bytes that were deleted.", minimum=0)] = 0
     kept: Annotated[
         dict[str, int],
-        Field("What stays, by reason.", max_properties=REASONS_MAX, map_type="atomic"),
+        Field("What is kept, by reason.", max_properties=REASONS_MAX, map_type="atomic"),
     ] = {}
     unknown_references: Annotated[
         int, Field("References that cannot be read; they keep what they may name.", minimum=0)
@@ -208,7 +210,7 @@ class ImagePrunerStatus(Model, frozen=True, kw_only=True):
     ] = ()
     schedule: Annotated[str, Field("The schedule that is in force.", max_length=256)] = ""
     scheduled_since: Annotated[
-        str, Field("Since when the schedule is in force.", format="date-time")
+        str, Field("When the schedule came into effect.", format="date-time")
     ] = ""
     next_schedule_time: Annotated[str, Field("When the next Job is due.", format="date-time")] = ""
     last_success_time: Annotated[str, Field("When a Job last succeeded.", format="date-time")] = ""
@@ -236,7 +238,7 @@ class ImagePruner(Object, frozen=True, kw_only=True):
         ),
     )
     spec: Annotated[ImagePrunerSpec, Field("When and how images are pruned.")] = ImagePrunerSpec()
-    status: Annotated[ImagePrunerStatus, Field("How it goes.")] = ImagePrunerStatus()
+    status: Annotated[ImagePrunerStatus, Field("The current state.")] = ImagePrunerStatus()
 
 
 class StoredImagePruner(Object, frozen=True, kw_only=True):
@@ -275,7 +277,7 @@ IMAGE_PRUNER = Definition(
             name="Suspended",
             type="boolean",
             json_path=".spec.suspend",
-            description="Whether no Job starts.",
+            description="Whether pruning is suspended: no Job starts.",
         ),
         Column(
             name="Next run",

@@ -33,7 +33,10 @@ class RegistryStorage(Model, frozen=True, kw_only=True):
         ),
     ]
     secret_name: Annotated[
-        str, Field("A Secret with variables of the environment: credentials.", max_length=253)
+        str,
+        Field(
+            "A Secret with environment variables: the credentials of the storage.", max_length=253
+        ),
     ] = ""
     claim_name: Annotated[
         str,
@@ -62,8 +65,8 @@ class BlobSweep(Model, frozen=True, kw_only=True):
     grace: Annotated[
         str,
         Field(
-            "The least age of a blob that goes, and the least time between the run that condemns "
-            "it and the run that deletes it; default 24h.",
+            "The minimum age of a blob to delete, and the minimum time between the run that "
+            "condemns it and the run that deletes it; default 24h.",
             max_length=64,
             rules=(DURATION_RULE,),
         ),
@@ -102,7 +105,7 @@ class PrunedRegistry(Model, frozen=True, kw_only=True):
     registry_names: Annotated[
         tuple[str, ...],
         Field(
-            "Other names by which it is pulled from.",
+            "Other names by which pods pull from it.",
             max_items=32,
             list_type="atomic",
             items=Field("A host with port.", min_length=1, max_length=253),
@@ -117,7 +120,7 @@ class PrunedRegistry(Model, frozen=True, kw_only=True):
     certificate_authority_config_map_name: Annotated[
         str, Field("A ConfigMap with the authority in key ca.crt.", max_length=253)
     ] = ""
-    storage: Annotated[RegistryStorage | None, Field("Read the inventory from here.")] = None
+    storage: Annotated[RegistryStorage | None, Field("The storage of the registry.")] = None
     sweep: Annotated[
         BlobSweep | None, Field("Free the storage that no manifest needs, after the images.")
     ] = None

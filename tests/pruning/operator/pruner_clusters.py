@@ -14,9 +14,16 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.batch import CRON_JOBS, JOBS, CronJob
-from lading.api.core import CONFIG_MAPS, NAMESPACES
-from lading.api.imageregistry import IMAGE_PRUNERS, IMAGE_REGISTRY_CONFIGS, StoredImagePruner
+from lading.api.core import CONFIG_MAPS, NAMESPACES, PODS
+from lading.api.definitions import OWNER, OWNER_LABEL
+from lading.api.imageregistry import (
+    IMAGE_PRUNER,
+    IMAGE_PRUNERS,
+    IMAGE_REGISTRY_CONFIGS,
+    StoredImagePruner,
+)
 from lading.api.openshift_config import CLUSTER_VERSIONS
+from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, SERVICE_ACCOUNTS
 from lading.installation import apply as installation
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition
@@ -25,15 +32,23 @@ from lading.loop.manager import Manager
 from lading.observability.metrics import Metrics
 from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
+from lading.ports.kube import PatchType, Selection
 from lading.pruning.feature import FEATURE
 from lading.pruning.operator import report
-from lading.pruning.operator.types import DECISION_NAME, OBJECT_NAME, PrunerSettings
+from lading.pruning.operator.types import (
+    DECISION_NAME,
+    OBJECT_NAME,
+    REPORT_NAME,
+    PrunerSettings,
+)
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
 from lading.wiring import controller
-from lading.wiring.features import definitions_of, parse_gates
+from lading.wiring.features import definitions_of
+from lading.wiring.gates import parse_gates
+from tests.pruning.operator.granted_rights import Granted
 from tests.pruning.operator.pruner_worlds import IMAGE, NAMESPACE
 
 T = TypeVar("T", bound=Object)
@@ -82,6 +97,44 @@ class PrunerCluster:
     async def decision(self) -> str | None:
         found = await self._found(CONFIG_MAPS, DECISION_NAME, NAMESPACE)
         return None if found is None else found.data["decision"]
+
+    async def until_decision(self, decision: str) -> None:
+        async def is_so() -> bool:
+            return await self.decision() == decision
+
+        await self.until(is_so, f"the decision is {decision}")
+
+    async def owned(self) -> dict[str, Object | None]:
+        """The ImagePruner and what belongs to it, by kind."""
+        return {
+            "ImagePruner": await self.pruner(),
+            "CronJob": await self.cron_job(),
+            "ServiceAccount": await self._found(SERVICE_ACCOUNTS, OBJECT_NAME, NAMESPACE),
+            "ClusterRoleBinding": await self._found(CLUSTER_ROLE_BINDINGS, OBJECT_NAME, ""),
+        }
+
+    async def roles(self) -> set[str]:
+        """Bound to the account of the Jobs, and to it alone."""
+        page = await self.kube.page(CLUSTER_ROLE_BINDINGS)
+        return {
+            one.role_ref.name
+            for one in page.items
+            if [each.name for each in one.subjects or ()] == [OBJECT_NAME]
+        }
+
+    async def has_report_map(self) -> bool:
+        return await self._found(CONFIG_MAPS, REPORT_NAME, NAMESPACE) is not None
+
+    async def revisions(self) -> dict[str, str]:
+        return {
+            kind: one.metadata.resource_version if one is not None else ""
+            for kind, one in (await self.owned()).items()
+        }
+
+    async def is_gone(self) -> bool:
+        """The ImagePruner with all of its objects and Jobs."""
+        jobs = await self.kube.page(JOBS, Selection(namespace=NAMESPACE))
+        return not (jobs.items or any((await self.owned()).values()) or await self.roles())
 
     async def _found(self, resource: Resource[T], name: str, namespace: str) -> T | None:
         try:
@@ -161,21 +214,74 @@ class PrunerCluster:
             JOBS, name, {"status": status}, namespace=NAMESPACE, subresource="status"
         )
 
+    async def play_out_of_memory(self, job: str) -> None:
+        """A pod of the Job, of which the first container needed too much."""
+        maker, owner = await self.cron_job(), await self.kube.get(JOBS, job, namespace=NAMESPACE)
+        assert maker is not None
+        template = maker.spec["jobTemplate"]["spec"]["template"]
+        name = f"{job}-pod"
+        metadata = {
+            "labels": {**template["metadata"]["labels"], "batch.kubernetes.io/job-name": job},
+            "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": owner.metadata.uid}
+            ],
+        }
+        await self.create(PODS, name, metadata=metadata, spec=template["spec"])
+        container = template["spec"]["containers"][0]
+        ended = {
+            "name": container["name"],
+            "image": container["image"],
+            "imageID": "",
+            "ready": False,
+            "restartCount": 0,
+            "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+        }
+        status = {"phase": "Failed", "containerStatuses": [ended]}
+        await self.kube.patch(
+            PODS, name, {"status": status}, namespace=NAMESPACE, subresource="status"
+        )
+
     def metrics(self) -> str:
         return generate_latest(self.registry).decode()
 
     async def install_config(self, state: str) -> None:
         """The kind Config of OpenShift's registry operator, loosely, and its object."""
-        await self._install_kind(IMAGE_REGISTRY_CONFIGS)
+        await self.install_kind(IMAGE_REGISTRY_CONFIGS)
         await self.create(IMAGE_REGISTRY_CONFIGS, "cluster", spec={"managementState": state})
 
     async def install_openshift(self, *versions: str) -> None:
         """What tells that this is OpenShift, and which versions it had."""
-        await self._install_kind(CLUSTER_VERSIONS)
+        await self.install_kind(CLUSTER_VERSIONS)
         history = [{"state": "Completed", "version": one} for one in versions]
         await self.create(CLUSTER_VERSIONS, "version", status={"history": history})
 
-    async def _install_kind(self, resource: Resource[Any]) -> None:
+    async def give_the_kind_another_owner(self) -> None:
+        """With a schema that lets everything pass."""
+        name = IMAGE_PRUNER.name
+        found = await self.kube.get(CUSTOM_RESOURCE_DEFINITIONS, name)
+        assert found.metadata.labels[OWNER_LABEL] == OWNER
+        anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        operations = [
+            {"op": "remove", "path": "/metadata/labels/app.kubernetes.io~1managed-by"},
+            {"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": anything},
+        ]
+        await self.kube.patch(
+            CUSTOM_RESOURCE_DEFINITIONS, name, operations, patch_type=PatchType.JSON
+        )
+
+        async def is_loose() -> bool:
+            body = {"kind": IMAGE_PRUNERS.kind, "apiVersion": IMAGE_PRUNERS.api_version}
+            try:
+                await self.kube.create(
+                    IMAGE_PRUNERS, {**body, "metadata": {"name": "other"}}, dry_run=True
+                )
+            except kube.Invalid:
+                return False
+            return True
+
+        await self.until(is_loose, "the schema lets everything pass")
+
+    async def install_kind(self, resource: Resource[Any]) -> None:
         anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version = {
             "name": "v1",
@@ -212,8 +318,10 @@ async def opened() -> AsyncIterator[PrunerCluster]:
     await installation.install(admin, CLOCK, definitions_of((FEATURE,)))
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     await admin.create(NAMESPACES, body)
-    yield PrunerCluster(kube=admin, line=Line(direct))
+    granted = Granted(direct)
+    yield PrunerCluster(kube=admin, line=Line(granted))
     await core.close()
+    assert granted.refused == [], "the controller has every right that it needs"
 
 
 @contextlib.asynccontextmanager

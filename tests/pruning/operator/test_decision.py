@@ -68,5 +68,11 @@ def test_cut_off_after_the_create_the_decision_is_not_lost() -> None:
     assert record.decision is DecisionReason.UPGRADED
 
 
+def test_the_annotation_of_another_writer_is_no_decision() -> None:
+    theirs = pruner(annotations={DECISION_ANNOTATION: "UpgradedCluster"})
+    (record,) = decided(pruner=theirs)
+    assert record.decision is DecisionReason.EXISTING
+
+
 def test_a_deleted_one_stays_deleted() -> None:
     assert list(decide(observed(pruner=None), SETTINGS, NOW)) == []

@@ -80,14 +80,23 @@ SWEPT = {"name": "a", "url": "a", "sweep": {}}
         ({"schedule": "5-1 * * * *"}, "spec.schedule"),
         ({"keepYoungerThan": "-1h"}, "spec.keepYoungerThan"),
         ({"keepYoungerThan": -1}, "spec.keepYoungerThan"),
+        ({"keepYoungerThan": 2**63 - 1}, "spec.keepYoungerThan"),
         ({"keepYoungerThanDuration": "soon"}, "spec.keepYoungerThanDuration"),
         ({"keepTagRevisions": -1}, "spec.keepTagRevisions"),
         ({"keepTagRevisions": "three"}, "spec.keepTagRevisions"),
         ({"startingDeadlineSeconds": 5}, "spec.startingDeadlineSeconds"),
+        ({"schedule": "@every 24h"}, "spec.startingDeadlineSeconds: 3600"),
+        (
+            {"schedule": "@every 1m", "startingDeadlineSeconds": 60},
+            "spec.startingDeadlineSeconds: 60",
+        ),
         ({"history": {"failedJobsHistoryLimit": 0}}, "spec.history.failedJobsHistoryLimit"),
+        ({"history": {"successfulJobsHistoryLimit": 0}}, "spec.history.successfulJobsHistoryLimit"),
         ({"successfulJobsHistoryLimit": 0}, "spec.successfulJobsHistoryLimit"),
+        ({"failedJobsHistoryLimit": 0}, "spec.failedJobsHistoryLimit"),
         ({"tolerations": {}}, "spec.tolerations"),
         ({"logLevel": "Loud"}, "spec.logLevel"),
+        ({"logLevel": ["Debug"]}, "spec.logLevel"),
         ({"suspend": "yes"}, "spec.suspend"),
         ({"registries": [{"name": "a"}]}, "spec.registries"),
         ({"registries": [{"name": "a", "url": "a"}] * 2}, "spec.registries"),
@@ -107,6 +116,12 @@ def test_what_cannot_be_carried_out_names_its_field(spec: dict[str, Any], field:
         effective(spec)
 
 
+def test_a_period_that_is_shorter_than_the_deadline_is_taken() -> None:
+    assert effective({"schedule": "@every 59m59s"}).schedule == "@every 59m59s"
+    spec = {"schedule": "@every 24h", "startingDeadlineSeconds": 2**62}
+    assert effective(spec).schedule == "@every 24h"
+
+
 def test_every_problem_is_named() -> None:
     with pytest.raises(InvalidSpec) as caught:
         effective({"schedule": "never", "keepTagRevisions": -1})
@@ -115,4 +130,5 @@ def test_every_problem_is_named() -> None:
 
 
 def test_null_is_as_if_it_were_not_there() -> None:
-    assert effective({"keepTagRevisions": None, "tolerations": None}) == effective({})
+    spec = {"keepTagRevisions": None, "tolerations": None, "logLevel": None}
+    assert effective(spec) == effective({})

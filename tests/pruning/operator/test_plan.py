@@ -1,6 +1,7 @@
 """What becomes of the objects of the ImagePruner."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -122,8 +123,15 @@ def test_drift_of_the_rights_is_repaired() -> None:
     binding = seen.bindings[NAME]
     no_subject = replace(seen, bindings={NAME: msgspec.structs.replace(binding, subjects=None)})
     assert isinstance(actions(no_subject)[0], ReplaceSubjects)
+    (subject,) = binding.subjects or ()
+    another = (msgspec.structs.replace(subject, namespace="elsewhere"), subject)
+    more = msgspec.structs.replace(binding, subjects=another)
+    assert isinstance(actions(replace(seen, bindings={NAME: more}))[0], ReplaceSubjects)
     role = msgspec.structs.replace(binding.role_ref, name="cluster-admin")
     other = msgspec.structs.replace(binding, role_ref=role)
+    kind = msgspec.structs.replace(binding.role_ref, kind="Role")
+    local = msgspec.structs.replace(binding, role_ref=kind)
+    assert isinstance(actions(replace(seen, bindings={NAME: local}))[0], DeleteBinding)
     first, second = actions(replace(seen, bindings={NAME: other}))[:2]
     assert isinstance(first, DeleteBinding)
     assert isinstance(second, CreateObject)
@@ -144,18 +152,56 @@ def test_labels_and_owners_are_repaired_and_an_older_object_is_adopted() -> None
     assert isinstance(action, RepairMetadata)
 
 
-def test_an_object_of_another_owner_is_left_alone_and_named() -> None:
-    seen = settled()
-    assert seen.cron_job is not None
-    metadata = msgspec.structs.replace(seen.cron_job.metadata, labels={}, owner_references=())
-    foreign = replace(seen, cron_job=msgspec.structs.replace(seen.cron_job, metadata=metadata))
-    found = actions(foreign)
-    assert not [one for one in found if isinstance(one, ReplaceCronJob)]
-    assert "CronJob lading-system/lading-image-pruner belongs" in available(foreign).message
+def foreign(one: Any) -> Any:
+    metadata = msgspec.structs.replace(one.metadata, labels={}, owner_references=())
+    return msgspec.structs.replace(one, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        pytest.param(
+            lambda seen: replace(seen, cron_job=foreign(seen.cron_job)),
+            "CronJob lading-system/lading-image-pruner",
+            id="the CronJob",
+        ),
+        pytest.param(
+            lambda seen: replace(seen, account=foreign(seen.account)),
+            "ServiceAccount lading-system/lading-image-pruner",
+            id="the account",
+        ),
+        pytest.param(
+            lambda seen: replace(seen, bindings={NAME: foreign(seen.bindings[NAME])}),
+            "ClusterRoleBinding lading-image-pruner",
+            id="a binding",
+        ),
+    ],
+)
+def test_an_object_of_another_owner_is_left_alone_and_named(
+    change: Callable[[ObservedPruner], ObservedPruner], name: str
+) -> None:
+    seen = change(settled())
+    kinds = {type(one) for one in actions(seen)}
+    assert kinds == {WritePrunerStatus, RecordPrunerEvent}
+    assert f"{name} belongs" in available(seen).message
+
+
+def test_conditions_of_another_writer_are_not_taken_over() -> None:
+    theirs = {"type": "Theirs", "status": "True", "reason": "x", "message": ""}
+    seen = settled(pruner=pruner(status={"conditions": [theirs]}))
+    (written,) = [one for one in actions(seen) if isinstance(one, WritePrunerStatus)]
+    assert "Theirs" not in {one.type for one in written.status.conditions}
+
+
+def test_a_report_of_a_job_is_not_taken_over() -> None:
+    run = {"name": "main", "job": "first"}
+    seen = settled(pruner=pruner(status={"lastRun": [run]}))
+    (written,) = [one for one in actions(seen) if isinstance(one, WritePrunerStatus)]
+    assert written.status.last_run == ()
 
 
 def test_a_bad_spec_names_the_field_and_the_last_good_cron_job_stays() -> None:
-    seen = reported(settled())
+    seen = reported(settled({"schedule": "@weekly"}))
     assert seen.pruner is not None
     bad = pruner({"tolerations": {}}, status=seen.pruner.status, generation=2)
     found = actions(replace(seen, pruner=bad))

@@ -164,6 +164,79 @@ def test_the_last_words_of_a_pod_are_the_cause() -> None:
     assert bare.message.endswith("failed: Job has reached its limit")
 
 
+def named_pod(name: str, job_name: str, at: datetime, **terminated: Any) -> Any:
+    made = pod(job_name, **terminated)
+    metadata = msgspec.structs.replace(made.metadata, name=name, creation_timestamp=text(at))
+    return msgspec.structs.replace(made, metadata=metadata)
+
+
+def test_only_the_newest_pod_of_the_job_that_failed_counts() -> None:
+    pods = (
+        named_pod("b", FIRST, NOW - HOUR, reason="Error", message="newest"),
+        named_pod("a", FIRST, NOW - 2 * HOUR, reason="Error", message="oldest"),
+        named_pod("c", SECOND, NOW, reason="OOMKilled", message="of another Job"),
+    )
+    found = condition(ran(job(FIRST, failed="limit"), pods=pods), "Failed")
+    assert found.reason == "JobFailed"
+    assert found.message.endswith("failed: imagestreams: newest")
+
+
+def test_a_container_that_completed_is_not_the_cause() -> None:
+    done = named_pod("a", FIRST, NOW, reason="Completed", message="well done")
+    found = condition(ran(job(FIRST, failed="limit"), pods=(done,)), "Failed")
+    assert found.message.endswith("failed: limit")
+
+
+def test_what_a_run_reports_comes_before_the_words_of_its_pod() -> None:
+    failed = run(phase="Failed", message="the registry is full", unknown_references=1)
+    last = pod(reason="Error", message="exit")
+    found = condition(ran(job(failed="limit"), pods=(last,), reports=(failed,)), "Failed")
+    assert "failed: imagestreams: the registry is full" in found.message
+    assert "1 references cannot be read" in found.message
+
+
+def test_the_last_success_is_the_latest_that_is_known() -> None:
+    seen = reported(ran(job(FIRST, end=NOW - 2 * HOUR)))
+    removed = replace(seen, jobs=())
+    assert facts(removed).last_success == NOW - 2 * HOUR
+    assert removed.cron_job is not None
+    later = CronJobStatus(last_successful_time=text(NOW - HOUR))
+    told = replace(removed, cron_job=msgspec.structs.replace(removed.cron_job, status=later))
+    assert facts(told).last_success == NOW - HOUR
+
+
+def test_figures_are_those_of_the_last_job_only() -> None:
+    reports = (run(FIRST, name="a"), run(SECOND, name="b"), run("", name="c"))
+    found = facts(ran(job(FIRST), reports=reports))
+    assert [one.name for one in found.runs] == ["a"]
+
+
+def test_a_job_without_a_start_is_active_since_it_was_made() -> None:
+    made = job(FIRST, active=True, start=NOW - HOUR)
+    waiting = msgspec.structs.replace(
+        made, status=msgspec.structs.replace(made.status, start_time=None)
+    )
+    assert facts(ran(waiting)).active_since == NOW - HOUR
+
+
+def test_a_bad_spec_does_not_settle_what_disagreed() -> None:
+    spec = {"keepYoungerThan": "1h", "keepYoungerThanDuration": "2h"}
+    before = reported(settled(spec))
+    assert before.pruner is not None
+    bad = replace(before, pruner=pruner({"tolerations": {}}, status=before.pruner.status))
+    assert condition(bad, "Ambiguous").status == "True"
+
+
+def test_where_the_status_is_cut_down_a_start_is_missed_all_the_same() -> None:
+    seen = reported(settled(drops_status=True))
+    missed = condition(seen, "Scheduled", NOW + 14 * HOUR)
+    assert (missed.status, missed.reason) == ("False", "Error")
+    suspended = reported(settled({"suspend": True}, drops_status=True))
+    assert suspended.pruner is not None
+    resumed = replace(settled(drops_status=True), pruner=pruner(status=suspended.pruner.status))
+    assert condition(resumed, "Scheduled", NOW + 48 * HOUR).status == "True"
+
+
 def test_a_report_of_another_job_is_not_its_cause() -> None:
     other = run(SECOND, phase="Refused", message="no")
     found = condition(ran(job(failed="limit"), reports=(other,)), "Failed")
@@ -199,7 +272,7 @@ def test_a_start_that_a_running_job_delays_is_not_missed() -> None:
 
 
 def test_times_before_an_edit_of_the_schedule_were_never_due() -> None:
-    before = scheduled(reported(settled()), NOW - 12 * HOUR)
+    before = scheduled(reported(settled(), now=NOW - 24 * HOUR), NOW - 12 * HOUR)
     assert before.pruner is not None
     spec = {"schedule": "0 * * * *", "startingDeadlineSeconds": 60}
     edited = settled(spec, now=NOW)
@@ -208,6 +281,42 @@ def test_times_before_an_edit_of_the_schedule_were_never_due() -> None:
         replace(edited, pruner=pruner(spec, status=before.pruner.status)), NOW - 12 * HOUR
     )
     assert condition(edited, "Scheduled", NOW + timedelta(minutes=30)).status == "True"
+
+
+def test_a_deadline_beyond_the_calendar_is_never_missed() -> None:
+    seen = reported(settled({"startingDeadlineSeconds": 2**62}))
+    assert condition(seen, "Scheduled", NOW + 1000 * HOUR).status == "True"
+
+
+def test_a_schedule_that_never_comes_is_an_error() -> None:
+    seen = settled({"schedule": "0 0 31 2 *"})
+    found = condition(seen, "Scheduled")
+    assert (found.status, found.reason) == ("False", "Error")
+    assert "spec.schedule" in found.message
+    assert not facts(seen).is_scheduled
+    assert facts(seen).period is None
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        pytest.param(NOW - HOUR / 4, NOW + 5 * HOUR / 4, id="from the last start"),
+        pytest.param(NOW - 2 * HOUR, NOW + HOUR, id="the time after one that was missed"),
+        pytest.param(None, NOW + HOUR, id="from the creation"),
+    ],
+)
+def test_a_period_counts_from_the_last_start(last: datetime | None, expected: datetime) -> None:
+    """Not from the moment of the look: a look would change the status."""
+    seen = settled({"schedule": "@every 90m", "startingDeadlineSeconds": 7200})
+    assert seen.cron_job is not None
+    metadata = msgspec.structs.replace(
+        seen.cron_job.metadata, creation_timestamp=text(NOW - HOUR / 2)
+    )
+    seen = replace(seen, cron_job=msgspec.structs.replace(seen.cron_job, metadata=metadata))
+    seen = scheduled(seen, last) if last is not None else seen
+    assert status(seen).next_schedule_time == text(expected)
+    later = NOW + timedelta(minutes=1)
+    assert status(seen, later).next_schedule_time == text(expected)
 
 
 def test_settings_that_disagree_are_a_condition() -> None:

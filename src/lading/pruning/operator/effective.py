@@ -15,11 +15,12 @@ from lading.api import imageregistry
 from lading.api.imageregistry import ImagePrunerSpec, LogLevel, PrunerHistory
 from lading.api.pruned_registries import PrunedRegistry
 from lading.kernel import cron, durations
+from lading.kernel.cron import EverySchedule
 from lading.kernel.errors import Malformed
 from lading.pruning.operator.types import EffectiveSpec
 
 DEFAULT_RESOURCES: Mapping[str, Any] = {"requests": {"cpu": "100m", "memory": "256Mi"}}
-_LOG_LEVELS = {str(one) for one in LogLevel}
+_LOG_LEVELS = tuple(map(str, LogLevel))
 _PATH = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 
 
@@ -65,10 +66,10 @@ def effective(document: Mapping[str, Any]) -> EffectiveSpec:
 
 
 def _decoded(document: Mapping[str, Any]) -> ImagePrunerSpec:
-    level = document.get("logLevel", "")
+    given = {name: value for name, value in document.items() if value is not None}
+    level = given.get("logLevel", "")
     if level not in _LOG_LEVELS:
         raise InvalidSpec(f"spec.logLevel: {level!r} is none of Normal, Debug, Trace, TraceAll.")
-    given = {name: value for name, value in document.items() if value is not None}
     try:
         return msgspec.convert(given, ImagePrunerSpec)
     except msgspec.ValidationError as error:
@@ -78,10 +79,7 @@ def _decoded(document: Mapping[str, Any]) -> ImagePrunerSpec:
 
 
 def _problems(spec: ImagePrunerSpec) -> Iterator[str]:
-    try:
-        cron.parse(spec.schedule or imageregistry.SCHEDULE_DEFAULT)
-    except Malformed as error:
-        yield f"spec.schedule: {spec.schedule!r}: {error.reason}"
+    yield from _schedule(spec)
     yield from _negative("keepTagRevisions", spec.keep_tag_revisions, 0)
     minimum = imageregistry.STARTING_DEADLINE_SECONDS_MIN
     yield from _negative("startingDeadlineSeconds", spec.starting_deadline_seconds, minimum)
@@ -94,19 +92,34 @@ def _problems(spec: ImagePrunerSpec) -> Iterator[str]:
     }
     for name, value in limits.items():
         yield from _negative(name, value, 1)
-    if isinstance(spec.keep_younger_than, str):
-        yield from _duration("keepYoungerThan", spec.keep_younger_than)
-    else:
+    if isinstance(spec.keep_younger_than, int):
         yield from _negative("keepYoungerThan", spec.keep_younger_than, 0)
+    if spec.keep_younger_than is not None:
+        yield from _duration("keepYoungerThan", _text(spec.keep_younger_than))
     if spec.keep_younger_than_duration:
         yield from _duration("keepYoungerThanDuration", spec.keep_younger_than_duration)
     yield from _registries(spec.registries)
 
 
+def _schedule(spec: ImagePrunerSpec) -> Iterator[str]:
+    """The CronJob controller counts `@every` from the deadline, if that is later."""
+    try:
+        schedule = cron.parse(spec.schedule or imageregistry.SCHEDULE_DEFAULT)
+    except Malformed as error:
+        yield f"spec.schedule: {spec.schedule!r}: {error.reason}"
+        return
+    deadline = _or(spec.starting_deadline_seconds, imageregistry.STARTING_DEADLINE_SECONDS_DEFAULT)
+    if isinstance(schedule, EverySchedule) and schedule.delay.total_seconds() >= deadline:
+        yield (
+            f"spec.startingDeadlineSeconds: {deadline} must be longer than the period of "
+            f"{spec.schedule!r}, or Kubernetes never starts a Job"
+        )
+
+
 def _registries(registries: tuple[PrunedRegistry, ...]) -> Iterator[str]:
     names = [one.name for one in registries]
     for name in sorted({one for one in names if names.count(one) > 1}):
-        yield f"spec.registries: the name {name} is there twice"
+        yield f"spec.registries: the name {name} is used twice"
     for one in registries:
         if one.sweep is not None and one.storage is None:
             yield f"spec.registries: {one.name}: sweep needs storage"

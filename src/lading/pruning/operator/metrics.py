@@ -32,10 +32,8 @@ class ImagePrunerMetrics(Collector):
         yield _gauge("scheduled", "Whether the next Job is scheduled.", found.is_scheduled)
         yield _gauge("suspended", "Whether pruning is suspended.", found.is_suspended)
         yield _gauge("failed", "Whether the most recent Job failed.", found.has_failed)
-        yield _time(
-            "scheduled_since", "Since when the schedule is in force.", found.scheduled_since
-        )
-        yield _time("active_since", "Since when a Job runs.", found.active_since)
+        yield _time("scheduled_since", "When the schedule came into effect.", found.scheduled_since)
+        yield _time("active_since", "The start of the running Job.", found.active_since)
         yield _time("last_success", "When a Job last succeeded; 0 if never.", found.last_success, 0)
         period = found.period.total_seconds() if found.period else None
         yield _gauge("period_seconds", "The longest time between two runs.", period)
@@ -47,8 +45,8 @@ class ImagePrunerMetrics(Collector):
 def _runs(found: PrunerFacts) -> Iterable[GaugeMetricFamily]:
     """Of the most recent Job, one value for each registry."""
     texts = {
-        "candidates": "What was to be deleted.",
-        "deleted": "What was deleted.",
+        "candidates": "Deletions that were planned.",
+        "deleted": "Deletions that were done.",
         "released_bytes": "Bytes that nothing needs any more.",
         "freed_bytes": "Bytes that were deleted.",
         "unknown_references": "References that cannot be read; they keep what they may name.",
@@ -59,7 +57,7 @@ def _runs(found: PrunerFacts) -> Iterable[GaugeMetricFamily]:
             family.add_metric((run.name,), getattr(run, name))
         yield family
     kept = GaugeMetricFamily(
-        f"{_PREFIX}_kept", "What stays, by reason.", labels=("registry", "reason")
+        f"{_PREFIX}_kept", "What is kept, by reason.", labels=("registry", "reason")
     )
     for run in found.runs:
         for reason, count in run.kept.items():

@@ -93,7 +93,7 @@ def _problem(observed: ObservedPruner) -> str:
     }
     for name, one in foreign.items():
         if one is not None and not _is_ours(one, observed.pruner):
-            return f"{name} belongs to another owner and is left as it is. Rename or delete it."
+            return f"{name} belongs to another owner and is not changed. Rename or delete it."
     if not observed.own_image:
         return (
             "Lading's own image is unknown, because the controller does not run in a pod. Set "

@@ -142,6 +142,11 @@ def _scheduled(observed: ObservedPruner, due: DueTimes, problem: str) -> Conditi
             "started. Check the CronJob controller and the events of the CronJob."
         )
         return _condition(kind, Truth.FALSE, PrunerReason.ERROR, message)
+    if due.next_at is None:
+        message = (
+            "Image pruner job is never due: spec.schedule names no day of the next five years."
+        )
+        return _condition(kind, Truth.FALSE, PrunerReason.ERROR, message)
     message = "Image pruner job has been scheduled."
     return _condition(kind, Truth.TRUE, PrunerReason.SCHEDULED, message)
 
@@ -175,7 +180,7 @@ def _ambiguous(spec: EffectiveSpec | None, last: ImagePrunerStatus) -> Condition
     if spec is not None and spec.disagreements:
         message = " ".join(spec.disagreements)
         return _condition(kind, Truth.TRUE, PrunerReason.SETTINGS_DISAGREE, message)
-    message = "No two settings disagree."
+    message = "All settings agree."
     return _condition(kind, Truth.FALSE, PrunerReason.SETTINGS_AGREE, message)
 
 

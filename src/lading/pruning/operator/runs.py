@@ -45,11 +45,13 @@ def run_of(
     started_at: datetime,
     now: datetime,
 ) -> PruneRun:
+    if phase is PruneRunPhase.RUNNING:
+        message = message or _how_far(progress)
     return PruneRun(
         name=name,
         job=job,
         phase=phase,
-        message=texts.bounded_text(message or _how_far(progress), bytes_max=MESSAGE_BYTES_MAX),
+        message=texts.bounded_text(message, bytes_max=MESSAGE_BYTES_MAX),
         start_time=conditions.timestamp(started_at),
         update_time=conditions.timestamp(now),
         duration_seconds=max(0, int((now - started_at).total_seconds())),

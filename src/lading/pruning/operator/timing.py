@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from lading.api.batch import CronJob
 from lading.api.imageregistry import ImagePrunerStatus
 from lading.kernel import conditions, cron
+from lading.kernel.cron import EverySchedule, Schedule
 from lading.kernel.errors import Malformed
 from lading.pruning.operator.jobs import EndedJob, instant
 from lading.pruning.operator.types import (
@@ -16,6 +18,8 @@ from lading.pruning.operator.types import (
 
 GAPS = 8
 """So many runs ahead show the longest time between two."""
+DEADLINE_SECONDS_MAX = 10 * 365 * 24 * 3600
+"""A start that may be later than that is never missed; sums of more are beyond the calendar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +54,26 @@ def timing_of(
     since = _since(observed, last, text, now)
     began = [since, instant(found.status.last_schedule_time), ended.end if ended else None]
     due = schedule.next(max(one for one in began if one is not None), UTC)
-    deadline = timedelta(seconds=int(found.spec.get("startingDeadlineSeconds") or 0))
+    seconds = int(found.spec.get("startingDeadlineSeconds") or 0)
+    deadline = timedelta(seconds=min(seconds, DEADLINE_SECONDS_MAX))
     missed_at = due and due + deadline + settings.missed_grace
     is_missed = missed_at is not None and missed_at <= now and not is_active
     return DueTimes(
         schedule=text,
         since=since,
-        next_at=schedule.next(now, UTC),
+        next_at=_next_at(schedule, found, now),
         period=period(text, now),
         missed=due if is_missed else None,
         missed_at=None if is_missed or is_active else missed_at,
     )
+
+
+def _next_at(schedule: Schedule, found: CronJob, now: datetime) -> datetime | None:
+    """`@every` counts from the last start, or from when the CronJob was created."""
+    start = instant(found.status.last_schedule_time) or instant(found.metadata.creation_timestamp)
+    if isinstance(schedule, EverySchedule) and start is not None:
+        return start + ((now - start) // schedule.delay + 1) * schedule.delay
+    return schedule.next(now, UTC)
 
 
 def _since(

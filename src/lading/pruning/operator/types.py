@@ -16,14 +16,8 @@ from lading.api.imageregistry import (
 )
 from lading.api.pruned_registries import PrunedRegistry
 from lading.api.rbac_objects import ClusterRoleBinding, ServiceAccount
-from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 
-IMAGE_PRUNER_GATE = Gate(
-    name="ImagePruner",
-    default=True,
-    off="nothing is changed: CronJob and RBAC stay and work, as after a downgrade",
-)
 FIELD_MANAGER = "lading-image-pruner"
 OBJECT_NAME = "lading-image-pruner"
 """Of the CronJob, the ServiceAccount, the ClusterRoles and their bindings."""

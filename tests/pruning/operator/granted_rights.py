@@ -1,0 +1,70 @@
+"""The way of the controller to an API server that grants only what `deploy/` grants it."""
+
+import json
+from dataclasses import dataclass, field
+
+from lading.api.rbac import Process
+from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, RBAC_GROUP
+from lading.ports import kube
+from lading.ports.http import Exchange, Request, Response
+from lading.wiring.features import FEATURES
+from lading.wiring.rights import rights_of
+
+RIGHTS = rights_of(Process.CONTROLLER, FEATURES)
+VERBS = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def is_granted(self) -> bool:
+        return any(
+            self.verb in one.verbs
+            and one.group == self.group
+            and self.resource in one.resources
+            and (not one.names or self.name in one.names)
+            and (not one.namespaces or self.namespace in one.namespaces)
+            for one in RIGHTS
+            if not one.overlay
+        )
+
+
+@dataclass
+class Granted:
+    server: Exchange
+    refused: list[Asked] = field(default_factory=list)
+
+    async def __call__(self, request: Request) -> Response:
+        missing = [one for one in asked(request) if not one.is_granted]
+        if missing:
+            self.refused += missing
+            raise kube.Forbidden(str(missing))
+        return await self.server(request)
+
+
+def asked(request: Request) -> list[Asked]:
+    """A list of one name is restricted by name, too; to bind a role is a right of its own."""
+    first, *parts = request.path.strip("/").split("/")
+    group, rest = ("", parts[1:]) if first == "api" else ("".join(parts[:1]), parts[2:])
+    if not rest:
+        return []  # about the API, not about an object
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2:
+        namespace, rest = rest[1], rest[2:]
+    query = dict(request.query)
+    selected = query.get("fieldSelector", "").removeprefix("metadata.name=")
+    name = rest[1] if len(rest) > 1 else selected
+    reading = "get" if len(rest) > 1 else "watch" if "watch" in query else "list"
+    resource = "/".join((rest[0], *rest[2:]))
+    verb = VERBS.get(request.method, reading)
+    found = [Asked(verb=verb, group=group, resource=resource, namespace=namespace, name=name)]
+    if verb == "create" and resource == CLUSTER_ROLE_BINDINGS.plural:
+        role = json.loads(request.body)["roleRef"]["name"]
+        found.append(Asked(verb="bind", group=RBAC_GROUP, resource="clusterroles", name=role))
+    return found
