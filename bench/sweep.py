@@ -128,6 +128,8 @@ def _on_s3() -> dict[str, float]:
         "s3_m_share_of_limit": FASTER_MIN / faster,
         "s3_m_s": own.seconds,
         "s3_m_garbage_collect_s": other.seconds,
+        "s3_m_memory_mb": own.peak_bytes / 1e6,
+        "s3_m_garbage_collect_memory_mb": other.peak_bytes / 1e6,
     }
 
 

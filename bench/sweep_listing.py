@@ -128,7 +128,7 @@ class MadeUp:
 async def _preview(storage: MadeUp) -> int:
     sweeper = Sweeper(
         SweepRequest(
-            settings=SweepSettings(),
+            settings=SweepSettings(grace=timedelta(hours=24)),
             limits=Limits(),
             reading=Reading(settings=Settings(), custom=READY_MADE),
         ),

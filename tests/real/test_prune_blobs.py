@@ -9,20 +9,20 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from lading.kernel.digests import Digest
 from lading.ports import registry as registries
-from lading.pruning.engine import registry_url
+from lading.pruning.engine import references_file, registry_url
 from lading.pruning.engine.custom_paths import READY_MADE
 from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.observe import ClusterReferences, Reading
 from lading.pruning.engine.observe_storage import data_path
-from lading.pruning.engine.types import Settings
+from lading.pruning.engine.types import Mention, Settings
 from lading.pruning.sweep import layout, probe
 from lading.pruning.sweep.apply import SweepCounts
 from lading.pruning.sweep.probe import ProbeFailed
@@ -74,7 +74,22 @@ class Swept:
         )
 
     async def sweep(self, **settings: object) -> SweepCounts:
-        async with wiring.open_sweeper(self.options(**settings)) as sweeper:
+        return await self._run(self.options(**settings))
+
+    async def sweep_untagged(self, references: Path, **settings: object) -> SweepCounts:
+        """What no tag and no reference reaches goes as well."""
+        return await self._run(
+            replace(
+                self.options(**settings),
+                untagged=True,
+                reference_files=(references,),
+                registry_names=("registry.test",),
+            )
+        )
+
+    @staticmethod
+    async def _run(options: SweepOptions) -> SweepCounts:
+        async with wiring.open_sweeper(options) as sweeper:
             return (await sweeper.run()).counts
 
 
@@ -192,6 +207,43 @@ async def test_2_8_with_a_cache_is_refused_and_without_it_is_swept(
                     await swept.sweep(grace=timedelta(0), second_look_after=timedelta(0))
                 assert not (root / data_path(str(orphan.digest))).exists()
                 assert await shelf.pullable("a:v1")
+
+
+@pytest.fixture
+def references(tmp_path: Path) -> Path:
+    """Those of a cluster with one pod."""
+    used = ClusterReferences(
+        cluster="test",
+        taken_at=datetime.now(UTC),
+        mentions=(Mention("registry.test/b:v1", "Pod/b"),),
+    )
+    file = tmp_path / "references"
+    file.write_bytes(references_file.encode(used))
+    return file
+
+
+@pytest.mark.components("registry")
+@pytest.mark.parametrize("cache", ["", "inmemory"])
+async def test_an_index_counts_on_no_child_that_is_condemned_or_gone(
+    cache: str, monkeypatch: pytest.MonkeyPatch, references: Path
+) -> None:
+    """A cache of descriptors has the manifests of a repository beside its layers."""
+    at_once = {"grace": timedelta(0), "second_look_after": timedelta(0)}
+    with swept_registry("files", monkeypatch, cache=cache) as swept:
+        async with shelves(swept) as (shelf,):
+            await shelf.image("b:v1")
+            child = await shelf.image("a:v1")
+            await shelf.admin.delete(shelf.at("a:v1"))
+            assert await shelf.pullable(f"a@{child.digest}")
+            for _ in range(2):
+                counts = await swept.sweep_untagged(references, **at_once)
+                assert counts.answered == []
+                with pytest.raises(registries.MalformedAnswer):
+                    await shelf.index("a:v2", child)
+            assert counts.freed_blobs
+            assert await shelf.image("a:v1") == child
+            await shelf.index("a:v2", child)
+            assert await shelf.pullable("a:v2")
 
 
 def _start(swept: Swept, *, second_look_after: str) -> "subprocess.Popen[bytes]":

@@ -1,7 +1,12 @@
-"""A small S3 server in memory: what obstore asks of a bucket, in pages, with faults on demand."""
+"""A small S3 server in memory: what obstore asks of a bucket, in pages, with faults on demand.
+
+It answers the XML API of Google Cloud Storage as well, which differs in headers: there an object
+has a generation, and conditions name it.
+"""
 
 import asyncio
 import hashlib
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -109,7 +114,11 @@ class Bucket:
         wanted = request.headers.get("If-Match")
         if wanted is not None and (known is None or _tag(known[0]) != wanted):
             return _error(412, "PreconditionFailed")
-        source = unquote(request.headers.get("x-amz-copy-source", ""))
+        generation = request.headers.get("x-goog-if-generation-match")
+        if generation is not None and generation != _generation(known and known[0]):
+            return _error(412, "PreconditionFailed")
+        headers = request.headers
+        source = unquote(headers.get("x-amz-copy-source", headers.get("x-goog-copy-source", "")))
         if source:
             copied = self.objects.get(source.lstrip("/").partition("/")[2])
             if copied is None:
@@ -118,7 +127,7 @@ class Bucket:
             return _xml(f"<CopyObjectResult><ETag>{_tag(copied[0])}</ETag></CopyObjectResult>")
         content = await request.read()
         self.objects[key] = content, datetime.now(UTC)
-        return web.Response(headers={"ETag": _tag(content)})
+        return web.Response(headers=_marks(content))
 
     def _get(self, key: str) -> web.StreamResponse:
         found = self.objects.get(key)
@@ -126,13 +135,20 @@ class Bucket:
             return _error(404, "NoSuchKey")
         content, time = found
         modified = time.strftime("%a, %d %b %Y %H:%M:%S GMT")
-        return web.Response(
-            body=content, headers={"ETag": _tag(content), "Last-Modified": modified}
-        )
+        return web.Response(body=content, headers={**_marks(content), "Last-Modified": modified})
 
 
 def _tag(content: bytes) -> str:
     return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+
+
+def _generation(content: bytes | None) -> str:
+    """0 is that of no object."""
+    return "0" if content is None else str(int(_tag(content)[1:9], 16))
+
+
+def _marks(content: bytes) -> dict[str, str]:
+    return {"ETag": _tag(content), "x-goog-generation": _generation(content)}
 
 
 def _xml(body: str) -> web.Response:
@@ -152,6 +168,12 @@ def environment(bucket: Bucket) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_REGION": "us-east-1",
     }
+
+
+def google_environment(bucket: Bucket) -> dict[str, str]:
+    """What tells a client of Google Cloud Storage about this server."""
+    account = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+    return {"GOOGLE_BASE_URL": bucket.url, "GOOGLE_SERVICE_ACCOUNT_KEY": json.dumps(account)}
 
 
 @asynccontextmanager

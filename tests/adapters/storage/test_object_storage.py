@@ -1,4 +1,4 @@
-"""The `Storage` port on S3, and the addresses that it accepts."""
+"""The `Storage` port on S3 and Google Cloud Storage, and the addresses that it accepts."""
 
 import os
 
@@ -23,6 +23,15 @@ class TestS3(StorageSuite):
     @pytest.fixture
     def storage(self, on_s3: Storage) -> Storage:
         return on_s3
+
+
+class TestGoogleCloudStorage(StorageSuite):
+    @pytest.fixture
+    def storage(self, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Storage:
+        for name, value in s3.google_environment(bucket).items():
+            monkeypatch.setenv(name, value)
+        url = f"gs://{bucket.name}/root"
+        return object_storage.open_storage(url, environment=os.environ)
 
 
 async def test_a_partial_failure_of_a_bulk_deletion_names_what_is_left(
@@ -66,9 +75,21 @@ def test_bad_addresses(url: str, reason: str) -> None:
         object_storage.open_storage(url, environment={})
 
 
-def test_only_an_endpoint_that_says_http_is_spoken_to_without_tls() -> None:
-    assert object_storage._has_plain_endpoint({"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"})
-    assert not object_storage._has_plain_endpoint({"AWS_ENDPOINT_URL": "https://s3.example.com"})
+@pytest.mark.parametrize(
+    ("url", "bytes_max"), [("s3://a", 5_000_000_000), ("gs://a", None), ("az://a", 0)]
+)
+def test_what_a_storage_surely_copies(
+    url: str, bytes_max: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    assert object_storage.open_storage(url, environment={}).copy_bytes_max == bytes_max
+
+
+@pytest.mark.parametrize("name", object_storage.ENDPOINT_VARIABLES)
+def test_only_an_endpoint_that_says_http_is_spoken_to_without_tls(name: str) -> None:
+    assert object_storage._has_plain_endpoint({name: "http://127.0.0.1:9000"})
+    assert not object_storage._has_plain_endpoint({name: "https://storage.example.com"})
     assert not object_storage._has_plain_endpoint({})
 
 

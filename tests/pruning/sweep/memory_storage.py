@@ -1,5 +1,6 @@
 """A storage in memory with a clock of its own, which a test can cut off at any change."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -82,6 +83,7 @@ class MemoryStorage:
         self.objects.pop(source, None)
 
     async def delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
+        await asyncio.sleep(0)  # others may work meanwhile
         failures: dict[str, StorageError] = {}
         for path in paths:
             self._change(path)

@@ -72,7 +72,7 @@ class StorageRegistry:
             if entry is not None and not self._has(name, entry["digest"]):
                 raise registries.MalformedAnswer("MANIFEST_BLOB_UNKNOWN", status=400)
         for entry in document.get("manifests", ()):
-            if not self.has(observe_storage.revision_link(name, entry["digest"])):
+            if not self._has_manifest(name, entry["digest"]):
                 raise registries.MalformedAnswer("MANIFEST_UNKNOWN", status=400)
         if not (self.puts_trust_cache and digest in self._known_data) and not self.has(
             layout.data_path(digest)
@@ -80,9 +80,16 @@ class StorageRegistry:
             self.write(layout.data_path(digest), content)
         self._known_data.add(digest)
         self.write(observe_storage.revision_link(name, digest), digest.encode())
+        if self.has_cache:
+            self._cache.add((name, digest))
         if tag:
             self.tag(name, tag, digest)
         return digest
+
+    def _has_manifest(self, name: str, digest: str) -> bool:
+        """Layers and manifests of a repository share one cache."""
+        is_known = self.has(observe_storage.revision_link(name, digest))
+        return is_known or (name, digest) in self._cache
 
     def tag(self, name: str, tag: str, digest: str) -> None:
         folder = f"{layout.tags_folder(name)}/{tag}"
@@ -94,6 +101,7 @@ class StorageRegistry:
         self._remove_all(f"{layout.tags_folder(name)}/{tag}")
 
     def delete_manifest(self, name: str, digest: str) -> None:
+        self._cache.discard((name, digest))
         self.storage.objects.pop(observe_storage.revision_link(name, digest))
         for path, (content, _) in list(self.storage.objects.items()):
             is_tag = path.startswith(layout.tags_folder(name)) and path.endswith("/current/link")

@@ -97,7 +97,7 @@ async def test_a_sweep_costs_lists_unknown_manifests_and_bulk_deletions(
     await sweep(bucket)
     assert before < s3.PAGE_KEYS
     lists = 4  # is it a registry, everything, and twice what is aside
-    own = 3  # state, known manifests, the lock
+    own = 4  # state, known manifests, and twice the lock
     assert bucket.methods.count("GET") == lists + own, "no manifest is read again"
 
 
@@ -125,6 +125,7 @@ async def test_data_that_cannot_be_moved_aside_stays(
     counts = await sweep(bucket, offline=False)
     assert (counts.freed_blobs, counts.failed) == (2, 1)
     assert layout.data_path(digest) in bucket.objects
+    assert layout.aside_path(digest) not in bucket.objects
     bucket.locked = set()
     await sweep(bucket, offline=False)
     assert len(data(bucket)) == 3

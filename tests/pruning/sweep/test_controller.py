@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -11,17 +12,21 @@ from lading.ports import kube
 from lading.ports import registry as registries
 from lading.ports import storage as storages
 from lading.ports.storage import StoredObject
-from lading.pruning.engine.guards import Guard, GuardRefused, Limits
+from lading.pruning.engine.guards import SMALL_PLAN, Guard, GuardRefused, Limits
 from lading.pruning.engine.observe import ReferencesIncomplete
 from lading.pruning.engine.observe_storage import DATABASE_IN_USE, NoRegistry, revision_link
 from lading.pruning.engine.observe_streams import NoImageStreams
-from lading.pruning.sweep import layout
+from lading.pruning.sweep import layout, lock
+from lading.pruning.sweep.apply import FAILURES_SHOWN_MAX, SweepCounts
+from lading.pruning.sweep.lock import SweepInProgress
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 from tests.pruning.sweep.memory_storage import CutOff, MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry, image_content
 from tests.pruning.sweep.worlds import STATE, SweepWorld
 
+OTHER = b'{"token": "other", "host": "elsewhere", "pid": 1}'
+"""A lock that another sweep has taken over."""
 STREAM_KINDS = ("images", "imagestreams")
 
 
@@ -105,6 +110,23 @@ async def test_a_manifest_of_a_repository_without_the_link_gets_one(swept: Sweep
     assert swept.registry.can_pull("b", image)
 
 
+async def test_a_manifest_that_nothing_needs_gets_no_links(swept: SweepWorld) -> None:
+    """What it names is needed again, but in another repository."""
+    swept.untagged = True
+    swept.registry.image("c", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("a", b"{}")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry._cache |= {(name, one) for name in ("a", "b") for one in (layer, config)}
+    swept.registry.put_manifest("b", image_content(config, [layer], annotations={"of": "b"}))
+    swept.storage.pass_time(hours=25)
+    image = swept.registry.put_manifest("a", image_content(config, [layer]), "v1")
+    swept.registry._cache.clear()
+    assert (await swept.run()).counts.restored == 2
+    assert swept.registry.can_pull("a", image)
+    assert not swept.has_layer("b", layer)
+
+
 async def test_a_blob_that_a_replica_still_answers_for_stays() -> None:
     storage = MemoryStorage()
     replicas = tuple(StorageRegistry(storage, has_cache=True) for _ in range(2))
@@ -132,6 +154,34 @@ async def test_every_replica_forgets_the_links_that_it_caches() -> None:
     assert replicas[1]._has("a", digest)
     await world.whole()
     assert not world.has_data(digest)
+
+
+async def test_a_registry_forgets_the_manifests_that_it_caches() -> None:
+    """Otherwise it accepts an index with a child that it cannot send."""
+    storage = MemoryStorage()
+    registry = StorageRegistry(storage, has_cache=True)
+    world = SweepWorld(storage=storage, replicas=(registry,), untagged=True)
+    registry.image("b", "v1")
+    child = registry.image("a", layers=[b"1"])
+    storage.pass_time(hours=25)
+    await world.run()
+    assert world.has_data(child)
+    with pytest.raises(registries.MalformedAnswer):
+        registry.index("a", [child], "v1")
+
+
+async def test_a_manifest_that_a_replica_still_answers_for_stays() -> None:
+    storage = MemoryStorage()
+    registry = StorageRegistry(storage, has_cache=True)
+    world = SweepWorld(storage=storage, replicas=(registry,), untagged=True)
+    registry.image("b", "v1")
+    child = registry.image("a", layers=[b"1"])
+    storage.pass_time(hours=25)
+    await world.run()
+    registry._cache.add(("a", child))
+    storage.pass_time(hours=25)
+    assert (await world.run()).counts.answered == [child]
+    assert world.has_data(child)
 
 
 def test_builders_have_the_digest_of_content(swept: SweepWorld) -> None:
@@ -202,6 +252,28 @@ async def test_loss_3544_old_data_that_is_named_again_during_the_list(swept: Swe
     assert swept.registry.can_pull("a", pushed[0])
     await swept.whole()
     assert swept.registry.can_pull("a", pushed[0])
+
+
+async def test_an_untagged_manifest_that_is_pushed_again_before_its_links_go_keeps_them(
+    swept: SweepWorld,
+) -> None:
+    swept.untagged = True
+    swept.registry.image("b", "v1")
+    image = swept.registry.image("a", layers=[b"1"])
+    swept.storage.pass_time(hours=25)
+
+    def push(path: str) -> None:
+        if path == STATE:
+            swept.storage.pass_time(seconds=1)
+            assert push_again(swept, "a", "v1", [b"1"]) == image
+
+    def check() -> None:
+        assert swept.registry.can_pull("a", image)
+
+    swept.storage.before_change = push
+    swept.on_sleep = check
+    counts = (await swept.run()).counts
+    assert (counts.links, counts.restored) == (0, 0), "no link of it was ever missing"
 
 
 async def test_a_manifest_that_was_checked_before_its_links_went_gets_them_back(
@@ -306,6 +378,31 @@ async def test_what_is_condemned_anew_keeps_the_links_that_it_had(swept: SweepWo
     assert state["condemned"][digest]["layers"] == ["a", "b"]
 
 
+async def test_what_was_used_again_and_no_longer_is_waits_anew(swept: SweepWorld) -> None:
+    """Also where it has no link by then, which would show that it is not condemned."""
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    image = push_again(swept, "a", "v1", [b"1"])
+    await swept.run()
+    assert json.loads(swept.storage.objects[STATE][0])["condemned"] == {}
+    swept.registry.delete_manifest("a", image)
+    del swept.storage.objects[layout.layer_link("a", digest)]
+    swept.storage.pass_time(hours=25)
+    assert (await swept.reasons())[digest] is BlobReason.CONDEMNED
+
+
+async def test_what_another_deleted_is_no_longer_condemned(swept: SweepWorld) -> None:
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    del swept.storage.objects[layout.data_path(digest)]
+    await swept.run()
+    assert json.loads(swept.storage.objects[STATE][0])["condemned"] == {}
+
+
 async def test_an_untagged_manifest_that_is_tagged_again_gets_its_link_back(
     swept: SweepWorld,
 ) -> None:
@@ -322,11 +419,47 @@ async def test_an_untagged_manifest_that_is_tagged_again_gets_its_link_back(
     assert swept.registry.can_pull("a", image)
 
 
+async def test_an_untagged_index_that_is_tagged_again_gets_its_child_back_as_a_manifest(
+    swept: SweepWorld,
+) -> None:
+    swept.untagged = True
+    child = swept.registry.image("a", layers=[b"1"])
+    index = swept.registry.index("a", [child])
+    swept.registry.image("b", "v1", [b"2"])
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry.tag("a", "again", index)
+    await swept.run()
+    assert swept.registry.can_pull("a", index)
+    assert not swept.has_layer("a", child)
+
+
+async def test_a_child_that_was_deleted_and_came_back_elsewhere_is_a_manifest(
+    swept: SweepWorld,
+) -> None:
+    """A cache answers for it in `b`, where it had a link before it was deleted."""
+    child = swept.registry.image("a", layers=[b"1"])
+    swept.registry.delete_manifest("a", child)
+    content = swept.storage.objects[layout.data_path(child)][0]
+    swept.registry.image("c", "v1", [b"2"])
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry._cache |= {("b", child)}
+    swept.registry.index("b", [child], "v1")
+    swept.registry._cache.clear()
+    swept.registry.image("d", layers=[b"1"])
+    assert swept.registry.put_manifest("d", content) == child
+    await swept.run()
+    assert swept.registry.has(revision_link("b", child))
+    assert not swept.has_layer("b", child)
+
+
 async def test_what_the_storage_cannot_move_waits_for_offline(swept: SweepWorld) -> None:
     swept.storage.copy_bytes_max = 3
     swept.registry.image("b", "v1")
     digest, fits = (swept.registry.upload("a", one) for one in (b"large", b"fit"))
     await swept.whole()
+    assert not swept.has_layer("a", digest), "it is condemned as any other"
     assert not swept.has_data(fits)
     swept.storage.pass_time(hours=25)
     assert (await swept.reasons())[digest] is BlobReason.TOO_LARGE
@@ -354,6 +487,23 @@ async def test_a_failure_has_true_counts(swept: SweepWorld) -> None:
     counts = (await swept.run(offline=True)).counts
     assert (counts.freed_blobs, counts.freed_bytes, counts.failed) == (1, 1, 1)
     assert "locked" in counts.failures[0]
+
+
+async def test_links_of_several_repositories_are_all_counted(swept: SweepWorld) -> None:
+    """They are removed at the same time, and so is the history of their tags."""
+    swept.untagged = True
+    for name in ("a", "b", "c"):
+        swept.registry.image(name, "v1", [name.encode()])
+        swept.registry.image(name, "v1", [b"newer"])
+    swept.storage.pass_time(hours=25)
+    before = len(swept.storage.objects)
+    first = (await swept.run()).counts
+    swept.storage.pass_time(hours=25)
+    second = (await swept.run()).counts
+    removed = first.links + second.links + second.freed_blobs
+    own = {f"{layout.OWN}/manifests", STATE}
+    assert before - len(swept.storage.objects.keys() - own) == removed
+    assert (first.links, second.links) == (9, 3)
 
 
 @pytest.mark.parametrize("offline", [False, True])
@@ -411,13 +561,28 @@ async def test_what_is_no_registry_is_refused(
 ) -> None:
     for path, content in prepare.items():
         swept.registry.write(path, content)
-    for sweeping in (swept.sweeper().preview(), swept.run(offline=True)):
+    for sweeping in (swept.sweeper().preview(), swept.run(), swept.run(offline=True)):
         with pytest.raises(NoRegistry, match=message):
             await sweeping
-    assert {one for one in swept.storage.objects if layout.ROOT in one} == set()
+    assert swept.storage.changes == 0, "neither a lock nor a probe image was written"
+    assert swept.storage.objects.keys() == prepare.keys()
 
 
-async def test_a_share_that_is_too_large_changes_nothing(swept: SweepWorld) -> None:
+async def test_a_foreign_layout_below_the_folder_of_repositories_is_refused(
+    swept: SweepWorld,
+) -> None:
+    """Without any repository, every blob would look as if nothing needed it."""
+    swept.registry.write(f"{layout.REPOSITORIES}/team/app/index.json", b"{}")
+    digest = swept.digest(b"1")
+    swept.registry.write(layout.data_path(digest), b"1")
+    swept.storage.pass_time(hours=25)
+    with pytest.raises(NoRegistry, match="nothing in docker/registry/v2/repositories"):
+        await swept.run(offline=True)
+    assert swept.has_data(digest)
+
+
+@pytest.mark.parametrize("offline", [False, True])
+async def test_a_share_that_is_too_large_changes_nothing(swept: SweepWorld, offline: bool) -> None:
     swept.limits = Limits(share_percent_max=50)
     swept.registry.image("a", "v1")
     for number in range(20):
@@ -425,19 +590,31 @@ async def test_a_share_that_is_too_large_changes_nothing(swept: SweepWorld) -> N
     swept.storage.pass_time(hours=25)
     before = set(swept.storage.objects)
     with pytest.raises(GuardRefused, match="20 of 23 blobs"):
-        await swept.run()
+        await swept.run(offline=offline)
     assert set(swept.storage.objects) == before
     swept.limits = Limits(ignored=frozenset({Guard.SHARE}))
-    assert (await swept.run()).counts.condemned == 20
+    counts = (await swept.run(offline=offline)).counts
+    assert (counts.condemned, counts.freed_blobs) == ((0, 20) if offline else (20, 0))
 
 
-async def test_too_many_bytes_change_nothing(swept: SweepWorld) -> None:
+async def test_a_small_plan_may_take_any_share(swept: SweepWorld) -> None:
+    swept.limits = Limits(share_percent_max=1)
+    swept.registry.image("a", "v1")
+    for number in range(SMALL_PLAN):
+        swept.registry.upload("a", b"%d" % number)
+    assert (await swept.offline()).counts.freed_blobs == SMALL_PLAN
+
+
+@pytest.mark.parametrize("offline", [False, True])
+async def test_too_many_bytes_change_nothing(swept: SweepWorld, offline: bool) -> None:
     swept.limits = Limits(share_percent_max=100, size_bytes_max=3)
     swept.registry.image("b", "v1")
     swept.registry.upload("a", b"four")
     swept.storage.pass_time(hours=25)
     with pytest.raises(GuardRefused, match="4 bytes"):
-        await swept.run()
+        await swept.run(offline=offline)
+    swept.limits = Limits(share_percent_max=100, size_bytes_max=4)
+    await swept.run(offline=offline)
 
 
 async def test_without_references_nothing_untagged_goes(swept: SweepWorld) -> None:
@@ -495,6 +672,127 @@ async def test_a_list_of_references_that_breaks_off_changes_nothing(swept: Sweep
     with pytest.raises(ReferencesIncomplete):
         await swept.run(offline=True)
     assert swept.registry.can_pull("a", image)
+
+
+@pytest.mark.parametrize("offline", [False, True])
+async def test_a_run_that_lost_its_lock_while_it_was_listing_changes_nothing(
+    swept: SweepWorld, offline: bool
+) -> None:
+    """As a machine that sleeps for an hour, while another one sweeps."""
+    swept.registry.image("a", "v1")
+    swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    before = set(swept.storage.objects)
+    whole = swept.storage.pages
+
+    async def pages(prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
+        async for page in whole(prefix):
+            yield page
+        if prefix == layout.ROOT:
+            swept.registry.write(lock.PATH, OTHER)
+
+    swept.storage.pages = pages  # type: ignore[method-assign]
+    with pytest.raises(SweepInProgress, match="taken over"):
+        await swept.run(offline=offline)
+    assert set(swept.storage.objects) == before | {lock.PATH}
+
+
+async def test_a_run_that_lost_its_lock_moves_nothing_aside(swept: SweepWorld) -> None:
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry.upload("a", b"another, so that the state is written")
+    swept.storage.pass_time(hours=25)
+
+    def lose(path: str) -> None:
+        if path == STATE:
+            swept.registry.write(lock.PATH, OTHER)
+
+    swept.storage.before_change = lose
+    with pytest.raises(SweepInProgress, match="taken over"):
+        await swept.run()
+    assert swept.has_data(digest)
+
+
+async def test_a_run_that_lost_its_lock_deletes_nothing_that_is_aside(swept: SweepWorld) -> None:
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.storage.pass_time(hours=25)
+    swept.on_sleep = lambda: swept.registry.write(lock.PATH, OTHER)
+    with pytest.raises(SweepInProgress, match="taken over"):
+        await swept.run()
+    assert layout.aside_path(digest) in swept.storage.objects
+
+
+async def test_offline_what_a_run_left_aside_goes(swept: SweepWorld) -> None:
+    swept.registry.image("b", "v1")
+    path = layout.aside_path(swept.digest(b"1"))
+    swept.registry.write(path, b"1")
+    counts = (await swept.offline()).counts
+    assert (counts.freed_blobs, counts.freed_bytes) == (1, 1)
+    assert path not in swept.storage.objects
+
+
+async def test_the_clock_of_the_storage_says_what_is_young(swept: SweepWorld) -> None:
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"a push in progress")
+    swept.clock_is_ahead_by = timedelta(hours=48)
+    await swept.run(offline=True)
+    assert swept.has_data(digest)
+
+
+@pytest.mark.parametrize("offline", [False, True])
+async def test_a_full_storage_is_freed_offline_and_not_changed_otherwise(
+    swept: SweepWorld, offline: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+
+    async def put(path: str, _content: bytes, **_more: object) -> None:
+        raise storages.Full(path)
+
+    monkeypatch.setattr(swept.storage, "put", put)
+    before = set(swept.storage.objects)
+    if offline:
+        await swept.run(offline=True)
+        assert not swept.has_data(digest)
+        assert swept.registry.can_pull("b", kept)
+        return
+    with pytest.raises(storages.Full):
+        await swept.run()
+    assert set(swept.storage.objects) == before
+
+
+async def test_a_registry_in_use_is_not_swept_without_a_lock(
+    swept: SweepWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full when the lock is taken, and has space again right after."""
+    swept.registry.image("b", "v1")
+    swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    whole = swept.storage.put
+
+    async def put(path: str, content: bytes, **more: Any) -> None:
+        if path == lock.PATH:
+            raise storages.Full(path)
+        await whole(path, content, **more)
+
+    monkeypatch.setattr(swept.storage, "put", put)
+    before = set(swept.storage.objects)
+    with pytest.raises(storages.Full):
+        await swept.run()
+    assert set(swept.storage.objects) == before
+
+
+def test_only_the_first_failures_are_shown_and_all_are_counted() -> None:
+    counts = SweepCounts()
+    for number in range(FAILURES_SHOWN_MAX + 5):
+        counts.fail(number)
+    assert (counts.failed, len(counts.failures)) == (FAILURES_SHOWN_MAX + 5, FAILURES_SHOWN_MAX)
 
 
 async def test_a_list_that_breaks_off_changes_nothing(swept: SweepWorld) -> None:

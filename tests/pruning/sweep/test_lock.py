@@ -4,6 +4,7 @@ import asyncio
 import os
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -52,7 +53,7 @@ async def test_the_lock_of_a_process_of_this_machine_that_has_ended_is_taken_ove
 async def test_the_lock_of_another_machine_is_taken_over_when_its_period_is_over(
     storage: Storage,
 ) -> None:
-    await leave(storage, host="elsewhere", pid=1)
+    await leave(storage, host="elsewhere", pid=NOBODY)
     with pytest.raises(SweepInProgress, match="on elsewhere"):
         async with StorageLock(storage).held():
             pass
@@ -103,3 +104,45 @@ async def test_a_lock_is_renewed_while_it_is_held() -> None:
         storage.before_change = lambda _path: renewed.set()
         async with asyncio.timeout(60):
             await renewed.wait()
+
+
+async def test_a_claim_of_a_sweep_that_was_cut_off_holds_up_one_run(tmp_path: Path) -> None:
+    """On files, where the stale lock is replaced by who has the claim to it."""
+    storage = object_storage.open_storage(f"file://{tmp_path}", environment={})
+    own = StorageLock(storage, period=timedelta(0))
+    await leave(storage, host=own._own.host, pid=NOBODY)
+    await storage.put(f"{lock.PATH}-left", b"")
+    with pytest.raises(SweepInProgress):
+        async with own.held():
+            pass
+    async with own.held():
+        await own.check()
+
+
+async def test_a_stale_lock_that_another_took_over_before_the_claim_stays_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On files: the other had the claim, replaced the lock and dropped the claim."""
+    storage = object_storage.open_storage(f"file://{tmp_path}", environment={})
+    own, other = StorageLock(storage), StorageLock(storage)
+    await leave(storage, host=own._own.host, pid=NOBODY)
+    whole = storage.put
+
+    async def put(path: str, content: bytes, **more: Any) -> None:
+        if path == f"{lock.PATH}-left":
+            await other._put(None)
+        await whole(path, content, **more)
+
+    monkeypatch.setattr(storage, "put", put)
+    with pytest.raises(SweepInProgress):
+        async with own.held():
+            pass
+    await other.check()
+
+
+async def test_who_lost_the_lock_does_not_renew_it(storage: Storage) -> None:
+    own = StorageLock(storage, period=timedelta(milliseconds=1))
+    await leave(storage, host="elsewhere", pid=1)
+    async with asyncio.timeout(60):
+        with pytest.raises(SweepInProgress, match="taken over"):
+            await own._renew()

@@ -4,12 +4,13 @@ Each case is one offline pass over a storage that a registry wrote; D01 to D14 a
 """
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
 from lading.pruning.engine import graph, observe_storage
-from lading.pruning.sweep import layout, observe
+from lading.pruning.sweep import layout, observe, types
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.sweep.storage_registry import image_content
 from tests.pruning.sweep.worlds import SweepWorld
@@ -168,6 +169,35 @@ async def test_loss_4_young_blobs_stay(swept: SweepWorld) -> None:
     assert swept.has_data(digest)
 
 
+def test_a_part_of_a_second_makes_nothing_older() -> None:
+    whole = datetime(2026, 11, 1, tzinfo=UTC)
+    assert types.instant(types.seconds(whole)) == whole
+    assert types.instant(types.seconds(whole + timedelta(microseconds=1))) > whole
+
+
+async def test_offline_a_manifest_goes_before_the_links_to_its_layers(swept: SweepWorld) -> None:
+    """So that a run that is cut off leaves no manifest that cannot be pulled."""
+    swept.untagged = True
+    image, layer = swept.registry.image("a", layers=[b"1"]), swept.digest(b"1")
+    swept.registry.image("b", "v1", [b"2"])
+    links = {observe_storage.revision_link("a", image), layout.layer_link("a", layer)}
+    order: list[str] = []
+    swept.storage.before_change = lambda path: order.append(path) if path in links else None
+    await swept.offline()
+    assert order == [observe_storage.revision_link("a", image), layout.layer_link("a", layer)]
+
+
+async def test_an_upload_that_is_removed_in_part_is_not_counted(swept: SweepWorld) -> None:
+    swept.registry.image("a", "v1")
+    folder = f"{layout.REPOSITORIES}/a/_uploads/1"
+    for name in ("data", "startedat"):
+        swept.registry.write(f"{folder}/{name}", b"x")
+    swept.storage.locked = {f"{folder}/data"}
+    swept.storage.pass_time(hours=200)
+    counts = (await swept.run(offline=True)).counts
+    assert (counts.uploads, counts.failed) == (0, 1)
+
+
 async def test_a_link_makes_old_data_young(swept: SweepWorld) -> None:
     digest = swept.registry.upload("a", b"1")
     swept.storage.pass_time(hours=100)
@@ -189,13 +219,9 @@ async def test_an_unreadable_or_unknown_manifest_keeps_all_that_its_repository_l
     swept.registry.image("b", "v1")
     held = swept.registry.upload("a", b"may be needed")
     free = swept.registry.upload("b", b"is not needed")
-    digest = f"sha256:{'ab' * 32}" if content == b"no JSON" else ""
-    if digest:
-        swept.registry.write(layout.data_path(digest), content)
-        link = observe_storage.revision_link("a", digest)
-        swept.registry.write(link, digest.encode())
-    else:
-        swept.registry.put_manifest("a", content, "v1")
+    digest = swept.digest(content)
+    swept.registry.write(layout.data_path(digest), content)
+    swept.registry.write(observe_storage.revision_link("a", digest), digest.encode())
     swept.storage.pass_time(hours=25)
     reasons = await swept.reasons(offline=True)
     assert reasons[held] is BlobReason.UNREADABLE
@@ -226,6 +252,36 @@ async def test_an_unreadable_manifest_is_not_taken_for_known_in_the_next_run(
     for _ in range(2):
         await swept.offline()
         assert swept.has_data(held)
+
+
+@pytest.mark.parametrize("place", [0, 40, -1, None])
+async def test_a_damaged_memory_of_manifests_costs_only_time(
+    swept: SweepWorld, place: int | None
+) -> None:
+    image = swept.registry.image("a", "v1", [b"1"])
+    await swept.offline()
+    path = f"{layout.OWN}/manifests"
+    content = bytearray(swept.storage.objects[path][0])
+    if place is None:
+        content = content[:10]
+    else:
+        content[place] ^= 1
+    swept.registry.write(path, bytes(content))
+    await swept.offline()
+    assert swept.registry.can_pull("a", image)
+
+
+async def test_manifests_that_are_gone_are_not_remembered(swept: SweepWorld) -> None:
+    path = f"{layout.OWN}/manifests"
+    swept.registry.image("a", "v1", [b"1"])
+    await swept.offline()
+    one = len(swept.storage.objects[path][0])
+    gone = swept.registry.image("a", "v2", [b"2"])
+    await swept.offline()
+    assert len(swept.storage.objects[path][0]) > one
+    swept.registry.delete_manifest("a", gone)
+    await swept.offline()
+    assert len(swept.storage.objects[path][0]) == one
 
 
 async def test_a_link_of_another_content_keeps_what_its_repository_links(

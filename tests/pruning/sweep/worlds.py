@@ -27,13 +27,14 @@ HOST = "registry.test"
 
 @dataclass
 class StorageTime:
-    """The clock of a run is that of the storage; who waits lets its time pass."""
+    """The clock of a machine beside that of the storage; who waits lets the time pass."""
 
     storage: MemoryStorage
     on_sleep: Any = None
+    is_ahead_by: timedelta = timedelta(0)
 
     def now(self) -> datetime:
-        return self.storage.now
+        return self.storage.now + self.is_ahead_by
 
     def monotonic(self) -> float:
         return (self.storage.now - START).total_seconds()
@@ -47,6 +48,7 @@ class StorageTime:
 @dataclass
 class SweepWorld:
     storage: MemoryStorage = field(default_factory=MemoryStorage)
+    clock_is_ahead_by: timedelta = timedelta(0)
     limits: Limits = field(default_factory=lambda: Limits(share_percent_max=100))
     untagged: bool = False
     references: tuple[str, ...] = ("registry.test/nothing:v1",)
@@ -90,7 +92,7 @@ class SweepWorld:
             state_file=StorageFile(storage, STATE),
             known_file=StorageFile(storage, f"{layout.OWN}/manifests"),
             lock=StorageLock(storage),
-            clock=StorageTime(storage, self.on_sleep),
+            clock=StorageTime(storage, self.on_sleep, self.clock_is_ahead_by),
         )
 
     async def run(self, *, offline: bool = False) -> Swept:

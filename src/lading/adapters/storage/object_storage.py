@@ -20,7 +20,7 @@ from lading.ports import storage
 from lading.ports.storage import OnlyNew, OnlyVersion, Storage, StorageError, StoredObject
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import ObjectMeta, UpdateVersion
     from obstore.store import ClientConfig, RetryConfig
 
 PAGE_OBJECTS = 1000  # the most that S3 lists or deletes in one request
@@ -29,11 +29,20 @@ DELETIONS_MAX = 16  # of single objects at a time
 COPY_BYTES_MAX = {"s3": 5_000_000_000, "az": 0}
 """S3 copies at most 5 GB in one request. Azure may answer before a copy is done."""
 SCHEMES = ("file", "s3", "gs", "az")
+ENDPOINT_VARIABLES = (
+    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"),
+    *("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT", "GOOGLE_BASE_URL"),
+)
 _PRECONDITION_FAILED = (exceptions.PreconditionError, exceptions.NotModifiedError)
 _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
 _UNSUPPORTED = (exceptions.NotSupportedError, NotImplementedError)
 _ANSWER_DENIED = re.compile(r"status code: 40[13]|AccessDenied")
 _ANSWER_NOT_FOUND = re.compile(r"status code: 404|NoSuchBucket")
+_REASONS = (
+    re.compile(r"<Code>(.*?)</Code>(?:.*?<Message>([^<\n]*))?", re.DOTALL),
+    re.compile(r"status code: (.*)", re.DOTALL),
+)
+"""Where the answer of a storage says what is wrong: in its document, or in its status."""
 _NO_SPACE = re.compile(r"No space left on device|InsufficientStorage|Disk quota exceeded")
 _RETRIES: "RetryConfig" = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 
@@ -69,8 +78,7 @@ def _open_folder(url: str, folder: Path) -> FileStorage:
 
 def _has_plain_endpoint(environment: Mapping[str, str]) -> bool:
     """Only an endpoint that says http:// is spoken to without TLS."""
-    names = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT")
-    return any(environment.get(name, "").startswith("http://") for name in names)
+    return any(environment.get(name, "").startswith("http://") for name in ENDPOINT_VARIABLES)
 
 
 def _malformed(url: str, reason: str) -> Malformed:
@@ -125,7 +133,9 @@ class ObjectStorage:
                 case OnlyNew():
                     await obstore.put_async(self._store, path, content, mode="create")
                 case OnlyVersion(version):
-                    await obstore.put_async(self._store, path, content, mode={"e_tag": version})
+                    tag, _, number = version.rpartition(" ")
+                    known: UpdateVersion = {"e_tag": tag, "version": number}
+                    await obstore.put_async(self._store, path, content, mode=known)
 
     async def move(self, source: str, target: str) -> None:
         with self._translated(source):
@@ -181,7 +191,7 @@ class ObjectStorage:
         except exceptions.AlreadyExistsError as error:
             raise storage.AlreadyExists(f"{place}: exists already") from error
         except _PRECONDITION_FAILED as error:
-            raise storage.Changed(f"{place}: was changed meanwhile") from error
+            raise storage.Changed(f"{place}: was changed by another writer") from error
         except _DENIED as error:
             raise storage.Denied(f"{place}: {_sentence(error)}") from error
         except _UNSUPPORTED as error:
@@ -192,7 +202,9 @@ class ObjectStorage:
 
 
 def _stored(found: "ObjectMeta") -> StoredObject:
-    return StoredObject(found["path"], found["size"], found["last_modified"], found["e_tag"] or "")
+    """S3 and Azure compare the first part of a version, Google Cloud Storage the second."""
+    version = f"{found['e_tag'] or ''} {found['version'] or ''}"
+    return StoredObject(found["path"], found["size"], found["last_modified"], version)
 
 
 def _kind(message: str) -> type[StorageError]:
@@ -205,8 +217,14 @@ def _kind(message: str) -> type[StorageError]:
 
 
 def _sentence(error: Exception) -> str:
-    """Without the debugging text that obstore adds after an empty line.
+    """The reason in the answer of the storage, or else what obstore says.
 
-    It has the whole answer of the storage in it, which may repeat what was asked with.
+    Not the debugging text that obstore adds after an empty line: it has the whole answer in it,
+    which may repeat what was asked with.
     """
-    return texts.bounded_text(str(error).partition("\n\n")[0].strip())
+    text = str(error).partition("\n\n")[0].strip()
+    for reason in _REASONS:
+        if found := reason.search(text):
+            text = ": ".join(part.strip() for part in found.groups() if part)
+            break
+    return texts.bounded_text(text.rstrip("."))

@@ -12,8 +12,8 @@ import numpy as np
 from lading.kernel import digests
 from lading.ports import storage as storages
 from lading.ports.storage import Storage
-from lading.pruning.engine import graph
-from lading.pruning.engine.observe_storage import STORED_AS, in_parallel
+from lading.pruning.engine import graph, parallel
+from lading.pruning.engine.observe_storage import STORED_AS
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.sweep import layout, probe
 from lading.pruning.sweep.observe import ManifestReader
@@ -81,7 +81,7 @@ class Sweeping:
             else:
                 await self._delete([layout.aside_path(digest)])  # it was uploaded again
 
-        await in_parallel(back, digests_)
+        await parallel.each(back, digests_)
 
     async def restore(self, links: Iterable[Link]) -> None:
         contents = {layout.link_path(one): one.data for one in links}
@@ -90,7 +90,7 @@ class Sweeping:
             await self._storage.put(path, contents[path].encode())
             self.counts.restored += 1
 
-        await in_parallel(write, contents)
+        await parallel.each(write, contents)
 
     async def unlink(
         self, links: Sequence[Link], *, reader: ManifestReader, listed_at: int
@@ -109,22 +109,27 @@ class Sweeping:
             await self.restore([link for link in own if link not in still])
             self._progress.advance(len(by_repository[name]))
 
-        await in_parallel(one, by_repository)
+        await parallel.each(one, by_repository)
 
     async def unlink_at_once(self, links: Sequence[Link]) -> None:
         """While no registry runs; manifests first, so that none names what is gone."""
         for kind in (LinkKind.MANIFEST, LinkKind.LAYER):
             paths = [layout.link_path(one) for one in links if one.kind is kind]
-            self.counts.links += await self._delete(paths)
+            await self._delete_links(paths)
 
     async def _unlink(self, links: Sequence[Link]) -> None:
+        """A registry with a cache forgets a layer with its link, a manifest only after its link."""
+        layers, manifests = (
+            [one.digest for one in links if one.kind is kind] if self._through_registry else []
+            for kind in (LinkKind.LAYER, LinkKind.MANIFEST)
+        )
+
         async def forget(digest: str) -> None:
             await probe.unlink(self._replicas, links[0].repository, digests.parse(digest))
 
-        if self._through_registry:
-            layers = [one.digest for one in links if one.kind is LinkKind.LAYER]
-            await in_parallel(forget, layers)
-        self.counts.links += await self._delete([layout.link_path(one) for one in links])
+        await parallel.each(forget, layers)
+        await self._delete_links([layout.link_path(one) for one in links])
+        await parallel.each(forget, manifests)
 
     async def unanswered(self, condemned: dict[str, Condemned]) -> list[str]:
         """The digests that no replica answers for in a repository that had them."""
@@ -133,8 +138,7 @@ class Sweeping:
 
         async def ask(digest: str) -> None:
             self._progress.advance()
-            links = [one for one in condemned[digest].links(digest) if one.kind is LinkKind.LAYER]
-            for link in links:
+            for link in condemned[digest].links(digest):
                 for replica in self._replicas:
                     place = replica.place(link.repository)
                     if await replica.registry.has_blob(place, digests.parse(link.digest)):
@@ -142,7 +146,7 @@ class Sweeping:
                         return
             found.append(digest)
 
-        await in_parallel(ask, condemned)
+        await parallel.each(ask, condemned)
         return sorted(found)
 
     async def set_aside(self, digests_: Sequence[str]) -> None:
@@ -158,7 +162,7 @@ class Sweeping:
                 self._unmoved.add(digest)
                 self.counts.fail(error)
 
-        await in_parallel(move, digests_)
+        await parallel.each(move, digests_)
 
     async def delete_aside(self, sizes: dict[str, int]) -> set[str]:
         """The digests that are gone for good; not those with data that is still in its place."""
@@ -192,9 +196,9 @@ class Sweeping:
                 for one in page
                 if _digest_of_history(one.path) in gone[name]
             ]
-            self.counts.links += await self._delete(paths)
+            await self._delete_links(paths)
 
-        await in_parallel(clean, gone)
+        await parallel.each(clean, gone)
 
     async def remove_uploads(self, folders: Iterable[str]) -> None:
         async def remove(folder: str) -> None:
@@ -203,7 +207,11 @@ class Sweeping:
             if await self._delete(paths) == len(paths):
                 self.counts.uploads += 1
 
-        await in_parallel(remove, folders)
+        await parallel.each(remove, folders)
+
+    async def _delete_links(self, paths: Sequence[str]) -> None:
+        removed = await self._delete(paths)  # first: several repositories count at a time
+        self.counts.links += removed
 
     async def _delete(self, paths: Sequence[str]) -> int:
         failures = await self._storage.delete(paths)

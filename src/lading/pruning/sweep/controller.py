@@ -114,7 +114,7 @@ class Sweeper:
     async def run(self) -> Swept:
         await observe.check(self._storage)
         async with AsyncExitStack() as stack:
-            await self._locked(stack)
+            is_locked = await self._locked(stack)
             through_registry = await self._probe()
             now = await self._now()
             sweeping = Sweeping(
@@ -127,6 +127,8 @@ class Sweeper:
             plan = self._plan(observed)
             if refusals := self._refusals(plan, observed):
                 raise GuardRefused(refusals)
+            if is_locked:
+                await self._lock.check()
             if self._request.settings.is_offline:
                 await self._sweep_at_once(sweeping, plan, observed)
             else:
@@ -134,13 +136,15 @@ class Sweeper:
             await self._clean(sweeping, plan, observed)
             return Swept(plan=plan, listing=observed.facts.listing, counts=sweeping.counts)
 
-    async def _locked(self, stack: AsyncExitStack) -> None:
+    async def _locked(self, stack: AsyncExitStack) -> bool:
         """On a full disk a registry that stands still is swept without a lock."""
         try:
             await stack.enter_async_context(self._lock.held())
         except storages.Full:
             if not self._request.settings.is_offline:
                 raise
+            return False
+        return True
 
     async def _now(self) -> datetime:
         try:

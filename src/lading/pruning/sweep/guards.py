@@ -47,7 +47,7 @@ def _bytes(plan: SweepPlan, facts: SweepFacts, limits: Limits) -> Iterator[Refus
     freed = int(sizes[plan.condemned].sum() + sizes[plan.swept].sum())
     most = limits.size_bytes_max
     if most is not None and freed > most:
-        message = f"The sweep takes {freed} bytes away, which is more than {most}."
+        message = f"The sweep deletes {freed} bytes, which is more than {most}."
         yield Refusal(guard=Guard.BYTES, message=message)
 
 

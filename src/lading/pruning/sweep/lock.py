@@ -144,7 +144,7 @@ def _decoded(content: bytes) -> Holder:
 def _in_progress(holder: Holder) -> SweepInProgress:
     return SweepInProgress(
         f"another sweep of this storage is in progress (process {holder.pid} on {holder.host});"
-        f" wait for its end. One that was cut off is taken over after"
+        f" wait for its end. A sweep that was interrupted is taken over after"
         f" {PERIOD_DEFAULT.total_seconds() / 60:.0f} minutes"
     )
 

@@ -18,14 +18,13 @@ from lading.kernel.errors import Malformed
 from lading.ports import storage as storages
 from lading.ports.storage import Storage, StoredObject
 from lading.pruning.engine import documents as manifest_documents
-from lading.pruning.engine import graph
+from lading.pruning.engine import graph, parallel
 from lading.pruning.engine.graph import Keys
 from lading.pruning.engine.observe_storage import (
     DATABASE_IN_USE,
     LINK_BYTES_MAX,
     MANIFEST_BYTES_MAX,
     NoRegistry,
-    in_parallel,
     tag_link,
 )
 from lading.pruning.engine.progress import PruneProgress
@@ -212,7 +211,7 @@ async def _followed(storage: Storage, found: _Found) -> AsyncIterator[Alias]:
     async def follow(path: str) -> None:
         targets[path] = await read_link(storage, path)
 
-    await in_parallel(follow, [layout.link_path(one.link) for one in found.aliases])
+    await parallel.each(follow, [layout.link_path(one.link) for one in found.aliases])
     for alias in found.aliases:
         target = targets[layout.link_path(alias.link)]
         link = alias.link
@@ -249,7 +248,7 @@ async def tag_digests(storage: Storage, found: Listing) -> tuple[frozenset[str],
         elif digest is not None:
             unreadable.add(found.repositories[places[path]])
 
-    await in_parallel(read, places)
+    await parallel.each(read, places)
     return frozenset(named), frozenset(unreadable)
 
 
@@ -313,7 +312,7 @@ class ManifestReader:
     async def read(self, digests_: Iterable[str], *, count: int = 0) -> None:
         """Those that are gone by now are passed over."""
         self._progress.begin("reading manifests", count)
-        await in_parallel(self._read, digests_)
+        await parallel.each(self._read, digests_)
         self._sort()
 
     def unknown(self, keys: Keys) -> Keys:

@@ -143,7 +143,8 @@ class _Probe:
 async def unlink(replicas: Sequence[Replica], repository: str, digest: Digest) -> None:
     """Deletes a layer through each replica that answers for it, which makes it forget the layer.
 
-    A replica that finds the link gone by then reports a failure, and has forgotten it all the same.
+    A cache has manifests as well, and answers for them as for layers. A replica that finds no link
+    of a layer by then reports a failure, and has forgotten the digest all the same.
     """
     for replica in replicas:
         place = replica.place(repository)

@@ -44,7 +44,7 @@ def decode(content: bytes | None) -> SweepState:
     try:
         found = msgspec.json.decode(content, type=SweepState)
     except UNREADABLE as error:
-        reason = f"{error}; remove it, and what is condemned begins again"
+        reason = f"{error}; remove the file, and condemning starts again"
         raise Malformed(what="sweep state", text=content[:64], reason=reason) from error
     if found.version != VERSION:
         reason = f"expected {VERSION}; it was written by another release"

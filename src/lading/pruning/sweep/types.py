@@ -17,7 +17,6 @@ from lading.pruning.engine.graph import Ids, Keys
 
 Seconds = NDArray[np.uint32]
 Sizes = NDArray[np.int64]
-GRACE_DEFAULT = timedelta(hours=24)
 SECOND_LOOK_AFTER_DEFAULT = timedelta(seconds=30)
 """Between what a sweep takes away and its second look: the time that a registry may need from
 finding data to writing the link to it, which are two requests to its storage."""
@@ -47,7 +46,7 @@ class BlobReason(IntEnum):
 
 
 _LABELS = {
-    BlobReason.NEEDED: ("Needed", "a manifest that stays is it, or names it"),
+    BlobReason.NEEDED: ("Needed", "it is a kept manifest, or a kept manifest names it"),
     BlobReason.UNREADABLE: (
         "UnreadableManifest", "a repository that links it has a manifest that cannot be read"),
     BlobReason.IMAGE: ("UsedByImage", "an Image of the cluster names it"),
@@ -57,7 +56,7 @@ _LABELS = {
         "TooLargeToMove", "the storage cannot move so much at once; use --offline"),
     BlobReason.ANSWERED: (
         "StillAnswered", "the registry still answers for it from its cache; restart the registry"),
-    BlobReason.CONDEMNED: ("Condemned", "nothing needs it; it goes after the grace period"),
+    BlobReason.CONDEMNED: ("Condemned", "nothing needs it; it is deleted after the grace period"),
     BlobReason.UNREFERENCED: ("Unreferenced", "nothing needs it, and the grace period is over"),
 }  # fmt: skip
 
@@ -191,7 +190,7 @@ class Roots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepSettings:
-    grace: timedelta = GRACE_DEFAULT
+    grace: timedelta
     upload_age_max: timedelta = UPLOAD_AGE_MAX
     is_offline: bool = False
     copy_bytes_max: int | None = None
