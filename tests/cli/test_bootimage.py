@@ -43,7 +43,7 @@ class InMemory(Target):
     client: Any
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[KubeClient]:
+    async def open(self, *, is_brief: bool = True) -> AsyncIterator[KubeClient]:
         yield self.client
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -41,6 +42,16 @@ async def dropped_plan(browser: aiohttp.ClientSession, text: str) -> tuple[int, 
         return answer.status, await answer.text()
 
 
+async def known_collection(browser: aiohttp.ClientSession, node: str) -> dict[str, Any]:
+    """What the agent of the node answers, as soon as it does."""
+    while True:
+        async with browser.get("/details/collection", params={"name": node}) as answer:
+            found: dict[str, Any] = await answer.json() if answer.status == 200 else {}
+        if found.get("isKnown"):
+            return found
+        await asyncio.sleep(0.5)
+
+
 async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     async with up(tmp_path):
         process = await asyncio.create_subprocess_exec(
@@ -61,6 +72,7 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
                         assert await events.content.readline() == b"event: snapshot\n"
                     async with browser.get("/details/pin-plan") as answer:
                         plan = await answer.json()
+                    collection = await known_collection(browser, "node-1")
                     text = (tmp_path / "first-set.yaml").read_text()
                     dropped = await dropped_plan(browser, f"{text}---\n{CONFIG_MAP}")
                     broken = await dropped_plan(browser, text.replace("sha256:", "sha1:"))
@@ -72,6 +84,7 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
             [node] = plan["nodes"]
             assert (node["node"], node["added"], node["problems"]) == ("node-1", 3, [])
             assert plan["complaints"] == []
+            assert collection["highPercent"] > collection["lowPercent"]
             assert dropped[0] == 200
             assert json.loads(dropped[1]) == {
                 **plan,

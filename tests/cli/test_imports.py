@@ -19,8 +19,18 @@ LONG_RUNNING = SERVERS | {
 }
 QUICK = SERVERS | {"aiohttp", "grpc", "grpclib", "google.protobuf", "asyncio", "yaml", "ssl"}
 
-PEOPLE = SERVERS | {"grpc", "grpclib", "google.protobuf", "numpy", "prometheus_client", "yaml"}
-"""Who asks a cluster waits for no runtime, no metrics and no file."""
+PEOPLE = SERVERS | {
+    "aiohttp",
+    "google.protobuf",
+    "grpc",
+    "grpclib",
+    "lading.loop",
+    "numpy",
+    "prometheus_client",
+    "structlog",
+    "yaml",
+}
+"""Who asks a cluster waits for no runtime, no metrics, no logs and no file."""
 
 
 def loaded_by(module: str) -> set[str]:
@@ -34,6 +44,8 @@ def loaded_by(module: str) -> set[str]:
     [
         ("lading.cli.main", QUICK | {"msgspec", "structlog"}),
         ("lading.cli.get", PEOPLE),
+        ("lading.cli.pin.status", PEOPLE),
+        ("lading.cli.image.ls", PEOPLE | {"lading.adapters.kube"}),
         ("lading.cli.delete", PEOPLE - {"yaml"}),
         ("lading.cli.agent", LONG_RUNNING),
         (

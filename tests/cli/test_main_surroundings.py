@@ -11,6 +11,11 @@ LADING = (sys.executable, "-c", "from lading.cli.main import main; main()")
 TICKED = (
     "import click; from lading.cli import main; main._repair_standard_streams(); click.echo('✓')"
 )
+ABORTED = 134
+AFTER_OBSTORE = (
+    "import atexit, os, obstore; from lading.cli.main import main;"
+    f"atexit.register(os._exit, {ABORTED}); main()"
+)
 EXAMPLE = Path(__file__).parents[2] / "examples" / "01-one-image/set.yaml"
 
 
@@ -46,3 +51,16 @@ def test_kubectl_finds_the_program_as_a_plugin_with_its_name_in_the_help() -> No
     plugin = Path(sys.executable).with_name("kubectl-lading")
     done = subprocess.run([plugin, "get", "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: kubectl lading get ")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("version", "--help"), 0), (("version", "--unknown"), 2)]
+)
+def test_threads_of_obstore_cannot_change_how_a_command_ends(
+    words: tuple[str, ...], code: int
+) -> None:
+    """They may abort the process in the end of the interpreter, which is not reached."""
+    command = [sys.executable, "-c", AFTER_OBSTORE, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "Usage: lading version" in done.stdout + done.stderr

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lading.cli
 from lading.cli import output
 from lading.cli.output import Format
 from lading.kernel import texts
-from lading.pinned_images.node.types import SetState
+from lading.pinned_images.progress import SetState
 
 
 @pytest.mark.parametrize(
@@ -69,10 +71,44 @@ def test_no_command_prints_a_message_of_others_as_it_is() -> None:
     assert found == []
 
 
-def test_a_table_is_cut_where_it_may_be_until_it_fits() -> None:
-    headers = ("NAME", "DIGEST")
-    rows = [("a-name-that-is-much-too-long-for-it", "x" * 20), ("short", "y")]
-    fitted = output.fitted(headers, rows, 40, (0,))
-    assert max(map(len, output.table(headers, fitted).splitlines())) == 40
-    assert fitted[0] == ("a-name-tha...r-it", "x" * 20)
-    assert output.fitted(headers, rows, 80, (0,)) == rows
+def test_a_table_is_cut_where_it_is_widest_until_it_fits() -> None:
+    headers = ("NAME", "RUNTIME CLASS", "SIZE")
+    rows = [("a-name-that-is-much-too-long-for-it", "handler:kata-qemu", "1 MiB"), ("b", "y", "0")]
+    assert output.table(headers, rows, columns=45).splitlines() == [
+        "NAME                RUNTIME CLASS       SIZE",
+        "a-name-tha...r-it   handler:kata-qemu   1 MiB",
+        "b                   y                   0",
+    ]
+    assert output.fitted(headers, rows, 80) == [headers, *rows]
+
+
+@given(
+    st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12),
+             min_size=1, max_size=7),
+    st.integers(min_value=0, max_value=260),
+)  # fmt: skip
+def test_every_table_fits_80_columns(headers: list[str], characters: int) -> None:
+    """Of up to seven columns, the most that a command has; seven gaps leave eight characters."""
+    rows = [["x" * characters for _ in headers], ["y"] * len(headers)]
+    assert max(map(len, output.table(headers, rows, columns=80).splitlines())) <= 80
+
+
+def test_a_program_that_reads_a_table_gets_it_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "n" * 253
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert name in output.table(("NAME",), [(name,)])
+    monkeypatch.setenv("COLUMNS", "80")
+    assert name not in output.table(("NAME",), [(name,)])
+    assert name in output.table(("NAME",), [(name,)], is_whole=True)
+
+
+def test_every_table_of_a_command_is_made_by_one_function() -> None:
+    """So all of them fit; `doctor` wraps its own, and `up` lists short names."""
+    padding = re.compile(r"\.[lr]just\(|:[<>][0-9{]")
+    folder = Path(lading.cli.__file__).parent
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if padding.search(path.read_text())
+    }
+    assert found == {"output.py", "doctor/findings.py", "up.py"}

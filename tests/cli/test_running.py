@@ -52,7 +52,7 @@ def ended(*arguments: str) -> tuple[int, str]:
 
 def test_a_watch_of_the_status_ends(silent_cluster: str) -> None:
     code, output = ended("pin", "status", "--watch", "--kubeconfig", silent_cluster)
-    assert (code, output) == (124, "Error: not done after 0.3s; run it again to go on waiting\n")
+    assert (code, output) == (124, "Error: not done after 0.3s; run it again to continue waiting\n")
 
 
 def test_an_apply_ends(silent_cluster: str, silent_runtime: str, tmp_path: Path) -> None:

@@ -130,3 +130,17 @@ async def test_a_deletion_in_all_namespaces_names_the_namespace(client: KubeClie
         await client.delete(CONFIG_MAPS, "one", namespace="other")
         async with asyncio.timeout(LINE_SECONDS_MAX):
             assert await anext(following) == "configmap/one deleted in other\n"
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["as a table", "wide"])
+async def test_a_long_name_fits_the_screen_unless_the_table_is_wide(
+    client: KubeClient, monkeypatch: pytest.MonkeyPatch, wide: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = ".".join(["n" * 60] * 4)
+    await make(client, name)
+    shown = await server_tables.text(
+        client, [await asked(client)], wide=wide, on_missing=lambda error: None
+    )
+    assert (name in shown) is wide
+    assert (max(map(len, shown.splitlines())) <= 80) is not wide

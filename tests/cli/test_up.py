@@ -61,6 +61,11 @@ async def test_the_first_set_is_pinned(tmp_path: Path) -> None:
         assert (first.code, first.output) == (0, "pinnedimageset/first created\n")
         pinned = await lading("pin", "status", "-w", *where)
         assert "Pinned" in pinned.output.splitlines()[-1]
+        host = ("--runtime-endpoint", f"unix://{tmp_path}/nodes/node-1/runtime.sock")
+        state = ("--state-dir", str(tmp_path / "state"))
+        behind = await lading("delete", "pis", "first", *host, *state)
+        assert behind.code == 3
+        assert "the agent of node node-1 owns the pins" in behind.errors
 
 
 async def test_the_first_image_is_held(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_the_media_type_is_what_all_agree_on(content: bytes, declared: str, expe
     ("content", "declared", "reason"),
     [
         (image(manifests=[]), "", "both"),
-        (image(mediaType=manifests.OCI_MANIFEST), manifests.DOCKER_MANIFEST, "server says"),
+        (image(mediaType=manifests.OCI_MANIFEST), manifests.DOCKER_MANIFEST, "the server sent"),
         (image(), manifests.OCI_INDEX, "do not fit"),
         (index(mediaType=manifests.OCI_MANIFEST), "", "do not fit"),
         (image(schemaVersion=1), "", "schemaVersion"),

@@ -40,14 +40,14 @@ def test_a_malformed_quantity_is_refused(text: str) -> None:
 @given(st.integers(min_value=0, max_value=2**60))
 def test_bytes_are_shown_without_being_off_by_a_unit(count: int) -> None:
     number, unit = quantities.format_bytes(count).split()
-    factor = 1024 ** ["B", "KiB", "MiB", "GiB", "TiB"].index(unit)
+    factor = 1024 ** ["B", "KiB", "MiB", "GiB", "TiB", "PiB"].index(unit)
     assert abs(float(number) * factor - count) <= count * 0.006
 
 
 @pytest.mark.parametrize(
     ("count", "text"),
     [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1000 * 1024, "1000 KiB"),
-     (1024**2 - 1, "1 MiB"), (1023 * 1024**2, "1023 MiB"), (3000 * 1024**4, "3000 TiB")],
+     (1024**2 - 1, "1 MiB"), (1023 * 1024**2, "1023 MiB"), (3000 * 1024**5, "3000 PiB")],
 )  # fmt: skip
 def test_bytes_are_shown_as_people_write_them(count: int, text: str) -> None:
     assert quantities.format_bytes(count) == text

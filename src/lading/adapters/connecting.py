@@ -1,20 +1,33 @@
-"""Why a connection failed, without what aiohttp adds for programmers."""
+"""Why a connection failed, in words for people."""
 
 import os
+import re
 import ssl
+from typing import TYPE_CHECKING
 
-import aiohttp
+if TYPE_CHECKING:
+    import aiohttp
+
+_ERROR_NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
-def reason(error: aiohttp.ClientError | OSError) -> str:
-    """`Connection refused`, `Name or service not known`."""
+def reason(error: "aiohttp.ClientError | OSError") -> str:
+    """`Connection refused`, `Name or service not known`, without what aiohttp adds."""
+    import aiohttp  # slow to load, and most commands work without it
+
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{error.status} {error.message}".strip()  # its own text has the whole URL
     if not isinstance(error, aiohttp.ClientConnectorError):
         return str(error) or type(error).__name__
-    cause = error.os_error
+    return system_reason(error.os_error)
+
+
+def system_reason(cause: OSError) -> str:
     if isinstance(cause, ssl.SSLError):
         return f"TLS failed: {(cause.reason or str(cause)).replace('_', ' ').lower()}"
     if cause.errno is not None and cause.errno > 0:  # those of a name that is not known are below
         return os.strerror(cause.errno)
+    numbers = set(_ERROR_NUMBER.findall(str(cause)))
+    if len(numbers) == 1:  # several addresses of one host
+        return os.strerror(int(numbers.pop()))
     return cause.strerror or str(cause)

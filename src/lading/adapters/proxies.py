@@ -5,13 +5,11 @@ that are reached directly. The machine itself is never reached through a proxy. 
 proxy is kept apart from its URL, which libraries show in their errors.
 """
 
+import base64
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
-
-import aiohttp
-import yarl
+from urllib.parse import unquote, urlsplit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +35,19 @@ def proxy_for(url: str, environment: Mapping[str, str]) -> Proxy | None:
 
 def parse(text: str, *, name: str) -> Proxy:
     """`name` is of the variable or field that holds the text."""
+    malformed = ProxyMalformed(f"{name} is not the URL of a proxy")
     try:
-        url = yarl.URL(text)
-        bare = str(url.origin())
-        secret = aiohttp.encode_basic_auth(url.user or "", url.password or "")
+        parts = urlsplit(text)
+        _ = parts.port  # reading it is what checks it
     except ValueError:
-        raise ProxyMalformed(f"{name} is not the URL of a proxy") from None
-    return Proxy(url=bare, headers={"Authorization": secret} if url.user else {})
+        raise malformed from None
+    user = unquote(parts.username or "")
+    if not parts.scheme or not parts.hostname or ":" in user:
+        raise malformed
+    bare = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    pair = f"{user}:{unquote(parts.password or '')}"
+    secret = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    return Proxy(url=bare, headers={"Authorization": secret} if user else {})
 
 
 def _variable(environment: Mapping[str, str], name: str) -> str:

@@ -18,8 +18,9 @@ from lading.api.machineconfiguration.boot_image_history import (
 )
 from lading.api.operator import MACHINE_CONFIGURATION, MACHINE_CONFIGURATIONS
 from lading.api.rbac import NAMESPACE, READ, Right
+from lading.boot_images.gate import MANAGED_BOOT_IMAGES
 from lading.boot_images.platforms.types import Api
-from lading.boot_images.types import MANAGED_BOOT_IMAGES, BootImageSettings, CloudAccess
+from lading.boot_images.types import BootImageSettings, CloudAccess
 from lading.loop.feature import Context, Feature, Kind, Part, Work
 
 OVERLAY = "boot-images"

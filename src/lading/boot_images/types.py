@@ -18,15 +18,9 @@ from lading.api.operator import MachineConfiguration
 from lading.boot_images.platforms.types import AmiFacts, Api, BootImage
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel.backoff import Backoff
-from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 from lading.ports.ec2 import Ec2
 
-MANAGED_BOOT_IMAGES = Gate(
-    name="ManagedBootImages",
-    default=False,
-    off="no machine set is changed, and what was changed stays",
-)
 FIELD_MANAGER = "lading-boot-images"
 PAUSE_ANNOTATION = "lading.dev/boot-image-updates"
 PAUSED = "paused"

@@ -155,7 +155,7 @@ async def _own(wanted: _Options, stack: AsyncExitStack) -> None:
 
 async def _cleanup(place: Host) -> None:
     """Needs the runtime only: it works when the cluster is gone."""
-    with host_state.owned(place.state_dir, "agent --cleanup"):
+    with host_state.owned(place.state_dir, place.runtime_endpoint, "agent --cleanup"):
         async with open_runtime(
             place.runtime_endpoint, system_clock(), host_root=place.root
         ) as runtime:

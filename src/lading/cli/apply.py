@@ -36,7 +36,7 @@ from lading.ports import kube
     type=click.Choice(["none", "server"]),
     default="none",
     show_default=True,
-    help="server: the API server checks and answers, and nothing is changed.",
+    help="server: the API server checks the objects and changes nothing.",
 )
 @connection.target_options
 def command(

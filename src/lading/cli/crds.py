@@ -15,7 +15,7 @@ from lading.wiring.features import DEFINITIONS
     "--apply",
     "is_applied",
     is_flag=True,
-    help="Install or upgrade them on the cluster. A kind of another owner is left as it is.",
+    help="Install or upgrade them on the cluster. A kind of another owner is not changed.",
 )
 @connection.target_options
 def command(target: Target, is_applied: bool) -> None:

@@ -25,14 +25,14 @@ from lading.wiring.live_progress import LiveProgress
 @click.option(
     "--plan",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A file of `lading prune plan`, to look at.",
+    help="A file of `lading prune plan` to show.",
 )
 @options.files_option(required=False)
 @connection.target_options
 def command(target: Target, port: int, plan: Path | None, files: tuple[str, ...]) -> None:
     """Show the images of the cluster on a page in your browser, with your own rights.
 
-    The page only reads. Only the URL that is printed opens it.
+    The page only reads. It opens only with the printed URL.
     """
     if "-" in files:
         raise click.UsageError("-f: expected a file or a folder, because it is read several times")
@@ -40,7 +40,7 @@ def command(target: Target, port: int, plan: Path | None, files: tuple[str, ...]
 
 
 async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str, ...]) -> None:
-    async with target.open() as client:
+    async with target.open(is_brief=False) as client:
         await clusters.require_credentials(client)
         async with serving.opened(
             client,
@@ -49,7 +49,7 @@ async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str,
             cluster=target.found().server,
             plan=PlanReader(plan),
             planner=SetPlans(client, files),
-            figures=LiveProgress(client),
+            agents=LiveProgress(client),
         ) as served:
             await process.until_signalled(_run(served))
 

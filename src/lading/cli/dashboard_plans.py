@@ -20,7 +20,7 @@ from lading.web.details import NotPlanned
 from lading.web.views.pin_plan import PlannedSets
 from lading.wiring import cluster_preview
 from lading.wiring.clock import system_clock
-from lading.wiring.features import GATES
+from lading.wiring.gates import GATES
 
 
 class SetPlans:

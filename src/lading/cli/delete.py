@@ -34,7 +34,7 @@ class Deleted:
 @options.files_option(required=False)
 @click.option("-l", "--selector", default="", help="Delete the objects of KIND with these labels.")
 @click.option("--all", "all_objects", is_flag=True, help="Delete all objects of KIND.")
-@click.option("--ignore-not-found", is_flag=True, help="An object that is not there is no error.")
+@click.option("--ignore-not-found", is_flag=True, help="A missing object is not an error.")
 @options.host_option(help="Unpin the sets on this container runtime, unix:///...")
 @host_state.state_dir_option(help="The state directory of the host, with --runtime-endpoint.")
 @connection.target_options

@@ -23,14 +23,14 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.command(name="diff")
 @options.files_option(required=True)
 @dry_runs.force_conflicts_option
-@click.option("--exit-status", is_flag=True, help="End with 1 if anything would change.")
+@click.option("--exit-status", is_flag=True, help="End with exit code 1 if anything would change.")
 @connection.target_options
 def command(
     target: Target, files: tuple[str, ...], force_conflicts: bool, exit_status: bool
 ) -> None:
     """Show what `lading apply` of these files would change, and change nothing.
 
-    The API server answers as for a real apply: defaults, rules and other managers count.
+    The API server answers as for a real apply: with defaults, validation and field managers.
     """
     sources = documents.read(files)
     running.run(_diff(target, sources, force=force_conflicts, exit_status=exit_status))

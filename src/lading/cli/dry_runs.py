@@ -16,7 +16,7 @@ _TAKE_OVER = "; set --force-conflicts to take the fields over"
 _OF_THE_SERVER = ("creationTimestamp", "generation", "resourceVersion", "uid")
 
 force_conflicts_option = click.option(
-    "--force-conflicts", is_flag=True, help="Take fields over from other managers."
+    "--force-conflicts", is_flag=True, help="Take over fields from other field managers."
 )
 
 

@@ -4,7 +4,7 @@ import click
 
 from lading.cli import options
 from lading.cli.options import Decorator
-from lading.wiring.features import GATES, parse_gates
+from lading.wiring.gates import GATES, parse_gates
 
 
 def feature_gates_option() -> Decorator:

@@ -67,7 +67,8 @@ def command(
     if runtime_endpoint:
         running.run(_get_of_host(runtime_endpoint, words[0], names, form))
     else:
-        running.run(_get(target, words[0], names, selector, all_namespaces, form, watch))
+        work = _get(target, words[0], names, selector, all_namespaces, form, watch)
+        running.run(work, may_log=False)
 
 
 async def _get_of_host(

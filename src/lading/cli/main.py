@@ -1,5 +1,6 @@
 """The `lading` command: finds the subcommand, and shows errors as sentences."""
 
+import contextlib
 import os
 import sys
 from typing import Any, NoReturn
@@ -25,8 +26,8 @@ _COMMANDS = {
     "prune": "Delete images from a registry that are no longer needed.",
     "validate": "Check objects in files without a cluster.",
     "crds": "Print the CustomResourceDefinitions.",
-    "policies": "Print the admission policies of the agents.",
-    "doctor": "Check the cluster, this node and the registries, and say what to do.",
+    "policies": "Print the admission policies of the agents and the controller.",
+    "doctor": "Check the cluster, this node and the registries, and show what to do.",
     "version": "Show the versions of this program and of the cluster.",
     "completion": "Print the completion script of a shell.",
     "controller": "Run the controllers (in a Deployment).",
@@ -68,7 +69,21 @@ def lading_command() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     _repair_standard_streams()
-    sys.exit(lading_command.main(args=arguments, prog_name=_program_name(sys.argv[0])))
+    try:
+        sys.exit(lading_command.main(args=arguments, prog_name=_program_name(sys.argv[0])))
+    except SystemExit as end:
+        if "obstore" in sys.modules:
+            _end_at_once(end.code)
+        raise
+
+
+def _end_at_once(code: str | int | None) -> NoReturn:
+    """Without the end of the interpreter, in which threads of obstore may abort the process."""
+    assert not isinstance(code, str)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(code or 0)
 
 
 def _program_name(path: str) -> str:

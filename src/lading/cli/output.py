@@ -1,7 +1,10 @@
 """How commands print: plain columns for people, JSON and YAML for programs."""
 
 import json
+import os
 import re
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
@@ -20,7 +23,6 @@ _CUT = "..."
 _CELL_CHARACTERS_MIN = 12
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """What JSON and YAML may hold as it is, and a terminal obeys."""
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
 class Format(StrEnum):
@@ -60,15 +62,29 @@ def error(found: Exception) -> None:
     sentence(f"Error: {sentences.sentence(found)}", err=True)
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [tuple(headers), *map(tuple, rows)]
-    found = widths(headers, lines[1:])
+def screen_columns() -> int | None:
+    """The width of the terminal, or of COLUMNS; a program that reads the output gets it whole."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        return shutil.get_terminal_size().columns
+    return None
+
+
+def table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    columns: int | None = None,
+    is_whole: bool = False,
+) -> str:
+    """As wide as `columns`, else as the screen; long cells are cut in their middle for that."""
+    limit = None if is_whole else columns or screen_columns()
+    lines = fitted(headers, rows, limit)
+    found = widths(lines)
     return "".join(line(one, found) for one in lines)
 
 
-def widths(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> list[int]:
-    columns = zip(headers, *(map(texts.bounded_text, row) for row in rows), strict=True)
-    return [max(map(len, column)) + _GAP for column in columns]
+def widths(lines: Iterable[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) + _GAP for column in zip(*lines, strict=True)]
 
 
 def line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -79,24 +95,21 @@ def line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def fitted(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    columns: int,
-    shortened: Sequence[int],
+    headers: Sequence[str], rows: Iterable[Sequence[str]], columns: int | None
 ) -> list[tuple[str, ...]]:
-    """The rows with the `shortened` columns cut as far as the table needs it to fit."""
-    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    too_wide = sum(widths) + _GAP * (len(widths) - 1) - columns
-    for _ in range(max(0, too_wide)):
-        widest = max(shortened, key=lambda index: widths[index])
-        widths[widest] = max(_CELL_CHARACTERS_MIN, widths[widest] - 1)
-    return [
-        tuple(
-            _cut(cell, widths[index]) if index in shortened else cell
-            for index, cell in enumerate(row)
-        )
-        for row in rows
-    ]
+    """All lines, with the widest columns cut until a line fits."""
+    lines = [tuple(headers), *(tuple(map(texts.bounded_text, row)) for row in rows)]
+    if columns is None:
+        return lines
+    found = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    readable = [max(_CELL_CHARACTERS_MIN, len(header)) for header in headers]
+    for smallest in (readable, [len(_CUT) + 1] * len(headers)):
+        while sum(found) + _GAP * (len(found) - 1) > columns:
+            spare = [index for index, width in enumerate(found) if width > smallest[index]]
+            if not spare:
+                break
+            found[max(spare, key=lambda index: found[index])] -= 1
+    return [tuple(map(_cut, one, found)) for one in lines]
 
 
 def _cut(cell: str, width: int) -> str:
@@ -118,13 +131,3 @@ def bar(fraction: float) -> str:
     """`[####........]`, for a fraction from 0 to 1."""
     filled = round(fraction * _BAR_CELLS)
     return f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}]"
-
-
-def decimal_size(size_bytes: int) -> str:
-    """Three digits and a decimal unit, as crictl and docker print sizes: `302kB`, `1.23GB`."""
-    size = float(size_bytes)
-    for unit in _UNITS:
-        if size < 999.5 or unit == _UNITS[-1]:
-            return f"{size:.3g}{unit}"
-        size /= 1000
-    raise AssertionError("unreachable: the last unit always returns")

@@ -9,12 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 import click
-import structlog
 
 from lading.cli import options
 from lading.cli.exit_codes import CommandTimedOut
 from lading.kernel import durations
-from lading.observability import logs
 
 _SHOWN_BY_COMMANDS = "lading.pinned_images"
 """An image that is not resolved or pulled is a row or a sentence of the command."""
@@ -31,14 +29,28 @@ def timeout_option(default: str | None = None) -> Callable[[Callable[..., Any]],
     )
 
 
-def run(work: Coroutine[Any, Any, None], *, timeout: timedelta | None = None) -> None:
-    """Logs are warnings for a person, unless the command has set them up itself."""
-    if not structlog.is_configured():
-        logs.configure_for_person(silent=_SHOWN_BY_COMMANDS)
+def run(
+    work: Coroutine[Any, Any, None], *, timeout: timedelta | None = None, may_log: bool = True
+) -> None:
+    """Logs are warnings for a person, unless the command has set them up itself.
+
+    A command that only reads, and so uses nothing that logs, starts sooner without them.
+    """
+    if may_log:
+        _set_up_logs()
     try:
         asyncio.run(work if timeout is None else _within(timeout, work))
     except KeyboardInterrupt:
         raise click.Abort from None
+
+
+def _set_up_logs() -> None:
+    import structlog
+
+    from lading.observability import logs
+
+    if not structlog.is_configured():
+        logs.configure_for_person(silent=_SHOWN_BY_COMMANDS)
 
 
 async def _within(timeout: timedelta, work: Coroutine[Any, Any, None]) -> None:
@@ -50,4 +62,4 @@ async def _within(timeout: timedelta, work: Coroutine[Any, Any, None]) -> None:
         if not limit.expired():
             raise
         shown = durations.format_duration(timeout)
-        raise CommandTimedOut(f"not done after {shown}; run it again to go on waiting") from None
+        raise CommandTimedOut(f"not done after {shown}; run it again to continue waiting") from None

@@ -42,7 +42,7 @@ async def text(
     several = len(asked) > 1
     tables = [(one, await _table(client, one, on_missing)) for one in asked]
     shown = [
-        output.table(*_columns(one, table, wide=wide, kinds=several)).rstrip("\n")
+        output.table(*_columns(one, table, wide=wide, kinds=several), is_whole=wide).rstrip("\n")
         for one, table in tables
         if table["rows"]
     ]
@@ -57,8 +57,10 @@ async def follow(client: KubeClient, asked: Asked, *, wide: bool) -> AsyncGenera
     """
     table = await _listed(client, asked)
     headers, rows = _columns(asked, table, wide=wide)
-    view = _View(asked=asked, wide=wide, widths=output.widths(headers, rows))
-    yield output.line(headers, view.widths)
+    limit = None if wide else output.screen_columns()
+    lines = output.fitted(headers, rows, limit)
+    view = _View(asked=asked, wide=wide, columns=limit, widths=output.widths(lines))
+    yield output.line(lines[0], view.widths)
     while True:
         for line in view.read_again(table):
             yield line
@@ -75,6 +77,7 @@ class _View:
 
     asked: Asked
     wide: bool
+    columns: int | None
     widths: list[int]
     shown: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -86,8 +89,9 @@ class _View:
             yield self.deleted(key)
 
     def lines(self, table: Table) -> Iterator[str]:
-        _, rows = _columns(self.asked, table, wide=self.wide)
-        for row, cells in zip(table["rows"], rows, strict=True):
+        headers, rows = _columns(self.asked, table, wide=self.wide)
+        _, *lines = output.fitted(headers, rows, self.columns)
+        for row, cells in zip(table["rows"], lines, strict=True):
             version = row["object"]["metadata"]["resourceVersion"]
             if self.shown.get(_key(row)) != version:
                 self.shown[_key(row)] = version

@@ -226,7 +226,7 @@ def _dashboard(
             auth_file=made.registry.auth_file,
             journal=wanted.data / "resolutions.jsonl",
         ),
-        figures=LiveProgress(made.kube),
+        agents=LiveProgress(made.kube),
     )
 
 

@@ -60,7 +60,7 @@ class ValidationProblem:
 def command(files: tuple[str, ...]) -> None:
     """Check the objects in files with the same rules as the API server, offline.
 
-    Definitions among them are created first, so that objects of other kinds can be checked too.
+    CustomResourceDefinitions in the files are read first, so that their objects can be checked.
     """
     running.run(_validate(documents.read(files)))
 

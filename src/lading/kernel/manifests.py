@@ -223,7 +223,7 @@ def _media_type(document: _Outline | _Document, content: bytes, declared: str) -
     inferred = OCI_INDEX if is_index else OCI_MANIFEST
     stated = {kind for kind in (declared, document.media_type) if kind in KNOWN_TYPES}
     if len(stated) > 1:
-        raise _malformed(content, f"the server says {declared}, it says {document.media_type}")
+        raise _malformed(content, f"its type is {document.media_type}, the server sent {declared}")
     kind = stated.pop() if stated else inferred
     if (kind in INDEX_TYPES) != is_index:
         raise _malformed(content, f"its fields do not fit its media type {kind}")

@@ -15,6 +15,7 @@ QUANTITY_CHARACTERS_MAX = 64
 _EXPECTED = (
     "expected a number with an optional suffix such as m, k, M, Gi or an exponent such as e3"
 )
+_BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def parse(text: str) -> Decimal:
@@ -38,8 +39,8 @@ def parse_bytes(text: str) -> int:
 def format_bytes(count: int) -> str:
     """Bytes for a person: three significant digits, or four up to 1023, and a binary unit."""
     size = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(size) < 1023.5 or unit == "TiB":
+    for unit in _BINARY_UNITS:
+        if abs(size) < 1023.5 or unit == _BINARY_UNITS[-1]:
             return f"{size:.3g} {unit}" if abs(size) < 999.5 else f"{size:.0f} {unit}"
         size /= 1024
     raise AssertionError("unreachable: the last unit always returns")

@@ -20,17 +20,11 @@ from lading.api.machineconfiguration.machine_config_pool import (
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SET, PINNED_IMAGE_SETS
 from lading.api.node import RUNTIME_CLASSES
 from lading.api.rbac import Right
-from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
-from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API
-
-PINNED_IMAGES = Gate(
-    name="PinnedImages",
-    default=True,
-    off="the controller takes every set back from its pools, and agents unpin what is theirs",
-)
-PROGRESS_PATH = "/pinned-images"
+from lading.pinned_images.gate import PINNED_IMAGES
+from lading.pinned_images.progress import PROGRESS_PATH, Progress
+from lading.runtime_images.gate import RUNTIME_CLASS_IN_IMAGE_CRI_API
 
 _NODES = Kind(resource=NODES)
 _SETS = Kind(resource=PINNED_IMAGE_SETS)
@@ -103,7 +97,11 @@ async def _open_node(context: AgentContext) -> AsyncIterator[Work]:
             name="pinned-images-node", reconcile=reconciler.reconcile, workers=1
         )
         node.watch(controller, caches, context.node_name)
-        yield Work(controllers=(controller,), pages={PROGRESS_PATH: reconciler.progress})
+
+        async def progress() -> Progress | None:
+            return reconciler.progress()
+
+        yield Work(controllers=(controller,), pages={PROGRESS_PATH: progress})
 
 
 FEATURE = Feature(

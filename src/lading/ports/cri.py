@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from lading.ports.registry import Credential
+from lading.ports.credential import Credential
 
 
 class CriError(Exception):

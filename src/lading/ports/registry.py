@@ -19,12 +19,13 @@ RegistryError             a registry or its connection failed; names the registr
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
+from lading.ports.credential import Credential as Credential
 
 
 class RegistryError(Exception):
@@ -109,20 +110,6 @@ class Manifest:
     media_type: str
     digest: Digest
     content: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
-    """How to authenticate to one registry; secrets never appear in its text."""
-
-    username: str = ""
-    password: str = field(default="", repr=False)
-    identity_token: str = field(default="", repr=False)
-    """An OAuth2 refresh token that is exchanged for access tokens."""
-    registry_token: str = field(default="", repr=False)
-    """A bearer token that is sent as it is."""
-    server_address: str = ""
-    """The one server that may see it, as `https://registry.example.com`; empty for no limit."""
 
 
 class Registry(Protocol):

@@ -11,7 +11,8 @@ from lading.api.longhorn import IMAGE, IMAGES, SETTING, SETTINGS
 from lading.api.rbac import NAMESPACE, Right
 from lading.loop.feature import AgentContext, Context, Feature, Kind, Part, Work
 from lading.pinned_images.node.types import PinSettings
-from lading.prepull.types import PRE_PULL, PrePullSettings
+from lading.prepull.gate import PRE_PULL
+from lading.prepull.types import PrePullSettings
 
 _OWN = (NAMESPACE,)
 

@@ -8,16 +8,10 @@ from typing import Any
 
 from lading.api.apps import DaemonSet
 from lading.api.longhorn import Image, ImageState, ImageStatus, Setting
-from lading.kernel.feature_gates import Gate
 from lading.kernel.objects import Key
 from lading.kernel.pacing import Writes
 from lading.prepull.periods import PrePullPeriods
 
-PRE_PULL = Gate(
-    name="PrePull",
-    default=True,
-    off="the DaemonSet is deleted and the Images stay, as with the setting `false`",
-)
 FIELD_MANAGER = "lading-prepull"
 HOLDER_NAME = "lading-prepull"
 """Of the DaemonSet."""

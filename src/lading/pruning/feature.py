@@ -10,9 +10,9 @@ from lading.api.imageregistry import IMAGE_PRUNER, IMAGE_PRUNERS, IMAGE_REGISTRY
 from lading.api.rbac import NAMESPACE, READ, Right
 from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, SERVICE_ACCOUNTS
 from lading.loop.feature import Context, Feature, Kind, Part, Work
+from lading.pruning.gate import IMAGE_PRUNER_GATE
 from lading.pruning.operator.types import (
     DECISION_NAME,
-    IMAGE_PRUNER_GATE,
     OBJECT_NAME,
     OPENSHIFT_ROLE,
     REPORT_NAME,

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 
 from lading.api.definitions import Definition
 from lading.boot_images.feature import FEATURE as BOOT_IMAGES
-from lading.kernel import feature_gates
-from lading.kernel.feature_gates import Gate
 from lading.loop.feature import Feature
 from lading.pinned_images.feature import FEATURE as PINNED_IMAGES
 from lading.pools.feature import FEATURE as POOLS
@@ -28,11 +26,5 @@ def definitions_of(features: Iterable[Feature]) -> tuple[Definition, ...]:
     return tuple({one.name: one for feature in features for one in feature.owns}.values())
 
 
-GATES: tuple[Gate, ...] = tuple(one.gate for one in FEATURES if one.gate is not None)
 DEFINITIONS: tuple[Definition, ...] = definitions_of(FEATURES)
 """Every kind that Lading owns and may install on a plain Kubernetes."""
-
-
-def parse_gates(text: str) -> dict[Gate, bool]:
-    """Every gate with its value; the empty text gives the defaults."""
-    return feature_gates.parse(text, GATES)

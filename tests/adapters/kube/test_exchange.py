@@ -12,27 +12,32 @@ from lading.adapters.kube import errors
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import Connection, Impersonation, Trust, User
 from lading.adapters.kube.credentials import TOKEN_FILE_SECONDS
-from lading.adapters.kube.exchange import USER_AGENT, NetworkExchange
+from lading.adapters.kube.transport import USER_AGENT
 from lading.ports import kube
 from tests.adapters.kube import stand
 from tests.adapters.kube.certificates import Authority
-from tests.adapters.kube.stand import CONFIG_MAPS, HurryingClock
+from tests.adapters.kube.stand import CONFIG_MAPS, HurryingClock, Network
 
 
-async def get_one(connection: Connection, clock: HurryingClock | None = None) -> str:
-    async with NetworkExchange(connection, clock or HurryingClock()) as network:
-        client = KubeClient(network)
+async def get_one(
+    network: Network, connection: Connection, clock: HurryingClock | None = None
+) -> str:
+    async with network(connection, clock or HurryingClock()) as exchange:
+        client = KubeClient(exchange)
         return (await client.get(CONFIG_MAPS, "one", namespace="default")).metadata.name
 
 
-async def test_a_client_certificate_proves_who_we_are(tmp_path: Path) -> None:
+async def test_a_client_certificate_proves_who_we_are(network: Network, tmp_path: Path) -> None:
     authority = Authority()
     context = authority.server_context(tmp_path, "127.0.0.1")
     async with stand.running(stand.name_of_the_client, tls=context) as server:
         trust = Trust(authority_pem=authority.pem)
-        assert await get_one(Connection(server=server.url, trust=trust)) == "anonymous"
+        assert await get_one(network, Connection(server=server.url, trust=trust)) == "anonymous"
         user = User(certificate=authority.issue("node-7"))
-        assert await get_one(Connection(server=server.url, trust=trust, user=user)) == "node-7"
+        assert (
+            await get_one(network, Connection(server=server.url, trust=trust, user=user))
+            == "node-7"
+        )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,12 @@ async def test_a_client_certificate_proves_who_we_are(tmp_path: Path) -> None:
     ],
 )
 async def test_a_server_must_prove_who_it_is(
-    tmp_path: Path, trusted: bool, names: list[str], trust: dict[str, bool], verdict: str
+    network: Network,
+    tmp_path: Path,
+    trusted: bool,
+    names: list[str],
+    trust: dict[str, bool],
+    verdict: str,
 ) -> None:
     authority = Authority()
     context = authority.server_context(tmp_path, *names)
@@ -60,9 +70,9 @@ async def test_a_server_must_prove_who_it_is(
             with pytest.raises(
                 errors.UntrustedCertificate, match="server certificate is not trusted"
             ):
-                await get_one(connection)
+                await get_one(network, connection)
         else:
-            assert await get_one(connection) == verdict
+            assert await get_one(network, connection) == verdict
 
 
 @contextlib.asynccontextmanager
@@ -90,23 +100,25 @@ async def tunnel() -> AsyncIterator[tuple[str, list[str]]]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", targets
 
 
-async def test_a_proxy_carries_the_connection_and_cannot_read_it(tmp_path: Path) -> None:
+async def test_a_proxy_carries_the_connection_and_cannot_read_it(
+    network: Network, tmp_path: Path
+) -> None:
     authority = Authority()
     context = authority.server_context(tmp_path, "127.0.0.1")
     async with stand.running(stand.config_map(), tls=context) as server, tunnel() as (url, targets):
         trust = Trust(authority_pem=authority.pem)
         connection = Connection(server=server.url, trust=trust, proxy_url=url)
-        assert await get_one(connection) == "one"
+        assert await get_one(network, connection) == "one"
         assert targets == [server.url.removeprefix("https://")]
 
 
-async def test_a_token_file_is_read_again_now_and_then(tmp_path: Path) -> None:
+async def test_a_token_file_is_read_again_now_and_then(network: Network, tmp_path: Path) -> None:
     file, clock = tmp_path / "token", HurryingClock()
     file.write_text("first\n")
     async with stand.running(stand.config_map()) as server:
         connection = Connection(server=server.url, user=User(token_file=str(file)))
-        async with NetworkExchange(connection, clock) as network:
-            client = KubeClient(network)
+        async with network(connection, clock) as exchange:
+            client = KubeClient(exchange)
             await client.get(CONFIG_MAPS, "one", namespace="default")
             file.write_text("second\n")
             await client.get(CONFIG_MAPS, "one", namespace="default")
@@ -116,14 +128,14 @@ async def test_a_token_file_is_read_again_now_and_then(tmp_path: Path) -> None:
 
 
 async def test_a_token_file_that_is_just_being_replaced_does_not_take_the_old_token_away(
-    tmp_path: Path,
+    network: Network, tmp_path: Path
 ) -> None:
     file, clock = tmp_path / "token", HurryingClock()
     file.write_text("old")
     async with stand.running(stand.config_map()) as server:
         connection = Connection(server=server.url, user=User(token_file=str(file)))
-        async with NetworkExchange(connection, clock) as network:
-            client = KubeClient(network)
+        async with network(connection, clock) as exchange:
+            client = KubeClient(exchange)
             await client.get(CONFIG_MAPS, "one", namespace="default")
             clock.advance(TOKEN_FILE_SECONDS)
             file.write_text("")
@@ -135,7 +147,7 @@ async def test_a_token_file_that_is_just_being_replaced_does_not_take_the_old_to
         assert server.authorizations() == [*["Bearer old"] * 3, "Bearer new"]
 
 
-async def test_a_refused_token_is_read_again_once(tmp_path: Path) -> None:
+async def test_a_refused_token_is_read_again_once(network: Network, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("old")
 
@@ -145,36 +157,38 @@ async def test_a_refused_token_is_read_again_once(tmp_path: Path) -> None:
 
     async with stand.running(rotate, stand.config_map()) as server:
         connection = Connection(server=server.url, user=User(token_file=str(file)))
-        assert await get_one(connection) == "one"
+        assert await get_one(network, connection) == "one"
         assert server.authorizations() == ["Bearer old", "Bearer new"]
 
 
-async def test_a_token_that_stays_refused_is_unauthorized(tmp_path: Path) -> None:
+async def test_a_token_that_stays_refused_is_unauthorized(network: Network, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("bad")
     async with stand.running(stand.refusal(401, "Unauthorized", "Unauthorized")) as server:
         connection = Connection(server=server.url, user=User(token_file=str(tmp_path / "token")))
         with pytest.raises(kube.Unauthorized):
-            await get_one(connection)
+            await get_one(network, connection)
         assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize("content", [None, "", " \n"])
-async def test_a_token_file_without_a_token_is_named(tmp_path: Path, content: str | None) -> None:
+async def test_a_token_file_without_a_token_is_named(
+    network: Network, tmp_path: Path, content: str | None
+) -> None:
     file = tmp_path / "token"
     if content is not None:
         file.write_text(content)
     connection = Connection(server="http://127.0.0.1:1", user=User(token_file=str(file)))
     with pytest.raises(errors.CredentialsFailed, match=str(file)):
-        await get_one(connection)
+        await get_one(network, connection)
 
 
-async def test_who_asks_and_for_whom_is_in_the_headers() -> None:
+async def test_who_asks_and_for_whom_is_in_the_headers(network: Network) -> None:
     impersonation = Impersonation(
         user="jane", uid="7", groups=("dev", "ops"), extra={"scopes": ("a", "b")}
     )
     user = User(username="me", password="secret", impersonation=impersonation)
     async with stand.running(stand.config_map()) as server:
-        await get_one(Connection(server=server.url, user=user, compression=False))
+        await get_one(network, Connection(server=server.url, user=user, compression=False))
         headers = server.requests[0].headers
     assert headers["user-agent"] == USER_AGENT
     assert headers["authorization"] == "Basic bWU6c2VjcmV0"
@@ -185,25 +199,27 @@ async def test_who_asks_and_for_whom_is_in_the_headers() -> None:
     assert headers["accept-encoding"] == "identity"
 
 
-async def test_a_path_prefix_of_the_server_is_kept_and_queries_are_escaped() -> None:
+async def test_a_path_prefix_of_the_server_is_kept_and_queries_are_escaped(
+    network: Network,
+) -> None:
     async with stand.running(stand.answer({"metadata": {}, "items": None})) as server:
         connection = Connection(server=f"{server.url}/k8s/clusters/c-1")
-        async with NetworkExchange(connection, HurryingClock()) as network:
+        async with network(connection, HurryingClock()) as exchange:
             selection = kube.Selection(label_selector="a in (x,y),b!=c+d&e")
-            page = await KubeClient(network).page(CONFIG_MAPS, selection)
+            page = await KubeClient(exchange).page(CONFIG_MAPS, selection)
     assert page.items == ()
     assert server.requests[0].path == "/k8s/clusters/c-1/api/v1/configmaps"
     assert server.requests[0].rel_url.query["labelSelector"] == "a in (x,y),b!=c+d&e"
 
 
-async def test_warnings_of_the_server_reach_the_caller() -> None:
+async def test_warnings_of_the_server_reach_the_caller(network: Network) -> None:
     header = '299 - "v1beta1 is deprecated", 299 - "unknown field \\"spec.x\\""'
     warnings: list[str] = []
     answer = stand.answer({"metadata": {"name": "one"}}, headers={"Warning": header})
     async with (
         stand.running(answer) as server,
-        NetworkExchange(Connection(server=server.url), HurryingClock()) as network,
+        network(Connection(server=server.url), HurryingClock()) as exchange,
     ):
-        client = KubeClient(network, on_warning=warnings.append)
+        client = KubeClient(exchange, on_warning=warnings.append)
         await client.get(CONFIG_MAPS, "one", namespace="default")
     assert warnings == ["v1beta1 is deprecated", 'unknown field "spec.x"']

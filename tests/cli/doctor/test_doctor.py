@@ -105,7 +105,7 @@ async def test_kinds_of_other_owners_and_missing_ones(running: StandaloneCluster
             pass
     assert kinds[0] == ("failed", "Not installed: images.longhorn.io.")
     assert kinds[1][0] == "ok"
-    assert kinds[2] == ("ok", f"{FOREIGN} belongs to another owner and is left as it is.")
+    assert kinds[2] == ("ok", f"{FOREIGN} belongs to another owner and is not changed.")
 
 
 async def test_everything_fits_80_columns(running: StandaloneCluster) -> None:

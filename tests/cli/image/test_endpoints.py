@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 import pytest
 
-from lading.cli import output
 from lading.cli.image import endpoints
 from lading.cli.image.endpoints import Endpoints
 
@@ -59,12 +58,3 @@ def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, config: st
 
 def test_an_empty_configuration_names_nothing(tmp_path: Path) -> None:
     assert find(tmp_path, config="# nothing\n", runtime="unix:///a").runtime == "unix:///a"
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "text"),
-    [(0, "0B"), (999, "999B"), (1000, "1kB"), (302_123, "302kB"), (999_999, "1MB"),
-     (1_234_567_890, "1.23GB")],
-)  # fmt: skip
-def test_sizes_are_written_as_crictl_writes_them(size_bytes: int, text: str) -> None:
-    assert output.decimal_size(size_bytes) == text

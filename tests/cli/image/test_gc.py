@@ -12,11 +12,11 @@ async def test_gc_without_yes_shows_the_plan_and_changes_nothing(
 ) -> None:
     shown = await run("gc", *AT_ONCE)
     assert shown.output == golden("""
-        IMAGE                        RUNTIME CLASS   DECISION   FREES   REASON   BECAUSE
-        registry.local/team/app:1   <default>       remove     100kB   Unused   no container uses it
-        registry.local/team/app:1   handler:arm     remove     2MB     Unused   no container uses it
-    """)
-    assert "2 to remove, which frees 2.1MB; add --yes to do it" in shown.errors
+        IMAGE                        RUNTIME CLASS   DECISION   FREES      REASON   BECAUSE
+        registry.local/team/app:1   <default>       remove     97.9 KiB   Unused   no container uses it
+        registry.local/team/app:1   handler:arm     remove     1.91 MiB   Unused   no container uses it
+    """)  # noqa: E501 - lines as they are printed
+    assert "2 to remove, which frees 2 MiB; add --yes to do it" in shown.errors
     assert await handlers(stand) == ["", "arm"]
 
 

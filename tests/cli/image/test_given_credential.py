@@ -27,7 +27,7 @@ async def test_pull_shows_the_registry_what_is_given_with_it(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--creds", "a:secret", "--auth", "c2VjcmV0OmI="), "use one of them"),
+        (("--creds", "a:secret", "--auth", "c2VjcmV0OmI="), "use either --creds or --auth"),
         (("--creds", ":secret"), "--creds: expected USER[:PASSWORD]"),
         (("--auth", "no secret"), "--auth: expected USER[:PASSWORD] in base64"),
     ],

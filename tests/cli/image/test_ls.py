@@ -13,9 +13,9 @@ from tests.runtime_images.conftest import Stand
 
 async def test_ls_shows_a_line_for_each_tag_and_runtime_class(run: Run, tag: str) -> None:
     assert (await run("ls")).output == golden("""
-        IMAGE                      TAG   IMAGE ID        SIZE    RUNTIME CLASS
-        registry.local/team/app   1     33eac18b1ca64   101kB   <default>
-        registry.local/team/app   1     455a1a2efccc6   2MB     handler:arm
+        IMAGE                      TAG   IMAGE ID        SIZE       RUNTIME CLASS
+        registry.local/team/app   1     33eac18b1ca64   98.9 KiB   <default>
+        registry.local/team/app   1     455a1a2efccc6   1.91 MiB   handler:arm
     """)
 
 
@@ -30,7 +30,7 @@ async def test_ls_shows_digests_pins_and_whole_ids_when_asked(
         "TAG": "1",
         "DIGEST": digest.removeprefix("sha256:")[:13],
         "IMAGE ID": "455a1a2efccc6",
-        "SIZE": "2MB",
+        "SIZE": "1.91 MiB",
         "PINNED": "false",
         "RUNTIME CLASS": "handler:arm",
     }

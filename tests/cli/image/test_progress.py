@@ -15,18 +15,19 @@ from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
 
 IMAGE = references.parse("quay.io/app:1")
+MIB = 1024**2
 
 
 def test_the_bar_follows_the_disk_and_is_never_full_before_the_end() -> None:
-    half = progress.text(IMAGE, 50_000_000, 100_000_000, seconds=3.2)
-    assert half == "[######......] 50MB of about 100MB, 3 s, quay.io/app:1"
-    beyond = progress.text(IMAGE, 300_000_000, 100_000_000, seconds=9)
-    assert beyond.startswith("[###########.] 300MB of about 100MB")
+    half = progress.text(IMAGE, 50 * MIB, 100 * MIB, seconds=3.2)
+    assert half == "[######......] 50 MiB of about 100 MiB, 3 s, quay.io/app:1"
+    beyond = progress.text(IMAGE, 300 * MIB, 100 * MIB, seconds=9)
+    assert beyond.startswith("[###########.] 300 MiB of about 100 MiB")
 
 
 def test_without_a_size_there_is_no_bar() -> None:
     assert progress.text(IMAGE, 1000, None, seconds=1) == (
-        "pulling quay.io/app:1, 1kB more on disk, 1 s"
+        "pulling quay.io/app:1, 1000 B more on disk, 1 s"
     )
 
 
@@ -78,5 +79,5 @@ async def test_a_terminal_shows_that_the_image_is_pulled_and_then_only_the_resul
     os.close(ours)
     assert process.returncode == 0
     assert b"Image is up to date" in output
-    assert re.search(r"pulling|of about 3MB", shown)
+    assert re.search(r"pulling|of about 2.86 MiB", shown)
     assert shown.endswith("\x1b[K"), "the line is gone when the pull is over"

@@ -25,7 +25,7 @@ def preview(**fields: Any) -> Preview:
 
 def failure(key: ImageKey) -> UnavailableImage:
     return UnavailableImage(
-        key=key, reason="ImageNotFound", message=f"{key.image}: not found (404)"
+        key=key, reason="ImageNotFound", message=f"{key.image}: not found (404)."
     )
 
 

@@ -41,14 +41,15 @@ def test_a_set_in_progress_is_pending() -> None:
     assert found.pending == ("s: Ready on 1 of 3 nodes",)
 
 
-def test_a_degraded_set_has_failed_with_the_error_of_each_node() -> None:
-    failures = [{"node": "n1", "message": "no room"}, {"node": "n2", "message": "no such image"}]
+def test_a_degraded_set_has_failed_with_each_error_and_its_nodes() -> None:
+    errors = {"n1": "no room", "n2": "no such image", "n3": "no room"}
+    failures = [{"node": node, "message": message} for node, message in errors.items()]
     found = judged(
         condition("Ready", "False", "InProgress"),
-        condition("Degraded", "True", message="2 nodes"),
+        condition("Degraded", "True", message="3 nodes"),
         failures=failures,
     )
-    assert found.failed == ("s: n1: no room", "s: n2: no such image")
+    assert found.failed == ("s: n1, n3: no room", "s: n2: no such image")
 
 
 def test_an_error_of_an_earlier_generation_is_over() -> None:

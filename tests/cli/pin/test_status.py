@@ -95,9 +95,10 @@ async def test_issue_17_4_a_retry_that_runs_is_shown_with_the_last_error(api: Ku
 
 async def test_issue_17_4_a_failed_set_shows_its_next_try(api: KubeClient) -> None:
     waiting = {"pullAttempt": 3, "nextPullTime": "2026-01-01T00:05:00Z"}
-    row = await row_of(api, {**WITH_ERROR, **waiting}, degraded=True)
+    error = {"lastFailedGenerationErrors": ["there was no room. Free some."]}
+    row = await row_of(api, {**WITH_ERROR, **error, **waiting}, degraded=True)
     assert row.state == "Failed"
-    assert row.detail == "there was no room; attempt 3 at 2026-01-01T00:05:00Z"
+    assert row.detail == "there was no room. Free some; attempt 3 at 2026-01-01T00:05:00Z"
 
 
 async def test_the_progress_of_a_set_comes_from_its_own_counts(api: KubeClient) -> None:

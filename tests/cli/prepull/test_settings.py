@@ -118,7 +118,7 @@ def test_the_options_become_one_value() -> None:
     assert ran.output == "['a', 'b'] False\n"
     twice = CliRunner().invoke(command, ["--prepull-image=a=x:1", "--prepull-image=a=y:1"])
     assert twice.exit_code == 2
-    assert "a is there twice" in twice.output
+    assert "a is given twice" in twice.output
 
 
 def test_a_refusal_names_the_option() -> None:

@@ -3,17 +3,23 @@
 import json
 import os
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from lading.adapters.storage import object_storage
 from lading.pruning.engine.observe_storage import data_path
 from lading.pruning.sweep import layout, lock
+from lading.pruning.sweep import state as states
 from lading.servers.registry import server as registry_server
 from tests.adapters.storage import s3
+from tests.adapters.storage.s3 import Bucket
 from tests.cli.up_process import up
 from tests.command import lading
 from tests.pruning import worlds
+from tests.pruning.sweep.memory_storage import MemoryStorage
+from tests.pruning.sweep.storage_registry import StorageRegistry
 from tests.pruning.worlds import Shelf
 
 AT_ONCE = ("--grace=0s", "--second-look-after=0s", "--max-delete-percent=100")
@@ -28,6 +34,20 @@ def root(tmp_path: Path) -> Path:
 async def shelf(root: Path) -> AsyncIterator[Shelf]:
     async with registry_server.serve(root) as url, worlds.shelf_at(url) as shelf:
         yield shelf
+
+
+@pytest.fixture
+async def bucket(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bucket]:
+    async with s3.serving() as served:
+        for name, value in s3.environment(served).items():
+            monkeypatch.setenv(name, value)
+        yield served
+
+
+def registry_on(bucket: Bucket, *, age: timedelta) -> StorageRegistry:
+    """A registry that writes objects of this age."""
+    storage = MemoryStorage(objects=bucket.objects, now=datetime.now(UTC) - age)
+    return StorageRegistry(storage)
 
 
 def has_data(root: Path, digest: object) -> bool:
@@ -115,8 +135,9 @@ async def test_state_and_known_manifests_in_a_directory(
     ("words", "code", "message"),
     [
         (("--confirm",), 2, "name every replica of the registry with --registry-url"),
-        (("--offline", "--registry-url=r.test"), 2, "leave --registry-url"),
+        (("--offline", "--registry-url=r.test"), 2, "remove --registry-url"),
         (("--grace=-1h",), 2, "expected 0 or more"),
+        (("--offline", "--confirm", "--report=/no/such/folder/report"), 2, "no such folder"),
         (("--registry-url=ftp://r.test",), 2, "ftp"),
         (("--offline", "--confirm"), 1, "nothing in docker/registry/v2/repositories"),
         ((), 1, "nothing in docker/registry/v2/repositories"),
@@ -145,8 +166,21 @@ async def test_a_bad_storage_is_named(url: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "forbidden", "message"),
     [
-        ("other", set(), "Error: s3://other: docker/registry/"),
-        ("images", {"GET", "HEAD"}, "Error: s3://images: docker/registry/"),
+        (
+            "other",
+            set(),
+            "v2/repositories: NoSuchBucket: NoSuchBucket; check the name of the bucket or folder",
+        ),
+        (
+            "images",
+            {"GET"},
+            "v2/repositories: AccessDenied: AccessDenied; allow the pruner to list, read, write",
+        ),
+        (
+            "images",
+            {"GET", "HEAD"},
+            "Error: s3://images: docker/registry/lockfiles/database-in-use: 403 Forbidden",
+        ),
         ("images", set(), "nothing in docker/registry/v2/repositories"),
     ],
 )
@@ -162,6 +196,7 @@ async def test_a_bucket_that_is_missing_forbidden_or_empty_is_one_sentence(
             assert answer.code == 1
             (sentence,) = [one for one in answer.errors.splitlines() if "Dry run" not in one]
             assert message in sentence
+            assert sentence.startswith(("Error: the storage has", f"Error: s3://{name}: docker"))
         assert bucket.objects == {}
 
 
@@ -187,3 +222,66 @@ async def test_too_large_a_share_is_refused(shelf: Shelf, root: Path) -> None:
     assert answer.code == 3
     assert "--ignore-guard=share" in " ".join(answer.errors.split())
     assert (await lading(*words, "--confirm", "--ignore-guard=share")).code == 0
+
+
+async def test_by_default_only_what_is_older_than_a_day_goes(bucket: Bucket) -> None:
+    registry_on(bucket, age=timedelta(days=9)).image("a", "v1")
+    young, old = (
+        registry_on(bucket, age=timedelta(hours=hours)).upload("a", b"%d" % hours)
+        for hours in (23, 25)
+    )
+    answer = await lading(
+        "prune", "blobs", f"--storage=s3://{bucket.name}", "--offline", "--confirm"
+    )
+    assert answer.code == 0, answer.errors
+    assert layout.data_path(young) in bucket.objects
+    assert layout.data_path(old) not in bucket.objects
+
+
+async def test_an_empty_folder_goes_only_when_it_is_old(shelf: Shelf, root: Path) -> None:
+    """A push makes the folder before the file."""
+    await shelf.image("a:v1")
+    young, old = (root / layout.REPOSITORIES / "a/_uploads" / one for one in ("young", "old"))
+    day = 24 * 3600
+    for folder, age in ((young, day - 600), (old, day + 600)):
+        folder.mkdir(parents=True)
+        time = datetime.now(UTC).timestamp() - age
+        os.utime(folder, (time, time))
+    answer = await lading("prune", "blobs", f"--storage=file://{root}", "--offline", "--confirm")
+    assert answer.code == 0, answer.errors
+    assert (young.exists(), old.exists()) == (True, False)
+
+
+async def test_what_could_not_be_deleted_ends_with_an_error(bucket: Bucket) -> None:
+    registry = registry_on(bucket, age=timedelta(days=2))
+    registry.image("a", "v1")
+    locked, free = (registry.upload("a", one) for one in (b"1", b"2"))
+    bucket.locked = {layout.data_path(locked)}
+    answer = await lading(
+        "prune", "blobs", f"--storage=s3://{bucket.name}", "--offline", "--confirm"
+    )
+    assert answer.code == 1
+    assert "failed 1 times" in answer.output
+    assert layout.data_path(locked) in bucket.objects
+    assert layout.data_path(free) not in bucket.objects
+
+
+async def test_what_the_bucket_cannot_copy_waits_for_offline(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(object_storage.COPY_BYTES_MAX, "s3", 3)
+    age = timedelta(days=2)
+    registry = registry_on(bucket, age=age)
+    registry.image("a", "v1")
+    digests = [registry.upload("a", one) for one in (b"large", b"fit")]
+    for digest in digests:
+        del bucket.objects[layout.layer_link("a", digest)]
+    since = datetime.now(UTC) - age
+    condemned = states.with_condemned(states.EMPTY, digests, (), since)
+    registry.write(f"{layout.OWN}/state.json", states.encode(condemned))
+    report = tmp_path / "report"
+    answer = await lading("prune", "blobs", f"--storage=s3://{bucket.name}", f"--report={report}")
+    assert answer.code == 0, answer.errors
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    reasons = {line["digest"]: line["reason"] for line in lines}
+    assert [reasons[one] for one in digests] == ["TooLargeToMove", "Unreferenced"]

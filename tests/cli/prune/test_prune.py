@@ -406,8 +406,8 @@ async def test_the_storage_of_the_registry_shows_the_history_of_a_tag(bench: Ben
     [
         (("--storage", "/var/lib/registry"), "expected file:///PATH"),
         (("--storage", "file:///no/such/folder"), "there is no such folder"),
-        (("--source", "storage"), "need each other"),
-        (("--storage", "file:///tmp", "--source", "registry"), "need each other"),
+        (("--source", "storage"), "must be used together"),
+        (("--storage", "file:///tmp", "--source", "registry"), "must be used together"),
     ],
 )
 async def test_bad_storage_is_a_clear_error(

@@ -97,7 +97,7 @@ async def test_a_plain_registry_has_no_api_objects_to_prune(cluster: OpenShift) 
     )
     refused = await cluster.lading(*words)
     assert refused.code != 0
-    assert "only API objects go" in refused.errors
+    assert "only API objects" in refused.errors
     assert (await cluster.lading(*words, "--allow-nothing")).code == 0
     assert await cluster.shelf.pullable(f"team/app@{old.digest}")
 

@@ -150,6 +150,7 @@ def pruned(sentence: str, breaks: str = "", **fields: Any) -> Case:
     return pruner(sentence, breaks, registries=[registry])
 
 
+REGISTRY = {"name": "main", "url": "registry.example.com"}
 SCHEDULE_RULE = "must be five fields of a cron schedule"
 DURATION_RULE = "must be a duration that is not negative"
 PRUNERS = (
@@ -172,11 +173,23 @@ PRUNERS = (
     pruner("fewer revisions than none", "greater than or equal to 0", keepTagRevisions=-1),
     pruner("a deadline that is too short", "equal to 10", startingDeadlineSeconds=9),
     pruner("a history of none", "equal to 1", history={"successfulJobsHistoryLimit": 0}),
-    pruner("a flat history of none", "equal to 1", failedJobsHistoryLimit=0),
+    pruner("a history of no failures", "equal to 1", history={"failedJobsHistoryLimit": 0}),
+    pruner("a flat history of none", "equal to 1", successfulJobsHistoryLimit=0),
+    pruner("a flat history of no failures", "equal to 1", failedJobsHistoryLimit=0),
+    pruner("a deadline that is long", startingDeadlineSeconds=2**62),
+    pruner("an age of 292 years", keepYoungerThan=2**63 - 1),
+    pruner("an age that is a list", "must be", keepYoungerThan=["1h"]),
+    pruner("a schedule of two lines", SCHEDULE_RULE, schedule="0 0 * * *\n0 1 * * *"),
     pruner("tolerations as a map", "must be of type array", tolerations={}),
     pruner("a level of logs", logLevel="Debug", ignoreInvalidImageReferences=True),
     pruner("an unknown level of logs", "Unsupported value", logLevel="Loud"),
     pruned("a registry"),
+    pruner("two registries of one name", "Duplicate value", registries=[REGISTRY, REGISTRY]),
+    pruner(
+        "more registries than can be pruned",
+        "must have at most 8 items",
+        registries=[{**REGISTRY, "name": f"r{number}"} for number in range(9)],
+    ),
     pruned("a registry by its URL", url="http://10.0.0.1:5000"),
     pruned("a registry with a path", "must be host[:port]", url="registry.example.com/team"),
     pruned("a registry of the reserved name", "imagestreams is taken", name="imagestreams"),

@@ -88,11 +88,22 @@ class Catalogue:
         for served in self.served:
             if name in served.names and _is_in(served.resource, rest):
                 return served.resource
+        close = self._similar(name)
         raise kube.NotFound(
-            f'the server doesn\'t have a resource type "{text}": check the name, or install its '
-            "CustomResourceDefinition",
+            f'the server doesn\'t have a resource type "{text}": '
+            + (
+                f"did you mean {close}?"
+                if close
+                else "check the name, or install its CustomResourceDefinition"
+            ),
             reason="NotFound",
         )
+
+    def _similar(self, name: str) -> str:
+        import difflib  # only for an error
+
+        known = {one for served in self.served for one in served.names}
+        return " or ".join(difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.7))
 
     def all_named(self, text: str) -> tuple[Resource[dict[str, Any]], ...]:
         """The resources for names with commas between them; a category stands for all in it."""

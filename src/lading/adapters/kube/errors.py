@@ -81,6 +81,10 @@ def of_response(*, what: str, code: int, body: bytes) -> KubeError:
     return _of_status(status, code)
 
 
+def untrusted(what: str, error: Exception) -> UntrustedCertificate:
+    return UntrustedCertificate(f"{what}: the server certificate is not trusted: {error}")
+
+
 def of_event(raw_object: bytes | msgspec.Raw) -> KubeError:
     status = _status_decoder.decode(raw_object)
     return _of_status(status, status.code)

@@ -26,6 +26,10 @@ class NotReached(kube.Unavailable):
     """No connection could be made, so nothing was sent and everything may be tried again."""
 
 
+def not_reached(address: str, reason: str) -> NotReached:
+    return NotReached(f"Cannot connect to {address}: {reason[:1].lower()}{reason[1:]}")
+
+
 class Retrying:
     def __init__(
         self, exchange: Exchange, clock: Clock, *, jitter: Callable[[], float] = random.random
@@ -39,7 +43,7 @@ class Retrying:
             try:
                 response = await self._exchange(request)
             except kube.Unavailable as error:
-                if not (isinstance(error, NotReached) or _is_repeatable(request)):
+                if not (isinstance(error, NotReached) or is_repeatable(request)):
                     raise
                 await self._clock.sleep(self._back_off_seconds(attempt))
                 continue
@@ -53,7 +57,7 @@ class Retrying:
         return BACK_OFF.delay_seconds(failures=attempt, jitter=self._jitter())
 
 
-def _is_repeatable(request: Request) -> bool:
+def is_repeatable(request: Request) -> bool:
     if request.method == "PATCH":
         return request.headers.get("content-type") == APPLY_PATCH
     return request.method in ("GET", "HEAD")
@@ -64,7 +68,7 @@ def _may_try_again(request: Request, response: Response) -> bool:
         return True
     if response.status == _SERVICE_UNAVAILABLE and "retry-after" in response.headers:
         return True
-    return response.status in _SERVER_ERRORS and _is_repeatable(request)
+    return response.status in _SERVER_ERRORS and is_repeatable(request)
 
 
 def _retry_after_seconds(response: Response) -> float:

@@ -10,7 +10,7 @@ _COMMANDS = {
     "history": "Show the boot images that a machine set had.",
     "restore": "Give a machine set an earlier boot image, and pause its updates.",
     "resume": "Let the controller update a machine set again.",
-    "approve": "Confirm that the cluster runs a release, where no node can prove it.",
+    "approve": "Confirm that the cluster runs a release, if no node can prove it.",
 }
 
 

@@ -18,7 +18,7 @@ from lading.cli.exit_codes import RefusedByGuard
 @settings_options
 @connection.target_options
 def command(target: Target, settings: BootImageSettings, release: str) -> None:
-    """Confirm that the cluster runs RELEASE, where nodes are replaced instead of updated."""
+    """Confirm that the cluster runs RELEASE, if nodes are replaced instead of updated."""
     running.run(_approve(target, settings, release))
 
 

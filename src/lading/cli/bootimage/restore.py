@@ -20,7 +20,7 @@ from lading.cli.exit_codes import RefusedByGuard
 @click.option(
     "--to", "index", type=click.IntRange(min=0), required=True, help="The index in the history."
 )
-@click.option("--yes", is_flag=True, help="Carry out the plan; without --yes it is only shown.")
+@click.option("--yes", is_flag=True, help="Apply the plan; without --yes it is only shown.")
 @connection.target_options
 def command(target: Target, name: str, index: int, yes: bool) -> None:
     """Give a machine set an earlier boot image and stub, and pause its updates.
@@ -45,13 +45,13 @@ async def _restore(target: Target, name: str, index: int, yes: bool) -> None:
             click.echo(f"{_verb(action)}: {action.because}")
         click.echo(f"stub: {detail.stub_secret_ref or '(none)'}; updates are paused")
         if not yes:
-            click.echo("Nothing was changed. To do it, add --yes.")
+            click.echo("Nothing was changed. To apply it, add --yes.")
             return
         for action in actions:
             await apply.apply(
                 action, client, served.resource, field_manager=machine_set.FIELD_MANAGER
             )
-        click.echo(f"Restored. `lading bootimage resume {name}` lets it be updated again.")
+        click.echo(f"Restored. `lading bootimage resume {name}` allows updates again.")
 
 
 def _detail(history: MachineSetBootImageHistory, index: int) -> BootImageHistoryDetail:

@@ -46,7 +46,7 @@ _OPTIONS = (
         "--trusted-boot-image",
         "trusted_boot_images",
         multiple=True,
-        help="A boot image that may be replaced; * at its end matches all; may be repeated.",
+        help="A boot image that may be replaced; it may end with *; may be repeated.",
     ),
     click.option(
         "--keep-unused-templates",
@@ -55,14 +55,14 @@ _OPTIONS = (
         default=durations.format_duration(_DEFAULTS.unused_templates_retention),
         show_default=True,
         metavar="DURATION",
-        help="How long clones of templates stay after nothing needs them.",
+        help="How long to keep clones of templates that nothing needs.",
     ),
 )
 
 aws_credentials_option = click.option(
     "--aws-credentials-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Keys or a role in the form of AWS's tools; with them EC2 is asked who owns an AMI.",
+    help="Keys or a role in the form of AWS's tools, to ask EC2 for the owner of an AMI.",
 )
 
 

@@ -25,12 +25,12 @@ from lading.cli.output import Format
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Also write an archive for a report of a bug, without secrets.",
+    help="Also write an archive for a bug report, without secrets.",
 )
 @output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(target: Target, runtime_endpoint: str, bundle: Path | None, form: Format) -> None:
-    """Check the cluster, this node and the registries, and say what to do.
+    """Check the cluster, this node and the registries, and show what to do.
 
     Ends with 1 if a check failed.
     """

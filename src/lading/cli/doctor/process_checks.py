@@ -20,7 +20,8 @@ from lading.ports.http import Request
 from lading.wiring import rights as process_rights
 from lading.wiring.clock import system_clock
 from lading.wiring.controller import LEASE_NAME
-from lading.wiring.features import FEATURES, parse_gates
+from lading.wiring.features import FEATURES
+from lading.wiring.gates import parse_gates
 
 _REVIEWS = "/apis/authorization.k8s.io/v1"
 _LEASE_SILENT = timedelta(minutes=1)
@@ -191,7 +192,7 @@ async def _leader(client: KubeClient) -> CheckFinding:
         lease = (await client.get(LEASES, LEASE_NAME, namespace=NAMESPACE)).spec
     except kube.NotFound:
         step = f"kubectl -n {NAMESPACE} logs deployment/lading-controller"
-        return findings.failed("Processes", "No controller has ever led.", step)
+        return findings.failed("Processes", "No controller has been the leader yet.", step)
     silent = system_clock().now() - datetime.fromisoformat(lease.renew_time or "1970-01-01T00:00Z")
     found = f"{lease.holder_identity or 'No controller'} leads since {lease.acquire_time}."
     if lease.holder_identity and silent < _LEASE_SILENT:

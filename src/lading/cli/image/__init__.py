@@ -5,9 +5,9 @@ import click
 from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
-    "pull": "Pull an image, for a runtime class if one is named.",
+    "pull": "Pull an image, for the host or for a runtime class.",
     "ls": "List the images and the runtime class of each.",
-    "rm": "Remove images, each only for the runtime class that is named.",
+    "rm": "Remove images, for the host or for a runtime class.",
     "inspect": "Show what the runtime knows about images.",
     "fsinfo": "Show the disk usage of images.",
     "gc": "Remove unused images; without --yes only show the plan.",

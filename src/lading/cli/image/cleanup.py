@@ -7,7 +7,7 @@ from lading.cli.image import removals
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.output import Format
 from lading.runtime_images import cleanup, observe
-from lading.runtime_images.types import GcPlan, GcReason
+from lading.runtime_images.gc_types import GcPlan, GcReason
 from lading.wiring import image_commands as wiring
 
 

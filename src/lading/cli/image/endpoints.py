@@ -10,9 +10,6 @@ from pathlib import Path
 
 import click
 import msgspec
-import yaml
-
-from lading.kernel import yaml_text
 
 USUAL_SOCKETS = (
     Path("/run/containerd/containerd.sock"),
@@ -53,6 +50,10 @@ def _read(config: Path) -> _Crictl:
         content = config.read_bytes()
     except FileNotFoundError:
         return _Crictl()
+    import yaml  # slow to load, and most machines have no such file
+
+    from lading.kernel import yaml_text
+
     try:
         return msgspec.convert(yaml_text.value(content) or {}, _Crictl)
     except (yaml.YAMLError, msgspec.ValidationError) as error:

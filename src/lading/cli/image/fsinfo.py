@@ -8,6 +8,7 @@ from lading.cli import output, running
 from lading.cli.image import crictl_form
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.output import Format
+from lading.kernel import quantities
 from lading.ports.cri import Filesystems, FilesystemUsage
 
 _HEADERS = ("FILESYSTEM", "MOUNTPOINT", "USED", "INODES", "MEASURED")
@@ -37,5 +38,5 @@ def _rows(found: Filesystems) -> list[tuple[str, ...]]:
 
 def _cells(usage: FilesystemUsage) -> tuple[str, ...]:
     measured = datetime.fromtimestamp(usage.measured_at_nanoseconds // 10**9, UTC)
-    used = output.decimal_size(usage.used_bytes)
+    used = quantities.format_bytes(usage.used_bytes)
     return usage.mountpoint, used, str(usage.inodes_used), f"{measured:%Y-%m-%dT%H:%M:%SZ}"

@@ -13,7 +13,7 @@ from lading.cli.output import Format
 from lading.kernel.errors import Malformed
 from lading.runtime_images import observe
 from lading.runtime_images import plan as planning
-from lading.runtime_images.types import GcPolicy
+from lading.runtime_images.gc_types import GcPolicy
 from lading.wiring import image_commands as wiring
 
 

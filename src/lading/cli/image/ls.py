@@ -11,6 +11,7 @@ from lading.cli.image.filters import Filter
 from lading.cli.image.node_options import NodeOptions, with_node_options
 from lading.cli.image.runtime_classes import runtime_option
 from lading.cli.output import Format
+from lading.kernel import quantities
 from lading.ports.cri import Image
 from lading.runtime_images import images as node_images
 from lading.runtime_images.types import ImageHandlers, LocalImageId, local_id
@@ -65,7 +66,7 @@ def command(
     """
     columns = Columns(digests=digests, no_trunc=no_trunc, pinned=pinned)
     query = ImageQuery(repository=repository, filters=wanted, runtime_class=runtime)
-    running.run(_show(node, query, form, columns, quiet=quiet))
+    running.run(_show(node, query, form, columns, quiet=quiet), may_log=False)
 
 
 async def _show(
@@ -120,7 +121,8 @@ async def _table(
     }
     rows = [row for image in images for row in _rows(image, columns, labels[local_id(image)])]
     columns_shown = [header for header, is_shown in headers.items() if is_shown]
-    return output.table(columns_shown, [[row[header] for header in columns_shown] for row in rows])
+    cells = [[row[header] for header in columns_shown] for row in rows]
+    return output.table(columns_shown, cells, is_whole=columns.no_trunc)
 
 
 def _rows(image: Image, columns: Columns, runtime_class: str) -> Iterator[dict[str, str]]:
@@ -131,7 +133,7 @@ def _rows(image: Image, columns: Columns, runtime_class: str) -> Iterator[dict[s
             "TAG": tag,
             "DIGEST": digest if columns.no_trunc else _short(digest),
             "IMAGE ID": image.id if columns.no_trunc else _short(image.id),
-            "SIZE": output.decimal_size(image.size_bytes),
+            "SIZE": quantities.format_bytes(image.size_bytes),
             "PINNED": str(image.pinned).lower(),
             "RUNTIME CLASS": runtime_class,
         }

@@ -17,8 +17,8 @@ from lading.kernel.feature_gates import Gates
 from lading.kernel.platforms import Platform
 from lading.ports.cri import Cri
 from lading.runtime_images import handlers
+from lading.runtime_images.gate import RUNTIME_CLASS_IN_IMAGE_CRI_API
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API
 from lading.wiring import image_commands as wiring
 from lading.wiring import runtime_handlers
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from lading.cli import output
 from lading.cli.status_line import StatusLine
+from lading.kernel import quantities
 from lading.kernel.errors import Malformed
 from lading.kernel.images import Resolution
 from lading.kernel.platforms import Platform
@@ -74,11 +75,12 @@ async def _watch(pulling: Pulling, line: StatusLine) -> None:
 
 def text(image: Reference, grown_bytes: int, expected_bytes: int | None, *, seconds: float) -> str:
     """A bar where the size is known; it is full only when the pull is over."""
-    grown = output.decimal_size(grown_bytes)
+    grown = quantities.format_bytes(grown_bytes)
     if not expected_bytes:
         return f"pulling {image}, {grown} more on disk, {seconds:.0f} s"
     bar = output.bar(min(grown_bytes / expected_bytes, SHARE_SHOWN_MAX))
-    return f"{bar} {grown} of about {output.decimal_size(expected_bytes)}, {seconds:.0f} s, {image}"
+    expected = quantities.format_bytes(expected_bytes)
+    return f"{bar} {grown} of about {expected}, {seconds:.0f} s, {image}"
 
 
 async def _is_embedded(runtime: Cri) -> bool:

@@ -3,23 +3,24 @@
 from collections.abc import Iterator, Mapping
 
 import click
+import msgspec
 
 from lading.cli import output
 from lading.cli.image.runtime_classes import RuntimeClasses
 from lading.cli.output import Format
+from lading.kernel import quantities
 from lading.ports.cri import Cri
-from lading.runtime_images import apply
+from lading.runtime_images import apply, report
 from lading.runtime_images import images as node_images
 from lading.runtime_images.apply import RemovalOutcome
-from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import (
+from lading.runtime_images.gc_types import (
     GcDecision,
     GcPlan,
-    ImageHandlers,
     ImageVerdict,
-    LocalImageId,
     WriteImageRecords,
 )
+from lading.runtime_images.state import ImageStateFile
+from lading.runtime_images.types import LocalImageId
 from lading.wiring import image_commands as wiring
 
 _HEADERS = ("IMAGE", "RUNTIME CLASS", "DECISION", "FREES", "REASON", "BECAUSE")
@@ -31,14 +32,16 @@ _WORDS = {
 }
 
 yes_option = click.option(
-    "--yes", is_flag=True, help="Carry out the plan; without --yes it is only shown."
+    "--yes", is_flag=True, help="Apply the plan; without --yes it is only shown."
 )
 form_option = output.form_option(default=Format.TABLE)
 
 
 async def show(plan: GcPlan, form: Format, classes: RuntimeClasses) -> None:
     if form is not Format.TABLE:
-        click.echo(output.document(_document(plan), form), nl=False)
+        click.echo(
+            output.document(msgspec.to_builtins(report.collection_report(plan)), form), nl=False
+        )
         return
     labels = await classes.labels(plan.handlers)
     rows = (_cells(verdict, labels) for verdict in plan.verdicts)
@@ -73,7 +76,7 @@ async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, yes: bool
 
 def _summary(plan: GcPlan, *, yes: bool) -> str:
     if plan.removals:
-        count, size = len(plan.removals), output.decimal_size(plan.freed_bytes)
+        count, size = len(plan.removals), quantities.format_bytes(plan.freed_bytes)
         return f"{count} to remove, which frees {size}{'' if yes else '; add --yes to do it'}"
     if plan.first_old_enough_at is not None:
         at = f"{plan.first_old_enough_at:%H:%M:%S} UTC"
@@ -87,30 +90,7 @@ def _cells(verdict: ImageVerdict, labels: Mapping[LocalImageId, str]) -> tuple[s
         node_images.display_name(verdict.image),
         labels[verdict.local_id],
         verdict.decision,
-        output.decimal_size(verdict.frees_bytes) if removed else "",
+        quantities.format_bytes(verdict.frees_bytes) if removed else "",
         verdict.reason,
         verdict.message,
     )
-
-
-def _document(plan: GcPlan) -> dict[str, object]:
-    return {
-        "wantedBytes": plan.wanted_bytes,
-        "freedBytes": plan.freed_bytes,
-        "spaceIsKnown": plan.space_is_known,
-        "sandboxImageIsKnown": plan.sandbox_image_is_known,
-        "verdicts": [_verdict(one, plan.handlers[one.local_id]) for one in plan.verdicts],
-    }
-
-
-def _verdict(verdict: ImageVerdict, handlers: ImageHandlers) -> dict[str, object]:
-    return {
-        "id": verdict.image.id,
-        "runtimeHandler": verdict.image.runtime_handler,
-        "byDigestForHandlers": list(handlers.by_digest),
-        "names": [*verdict.image.repo_tags, *verdict.image.repo_digests],
-        "decision": verdict.decision.value,
-        "reason": verdict.reason.value,
-        "message": verdict.message,
-        "freesBytes": verdict.frees_bytes,
-    }

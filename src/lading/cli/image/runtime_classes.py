@@ -10,9 +10,6 @@ from pathlib import Path
 
 import click
 
-from lading.adapters.kube.connection import ConfigurationError
-from lading.api.node import RUNTIME_CLASSES
-from lading.ports.kube import KubeError
 from lading.runtime_images import handlers
 from lading.runtime_images.types import ImageHandlers, LocalImageId
 from lading.wiring import runtime_handlers
@@ -41,6 +38,9 @@ class RuntimeClasses:
         for handler, names in runtime_handlers.class_names(self.files).items():
             if name in names:
                 return handler
+        # The client of the cluster is slow to import, and most commands need none.
+        from lading.adapters.kube.connection import ConfigurationError
+
         try:
             return await self._handler_in_cluster(name)
         except ConfigurationError as error:
@@ -66,7 +66,6 @@ class RuntimeClasses:
         return {"": _DEFAULT} | known
 
     async def _handler_in_cluster(self, name: str) -> str:
-        # The client of the cluster is slow to import, and most commands need none.
         from lading.cli.connection import Target
 
         target = Target(kubeconfig=self.kubeconfig, context="", namespace="")
@@ -75,7 +74,10 @@ class RuntimeClasses:
 
     async def _names_in_cluster(self) -> dict[str, tuple[str, ...]]:
         """Nothing when no cluster answers: names are a comfort, handlers do as well."""
+        from lading.adapters.kube.connection import ConfigurationError
+        from lading.api.node import RUNTIME_CLASSES
         from lading.cli.connection import Target
+        from lading.ports.kube import KubeError
 
         target = Target(kubeconfig=self.kubeconfig, context="", namespace="")
         found: dict[str, tuple[str, ...]] = {}

@@ -44,7 +44,7 @@ class _Wanted:
 @click.argument("images", nargs=-1)
 @options.files_option(required=False)
 @click.option("--all-fields", is_flag=True, help="Read every field `image` of any kind.")
-@click.option("--from-cluster", is_flag=True, help="Take the images of pods, as they run.")
+@click.option("--from-cluster", is_flag=True, help="Take the images that pods run.")
 @click.option("-l", "--selector", default="", help="Only pods with these labels.")
 @click.option("--from-release", "release", default="", help="Take those of an OpenShift release.")
 @click.option("--role", default=rules.WORKER, show_default=True, help="The role of the nodes.")
@@ -68,10 +68,10 @@ def command(
 ) -> None:
     """Write the PinnedImageSet NAME with the digests of IMAGES and of other sources.
 
-    A file of -f is a list with an image a line, or Kubernetes manifests. With --from-cluster, -n
+    A file of -f has one image per line, or Kubernetes manifests. With --from-cluster, -n
     names the namespaces, separated by commas; default: all.
 
-    When an image cannot be resolved, the command names it, writes no set and fails.
+    If an image cannot be resolved, the command names it, writes no set and fails.
     """
     if not (images or files or from_cluster or release):
         raise click.UsageError("name images, or use -f, --from-cluster or --from-release")

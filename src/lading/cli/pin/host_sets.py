@@ -37,7 +37,7 @@ async def pinned_sets(endpoint: str) -> dict[str, list[RecordedPin]]:
 
 async def remove(endpoint: str, names: Sequence[str], *, state_dir: Path) -> None:
     """An image that another set has too stays pinned; the runtime keeps all images."""
-    with host_state.owned(state_dir, "delete"):
+    with host_state.owned(state_dir, endpoint, "delete"):
         async with open_runtime(endpoint, system_clock()) as runtime:
             found = by_set(await runtime.pins.recorded())
             for name in names:

@@ -26,10 +26,10 @@ def state_dir_option(*, help: str) -> Decorator:  # noqa: A002
 
 
 @contextmanager
-def owned(state_dir: Path, command: str) -> Iterator[None]:
+def owned(state_dir: Path, endpoint: str, command: str) -> Iterator[None]:
     """Refuses beside an agent, which would undo at once what the command does."""
     try:
-        with ownership.owning(state_dir, f"`lading {command}`"):
+        with ownership.owning_runtime(endpoint, state_dir, f"`lading {command}`"):
             yield
     except NodeOwned as error:
         raise RefusedByGuard(f"{error}; {STOP_OR_CHANGE}") from error

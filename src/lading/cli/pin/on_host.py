@@ -15,8 +15,8 @@ from lading.cli.pin import host_state, sets
 from lading.cli.status_line import StatusLine
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node import host as node_host
-from lading.pinned_images.node.progress import Progress
-from lading.pinned_images.node.types import PinSettings, SetState
+from lading.pinned_images.node.types import PinSettings
+from lading.pinned_images.progress import Progress, SetState
 from lading.wiring import host, without_cluster
 from lading.wiring.clock import system_clock
 from lading.wiring.host import Host
@@ -27,7 +27,7 @@ async def synchronize(
 ) -> None:
     wanted = await sets.sets_in(files)
     place = Host(runtime_endpoint=endpoint, state_dir=state_dir)
-    with host_state.owned(state_dir, "apply"):
+    with host_state.owned(state_dir, endpoint, "apply"):
         found = await _synchronized(wanted, place, gates=gates, settings=settings)
     _report(found)
 

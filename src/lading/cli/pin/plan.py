@@ -53,12 +53,12 @@ def command(
     behind_cache: bool,
     form: Format,
 ) -> None:
-    """Show the images and bytes that each node would pull, the free space, and refusals.
+    """Show the images and bytes that each node would pull, its free space, and what it refuses.
 
-    Files may hold new pools and runtime classes beside the sets. The command fails when a node
-    would refuse an image, when a registry does not hand out an image that a node has to pull, when
-    the free space of such a node is unknown, and when no node would take a set. Use the feature
-    gates and the expansion factor of the agents.
+    The files may also have new pools and runtime classes. The command fails when a node would
+    refuse an image, when an image cannot be pulled from its registry, when the free space of a node
+    is unknown, and when no node would take a set. Give it the feature gates and the expansion
+    factor of the agents.
 
     The free space comes from the kubelets, through the API server. This needs `get` on
     `nodes/proxy`.

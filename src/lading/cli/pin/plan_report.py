@@ -9,8 +9,6 @@ from lading.kernel import quantities, texts
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node.preview import Preview, UnavailableImage, bytes_behind_cache
 
-_NAME_COLUMN = (0,)
-
 
 def complaints(previews: Sequence[Preview], set_names: Sequence[str]) -> list[str]:
     """Why the plan does not hold; none when every set fits and every image can be had."""
@@ -56,7 +54,7 @@ def _table(previews: Sequence[Preview], columns: int) -> str:
         )
         for one in previews
     ]
-    return output.table(headers, output.fitted(headers, rows, columns, _NAME_COLUMN))
+    return output.table(headers, rows, columns=columns)
 
 
 def _site_line(previews: Sequence[Preview]) -> str:
@@ -102,7 +100,7 @@ def _pending(one: Preview) -> str:
 
 def _failure(failure: UnavailableImage) -> str:
     """A registry's message names the image first; here it also has its runtime handler."""
-    message = failure.message.removeprefix(f"{failure.key.image}: ")
+    message = failure.message.removeprefix(f"{failure.key.image}: ").removesuffix(".")
     return f"{failure.reason}: {failure.key}: {message}"
 
 

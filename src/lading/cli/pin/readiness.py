@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.cli import output
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images.reasons import ConditionType, Reason
@@ -52,8 +53,11 @@ def _current(image_set: PinnedImageSet, type_: ConditionType) -> Condition | Non
 def _problems(image_set: PinnedImageSet, ready: Condition | None) -> tuple[str, ...]:
     degraded = _current(image_set, ConditionType.DEGRADED)
     if degraded is not None and degraded.status is Truth.TRUE:
-        named = tuple(f"{one.node}: {one.message}" for one in image_set.status.failures)
-        return named or (degraded.message,)
+        nodes_with: dict[str, list[str]] = {}
+        for one in image_set.status.failures:
+            nodes_with.setdefault(one.message, []).append(one.node)
+        named = (f"{output.names(nodes)}: {text}" for text, nodes in nodes_with.items())
+        return tuple(named) or (degraded.message,)
     if ready is not None and ready.reason in _NEVER_READY:
         return (ready.message,)
     return ()

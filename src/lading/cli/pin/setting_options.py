@@ -37,7 +37,7 @@ progress_timeout_option = click.option(
     callback=options.meaning(options.positive_period),
     default=durations.format_duration(DEFAULTS.pull_progress_timeout),
     show_default=True,
-    help="A pull is cancelled, and tried again later, when no bytes arrive for this long.",
+    help="Cancel a pull, and retry it later, when no bytes arrive for this long.",
 )
 
 

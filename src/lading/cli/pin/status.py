@@ -25,7 +25,6 @@ from lading.ports import kube
 from lading.wiring.live_progress import LiveProgress
 
 WATCH_SECONDS = 1.0
-_NAME_COLUMNS = (0, 1)
 _DIGEST = re.compile(r"(sha256:[0-9a-f]{12})[0-9a-f]{52}")
 """Whole it fills a line; `-o json` has it whole."""
 
@@ -50,7 +49,7 @@ def command(
     """Show the progress of SETS (default: all) on each node."""
     chosen = rows.RowChoice(sets=frozenset(sets), nodes=frozenset(nodes))
     work = _status(target, chosen, watch=watch, exit_status=exit_status, form=form)
-    running.run(work, timeout=timeout)
+    running.run(work, timeout=timeout, may_log=False)
 
 
 async def _status(
@@ -119,7 +118,7 @@ def rendered(found: Sequence[Row], form: Format, *, columns: int) -> str:
         )
         for row in found
     ]
-    table = output.table(headers, output.fitted(headers, cells, columns, _NAME_COLUMNS))
+    table = output.table(headers, cells, columns=columns)
     return table + _explanations(found, columns)
 
 

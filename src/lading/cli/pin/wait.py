@@ -30,8 +30,7 @@ TIMEOUT = "30m"  # some 100 GiB at 60 MiB/s
 def command(target: Target, sets: tuple[str, ...], timeout: timedelta) -> None:
     """Wait until SETS (default: all) are pinned on all their nodes.
 
-    Ends with 0 when they are, with 1 and the reasons as soon as a set has failed, with 124 when
-    the time is over.
+    The exit code is 0 when they are pinned, 1 as soon as a set fails, and 124 after the timeout.
     """
     running.run(_wait(target, sets, timeout, system_clock()))
 

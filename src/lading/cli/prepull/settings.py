@@ -179,7 +179,7 @@ def _listed(
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
-            raise click.BadParameter(f"{name} is there twice; give each image its own name")
+            raise click.BadParameter(f"{name} is given twice; give each image its own name")
     return found
 
 

@@ -76,7 +76,7 @@ def rendered(found: list[Image], form: Format) -> str:
         )
         for one in rows
     ]
-    shown = output.table(headers, output.fitted(headers, cells, COLUMNS, shortened=(0, 4)))
+    shown = output.table(headers, cells, columns=COLUMNS)
     return "\n".join((shown, *_notes(rows)))
 
 

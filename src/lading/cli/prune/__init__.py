@@ -8,13 +8,13 @@ from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
     "images": "Delete unneeded images; without --confirm only show the plan.",
-    "blobs": "Free the storage that no manifest needs; without --confirm only show what would go.",
+    "blobs": "Free the storage that no manifest needs; without --confirm only show the plan.",
     "plan": "Write the plan of deletions into a file.",
-    "apply": "Carry out a plan file, as far as a fresh plan agrees.",
+    "apply": "Delete what a plan file names, if a new plan names it too.",
     "why": "Show why a tag, a digest or a blob is kept or deleted.",
     "trash": "List the images in the trash.",
     "restore": "Restore images from the trash.",
-    "references": "Write the references of a cluster into a file, for a run elsewhere.",
+    "references": "Write the references of a cluster into a file, for another run.",
 }
 
 

@@ -19,7 +19,7 @@ from lading.wiring.prune import Opened, Options
 @output.form_option(default=Format.TABLE)
 @prune_options
 def command(options: Options, file: Path, form: Format) -> None:
-    """Delete what the plan in FILE says, as far as a fresh plan says it, too."""
+    """Delete what the plan in FILE names, if a new plan names it too."""
     with file.open("rb") as source:
         try:
             header, lines = plan_file.read(source)

@@ -47,6 +47,13 @@ def urls(_context: object, _option: object, given: tuple[str, ...]) -> tuple[Reg
         raise click.BadParameter(str(error)) from error
 
 
+def in_a_folder(_context: object, _option: object, given: Path | None) -> Path | None:
+    """Checked before anything goes, because the file is written last."""
+    if given is not None and not given.absolute().parent.is_dir():
+        raise click.BadParameter(f"{given}: there is no such folder")
+    return given
+
+
 _OWN = (
     click.option("--storage", required=True,
                  help="The storage of the registry: file:///FOLDER, s3://BUCKET/PREFIX, gs, az."),
@@ -62,19 +69,20 @@ _OWN = (
     pruning.switch("--untagged", default=False,
                    help="Keep only what tags, referrers and the references of clusters reach."),
     pruning.switch("--cluster-images", default=False,
-                   help="Keep what Images of the clusters (OpenShift) name, too."),
+                   help="Also keep what Image objects of the clusters (OpenShift) name."),
     click.option("--grace", callback=general.meaning(period), default="24h", show_default=True,
-                 help="The least age of what goes, and the least time between condemning and"
+                 help="The minimum age of a blob, and the minimum time from condemning to"
                       " deleting it."),
     click.option("--second-look-after", callback=general.meaning(period), default="30s",
                  show_default=True,
                  help="The time for requests in progress, before the second look."),
     click.option("--state-dir", type=pruning.FOLDER, default=None,
-                 help="The directory for what is condemned; default: in the storage."),
+                 help="The directory for the list of condemned blobs; default: in the storage."),
     click.option("--probe-repository", default=REPOSITORY_DEFAULT, show_default=True,
                  help="Where the probe image is pushed."),
     click.option("--report", type=click.Path(path_type=Path, dir_okay=False), default=None,
-                 help="A file for the reason of every blob, one JSON document a line."),
+                 callback=in_a_folder,
+                 help="A file for the reason of every blob, one JSON document per line."),
 )  # fmt: skip
 _NAMES = (
     "storage", "registry_url", "certificate_authority", "force_insecure", "registry_name",
@@ -105,7 +113,7 @@ def _sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _options(given: dict[str, Any]) -> SweepOptions:
     replicas: tuple[RegistryUrl, ...] = given["registry_url"]
     if given["offline"] and replicas:
-        raise click.UsageError("--offline is for a registry that is stopped: leave --registry-url")
+        raise click.UsageError("with --offline the registry is not asked; remove --registry-url")
     for url in replicas:
         registry_url.check_trust(
             url,
@@ -136,11 +144,11 @@ def _options(given: dict[str, Any]) -> SweepOptions:
 
 
 @click.command(name="blobs")
-@pruning.switch("--confirm", default=False, help="Free; without, only what would go is shown.")
+@pruning.switch("--confirm", default=False, help="Delete; without it only the plan is shown.")
 @output.form_option(default=Format.TABLE)
 @_sweep_options
 def command(options: SweepOptions, confirm: bool, form: Format, report: Path | None) -> None:
-    """Free the storage that no manifest needs; without --confirm only show what would go."""
+    """Free the storage that no manifest needs; without --confirm only show the plan."""
     if confirm and not options.urls and not options.settings.is_offline:
         raise click.UsageError(
             "name every replica of the registry with --registry-url; if it is stopped or read-only,"

@@ -22,14 +22,14 @@ from lading.wiring.prune import Opened, Options
 
 
 @click.command(name="images")
-@switch("--confirm", default=False, help="Delete; without, only what would go is shown.")
+@switch("--confirm", default=False, help="Delete; without it only the plan is shown.")
 @click.option("--allow-nothing", is_flag=True, help="End with 0 when no registry is known.")
 @click.option(
     "--log-level", type=click.Choice(LOG_LEVELS), default=None, help="Log from this level on."
 )
 @click.option("--save-plan", "saved", type=click.Path(path_type=Path, dir_okay=False),
               envvar="LADING_PRUNE_SAVE_PLAN", default=None,
-              help="A file for the plan with what stays and why,"
+              help="A file for the plan and what is kept,"
               " for `lading dashboard --plan`.")  # fmt: skip
 @output.form_option(default=Format.TABLE)
 @reporting_options
@@ -45,7 +45,7 @@ def command(
     saved: Path | None,
     form: Format,
 ) -> None:
-    """Delete images that are no longer needed; without --confirm only show what would go."""
+    """Delete images that are no longer needed; without --confirm only show the plan."""
     if log_level is not None:
         logs.configure(LogFormat.CONSOLE, log_level)
     if not confirm:

@@ -56,13 +56,13 @@ custom_path_option = many(
     "--custom-path", "KIND.GROUP=JSONPATH of a field that names images.", callback=_custom_paths
 )
 CLUSTER = (
-    click.option("--kubeconfig", type=FILE, help="The kubeconfig file; else as kubectl."),
+    click.option("--kubeconfig", type=FILE, help="The kubeconfig file; default: as kubectl."),
     many("--context", "A context of the kubeconfig: a cluster that uses the registry."),
     many("--other-kubeconfig", "A kubeconfig of another cluster that uses the registry.",
          type=FILE),
     many("--references", "A file that `lading prune references` wrote.", type=FILE),
     click.option("--references-max-age", callback=general.meaning(general.period), default="1h",
-                 show_default=True, help="Files of references that are older are refused."),
+                 show_default=True, help="Refuse files of references that are older than this."),
     custom_path_option,
 )  # fmt: skip
 _REGISTRY = (
@@ -73,7 +73,7 @@ _REGISTRY = (
     click.option("--certificate-authority", type=FILE, default=None,
                  help="The authority of the registry's certificate."),
     switch("--force-insecure", default=False, help="Do not verify the registry's certificate."),
-    many("--registry-name", "Another name by which the registry is pulled from."),
+    many("--registry-name", "Another name by which clients pull from it."),
     click.option("--registries-conf", type=FILE, default=None,
                  help="A registries.conf with mirrors that the nodes use."),
     click.option("--hosts-dir", type=FOLDER, default=None,
@@ -90,14 +90,14 @@ _RULES = (
                  show_default=True, help="Keep images younger than this."),
     click.option("--keep-tag-revisions", type=click.IntRange(min=0),
                  default=KEEP_TAG_REVISIONS_DEFAULT, show_default=True,
-                 help="How many revisions of each tag stay."),
+                 help="How many revisions of each tag to keep."),
     switch("--prune-over-size-limit", default=False, help="Prune what exceeds image limits."),
-    switch("--all", default=True, help="Prune images of other registries, too."),
+    switch("--all", default=True, help="Also prune images of other registries."),
     switch("--prune-registry", default=True, help="Delete from the registry, not only objects."),
     switch("--ignore-invalid-refs", default=False,
-           help="Accepted for oc: unreadable references always protect images."),
+           help="Accepted as in oc, without effect: unreadable references protect."),
     click.option("--age-from", type=click.Choice([one.value for one in AgeFrom]),
-                 default=AgeFrom.PUSHED.value, show_default=True, help="The start of an age."),
+                 default=AgeFrom.PUSHED.value, show_default=True, help="Count the age from this."),
     click.option("--policy", "policy_file", type=FILE, default=None,
                  help="The policy file of a plain registry; default: keep all tags."),
 )  # fmt: skip
@@ -117,7 +117,7 @@ _TRASH = (
                  show_default=True, help="How long deleted images are kept."),
     click.option("--no-trash", is_flag=True, help="Delete without a copy in the trash."),
     click.option("--trash", "stream_trash", is_flag=True,
-                 help="Use the trash for ImageStreams, too; needs the right to push."),
+                 help="Also use the trash for ImageStreams; needs the right to push."),
     click.option("--trash-copy", is_flag=True, help="Copy blobs that cannot be mounted."),
     click.option("--state-dir", type=FOLDER, default=None,
                  help="The directory for ages and known manifests."),
@@ -157,7 +157,7 @@ _NAMES = (
 def _options(context: click.Context, given: dict[str, Any]) -> Options:
     _check_size_mode(context, given)
     if given["no_trash"] and given["stream_trash"]:
-        raise click.UsageError("--trash and --no-trash exclude each other")
+        raise click.UsageError("use either --trash or --no-trash")
     url: RegistryUrl | None = given["registry_url"]
     if url is not None or given["force_insecure"]:
         registry_url.check_trust(
@@ -207,7 +207,7 @@ def _source(given: dict[str, Any]) -> Source | None:
     if given["storage"] and source in (None, Source.STORAGE):
         return Source.STORAGE
     if given["storage"] or source is Source.STORAGE:
-        raise click.UsageError("--storage URL and --source=storage need each other")
+        raise click.UsageError("--storage URL and --source=storage must be used together")
     return source
 
 

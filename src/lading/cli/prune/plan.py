@@ -12,13 +12,12 @@ from lading.wiring.prune import Opened, Options
 
 @click.command(name="plan")
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
-              required=True, help="The file, one deletion a line.")  # fmt: skip
-@click.option("--contents", is_flag=True, help="Also write what stays, and why, so that the"
-              " dashboard can be walked through; the file is then as large as the registry's"
-              " manifests.")  # fmt: skip
+              required=True, help="The file, one deletion per line.")  # fmt: skip
+@click.option("--contents", is_flag=True, help="Also write what is kept and why, for the"
+              " dashboard; the file is then as large as the registry's manifests.")  # fmt: skip
 @prune_options
 def command(options: Options, file: Path, contents: bool) -> None:
-    """Write what would go into a file; lines may be removed from it before `apply`."""
+    """Write the plan into a file; you may remove lines from it before `apply`."""
 
     async def work(opened: Opened) -> None:
         async with progress.shown(opened.pruner.progress):

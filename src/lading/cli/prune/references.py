@@ -17,7 +17,7 @@ from lading.wiring import prune as wiring
 @custom_path_option
 @connection.target_options
 def command(target: Target, file: Path, custom_path: tuple[CustomPath, ...]) -> None:
-    """Write what a cluster uses into a file, for `--references` of a run elsewhere."""
+    """Write the references of a cluster into a file, for `--references` of another run."""
     running.run(_write(target, file, (*READY_MADE, *custom_path)))
 
 

@@ -12,7 +12,7 @@ from lading.wiring.prune import Opened, Options
 @click.argument("names", nargs=-1, required=True)
 @prune_options
 def command(options: Options, names: tuple[str, ...]) -> None:
-    """Put images back: NAMES of `lading prune trash`, REPOSITORY:TAG, or digests."""
+    """Restore images: NAMES of `lading prune trash`, REPOSITORY:TAG, or digests."""
 
     async def work(opened: Opened) -> None:
         records = await opened.pruner.records()
@@ -27,7 +27,7 @@ def command(options: Options, names: tuple[str, ...]) -> None:
             taken = await opened.pruner.restore(place, record)
             click.echo(f"Restored {record.repository}: {', '.join(record.tags) or record.group}")
             for tag in taken:
-                click.echo(f"Tag {tag} names another image by now and stays", err=True)
+                click.echo(f"Tag {tag} now names another image and is not moved", err=True)
 
     running.run(options, work)
 

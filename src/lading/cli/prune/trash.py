@@ -18,7 +18,7 @@ _TAGS_CHARACTERS_MAX = 12
 @output.form_option(default=Format.TABLE)
 @prune_options
 def command(options: Options, form: Format) -> None:
-    """List what is in the trash, and until when."""
+    """List the images in the trash, and when they expire."""
 
     async def work(opened: Opened) -> None:
         records = [record for _, record in await opened.pruner.records()]

@@ -19,7 +19,7 @@ _TAGS_SHOWN_MAX = 10
 @output.form_option(default=Format.TABLE)
 @prune_options
 def command(options: Options, reference: str, form: Format) -> None:
-    """Show why REFERENCE (a tag, a digest, a blob) stays or goes."""
+    """Show why REFERENCE (a tag, a digest, a blob) is kept or deleted."""
 
     async def work(opened: Opened) -> None:
         async with progress.shown(opened.pruner.progress):
