@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,19 @@ from lading.adapters.kubelet_identity import KubeletTrust, owners_in
 from lading.ports.kubelet import KubeletLimits
 from lading.servers.kube import certificates
 
-LIMITS = {"imageGCHighThresholdPercent": 70, "evictionHard": {"imagefs.available": "20%"}}
+LIMITS = {
+    "imageGCHighThresholdPercent": 70,
+    "imageGCLowThresholdPercent": 60,
+    "imageMinimumGCAge": "5m0s",
+    "imageMaximumGCAge": "168h0m0s",
+    "evictionHard": {"imagefs.available": "20%"},
+}
 FOUND = KubeletLimits(
-    image_gc_high_threshold_percent=70, eviction_hard={"imagefs.available": "20%"}
+    image_gc_high_threshold_percent=70,
+    image_gc_low_threshold_percent=60,
+    image_minimum_gc_age=timedelta(minutes=5),
+    image_maximum_gc_age=timedelta(days=7),
+    eviction_hard={"imagefs.available": "20%"},
 )
 TOKEN = "the-agents-own"
 NODE = "node-1"

@@ -9,17 +9,26 @@ from lading.loop import tasks
 from lading.ports.kube import Kube
 from lading.web import serving
 from lading.web.details import SetPlanner
+from lading.web.live_figures import Agents
 from lading.web.pruning_plan import PlanReader
 
 
 @asynccontextmanager
 async def dashboard(
-    client: Kube, plan: Path | None = None, planner: SetPlanner | None = None
+    client: Kube,
+    plan: Path | None = None,
+    planner: SetPlanner | None = None,
+    agents: Agents | None = None,
 ) -> AsyncIterator[str]:
     """Yields the URL with its token."""
     async with (
         serving.opened(
-            client, SystemClock(), cluster="test", plan=PlanReader(plan), planner=planner
+            client,
+            SystemClock(),
+            cluster="test",
+            plan=PlanReader(plan),
+            planner=planner,
+            agents=agents,
         ) as served,
         tasks.started(served.run()) as running,
     ):

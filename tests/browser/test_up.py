@@ -58,6 +58,10 @@ async def test_every_view_shows_the_data_of_lading_up(tmp_path: Path, browser: B
             await expect(cells).to_have_text(["✓ Pinned 3/3"] * 3)
             await one.show("prepull")
             await expect(one.page.locator("tbody")).to_contain_text("deployed")
+            await one.show("images?node=node-1")
+            await expect(one.page.locator("#panel")).to_contain_text(
+                "Pinned: it is pinned, by first"
+            )
             await one.show("overview")
             await expect(one.page.locator("#wrong")).to_have_text("Nothing is wrong")
         for width, scheme in SIZES.items():

@@ -24,7 +24,8 @@ from tests.pinned_images.cluster.build import empty_caches
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = REPOSITORY / "docs" / "metrics.md"
-REASONS = ("Reason", "ImageReason", "State", "ConditionType", "PullErrorKind", "Guard")
+REASONS_PAGE = REPOSITORY / "docs" / "reasons.md"
+REASONS = ("Reason", "State", "ConditionType", "PullErrorKind", "Guard", "Why", "EnabledBy")
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
 OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports.")
 PLAYS_KUBERNETES = ("standalone/node.py", "standalone/workloads")
@@ -116,14 +117,19 @@ def reasons() -> list[type[enum.StrEnum]]:
     ]
 
 
+def listed_reasons() -> set[str]:
+    """The words in the first column of the tables of docs/reasons.md."""
+    cells = re.findall(r"^\| (`[^|]*) \|", REASONS_PAGE.read_text(), flags=re.MULTILINE)
+    return {word for cell in cells for word in re.findall(r"`([^`]+)`", cell)}
+
+
 @pytest.mark.parametrize("found", reasons(), ids=lambda one: f"{one.__module__}.{one.__name__}")
 def test_every_reason_is_documented(found: type[enum.StrEnum]) -> None:
-    """In a page of docs/ or in the README of the feature, as code."""
-    package = found.__module__.split(".")[1]
-    own = (REPOSITORY / "src/lading" / package).glob("README.md")
-    pages = (*(REPOSITORY / "docs").glob("*.md"), *own)
-    words = {word for page in pages for word in re.findall(r"`([\w-]+)`", page.read_text())}
-    assert {one.value for one in found} - words == set()
+    assert {one.value for one in found} - listed_reasons() == set()
+
+
+def test_no_reason_is_listed_that_is_gone() -> None:
+    assert listed_reasons() - {one.value for found in reasons() for one in found} == set()
 
 
 def source_files() -> list[Path]:

@@ -1,6 +1,6 @@
 """The health endpoints and the metrics over real HTTP, and the counting exchange."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import prometheus_client
@@ -62,12 +62,16 @@ async def test_metrics_are_those_of_the_registry_that_was_handed_in() -> None:
 
 async def test_a_page_shows_what_is_so_at_the_moment() -> None:
     state = {"pulls": 1}
+
+    async def shown() -> dict[str, int]:
+        return state
+
     async with endpoint.serve(
         host="127.0.0.1",
         port=0,
         registry=prometheus_client.CollectorRegistry(),
         waiting_for=tuple,
-        pages=lambda: {"/state": lambda: state},
+        pages=lambda: {"/state": shown},
     ) as url:
         assert await get(f"{url}/state") == (200, '{"pulls":1}')
         state["pulls"] = 2
@@ -75,7 +79,11 @@ async def test_a_page_shows_what_is_so_at_the_moment() -> None:
 
 
 async def test_a_page_may_come_while_the_endpoint_is_served() -> None:
-    pages: dict[str, Callable[[], object]] = {}
+    pages: dict[str, Callable[[], Awaitable[object]]] = {}
+
+    async def shown() -> dict[str, int]:
+        return {"pulls": 1}
+
     async with endpoint.serve(
         host="127.0.0.1",
         port=0,
@@ -84,7 +92,7 @@ async def test_a_page_may_come_while_the_endpoint_is_served() -> None:
         pages=lambda: pages,
     ) as url:
         assert (await get(f"{url}/state"))[0] == 404
-        pages["/state"] = lambda: {"pulls": 1}
+        pages["/state"] = shown
         assert await get(f"{url}/state") == (200, '{"pulls":1}')
 
 
@@ -105,12 +113,15 @@ async def test_the_endpoint_is_only_read() -> None:
 
 
 async def test_an_unknown_path_is_answered_with_the_known_ones() -> None:
+    async def nothing() -> None:
+        raise AssertionError("it is not asked for")
+
     async with endpoint.serve(
         host="127.0.0.1",
         port=0,
         registry=prometheus_client.CollectorRegistry(),
         waiting_for=tuple,
-        pages=lambda: {"/state": dict},
+        pages=lambda: {"/state": nothing},
     ) as url:
         there_are = "there are /metrics, /healthz, /readyz, /state\n"
         assert await get(f"{url}/elsewhere") == (404, there_are)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lading.pinned_images import live
-from lading.pinned_images.node.progress import Progress, SetProgress
+from lading.pinned_images.progress import Progress, SetProgress
 from lading.pinned_images.rows import Row, RowState
 
 MIB = 1024 * 1024

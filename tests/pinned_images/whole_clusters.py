@@ -43,7 +43,8 @@ from lading.standalone import node as nodes
 from lading.standalone.api_server import Authorized
 from lading.standalone.node import NodeDescription
 from lading.wiring import agent, controller
-from lading.wiring.features import DEFINITIONS, parse_gates
+from lading.wiring.features import DEFINITIONS
+from lading.wiring.gates import parse_gates
 from tests.pinned_images.node import whole_nodes
 from tests.pinned_images.node.whole_nodes import Registry, Runtime
 

@@ -8,11 +8,13 @@ import prometheus_client
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.disk import LimitedDisk
+from lading.adapters.kubelet import FixedLimits
 from lading.ports.cri import Container, ContainerState, ImageSpec
+from lading.ports.kubelet import KubeletLimits
 from lading.runtime_images import plan as policies
 from lading.runtime_images.controller import KEY, GarbageCollection
+from lading.runtime_images.gc_types import GcPolicy
 from lading.runtime_images.metrics import ImageMetrics
-from lading.runtime_images.types import GcPolicy
 from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
 
@@ -36,6 +38,7 @@ class FullNode:
             "disk": self.disk,
             "state": self.stand.state,
             "clock": self.clock,
+            "kubelet": FixedLimits(KubeletLimits()),
             "policy": GcPolicy(period=timedelta(seconds=PERIOD_SECONDS)),
         }
         registry = prometheus_client.CollectorRegistry()

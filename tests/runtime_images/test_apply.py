@@ -8,8 +8,9 @@ from lading.ports.cri import Image, ImageSpec
 from lading.runtime_images import apply, observe
 from lading.runtime_images import plan as policies
 from lading.runtime_images.apply import Removal, RemovalOutcome
+from lading.runtime_images.gc_types import GcPlan, GcPolicy
 from lading.runtime_images.handlers import WithoutHandlers
-from lading.runtime_images.types import GcPlan, GcPolicy, local_id
+from lading.runtime_images.types import local_id
 from lading.standalone import sample_images
 from tests.runtime_images.conftest import Stand
 from tests.runtime_images.nodes import EVERYTHING, LAYER_BYTES, container, published, tags_left

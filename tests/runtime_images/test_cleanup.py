@@ -7,7 +7,8 @@ from lading.ports import platform_image
 from lading.ports.cri import ImageSpec
 from lading.runtime_images import apply, cleanup, observe
 from lading.runtime_images.apply import Removal, RemovalOutcome
-from lading.runtime_images.types import DigestPull, GcPlan, GcReason
+from lading.runtime_images.gc_types import GcPlan, GcReason
+from lading.runtime_images.types import DigestPull
 from tests.runtime_images.conftest import Stand
 from tests.runtime_images.nodes import container, published
 

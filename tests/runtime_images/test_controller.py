@@ -1,4 +1,4 @@
-"""Garbage collection and the count of images, on the loop and on an embedded node."""
+"""Garbage collection, and what it does beside a kubelet, on the loop and on an embedded node."""
 
 import asyncio
 import errno
@@ -15,6 +15,8 @@ from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
 from lading.adapters.cri.client import CriClient
+from lading.adapters.disk import LimitedDisk
+from lading.adapters.kubelet import FixedLimits
 from lading.adapters.state_file import LocalStateFile
 from lading.kernel import platforms, references
 from lading.loop import tasks
@@ -22,7 +24,9 @@ from lading.loop.controller import Controller
 from lading.observability.metrics import Metrics
 from lading.ports import platform_image
 from lading.ports.cri import Container, Cri, CriError, ImageSpec, Inspection
-from lading.runtime_images.controller import KEY, GarbageCollection, ImageCount
+from lading.ports.kubelet import KubeletLimits
+from lading.runtime_images.controller import KEY, PREVIEW_KEPT, GarbageCollection, policy_of
+from lading.runtime_images.gc_types import GcDecision, GcPolicy
 from lading.runtime_images.handlers import WithoutHandlers
 from lading.runtime_images.metrics import ImageMetrics
 from lading.runtime_images.state import ImageStateFile
@@ -30,7 +34,14 @@ from lading.runtime_images.types import DigestPull
 from lading.wire import calls
 from tests.runtime_images import nodes
 from tests.runtime_images.conftest import Stand
-from tests.runtime_images.nodes import EVERYTHING, PERIOD_SECONDS, FullNode, container, tags_left
+from tests.runtime_images.nodes import (
+    CAPACITY_BYTES,
+    EVERYTHING,
+    PERIOD_SECONDS,
+    FullNode,
+    container,
+    tags_left,
+)
 
 TWO_PLATFORMS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}
 IMAGES = "lading_runtime_images"
@@ -42,7 +53,7 @@ async def full(stand: Stand) -> FullNode:
     return await nodes.full_node(stand)
 
 
-def on_the_loop(reconciler: GarbageCollection | ImageCount, clock: VirtualClock) -> Controller:
+def on_the_loop(reconciler: GarbageCollection, clock: VirtualClock) -> Controller:
     made = Controller(
         name=reconciler.name,
         reconcile=reconciler.reconcile,
@@ -215,17 +226,19 @@ async def test_a_list_that_fails_is_counted_and_retried(full: FullNode) -> None:
     assert await tags_left(full.stand) == set(full.tags)
 
 
-def count_of(
+def beside_a_kubelet(
     runtime: Cri, state: ImageStateFile, clock: VirtualClock, numbers: Numbers
 ) -> Controller:
-    count = ImageCount(
+    reconciler = GarbageCollection(
         runtime=runtime,
+        disk=LimitedDisk(runtime, capacity_bytes=CAPACITY_BYTES),
         state=state,
         clock=clock,
+        policy=None,
+        kubelet=FixedLimits(KubeletLimits()),
         metrics=ImageMetrics(numbers.registry),
-        period=timedelta(seconds=PERIOD_SECONDS),
     )
-    return on_the_loop(count, clock)
+    return on_the_loop(reconciler, clock)
 
 
 async def test_issue_17_21_images_for_classes_are_counted_where_handlers_are_ignored(
@@ -244,7 +257,7 @@ async def test_issue_17_21_images_for_classes_are_counted_where_handlers_are_ign
     )
     numbers, clock = Numbers(), VirtualClock()
     blind = WithoutHandlers(stand.runtime)
-    async with tasks.started(count_of(blind, stand.state, clock, numbers).run()):
+    async with tasks.started(beside_a_kubelet(blind, stand.state, clock, numbers).run()):
         await until(clock, lambda: numbers.of(IMAGES, runtime_handler="arm") == 1)
         assert numbers.of(IMAGES, runtime_handler="") == 1
 
@@ -253,7 +266,7 @@ async def test_images_are_counted_at_the_start_and_again_in_each_period(stand: S
     tag = await stand.publisher.index("app:1", TWO_PLATFORMS)
     numbers, clock = Numbers(), VirtualClock()
     await stand.runtime.pull(ImageSpec(image=tag))
-    async with tasks.started(count_of(stand.runtime, stand.state, clock, numbers).run()):
+    async with tasks.started(beside_a_kubelet(stand.runtime, stand.state, clock, numbers).run()):
         await until(clock, lambda: numbers.of(IMAGES, runtime_handler="") == 1)
         await stand.runtime.pull(ImageSpec(image=tag, runtime_handler="arm"))
         await until(clock, lambda: numbers.of(IMAGES, runtime_handler="arm") == 1)
@@ -264,6 +277,69 @@ async def test_a_runtime_that_does_not_answer_is_counted_and_asked_again(tmp_pat
     state = ImageStateFile(LocalStateFile(tmp_path / "images.json"))
     async with (
         calls.channel_to(f"unix://{tmp_path}/absent.sock") as channel,
-        tasks.started(count_of(CriClient(channel), state, clock, numbers).run()),
+        tasks.started(beside_a_kubelet(CriClient(channel), state, clock, numbers).run()),
     ):
         await until(clock, lambda: numbers.of(LIST_FAILURES) >= 2)
+
+
+async def test_beside_a_kubelet_ages_are_recorded_and_nothing_is_removed(full: FullNode) -> None:
+    for _ in range(3):
+        await full.collect(policy=None)
+        await full.clock.advance(PERIOD_SECONDS)
+    assert await full.used_percent() >= 85
+    assert await tags_left(full.stand) == set(full.tags)
+    report = await full.collection(policy=None).preview()
+    assert report is not None
+    assert [one.decision for one in report.verdicts].count(GcDecision.REMOVE) == 2
+
+
+async def test_a_preview_is_the_plan_of_the_next_reconcile_and_removes_nothing(
+    full: FullNode,
+) -> None:
+    await full.collect()
+    await full.clock.advance(PERIOD_SECONDS)
+    collection = full.collection()
+    report = await collection.preview()
+    assert report is not None
+    assert await tags_left(full.stand) == set(full.tags)
+    goes = {one.names[0] for one in report.verdicts if one.decision is GcDecision.REMOVE}
+    assert (report.used_percent, report.high_threshold_percent) == (
+        await full.used_percent(), 85,
+    )  # fmt: skip
+    assert report.freed_bytes >= report.wanted_bytes > 0
+    await collection.reconcile(KEY)
+    assert await tags_left(full.stand) == set(full.tags) - goes
+
+
+async def test_a_preview_asks_the_runtime_once_however_often_it_is_wanted(full: FullNode) -> None:
+    collection = full.collection()
+    first, same = await asyncio.gather(collection.preview(), collection.preview())
+    await full.stand.runtime.remove(ImageSpec(image=full.tags[0]))
+    assert await collection.preview() == first == same
+    await full.clock.advance(PREVIEW_KEPT.total_seconds())
+    later = await collection.preview()
+    assert first is not None
+    assert later is not None
+    assert len(later.verdicts) == len(first.verdicts) - 1
+
+
+async def test_a_runtime_that_does_not_answer_has_no_preview(full: FullNode) -> None:
+    runtime = CannotListContainers(full.stand.runtime)
+    assert await full.collection(runtime=runtime).preview() is None
+
+
+def test_the_policy_beside_a_kubelet_is_its_own() -> None:
+    limits = KubeletLimits(
+        image_gc_high_threshold_percent=70,
+        image_gc_low_threshold_percent=60,
+        image_minimum_gc_age=timedelta(minutes=5),
+        image_maximum_gc_age=timedelta(days=7),
+    )
+    assert policy_of(limits) == GcPolicy(
+        high_threshold_percent=70,
+        low_threshold_percent=60,
+        minimum_age=timedelta(minutes=5),
+        maximum_age=timedelta(days=7),
+    )
+    odd = KubeletLimits(image_gc_high_threshold_percent=50)
+    assert policy_of(odd).low_threshold_percent == 50

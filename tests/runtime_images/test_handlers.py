@@ -13,7 +13,7 @@ from lading.runtime_images import handlers
 from lading.runtime_images.errors import UnknownRuntimeClass
 from lading.runtime_images.handlers import WithoutHandlers
 from lading.standalone import api_server
-from lading.wiring.features import parse_gates
+from lading.wiring.gates import parse_gates
 from tests.runtime_images.conftest import Stand
 
 TWO_PLATFORMS = {"linux/amd64": [b"for the host"], "linux/arm64": [b"for arm guests"]}

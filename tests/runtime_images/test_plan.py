@@ -9,14 +9,14 @@ from lading.kernel.errors import Malformed
 from lading.ports.cri import ContainerState, ImageSpec
 from lading.ports.disk import Space
 from lading.runtime_images import plan as planning
-from lading.runtime_images.types import (
-    DigestPull,
+from lading.runtime_images.gc_types import (
     GcPolicy,
     GcReason,
     ObservedImages,
     RemoveImage,
     WriteImageRecords,
 )
+from lading.runtime_images.types import DigestPull
 from tests.runtime_images.builders import (
     EMPTY,
     FULL,
@@ -361,3 +361,9 @@ def test_freeing_starts_at_the_high_threshold_and_ends_at_the_low_one(
 def test_thresholds_in_the_wrong_order_are_refused() -> None:
     with pytest.raises(Malformed, match="low <= high"):
         GcPolicy(high_threshold_percent=70, low_threshold_percent=80)
+
+
+def test_containers_of_the_same_name_and_state_are_named_once() -> None:
+    observed = ObservedImages(images=(A,), containers=(container("a"), container("a")), space=FULL)
+    (verdict,) = planning.plan(observed, EVERYTHING, NOW).verdicts
+    assert verdict.message == "run by container a-1 (running)"

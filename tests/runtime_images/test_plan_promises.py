@@ -12,15 +12,17 @@ from lading.ports.disk import Space
 from lading.runtime_images import cleanup
 from lading.runtime_images import images as node_images
 from lading.runtime_images import plan as planning
-from lading.runtime_images.types import (
-    DigestPull,
+from lading.runtime_images.gc_types import (
     GcDecision,
     GcPlan,
     GcPolicy,
+    ObservedImages,
+)
+from lading.runtime_images.types import (
+    DigestPull,
     ImageRecord,
     ImageRecords,
     LocalImageId,
-    ObservedImages,
 )
 from tests.runtime_images.builders import NOW, image_id
 

@@ -7,8 +7,9 @@ import pytest
 
 from lading.adapters.state_file import LocalStateFile
 from lading.runtime_images import state
+from lading.runtime_images.gc_types import GcPolicy, records_after
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import DigestPull, GcPolicy, SavedImageState, records_after
+from lading.runtime_images.types import DigestPull, SavedImageState
 from tests.runtime_images.builders import NOW, key
 from tests.runtime_images.conftest import Stand
 

@@ -8,7 +8,7 @@ from lading.adapters.clock import SystemClock
 from lading.api.machine import MACHINE_SETS
 from lading.ports import kube
 from lading.standalone.cluster import ClusterOptions, open_cluster
-from lading.wiring.features import parse_gates
+from lading.wiring.gates import parse_gates
 
 
 async def is_served(folder: Path, gates: str) -> bool:

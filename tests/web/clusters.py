@@ -81,24 +81,26 @@ def failed(name: str, uid: str, error: str) -> dict[str, Any]:
     }
 
 
-def degraded(is_degraded: bool) -> dict[str, Any]:
+def degraded(is_degraded: bool, reason: str = "Tested") -> dict[str, Any]:
     return {
         "type": "PinnedImageSetsDegraded",
         "status": str(is_degraded),
-        "reason": "Tested",
+        "reason": reason,
         "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
 
 
-async def report(api: KubeClient, node: str, *entries: dict[str, Any], bad: bool = False) -> None:
+async def report(
+    api: KubeClient, node: str, *entries: dict[str, Any], bad: bool = False, reason: str = "Tested"
+) -> None:
     """What the agent of a node writes."""
     await create(
         api,
         MACHINE_CONFIG_NODES,
         node,
         spec={"node": {"name": node}, "pool": {"name": "worker"}},
-        status={"pinnedImageSets": list(entries), "conditions": [degraded(bad)]},
+        status={"pinnedImageSets": list(entries), "conditions": [degraded(bad, reason)]},
     )
 
 
@@ -121,7 +123,7 @@ async def create_history(api: KubeClient, name: str, **status: Any) -> None:
     await create(api, resource, name, namespace="default", spec=spec, status=status)
 
 
-async def create_pruner(api: KubeClient, *, message: str = "") -> None:
+async def create_pruner(api: KubeClient, *, message: str = "", **more: Any) -> None:
     """With the report of one run."""
     run = {
         "name": "local",
@@ -133,7 +135,7 @@ async def create_pruner(api: KubeClient, *, message: str = "") -> None:
         "freedBytes": 4096,
         "kept": {"Used": 7, "Young": 2},
     }
-    status = {"schedule": "0 0 * * *", "lastJob": "image-pruner-1", "lastRun": [run]}
+    status = {"schedule": "0 0 * * *", "lastJob": "image-pruner-1", "lastRun": [run], **more}
     await create(api, IMAGE_PRUNERS, "cluster", spec={}, status=status)
 
 

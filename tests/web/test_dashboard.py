@@ -1,9 +1,8 @@
 """What the dashboard shows of a cluster, of changes, and of what it cannot read."""
 
-import asyncio
-from collections.abc import AsyncIterator
+import base64
 from contextlib import ExitStack
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -12,51 +11,22 @@ from lading.api.core import NODES, SECRETS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
-from lading.kernel.objects import Resource
 from lading.ports import kube
-from lading.ports.kube import EVERYTHING, Page, Selection, WatchEvent
+from lading.ports.kube import Selection
 from lading.web.kinds import FOLLOWED, SHOWN_NODES
+from lading.web.pruning_plan import PlanReader
+from tests.boot_images import clusters as boot_clusters
+from tests.boot_images.ignition.stubs import MARKER, spec_2
+from tests.boot_images.worlds import MACHINE_NAMESPACE, gcp_spec
 from tests.pinned_images.installed_api import api
-from tests.web import clusters
+from tests.web import clusters, plans
+from tests.web.broken_kube import BrokenKube
 from tests.web.clusters import following, shown, until
 
 __all__ = ["api"]
 PAGES = 20
 SETS = "pinnedimagesets.machineconfiguration.openshift.io"
 PASSWORD = "correct-horse-battery"
-
-
-class BrokenKube:
-    """The API server behind it, unless `error` is raised for a kind."""
-
-    def __init__(self, api: KubeClient) -> None:
-        self._api = api
-        self.errors: dict[Resource[Any], kube.KubeError] = {}
-        self.watches: list[str] = []
-        self.broken = asyncio.Event()
-
-    async def page(
-        self, resource: Resource[Any], selection: Selection = EVERYTHING, **more: Any
-    ) -> Page[Any]:
-        if resource in self.errors:
-            raise self.errors[resource]
-        return await self._api.page(resource, selection, **more)
-
-    async def watch(
-        self, resource: Resource[Any], selection: Selection = EVERYTHING, **more: Any
-    ) -> AsyncIterator[WatchEvent[Any]]:
-        self.watches.append(resource.plural)
-        if resource in self.errors:
-            raise self.errors[resource]
-        async for event in self._api.watch(resource, selection, **more):
-            yield event
-            if self.broken.is_set():
-                raise self.errors[resource]
-
-    async def get(self, *given: Any, **more: Any) -> Any:
-        return await self._api.get(*given, **more)
-
-    create = patch = apply = delete = get
 
 
 async def two_nodes(api: KubeClient) -> None:
@@ -121,6 +91,25 @@ async def test_what_is_wrong_has_a_command_and_the_worst_comes_first(api: KubeCl
     assert second["command"].startswith("kubectl get pods -A -o wide -l ")
 
 
+async def test_the_command_follows_the_reason_of_a_node_unless_several_sets_failed(
+    api: KubeClient,
+) -> None:
+    await clusters.create_pool(api, "one", "two")
+    one, two = [await clusters.create_set(api, name) for name in ("one", "two")]
+    for node, sets in {"a": {"one": one}, "b": {"one": one, "two": two}}.items():
+        await clusters.create_node(api, node)
+        failures = [clusters.failed(name, uid, f"no room {node}") for name, uid in sets.items()]
+        await clusters.report(api, node, *failures, bad=True, reason="InsufficientStorage")
+    async with following(api) as dashboard:
+        found = await until(dashboard, lambda one: len(one["problems"]) == 4)
+    errors = (one for one in found["problems"].values() if one["urgency"] == "error")
+    assert sorted((one["detail"], one["command"]) for one in errors) == [
+        ("no room a", "lading image gc --all"),
+        ("no room b", "lading pin status one --node b"),
+        ("no room b", "lading pin status two --node b"),
+    ]
+
+
 async def test_a_change_is_shown_and_concerns_only_its_node(api: KubeClient) -> None:
     await two_nodes(api)
     async with following(api) as dashboard:
@@ -135,8 +124,45 @@ async def test_a_change_is_shown_and_concerns_only_its_node(api: KubeClient) -> 
             found = await until(dashboard, lambda one: one["nodes"]["a"] != before["nodes"]["a"])
             event = page.take()
     assert found["nodes"]["b"] == before["nodes"]["b"]
+    assert "1 of 4 pairs of node and set" in found["features"]["pins"]["sentence"]
     assert b'"nodes":{"a"' in event
     assert b'"b":{"pool"' not in event
+
+
+async def test_an_edited_set_is_wanted_in_its_new_generation(api: KubeClient) -> None:
+    await two_nodes(api)
+    async with following(api) as dashboard:
+        await until(dashboard, lambda one: one["nodes"]["a"]["cells"]["good"][0] == "Pinned")
+        spec = {"pinnedImages": [{"name": clusters.IMAGE.replace("app", "other")}]}
+        await api.patch(PINNED_IMAGE_SETS, "good", {"spec": spec})
+        found = await until(dashboard, lambda one: one["nodes"]["a"]["cells"]["good"][4] == "1/2")
+    assert found["nodes"]["a"]["cells"]["good"][0] == "Waiting"
+
+
+async def test_a_pool_that_drops_a_set_drops_its_cells(api: KubeClient) -> None:
+    await two_nodes(api)
+    async with following(api) as dashboard:
+        await until(dashboard, lambda one: "bad" in one["nodes"]["a"]["cells"])
+        spec = {"pinnedImageSets": [{"name": "good"}]}
+        await api.patch(MACHINE_CONFIG_POOLS, "worker", {"spec": spec})
+        await until(dashboard, lambda one: list(one["nodes"]["a"]["cells"]) == ["good"])
+
+
+async def test_nodes_that_a_set_misses_stay_missed_however_often_others_report(
+    api: KubeClient,
+) -> None:
+    await clusters.create_pool(api, "s")
+    uid = await clusters.create_set(api, "s", status={"nodeCount": 2})
+    await clusters.create_node(api, "a")
+    await clusters.report(api, "a", clusters.pinned("s", uid))
+    async with following(api) as dashboard:
+        await until(dashboard, lambda one: [x["title"] for x in one["problems"].values()])
+        await api.patch(NODES, "a", {"metadata": {"labels": {"seen": "again"}}})
+        entry = clusters.pinned("s", uid, presentImageCount=0, currentGeneration=0)
+        patch = {"status": {"pinnedImageSets": [entry]}}
+        await api.patch(MACHINE_CONFIG_NODES, "a", patch, subresource="status")
+        found = await until(dashboard, lambda one: one["nodes"]["a"]["cells"]["s"][1] == 0)
+    assert "s is waiting" in {one["title"] for one in found["problems"].values()}
 
 
 async def test_a_set_that_is_deleted_leaves_the_page(api: KubeClient) -> None:
@@ -173,6 +199,27 @@ async def test_pre_pull_and_boot_images_are_shown(api: KubeClient) -> None:
     }
 
 
+async def test_the_runs_of_the_pruner_are_shown_and_a_failed_one_is_a_problem(
+    api: KubeClient,
+) -> None:
+    failed = {"type": "Failed", "status": "True", "reason": "JobFailed", "message": "no room",
+              "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+    await clusters.create_pruner(api, conditions=[failed])
+    async with following(api, cluster="https://api.example.com") as dashboard:
+        found = await until(dashboard, lambda one: one["pruners"] and one["problems"])
+    assert [one["job"] for one in found["pruners"]["cluster"]["runs"]] == ["image-pruner-1"]
+    assert [one["detail"] for one in found["problems"].values()] == ["no room"]
+    assert found["features"]["pruning"]["state"] == "error"
+    assert found["cluster"]["cluster"]["name"] == "https://api.example.com"
+
+
+async def test_a_plan_of_pruning_is_summed_up(api: KubeClient, tmp_path: Path) -> None:
+    reader = PlanReader(plans.write_contents(tmp_path / "plan.jsonl", is_used=False))
+    async with following(api, plan=reader) as dashboard:
+        found = await until(dashboard, lambda one: one["features"])
+    assert "The plan of registry.test has 5 deletions" in found["features"]["pruning"]["sentence"]
+
+
 async def test_no_secret_reaches_the_page(api: KubeClient) -> None:
     await two_nodes(api)
     data = {"password": "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"}
@@ -196,6 +243,29 @@ async def test_no_secret_reaches_the_page(api: KubeClient) -> None:
     assert PASSWORD not in text
     assert data["password"] not in text
     assert SECRETS.plural not in {one.plural for one in FOLLOWED}
+
+
+async def test_no_user_data_of_a_boot_secret_reaches_the_page() -> None:
+    """One that the controller copies for new machines, and one that it cannot translate."""
+    async with boot_clusters.opened() as cluster:
+        # In fields that no redaction would take for a secret.
+        await cluster.usual(stub=spec_2(passwd={"users": [{"name": "core", "gecos": MARKER}]}))
+        await cluster.make_stub(spec_2(storage={"files": MARKER}), name="broken")
+        await cluster.make_set("broken", gcp_spec(userDataSecret={"name": "broken"}))
+        async with boot_clusters.running(cluster), following(cluster.kube) as dashboard:
+            states = ["Current", "Failed"]
+            await until(
+                dashboard,
+                lambda one: sorted(row["state"] for row in one["machineSets"].values()) == states,
+            )
+            text = dashboard.hub.snapshot().decode()
+        secrets = (await cluster.kube.page(SECRETS, Selection(namespace=MACHINE_NAMESPACE))).items
+    encoded = [one.data["userData"] for one in secrets]
+    assert len(encoded) == 3, "with the copy"
+    assert all(MARKER in base64.b64decode(one).decode() for one in encoded)
+    assert '"stub":"worker-user-data-spec-3-managed"' in text
+    assert MARKER not in text
+    assert not any(one in text for one in encoded)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +293,9 @@ async def test_a_kind_that_cannot_be_read_is_a_sentence_and_stops_no_other(
         found = await until(
             dashboard, lambda one: one["features"]["pins"]["sentence"] == sentence and one["images"]
         )
-    assert found["features"]["pins"]["state"] == "unavailable"
+    features = {name: one["state"] for name, one in found["features"].items()}
+    assert (features["pins"], features["images"]) == ("unavailable", "unavailable")
+    assert features["prepull"] != "unavailable"
     assert found["kinds"][SETS]["state"] == state
 
 
@@ -232,8 +304,12 @@ async def test_without_the_right_to_list_nodes_their_reports_are_shown(api: Kube
     broken = BrokenKube(api)
     broken.errors[SHOWN_NODES] = kube.Forbidden("no")
     async with following(broken) as dashboard:
-        found = await until(dashboard, lambda one: len(one["nodes"]) == 2)
+        found = await until(
+            dashboard,
+            lambda one: len(one["nodes"]) == 2 and one["kinds"]["nodes"]["state"] == "forbidden",
+        )
     assert found["nodes"]["b"]["ready"] == "Unknown"
+    assert found["features"]["images"]["sentence"] == "Your account may not list and watch nodes."
 
 
 async def test_an_api_server_that_is_away_is_reported_and_so_is_its_return(

@@ -10,11 +10,13 @@ import pytest
 from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import Malformed
 from lading.pinned_images.rows import Row
+from lading.runtime_images.gc_types import GcReason
+from lading.runtime_images.report import CollectionReport
 from lading.web.details import Details, NotPlanned, NotThere
 from lading.web.pruning_plan import PlanReader
 from lading.web.views.pin_plan import PlannedSets
 from tests.pinned_images.installed_api import api
-from tests.web import clusters
+from tests.web import clusters, reports
 from tests.web.clusters import following, until
 
 __all__ = ["api"]
@@ -43,6 +45,7 @@ async def details(api: KubeClient) -> AsyncIterator[Details]:
 async def test_a_cell_has_its_errors_and_conditions(details: Details) -> None:
     found = await details.cell({"node": "n", "set": "s"})
     assert (found["state"], found["errors"]) == ("Failed", ["no room"])
+    assert found["failedGeneration"] == 1
     assert [one["type"] for one in found["conditions"]] == ["PinnedImageSetsDegraded"]
 
 
@@ -51,6 +54,9 @@ async def test_a_cell_has_what_the_agent_answers_and_says_where_figures_come_fro
 ) -> None:
     class Agents:
         asked = 0
+
+        async def collection(self, node: str) -> None:
+            raise AssertionError("a cell needs no plan of garbage collection")
 
         async def rows(self, found: Iterable[Row]) -> list[Row]:
             self.asked += 1
@@ -65,7 +71,7 @@ async def test_a_cell_has_what_the_agent_answers_and_says_where_figures_come_fro
         False, "status", 0,
     )  # fmt: skip
     agents = Agents()
-    asking = Details(details._dashboard, figures=agents)
+    asking = Details(details._dashboard, agents=agents)
     found, again = await asyncio.gather(asking.cell(cell), asking.cell(cell))
     assert (found["isLive"], found["bytesPerSecond"]) == (True, 7)
     assert found["endsAt"] == "2026-01-01T00:00:00Z"
@@ -85,6 +91,45 @@ async def test_a_node_has_its_images_the_largest_first_and_the_sets_that_keep_th
     assert second["sets"] == ["s"]
 
 
+class CollectingAgents:
+    """Of node n, with an image of the set and one for a runtime class."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def rows(self, found: Iterable[Row]) -> list[Row]:
+        return list(found)
+
+    async def collection(self, node: str) -> CollectionReport | None:
+        self.asked.append(node)
+        return reports.collection(
+            reports.verdict(clusters.IMAGE, reason=GcReason.PINNED),
+            reports.verdict("registry.example.com/guest:1", handlers=("kata",), goes=True),
+        )
+
+
+async def test_a_node_has_what_garbage_collection_would_take_as_its_agent_answers(
+    details: Details,
+) -> None:
+    agents = CollectingAgents()
+    asking = Details(details._dashboard, agents=agents)
+    found, again = await asyncio.gather(
+        asking.collection({"name": "n"}), asking.collection({"name": "n"})
+    )
+    assert (again, agents.asked) == (found, ["n"]), "asked once for all pages"
+    assert (found["isKnown"], found["goes"]) == (True, 1)
+    [host, guest] = found["groups"]
+    assert (host["name"], guest["name"]) == ("Default runtime", "handler kata")
+    assert (host["images"][0]["reason"], host["images"][0]["sets"]) == ("Pinned", ["s"])
+    assert guest["images"][0]["goes"]
+
+
+async def test_without_an_agent_what_garbage_collection_would_take_is_not_known(
+    details: Details,
+) -> None:
+    assert await details.collection({"name": "n"}) == {"isKnown": False}
+
+
 async def test_an_image_has_the_map_of_nodes_with_faults(details: Details) -> None:
     found = await details.image({"name": "default/share"})
     assert found["map"] == [
@@ -94,12 +139,14 @@ async def test_an_image_has_the_map_of_nodes_with_faults(details: Details) -> No
 
 
 async def test_what_is_not_there_is_a_sentence(details: Details) -> None:
-    with pytest.raises(NotThere, match=r"Node n need not hold set x\."):
+    with pytest.raises(NotThere, match=r"Set x is not for node n\."):
         await details.cell({"node": "n", "set": "x"})
     with pytest.raises(NotThere, match=r"There is no PinnedImageSet x\."):
         await details.image_set({"name": "x"})
     with pytest.raises(NotThere, match=r"There is no Node x\."):
         await details.node({"name": "x"})
+    with pytest.raises(NotThere, match=r"There is no Node x\."):
+        await details.collection({"name": "x"})
     with pytest.raises(NotThere, match=r"There is no Image x\."):
         await details.image({"name": "x"})
 

@@ -42,6 +42,7 @@ def file(tmp_path: Path) -> Path:
         deletions=LINES,
         size_bytes=4096,
         by_repository=(Saving("team/app-0", 125, 2048),),
+        by_rule=(Saving("older than 60m", LINES, 4096),),
     )
     path = tmp_path / "plan.jsonl"
     with path.open("wb") as target:
@@ -64,10 +65,20 @@ async def test_lines_come_in_pages(file: Path) -> None:
     assert [rest.lines[0].tag, len(rest.lines)] == [f"v{PAGE_LINES_MAX}", 50]
 
 
-async def test_a_digest_finds_its_line(file: Path) -> None:
-    found = await PlanReader(file).lines(PlanQuery(search=f"{7:064x}"))
+@pytest.mark.parametrize(
+    ("search", "matching"),
+    [
+        pytest.param(f"{7:064x}", 1, id="a digest finds its line"),
+        pytest.param("v249", 1, id="a tag finds its line"),
+        pytest.param("app-1", LINES // 2, id="a part of a repository finds its lines"),
+        pytest.param("notretained", LINES, id="a rule finds its lines"),
+        pytest.param("nothing", 0, id="what no line has finds none"),
+    ],
+)
+async def test_lines_are_searched(file: Path, search: str, matching: int) -> None:
+    found = await PlanReader(file).lines(PlanQuery(search=search))
     assert found is not None
-    assert [one.tag for one in found.lines] == ["v7"]
+    assert found.matching == matching
 
 
 async def test_a_repository_has_its_own_lines(file: Path) -> None:
@@ -82,6 +93,9 @@ async def test_the_view_has_the_header_and_the_lines(file: Path) -> None:
     page = pruning.page(await reader.lines(PlanQuery(search="v249")), name=reader.name)
     assert (page["file"], page["deletions"], page["sizeBytes"]) == ("plan.jsonl", LINES, 4096)
     assert page["byRepository"] == [{"name": "team/app-0", "deletions": 125, "sizeBytes": 2048}]
+    assert [(one["name"], one["deletions"]) for one in page["byRule"]] == [
+        ("older than 60m", LINES)
+    ]
     assert [one["because"] for one in page["lines"]] == ["older than 60m"]
 
 
@@ -137,11 +151,19 @@ async def test_a_plan_is_walked_from_the_repository_to_the_blob(tmp_path: Path) 
     assert pruning_contents.repository(found, "other") is None
 
 
+async def test_what_goes_is_counted_in_its_repository(tmp_path: Path) -> None:
+    found = await PlanReader(write_contents(tmp_path / "plan.jsonl", is_used=False)).contents()
+    assert found is not None
+    assert pruning_contents.overview(found)["repositories"] == [
+        {"name": "team/app", "tags": 1, "tagsThatGo": 1, "manifests": 4, "manifestsThatGo": 4}
+    ]
+
+
 async def test_contents_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning_plan, "CONTENTS_BYTES_MAX", 100)
     reader = PlanReader(write_contents(tmp_path / "plan.jsonl"))
     assert isinstance(await reader.header(), Header)
-    with pytest.raises(Malformed, match="too large to be walked here"):
+    with pytest.raises(Malformed, match="too large to be shown here"):
         await reader.contents()
 
 
@@ -194,3 +216,21 @@ def test_a_status_of_another_owner_is_shown_as_far_as_it_can_be_read() -> None:
     value = pruning.pruner_value(pruner(conditions="x", lastRun={"a": 1}, schedule=7))
     assert (value["conditions"], value["runs"], value["schedule"]) == ([], [], "@daily")
     assert pruning.summary(None, [], "") == ("empty", "There is no ImagePruner.")
+
+
+def test_a_pruner_has_its_times_and_whether_it_is_suspended() -> None:
+    one = StoredImagePruner(
+        metadata=ObjectMeta(name="cluster"),
+        spec={"suspend": True},
+        status={
+            "nextScheduleTime": "2026-01-02T00:00:00Z", "lastSuccessTime": "2026-01-01T00:00:00Z",
+            "lastJob": "image-pruner-1", "lastJobEndTime": "2026-01-01T00:00:01Z",
+        },
+    )  # fmt: skip
+    value = pruning.pruner_value(one)
+    assert (value["nextTime"], value["lastSuccess"]) == (
+        "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z",
+    )  # fmt: skip
+    assert (value["lastJob"], value["lastJobEnd"]) == ("image-pruner-1", "2026-01-01T00:00:01Z")
+    assert value["isSuspended"]
+    assert pruning.summary(None, [one], "") == ("ok", "Suspended: no Job starts.")

@@ -16,6 +16,7 @@ from lading.standalone.node import NodeDescription
 from lading.wiring import live_progress
 from lading.wiring.live_progress import LiveProgress
 from tests.e2e import waiting
+from tests.web import reports
 
 PODS = "/api/v1/pods"
 ANSWER = {
@@ -97,6 +98,14 @@ async def test_the_pods_are_looked_for_again_after_one_did_not_answer() -> None:
     assert server.asked.count(PODS) == 2
 
 
+async def test_an_agent_is_asked_what_garbage_collection_would_take() -> None:
+    answer = reports.collection(reports.verdict("app:1", goes=True))
+    path = page("a").replace("/pinned-images", "/runtime-images")
+    agents = LiveProgress(KubeClient(Answers({**pods(pod("a"), pod("b")), path: answer})))
+    assert await agents.collection("a") == answer
+    assert await agents.collection("b") is None
+
+
 async def test_issue_17_5_the_agents_of_lading_up_answer(tmp_path: Path) -> None:
     options = ClusterOptions(data=tmp_path, nodes=(NodeDescription(name="a"),))
     async with cluster.open_cluster(options, SystemClock()) as made, asyncio.TaskGroup() as group:
@@ -108,4 +117,7 @@ async def test_issue_17_5_the_agents_of_lading_up_answer(tmp_path: Path) -> None
             return "a" in found and found["a"].node == "a"
 
         await waiting.until(answers, "the agent answers")
+        judged = await agents.collection("a")
+        assert judged is not None
+        assert (judged.used_percent, judged.high_threshold_percent) == (0, 85)
         running.cancel()

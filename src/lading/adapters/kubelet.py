@@ -13,6 +13,7 @@ from lading.adapters.kube.connection import ConfigurationError
 from lading.adapters.kube.credentials import Credentials
 from lading.adapters.kube.errors import CredentialsFailed
 from lading.adapters.kubelet_identity import LOOPBACK, KubeletTrust, NotTheKubelet
+from lading.kernel import durations
 from lading.kernel.errors import UNREADABLE
 from lading.ports.clock import Clock
 from lading.ports.kubelet import KubeletLimits
@@ -28,6 +29,11 @@ class _Configuration(msgspec.Struct, rename="camel"):
     image_gc_high_threshold_percent: int = msgspec.field(
         name="imageGCHighThresholdPercent", default=85
     )
+    image_gc_low_threshold_percent: int = msgspec.field(
+        name="imageGCLowThresholdPercent", default=80
+    )
+    image_minimum_gc_age: str = msgspec.field(name="imageMinimumGCAge", default="2m")
+    image_maximum_gc_age: str = msgspec.field(name="imageMaximumGCAge", default="0s")
     eviction_hard: dict[str, str] = {}
 
 
@@ -40,6 +46,9 @@ def limits_in(configz: bytes) -> KubeletLimits:
     found = msgspec.json.decode(configz, type=_Answer).kubeletconfig
     return KubeletLimits(
         image_gc_high_threshold_percent=found.image_gc_high_threshold_percent,
+        image_gc_low_threshold_percent=found.image_gc_low_threshold_percent,
+        image_minimum_gc_age=durations.parse(found.image_minimum_gc_age),
+        image_maximum_gc_age=durations.parse(found.image_maximum_gc_age) or None,
         eviction_hard=found.eviction_hard,
     )
 

@@ -26,10 +26,10 @@ from lading.kernel.host_guard import HostGuard
 CLUSTER_DOMAINS = (".svc", ".svc.cluster.local")  # the name of a Service, which no web page has
 SHUTDOWN_SECONDS_MAX = 1.0  # a scrape that is still being answered
 
-Pages = Mapping[str, Callable[[], Any]]
+Pages = Mapping[str, Callable[[], Awaitable[Any]]]
 """Path -> what is shown there as JSON."""
 
-Answers = Mapping[str, Callable[[], Response]]
+Answers = Mapping[str, Callable[[], Awaitable[Response]]]
 
 
 @asynccontextmanager
@@ -75,16 +75,16 @@ def answers(
     waiting_features: tuple[str, ...],
     pages: Pages,
 ) -> Answers:
-    def metrics() -> Response:
+    async def metrics() -> Response:
         return Response(
             body=prometheus_client.generate_latest(registry),
             headers={"Content-Type": exposition.CONTENT_TYPE_LATEST},
         )
 
-    def healthy() -> Response:
+    async def healthy() -> Response:
         return Response(text="ok\n")
 
-    def ready() -> Response:
+    async def ready() -> Response:
         if waiting_for:
             return Response(status=503, text=f"waiting for {', '.join(waiting_for)}\n")
         lines = (f"feature waits: {one}\n" for one in waiting_features)
@@ -110,7 +110,7 @@ def _by_path(
             return Response(status=404, text=f"there are {', '.join(found)}\n")
         if request.method not in ("GET", "HEAD"):
             return Response(status=405, headers={"Allow": "GET, HEAD"})
-        return page()
+        return await page()
 
     return answer
 
@@ -122,5 +122,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _json_page(content: Callable[[], Any]) -> Callable[[], Response]:
-    return lambda: Response(body=msgspec.json.encode(content()), content_type="application/json")
+def _json_page(content: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Response]]:
+    async def answer() -> Response:
+        body = msgspec.json.encode(await content())
+        return Response(body=body, content_type="application/json")
+
+    return answer

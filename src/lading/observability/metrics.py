@@ -37,7 +37,7 @@ class Metrics:
         )
         self.reconcile_seconds = Histogram(
             "lading_reconcile_seconds",
-            "How long a reconcile took.",
+            "Duration of reconciles.",
             ("controller",),
             registry=registry,
             buckets=SECONDS_BUCKETS,
@@ -47,7 +47,7 @@ class Metrics:
         )
         self.informer_relists = Counter(
             "lading_informer_relists",
-            "Times that all objects were read again.",
+            "How often all objects were listed again.",
             ("resource",),
             registry=registry,
         )

@@ -7,8 +7,7 @@ here, and one that the agent does not know in this generation stays as it is.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from lading.pinned_images.node.progress import Progress, SetProgress
-from lading.pinned_images.node.types import SetState
+from lading.pinned_images.progress import Progress, SetProgress, SetState
 from lading.pinned_images.rows import Row, RowState
 
 NODES_ASKED_MAX = 50

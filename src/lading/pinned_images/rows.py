@@ -19,7 +19,6 @@ from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel import conditions, quantities
 from lading.kernel.objects import Object
 from lading.pinned_images import claims
-from lading.pinned_images.node import report
 from lading.pinned_images.reasons import ConditionType, Reason
 from lading.pinned_images.rules import Membership
 
@@ -49,6 +48,8 @@ class Row:
     missing_bytes: int
     """Still to pull, as far as the node knows."""
     detail: str
+    reason: str = ""
+    """That of the node's condition, when this is the one set that failed there."""
     attempt: int = 0
     """Of the pulls that run, or of the next one."""
     next_pull_time: str = ""
@@ -196,6 +197,7 @@ def _of_node(node: MachineConfigNode, existing: Mapping[str, PinnedImageSet]) ->
             present=entry.present_image_count,
             missing_bytes=entry.missing_bytes,
             detail=_detail(node, entry, state),
+            reason=_reason(node) if state is RowState.FAILED else "",
             attempt=entry.pull_attempt,
             next_pull_time=entry.next_pull_time,
             last_error=_last_error(entry, wanted, state),
@@ -211,7 +213,7 @@ def _state(node: MachineConfigNode, entry: NodePinnedImageSet, wanted: int) -> R
     if entry.pulling_image_count:
         return RowState.PULLING
     failed = entry.last_failed_generation == wanted
-    degraded = conditions.is_true(node.status.conditions, report.DEGRADED)
+    degraded = conditions.is_true(node.status.conditions, ConditionType.SETS_DEGRADED)
     return RowState.FAILED if failed and degraded else RowState.PULLING
 
 
@@ -223,7 +225,7 @@ def _detail(node: MachineConfigNode, entry: NodePinnedImageSet, state: RowState)
                 "the node reports a failure without a message",
             )
             again = f"; attempt {entry.pull_attempt} at {entry.next_pull_time}"
-            return f"{error}{again}" if entry.next_pull_time else error
+            return f"{error.removesuffix('.')}{again}" if entry.next_pull_time else error
         case RowState.PULLING:
             again = f", attempt {entry.pull_attempt}" if entry.pull_attempt > 1 else ""
             return f"{_progress(node, entry)}{again}"
@@ -231,6 +233,15 @@ def _detail(node: MachineConfigNode, entry: NodePinnedImageSet, state: RowState)
             return "the node does not report this generation yet; check that its agent runs"
         case _:
             return ""
+
+
+def _reason(node: MachineConfigNode) -> str:
+    """Empty where several sets failed: a condition has one reason, and it may be of another."""
+    failed = [
+        one for one in claims.reported(node) if one.last_failed_generation > one.current_generation
+    ]
+    degraded = conditions.find(node.status.conditions, ConditionType.SETS_DEGRADED)
+    return degraded.reason if degraded and len(failed) == 1 else ""
 
 
 def _last_error(entry: NodePinnedImageSet, wanted: int, state: RowState) -> str:
@@ -242,7 +253,7 @@ def _last_error(entry: NodePinnedImageSet, wanted: int, state: RowState) -> str:
 def _progress(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
     """A definition of another owner may drop the counts; then the node's own sentence is shown."""
     if not entry.image_count:
-        progressing = conditions.find(node.status.conditions, report.PROGRESSING)
+        progressing = conditions.find(node.status.conditions, ConditionType.SETS_PROGRESSING)
         return progressing.message if progressing else ""
     text = f"{entry.present_image_count} of {entry.image_count} images are on the node"
     missing = quantities.format_bytes(entry.missing_bytes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Protocol
 
 
@@ -10,6 +11,9 @@ class KubeletLimits:
     """The defaults are the kubelet's own."""
 
     image_gc_high_threshold_percent: int = 85
+    image_gc_low_threshold_percent: int = 80
+    image_minimum_gc_age: timedelta = timedelta(minutes=2)
+    image_maximum_gc_age: timedelta | None = None
     eviction_hard: Mapping[str, str] = field(
         default_factory=lambda: {"imagefs.available": "15%", "nodefs.available": "10%"}
     )

@@ -10,8 +10,9 @@ from enum import StrEnum
 from lading.ports import cri
 from lading.ports.cri import Cri, Image
 from lading.runtime_images import images, observe, rules
+from lading.runtime_images.gc_types import GcPolicy, RemoveImage
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import GcPolicy, LocalImageId, RemoveImage, local_id
+from lading.runtime_images.types import LocalImageId, local_id
 
 _STILL_LISTED = (
     "the runtime still lists it; if it was pulled for a runtime class, turn the feature gate on"

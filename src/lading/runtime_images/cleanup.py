@@ -8,9 +8,7 @@ from datetime import datetime
 
 from lading.ports.cri import Image
 from lading.runtime_images import images, rules
-from lading.runtime_images.layers import LayerCounter
-from lading.runtime_images.rules import Finding, GcFacts
-from lading.runtime_images.types import (
+from lading.runtime_images.gc_types import (
     GcDecision,
     GcPlan,
     GcPolicy,
@@ -19,8 +17,10 @@ from lading.runtime_images.types import (
     ObservedImages,
     RemoveImage,
     WriteImageRecords,
-    local_id,
 )
+from lading.runtime_images.layers import LayerCounter
+from lading.runtime_images.rules import Finding, GcFacts
+from lading.runtime_images.types import local_id
 
 
 def plan(observed: ObservedImages, now: datetime) -> GcPlan:
@@ -34,6 +34,8 @@ def plan(observed: ObservedImages, now: datetime) -> GcPlan:
             *(RemoveImage(image=one.image, because=one.message) for one in removed),
             WriteImageRecords(records=facts.records),
         ),
+        planned_at=now,
+        policy=facts.policy,
         verdicts=(*removed, *kept.values()),
         handlers=facts.handlers,
     )

@@ -1,40 +1,48 @@
-"""Image garbage collection on a node that has no kubelet to do it, and the count of images.
+"""Image garbage collection on a node that has no kubelet to do it, and what it would take.
 
-Beside a real kubelet images are only counted: there `lading image gc` removes them, by hand.
+Beside a real kubelet nothing is removed: images are counted, their ages are recorded, and the plan
+shows what the kubelet would take by its own configuration.
 """
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
 import structlog
 
 from lading.kernel.objects import Key
-from lading.kernel.planning import Plan
 from lading.loop import pipeline
 from lading.ports.clock import Clock
-from lading.ports.cri import Cri, CriError, Image
+from lading.ports.cri import Cri, CriError
 from lading.ports.disk import Disk
+from lading.ports.kubelet import Kubelet, KubeletLimits
 from lading.runtime_images import apply, observe
 from lading.runtime_images import plan as policies
 from lading.runtime_images.apply import RemovalOutcome
-from lading.runtime_images.metrics import ImageMetrics
-from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import (
+from lading.runtime_images.gc_types import (
     GcPlan,
     GcPolicy,
-    ImageRecords,
     ObservedImages,
     RemoveImage,
     WriteImageRecords,
 )
+from lading.runtime_images.metrics import ImageMetrics
+from lading.runtime_images.report import CollectionReport, collection_report
+from lading.runtime_images.state import ImageStateFile
+from lading.runtime_images.types import ImageRecords
 
 KEY = Key("", "images")
 """There is one key: all images of the node."""
+PREVIEW_KEPT = timedelta(seconds=5)
+"""However often it is asked for: each one inspects every image."""
 
 log = structlog.get_logger(__name__)
+
+
+Observation = tuple[ObservedImages, GcPolicy]
 
 
 class GarbageCollection:
@@ -47,28 +55,51 @@ class GarbageCollection:
         disk: Disk,
         state: ImageStateFile,
         clock: Clock,
-        policy: GcPolicy,
+        policy: GcPolicy | None,
+        kubelet: Kubelet,
         metrics: ImageMetrics,
     ) -> None:
+        """Without a policy the kubelet removes images by its own, and nothing else does."""
         self._runtime = runtime
         self._disk = disk
         self._state = state
         self._clock = clock
         self._policy = policy
+        self._kubelet = kubelet
         self._metrics = metrics
         self._unsaved: ImageRecords | None = None
+        self._preview: GcPlan | None = None
+        self._previewing = asyncio.Lock()
 
     async def reconcile(self, key: Key) -> datetime | None:
         return await pipeline.reconcile(self, key, self._clock)
 
-    async def observe(self, key: Key) -> ObservedImages:
+    async def preview(self) -> CollectionReport | None:
+        """What would go now, and why; None when the runtime does not answer. Removes nothing."""
+        async with self._previewing:
+            now = self._clock.now()
+            known = self._preview
+            if known is None or not timedelta(0) <= now - known.planned_at < PREVIEW_KEPT:
+                try:
+                    self._preview = policies.plan(*await self.observe(KEY), now)
+                except (CriError, OSError):
+                    return None
+            assert self._preview is not None
+            return collection_report(self._preview)
+
+    async def observe(self, key: Key) -> Observation:
         with _counted(self._metrics):
             observed = await observe.observe(self._runtime, self._disk, self._state)
         self._metrics.count(observed.images, observed.digest_pulls)
-        return replace(observed, records=self._unsaved or observed.records)
+        policy = self._policy or policy_of(await self._kubelet.limits())
+        return replace(observed, records=self._unsaved or observed.records), policy
 
-    def plan(self, observed: ObservedImages, now: datetime) -> GcPlan:
-        return policies.plan(observed, self._policy, now)
+    def plan(self, observed: Observation, now: datetime) -> GcPlan:
+        found = policies.plan(*observed, now)
+        if self._policy is not None:
+            return found
+        kept = tuple(one for one in found.actions if not isinstance(one, RemoveImage))
+        return replace(found, actions=kept)
 
     async def apply(self, action: RemoveImage | WriteImageRecords) -> None:
         match action:
@@ -97,32 +128,14 @@ class GarbageCollection:
             self._unsaved = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageCount:
-    """Only observes: the numbers show whether images are kept by runtime handler at all."""
-
-    runtime: Cri
-    state: ImageStateFile
-    clock: Clock
-    metrics: ImageMetrics
-    period: timedelta = GcPolicy().period
-    name: str = "runtime-images-count"
-
-    async def reconcile(self, key: Key) -> datetime | None:
-        return await pipeline.reconcile(self, key, self.clock)
-
-    async def observe(self, key: Key) -> tuple[Image, ...]:
-        with _counted(self.metrics):
-            images = await self.runtime.images()
-            digest_pulls = (await self.state.load()).digest_pulls
-        self.metrics.count(images, digest_pulls)
-        return images
-
-    def plan(self, observed: tuple[Image, ...], now: datetime) -> Plan:
-        return Plan(recheck_at=now + self.period)
-
-    async def apply(self, action: object) -> None:
-        raise AssertionError("a count plans no action")
+def policy_of(limits: KubeletLimits) -> GcPolicy:
+    high = limits.image_gc_high_threshold_percent
+    return GcPolicy(
+        high_threshold_percent=high,
+        low_threshold_percent=min(limits.image_gc_low_threshold_percent, high),
+        minimum_age=limits.image_minimum_gc_age,
+        maximum_age=limits.image_maximum_gc_age,
+    )
 
 
 @contextmanager

@@ -5,10 +5,10 @@ handler. With the gate off the runtime is seen through `WithoutHandlers`: no han
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.feature_gates import Gates
-from lading.ports import kube
+from lading.ports.credential import Credential
 from lading.ports.cri import (
     Container,
     Cri,
@@ -20,18 +20,23 @@ from lading.ports.cri import (
     RuntimeVersion,
     UnknownHandler,
 )
-from lading.ports.kube import Kube
-from lading.ports.registry import Credential
 from lading.runtime_images.errors import UnknownRuntimeClass
-from lading.runtime_images.types import RUNTIME_CLASS_IN_IMAGE_CRI_API
+from lading.runtime_images.gate import RUNTIME_CLASS_IN_IMAGE_CRI_API
+
+if TYPE_CHECKING:
+    from lading.ports.kube import Kube
 
 _PROBE = ImageSpec(image="lading.invalid/probe:none", runtime_handler="lading-probe-no-handler")
 
 
-async def handler_of_class(cluster: Kube, runtime_class: str) -> str:
+async def handler_of_class(cluster: "Kube", runtime_class: str) -> str:
     """The handler of the RuntimeClass object; no class means the default handler."""
     if not runtime_class:
         return ""
+    # Most commands on a node ask no cluster, and need not load what asks it.
+    from lading.api.node import RUNTIME_CLASSES
+    from lading.ports import kube
+
     try:
         found = await cluster.get(RUNTIME_CLASSES, runtime_class)
     except kube.NotFound as error:

@@ -14,7 +14,12 @@ from lading.kernel.errors import Malformed
 from lading.ports.cri import Cri, Image, ImageSpec, InvalidReference
 from lading.runtime_images import state as image_state
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import DigestPull, ImageHandlers, LocalImageId, local_id
+from lading.runtime_images.types import (
+    DigestPull,
+    ImageHandlers,
+    LocalImageId,
+    local_id,
+)
 
 _ID_PREFIX = "sha256:"
 

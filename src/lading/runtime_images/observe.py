@@ -8,8 +8,9 @@ from lading.kernel import digests
 from lading.kernel.images import Layer
 from lading.ports.cri import Cri, CriError, Image, Inspection, Transient
 from lading.ports.disk import Disk, Space
+from lading.runtime_images.gc_types import ObservedImages
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import LocalImageId, ObservedImages, local_id
+from lading.runtime_images.types import LocalImageId, local_id
 
 
 async def observe(runtime: Cri, disk: Disk, state: ImageStateFile) -> ObservedImages:

@@ -11,20 +11,19 @@ from lading.kernel import planning
 from lading.ports.cri import Image
 from lading.ports.disk import Space
 from lading.runtime_images import images, rules
-from lading.runtime_images.layers import LayerCounter
-from lading.runtime_images.rules import Finding, GcFacts
-from lading.runtime_images.types import (
+from lading.runtime_images.gc_types import (
     GcDecision,
     GcPlan,
     GcPolicy,
     GcReason,
     ImageVerdict,
-    LocalImageId,
     ObservedImages,
     RemoveImage,
     WriteImageRecords,
-    local_id,
 )
+from lading.runtime_images.layers import LayerCounter
+from lading.runtime_images.rules import Finding, GcFacts
+from lading.runtime_images.types import LocalImageId, local_id
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -41,9 +40,12 @@ def plan(observed: ObservedImages, policy: GcPolicy, now: datetime) -> GcPlan:
             WriteImageRecords(records=facts.records),
         ),
         recheck_at=now + policy.period,
+        planned_at=now,
+        policy=policy,
         verdicts=(*removed, *spared, *kept.values()),
         handlers=facts.handlers,
         wanted_bytes=bytes_to_free(observed.space, policy),
+        used_percent=None if observed.space is None else used_percent(observed.space),
         first_old_enough_at=_first_old_enough_at(kept.values(), facts),
         space_is_known=observed.space is not None,
         sandbox_image_is_known=bool(observed.sandbox_image),

@@ -11,17 +11,19 @@ from datetime import datetime, timedelta
 from lading.kernel import durations
 from lading.ports.cri import Image
 from lading.runtime_images import images as node_images
-from lading.runtime_images.types import (
+from lading.runtime_images.gc_types import (
     GcDecision,
     GcPolicy,
     GcReason,
+    ImageVerdict,
+    ObservedImages,
+    records_after,
+)
+from lading.runtime_images.types import (
     ImageHandlers,
     ImageRecords,
-    ImageVerdict,
     LocalImageId,
-    ObservedImages,
     local_id,
-    records_after,
 )
 from lading.runtime_images.usage import Usage, usage
 
@@ -103,7 +105,7 @@ def may_be_sandbox_image(image: Image, facts: GcFacts) -> Finding | None:
 
 def is_in_use(image: Image, facts: GcFacts) -> Finding | None:
     users = facts.usage.users.get(local_id(image))
-    return (GcReason.IN_USE, ", ".join(users)) if users else None
+    return (GcReason.IN_USE, ", ".join(dict.fromkeys(users))) if users else None
 
 
 def use_is_unknown(_: Image, facts: GcFacts) -> Finding | None:

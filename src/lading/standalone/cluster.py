@@ -16,7 +16,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.api import loose
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
 from lading.api.core import NODES
-from lading.boot_images.types import MANAGED_BOOT_IMAGES
+from lading.boot_images.gate import MANAGED_BOOT_IMAGES
 from lading.installation import apply as installation
 from lading.kernel import feature_gates
 from lading.kernel.feature_gates import Gates
@@ -38,7 +38,8 @@ from lading.standalone.workloads import own_image
 from lading.standalone.workloads.pods.controller import PodNode
 from lading.standalone.workloads.pods.credentials import PullSecrets
 from lading.wiring import clusters, controller
-from lading.wiring.features import DEFINITIONS, GATES
+from lading.wiring.features import DEFINITIONS
+from lading.wiring.gates import GATES
 from lading.wiring.registries import Registries, credentials_of, open_registries
 
 

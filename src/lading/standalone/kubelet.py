@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from lading.loop.feature import Page
 from lading.ports.http import Request, Response
 from lading.ports.kubelet import KubeletLimits
 from lading.ports.node import NodeParts
@@ -20,7 +21,7 @@ class EmbeddedKubelet:
     """An `Exchange`."""
 
     parts: NodeParts
-    pages: Callable[[], Mapping[str, Callable[[], Any]]] = dict
+    pages: Callable[[], Mapping[str, Page]] = dict
 
     async def __call__(self, request: Request) -> Response:
         match request.method, request.path:
@@ -29,7 +30,7 @@ class EmbeddedKubelet:
             case "GET", "/stats/summary":
                 return _json({"node": {"runtime": {"imageFs": await self._image_filesystem()}}})
             case "GET", path if path in (pages := self.pages()):
-                return _json(pages[path]())
+                return _json(await pages[path]())
             case _:
                 headers = {"content-type": "text/plain; charset=utf-8"}
                 return Response(status=404, headers=headers, body=b"404 page not found\n")

@@ -4,7 +4,7 @@ import os
 import platform
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from lading.ports.clock import Clock
 from lading.ports.cri import Container
 from lading.ports.kube import Kube
 from lading.ports.node import NodeParts, NodeRuntime
-from lading.runtime_images.types import GcPolicy
-from lading.wiring import agent, embedded
+from lading.runtime_images.gc_types import GcPolicy
+from lading.wiring import agent, embedded, ownership
 from lading.wiring.registries import Registries
 
 FIELD_MANAGER = "lading-standalone"
@@ -81,14 +81,18 @@ async def open_node(
 
     `namespace` is that of the controller.
     """
-    async with embedded.open_host(
-        folder,
-        clock,
-        registries=registries,
-        platform=description.platform,
-        guests=description.guests,
-        capacity_bytes=description.capacity_bytes,
-    ) as host:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(ownership.owning(folder, f"the agent of node {description.name}"))
+        host = await stack.enter_async_context(
+            embedded.open_host(
+                folder,
+                clock,
+                registries=registries,
+                platform=description.platform,
+                guests=description.guests,
+                capacity_bytes=description.capacity_bytes,
+            )
+        )
         await register(kube, description, clock)
         yield EmbeddedNode(
             description=description,

@@ -31,7 +31,7 @@ _NEEDED: dict[str, tuple[Resource[Any], ...]] = {
 }
 TITLES = {
     "pins": "Pinned images",
-    "images": "Images per runtime class",
+    "images": "Images per node",
     "prepull": "Pre-pull",
     "boot": "Boot images",
     "pruning": "Pruning",

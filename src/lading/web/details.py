@@ -8,13 +8,14 @@ import msgspec
 
 from lading.api.longhorn import IMAGES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
+from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.objects import Key
 from lading.web.dashboard import Dashboard
-from lading.web.kinds import SHOWN_NODES
-from lading.web.live_figures import LiveFigures, LiveRows
+from lading.web.kinds import SHOWN_NODES, ShownNode
+from lading.web.live_figures import Agents, LiveFigures
 from lading.web.pruning_plan import PlanQuery
-from lading.web.views import pin_plan, pins, prepull, pruning, pruning_contents
+from lading.web.views import collection, pin_plan, pins, prepull, pruning, pruning_contents
 from lading.web.views.pin_plan import PlannedSets
 
 _NUMBER_CHARACTERS_MAX = 9
@@ -50,10 +51,10 @@ class Details:
         self,
         dashboard: Dashboard,
         planner: SetPlanner | None = None,
-        figures: LiveRows | None = None,
+        agents: Agents | None = None,
     ) -> None:
         self._dashboard = dashboard
-        self._figures = LiveFigures(figures, dashboard.clock)
+        self._figures = LiveFigures(agents, dashboard.clock)
         self._planner = planner
         self._planning = asyncio.Lock()
         self._following = dashboard.following
@@ -62,7 +63,7 @@ class Details:
         node, name = given.get("node", ""), given.get("set", "")
         row = next((one for one in self._dashboard.pins.rows_of(node) if one.set == name), None)
         if row is None:
-            raise NotThere(f"Node {node} need not hold set {name}.")
+            raise NotThere(f"Set {name} is not for node {node}.")
         [row] = await self._figures.rows([row])
         report = self._following.one(MACHINE_CONFIG_NODES, Key("", node))
         existing = {one.metadata.name: one for one in self._dashboard.pins.existing}
@@ -76,12 +77,28 @@ class Details:
         raise NotThere(f"There is no PinnedImageSet {name}.")
 
     async def node(self, given: dict[str, str]) -> dict[str, Any]:
+        node = self._node(given)
+        return pins.node_detail(node, self._pinned_on(node))
+
+    async def collection(self, given: dict[str, str]) -> dict[str, Any]:
+        """What garbage collection would take of the node, as its agent answers."""
+        node = self._node(given)
+        report = await self._figures.collection(node.metadata.name)
+        classes = self._following.all(RUNTIME_CLASSES)
+        return collection.value(report, classes, self._pinned_on(node))
+
+    def _node(self, given: dict[str, str]) -> ShownNode:
         name = given.get("name", "")
         node = self._following.one(SHOWN_NODES, Key("", name))
         if node is None:
             raise NotThere(f"There is no Node {name}.")
-        own_sets = frozenset(row.set for row in self._dashboard.pins.rows_of(name))
-        return pins.node_detail(node, pins.sets_by_digest(self._dashboard.pins.existing), own_sets)
+        return node
+
+    def _pinned_on(self, node: ShownNode) -> pins.Pinned:
+        """What the sets of the node keep there."""
+        own = {row.set for row in self._dashboard.pins.rows_of(node.metadata.name)}
+        existing = (one for one in self._dashboard.pins.existing if one.metadata.name in own)
+        return pins.sets_by_digest(existing, self._following.all(RUNTIME_CLASSES))
 
     async def image(self, given: dict[str, str]) -> dict[str, Any]:
         namespace, _, name = given.get("name", "").rpartition("/")
@@ -98,7 +115,7 @@ class Details:
     async def dropped_plan(self, body: bytes) -> dict[str, Any]:
         """The same of files that are not on the command line; nothing of them is kept."""
         if self._planner is None:
-            raise NotPlanned("This dashboard makes no plans of sets.")
+            raise NotPlanned("This dashboard cannot plan sets.")
         try:
             dropped = _dropped.decode(body)
         except UNREADABLE as error:

@@ -9,6 +9,7 @@ from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.api.node import RUNTIME_CLASSES
 from lading.kernel.objects import Model, Object, Resource
 
 
@@ -40,4 +41,5 @@ FOLLOWED: tuple[Resource[Any], ...] = (
     SETTINGS,
     MACHINE_SET_BOOT_IMAGE_HISTORIES,
     IMAGE_PRUNERS,
+    RUNTIME_CLASSES,
 )

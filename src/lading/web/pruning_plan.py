@@ -114,7 +114,7 @@ def _bounded(source: Iterable[bytes]) -> Iterator[bytes]:
             raise Malformed(
                 what="plan file",
                 text=f"more than {CONTENTS_BYTES_MAX >> 20} MiB of contents",
-                reason="too large to be walked here; use `lading prune why`",
+                reason="too large to be shown here; use `lading prune why`",
             )
         yield line
 

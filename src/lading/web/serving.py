@@ -9,7 +9,7 @@ from lading.ports.kube import Kube
 from lading.web import server
 from lading.web.dashboard import Dashboard
 from lading.web.details import Details, SetPlanner
-from lading.web.live_figures import LiveRows
+from lading.web.live_figures import Agents
 from lading.web.pruning_plan import PlanReader
 
 
@@ -33,18 +33,19 @@ async def opened(
     cluster: str = "",
     plan: PlanReader | None = None,
     planner: SetPlanner | None = None,
-    figures: LiveRows | None = None,
+    agents: Agents | None = None,
 ) -> AsyncIterator[ServedDashboard]:
     """Serves the page while the block runs.
 
-    `planner` plans sets that are not applied yet, `figures` asks the agents of open cells.
+    `planner` plans sets that are not applied yet, `agents` are asked about what is open.
     """
     dashboard = Dashboard(client, clock, cluster=cluster, plan=plan)
-    details = Details(dashboard, planner, figures)
+    details = Details(dashboard, planner, agents)
     answers = {
         "/details/cell": details.cell,
         "/details/set": details.image_set,
         "/details/node": details.node,
+        "/details/collection": details.collection,
         "/details/image": details.image,
         "/details/plan": details.plan,
         "/details/contents": details.contents,

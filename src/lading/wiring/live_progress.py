@@ -1,11 +1,12 @@
-"""How far nodes are now, from their agents, for commands and the dashboard.
+"""What agents answer now, for commands and the dashboard: how far they are, and what would go.
 
 A user who may not ask, or reaches no agent, gets fewer answers and no error: the reports of the
-nodes say the same a little later.
+nodes have the same progress a little later.
 """
 
 import asyncio
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -14,11 +15,14 @@ from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import UNREADABLE
 from lading.kernel.objects import Key
 from lading.pinned_images import live
-from lading.pinned_images.feature import PROGRESS_PATH
-from lading.pinned_images.node.progress import Progress
+from lading.pinned_images.progress import PROGRESS_PATH, Progress
 from lading.pinned_images.rows import Row
 from lading.ports.kube import KubeError
 
+if TYPE_CHECKING:
+    from lading.runtime_images.report import CollectionReport
+
+T = TypeVar("T")
 ASK_SECONDS_MAX = 2.0
 """An agent that answers at all answers at once; a table must not wait for one that does not."""
 ASKED_AT_ONCE_MAX = 10
@@ -38,6 +42,18 @@ class LiveProgress:
 
     async def progress(self, nodes: Iterable[str]) -> dict[str, Progress]:
         """The answers by node; nodes that do not answer are left out."""
+        return await self._answers(nodes, PROGRESS_PATH, Progress)
+
+    async def collection(self, node: str) -> "CollectionReport | None":
+        """What garbage collection would take on the node; None when its agent does not answer."""
+        from lading.runtime_images.report import (  # only the page asks
+            COLLECTION_PATH,
+            CollectionReport,
+        )
+
+        return (await self._answers((node,), COLLECTION_PATH, CollectionReport)).get(node)
+
+    async def _answers(self, nodes: Iterable[str], path: str, form: type[T]) -> dict[str, T]:
         wanted = tuple(nodes)
         if not wanted:
             return {}
@@ -47,19 +63,22 @@ class LiveProgress:
         except KubeError:
             return {}
         slots = asyncio.Semaphore(ASKED_AT_ONCE_MAX)
-        answers = await asyncio.gather(*(self._ask(node, self._pods, slots) for node in wanted))
+        pods = self._pods
+        answers = await asyncio.gather(
+            *(self._ask(node, pods, path, form, slots) for node in wanted)
+        )
         if None in answers:
             self._pods = None
         return {node: one for node, one in zip(wanted, answers, strict=True) if one is not None}
 
     async def _ask(
-        self, node: str, pods: dict[str, Key], slots: asyncio.Semaphore
-    ) -> Progress | None:
+        self, node: str, pods: dict[str, Key], path: str, form: type[T], slots: asyncio.Semaphore
+    ) -> T | None:
         if pods and node not in pods:
             return None
         try:
             async with slots, asyncio.timeout(ASK_SECONDS_MAX):
-                body = await agent_proxy.page(self._client, node, pods.get(node), PROGRESS_PATH)
-            return msgspec.json.decode(body, type=Progress | None)
+                body = await agent_proxy.page(self._client, node, pods.get(node), path)
+            return msgspec.json.decode(body, type=form | None)
         except (KubeError, TimeoutError, *UNREADABLE):
             return None

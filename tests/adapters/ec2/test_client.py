@@ -110,9 +110,9 @@ async def test_the_images_of_a_product(keys: Path) -> None:
     [
         (text(REFUSED, 401), "refused: 401 AuthFailure"),
         (text("<html>", 502), "refused: 502"),
-        (text("not XML"), "no list of images"),
-        (text("<other/>"), "no list of images"),
-        (text('<!DOCTYPE a [<!ENTITY b "c">]>' + NONE), "no list of images"),
+        (text("not XML"), "not a list of images"),
+        (text("<other/>"), "not a list of images"),
+        (text('<!DOCTYPE a [<!ENTITY b "c">]>' + NONE), "not a list of images"),
     ],
 )
 async def test_an_answer_that_is_none(keys: Path, answer: Answer, message: str) -> None:

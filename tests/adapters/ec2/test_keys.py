@@ -147,13 +147,13 @@ async def test_a_token_that_is_none_is_not_sent(file: Path, token: bytes) -> Non
 
 @pytest.mark.parametrize("text", ["", "<x/>", NONE, answer(1, expires_in=timedelta()) + "<"])
 def test_an_answer_without_keys_is_refused(text: str) -> None:
-    with pytest.raises(Ec2Error, match="holds no keys"):
+    with pytest.raises(Ec2Error, match="has no keys"):
         keys.role_keys(text)
 
 
 def test_an_expiry_that_cannot_be_read_is_refused() -> None:
     text = answer(1, expires_in=timedelta()).replace("<Expiration>2", "<Expiration>x")
-    with pytest.raises(Ec2Error, match="holds no keys"):
+    with pytest.raises(Ec2Error, match="has no keys"):
         keys.role_keys(text)
 
 

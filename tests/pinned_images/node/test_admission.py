@@ -100,6 +100,12 @@ def test_issue_17_10_a_required_check_that_is_not_possible_refuses_what_is_missi
     assert [one.current_generation for one in status.pinned_image_sets] == [0, 1]
 
 
+def test_issue_17_10_a_required_check_refuses_no_set_that_only_waits_for_its_pins() -> None:
+    seen = observed("b", disk_unchecked="it is not seen")
+    plan = planned([image_set("t", "b")], seen, require_disk_check=True)
+    assert truth(status_of(plan), report.DEGRADED) == ("False", "AsExpected")
+
+
 def test_issue_17_10_a_required_check_refuses_an_image_of_unknown_size() -> None:
     sets = [image_set("s", "a"), image_set("t", "b")]
     seen = observed(known=["b"], unresolved={key("a"): UNRESOLVED}, budget=budget(1000))

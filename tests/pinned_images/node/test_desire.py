@@ -116,6 +116,7 @@ def test_issue_17_23_example_04_pins_its_image_for_the_host_and_for_the_guests()
         for one in yaml.safe_load_all(example.read_text(encoding="utf-8"))
         if one["kind"] == "PinnedImageSet"
     ]
+    assert len({one.name for one in sets}) == len(sets), "one would replace the other"
     keys = [key for one in sets for key in one.images]
     assert len({key.image for key in keys}) == 1
     assert {key.runtime_handler for key in keys} == {"", "kata"}

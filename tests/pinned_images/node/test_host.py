@@ -10,8 +10,8 @@ import msgspec
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node import host
-from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import Desired, DesiredSet, PinSettings
+from lading.pinned_images.progress import Progress
 from lading.ports import cri, registry
 from lading.ports.cri import ImageSpec, Pin
 from lading.ports.registry import Credential

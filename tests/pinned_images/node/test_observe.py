@@ -12,7 +12,7 @@ from lading.api.core import Node
 from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node import observe
 from lading.pinned_images.node.types import Desired, ObservedNodeImages, Present, Written
-from lading.ports.cri import Filesystems, FilesystemUsage, Image
+from lading.ports.cri import Filesystems, FilesystemUsage, Image, ImageSpec
 from lading.ports.disk import Space
 from tests.pinned_images.node import builders, whole_nodes
 from tests.pinned_images.node.whole_nodes import Runtime
@@ -113,6 +113,19 @@ async def test_what_no_set_wants_is_forgotten(tmp_path: Path) -> None:
         )
         assert not found.resolutions
         assert not made.tools.resolver.resolutions()
+
+
+async def test_issue_17_7_the_pull_of_an_image_is_remembered_until_it_is_pinned(
+    tmp_path: Path,
+) -> None:
+    image = builders.key("a")
+    wanted = Desired(node_name="n", sets=(builders.image_set("s", "a"),))
+    async with whole_nodes.opened(tmp_path) as made:
+        made.tools.pulls.start(image, ImageSpec(image=image.image), new_bytes=1)
+        await made.clock.advance(1)
+        found = await made.observe(wanted)
+        assert image in found.images
+        assert image in found.past_pulls
 
 
 async def test_issue_17_6_a_restart_takes_no_claim_of_images_for_guests_back(

@@ -265,7 +265,8 @@ async def test_issue_17_8_a_pull_without_progress_is_cancelled_named_and_tried_a
             error
             == f"failed to pull {key('a')}: the pull made no progress for 30s and was cancelled"
         )
-        assert [(one["event"], one["image"]) for one in logs] == [("pull failed", str(key("a")))]
+        logged = [(one["event"], one["log_level"], one["image"]) for one in logs]
+        assert logged == [("pull failed", "warning", str(key("a")))]
         await node.live(desired, seconds=10)
         assert node.runtime.pulling_count == 1
         node.runtime.gate.set()

@@ -392,6 +392,18 @@ def test_issue_17_4_errors_are_still_known_after_a_restart(kind: PullErrorKind) 
     assert truth(after, report.DEGRADED)[0] == "False", "the image is on the node"
 
 
+def test_issue_17_4_an_earlier_error_does_not_take_the_reason_of_another() -> None:
+    sets = [image_set("s", "a", "b")]
+    pulls = {
+        key("a"): failed(PullErrorKind.NO_SPACE, message="the disk is full"),
+        key("b"): failed(PullErrorKind.NOT_FOUND, message="it is gone"),
+    }
+    before = status_of(planned(sets, observed(known=["a", "b"], pulls=pulls)))
+    assert truth(before, report.DEGRADED) == ("True", "NoSpace")
+    after = status_of(planned(sets, observed("a", known=["b"], last_status=before)))
+    assert truth(after, report.DEGRADED) == ("True", "PrefetchFailed")
+
+
 def test_issue_17_4_an_earlier_error_is_about_its_own_image_set_and_generation() -> None:
     pulls = {key("a"): failed(PullErrorKind.NOT_FOUND)}
     before = status_of(planned([image_set("s", "a")], observed(known=["a"], pulls=pulls)))

@@ -40,7 +40,7 @@ from lading.ports.kubelet import KubeletLimits
 from lading.ports.node import NodeParts, NodeRuntime
 from lading.ports.registry import Credential, Manifest
 from lading.wiring.agent import open_tools
-from lading.wiring.features import parse_gates
+from lading.wiring.gates import parse_gates
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 SHARED_LAYERS = 6
@@ -126,6 +126,15 @@ class Runtime:
             mountpoint="/images", used_bytes=0, inodes_used=0, measured_at_nanoseconds=0
         )
         return Filesystems(images=(usage,), containers=())
+
+    async def containers(self) -> tuple[cri.Container, ...]:
+        return ()
+
+    async def status(self) -> cri.RuntimeStatus:
+        return cri.RuntimeStatus(ready=True, network_ready=True)
+
+    async def inspect(self, spec: ImageSpec) -> cri.Inspection | None:
+        return None
 
     async def outdated(self) -> bool:
         return False

@@ -33,7 +33,6 @@ from lading.pinned_images.node import plan as policy
 from lading.pinned_images.node.apply import NodeAction
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.observe import NodeTools
-from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.report_writer import ReportWriter
 from lading.pinned_images.node.types import (
     Desired,
@@ -44,6 +43,7 @@ from lading.pinned_images.node.types import (
     WriteStatus,
     Written,
 )
+from lading.pinned_images.progress import Progress
 from lading.ports import cri
 from lading.ports.clock import Clock
 from lading.ports.kube import Kube, Selection

@@ -19,16 +19,15 @@ from lading.pinned_images.node import apply, desire, observe, plan, progress, ru
 from lading.pinned_images.node import preview as previews
 from lading.pinned_images.node.observe import NodeTools
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import (
     Desired,
     ObservedNodeImages,
     PinSettings,
     RecordNodeEvent,
-    SetState,
     WritePins,
     Written,
 )
+from lading.pinned_images.progress import Progress, SetState
 from lading.ports.clock import Clock
 
 _ENDED = (SetState.PINNED, SetState.FAILED)

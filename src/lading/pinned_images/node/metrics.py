@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import Desired, ObservedNodeImages, PullErrorKind
+from lading.pinned_images.progress import Progress
 
 # From an image with all layers present to a very large one over a slow line.
 PULL_SECONDS_BUCKETS = (0.2, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
@@ -23,29 +23,29 @@ class PinMetrics:
         )
         self.pull_failures = Counter(
             "lading_pinned_images_pull_failures",
-            "Pulls that failed, by the reason that the status gives too.",
+            "Failed pulls, by the reason in the status.",
             ("reason",),
             registry=registry,
         )
         self.pull_bytes = Counter(
             "lading_pinned_images_pull_bytes",
-            "Compressed bytes of pulled layers that were not here when their pull began.",
+            "Compressed bytes of layers that were pulled.",
             registry=registry,
         )
         self.pull_seconds = Histogram(
             "lading_pinned_images_pull_seconds",
-            "How long a pull took that ended well.",
+            "Duration of successful pulls.",
             registry=registry,
             buckets=PULL_SECONDS_BUCKETS,
         )
         self.missing = Gauge(
             "lading_pinned_images_missing",
-            "Images that sets want on this node and that are not here.",
+            "Images of sets that are missing on this node.",
             registry=registry,
         )
         self.pinned = Gauge(
             "lading_pinned_images_pinned",
-            "Images that the runtime reports as pinned by us.",
+            "Images that Lading pinned, as the runtime reports them.",
             registry=registry,
         )
 
@@ -105,7 +105,7 @@ def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily
         ),
         GaugeMetricFamily(
             "lading_pinned_images_set_bytes_per_second",
-            "How fast the running pulls of a set bring bytes, estimated by the growth of the disk.",
+            "Bytes per second of the running pulls of a set, estimated by the growth of the disk.",
             labels=("pinned_image_set",),
         ),
     )

@@ -16,10 +16,10 @@ from lading.pinned_images.node.types import (
     ObservedNodeImages,
     Problem,
     ResolveImages,
-    SetState,
     SetVerdict,
     WritePins,
 )
+from lading.pinned_images.progress import SetState
 from lading.ports.cri import Pin
 
 

@@ -19,10 +19,10 @@ from lading.pinned_images.node import activity, rules
 from lading.pinned_images.node.types import (
     Desired,
     ObservedNodeImages,
-    SetState,
     SetVerdict,
     WriteStatus,
 )
+from lading.pinned_images.progress import SetState
 from lading.pinned_images.reasons import ConditionType, Reason
 
 PROGRESSING = ConditionType.SETS_PROGRESSING

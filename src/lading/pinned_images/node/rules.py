@@ -18,9 +18,9 @@ from lading.pinned_images.node.types import (
     PullError,
     PullErrorKind,
     SetBytes,
-    SetState,
     SetVerdict,
 )
+from lading.pinned_images.progress import SetState
 from lading.pinned_images.reasons import Reason
 
 # A passing failure (a registry restarting) is progress until it has happened this often.

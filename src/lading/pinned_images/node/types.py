@@ -11,6 +11,7 @@ from lading.kernel.backoff import Backoff
 from lading.kernel.images import ImageKey, Resolution
 from lading.kernel.pacing import Pacing, Writes
 from lading.pinned_images.node.transfers import Transfer
+from lading.pinned_images.progress import SetState
 from lading.pinned_images.reasons import EventReason, Reason
 from lading.ports.cri import ImageSpec, Pin, RecordedPin
 
@@ -250,13 +251,6 @@ class Written:
     def with_unpinned(self, names: Iterable[str], now: datetime) -> "Written":
         since = {name: min(self.unpinned_since.get(name, now), now) for name in names}
         return replace(self, unpinned_since=since)
-
-
-class SetState(StrEnum):
-    PINNED = "Pinned"
-    PINNING = "Pinning"
-    PULLING = "Pulling"
-    FAILED = "Failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,10 +55,10 @@ async def a_plan_gives_its_reasons(stage: Stage) -> None:
 
 
 async def what_was_deleted_comes_back(stage: Stage) -> None:
-    stage.story.scene("The plan is carried out, and undone: the trash has the whole image")
+    stage.story.scene("The plan is applied, and v2 is restored from the trash")
     async with _opened(stage) as opened:
         await opened.pruner.apply()
-        stage.story.check("v2 is gone, v1 and v3 are there", await _tags(stage) == ["v1", "v3"])
+        stage.story.check("v2 is deleted, v1 and v3 are kept", await _tags(stage) == ["v1", "v3"])
         ((place, record),) = await opened.pruner.records()
         stage.story.tell(f"{place} has {record.repository}:v2 until {record.expires_at:%Y-%m-%d}")
         await opened.pruner.restore(place, record)
@@ -66,7 +66,7 @@ async def what_was_deleted_comes_back(stage: Stage) -> None:
 
 
 async def its_storage_is_freed(stage: Stage) -> None:
-    stage.story.scene("v3 is pushed again: its first image goes for good, and its data is freed")
+    stage.story.scene("v3 is pushed again: its first image is pruned, and its storage is freed")
     first = _image("v3")
     await _push(stage, "v3", _image("v3 again"))
     async with _opened(stage, no_trash=True) as opened:
@@ -75,10 +75,10 @@ async def its_storage_is_freed(stage: Stage) -> None:
     stage.story.check("the first image of v3 is deleted, and its data is still there", is_left)
     freed = await _swept_until_gone(stage, first)
     shown = quantities.format_bytes(freed)
-    stage.story.tell(f"condemned in one run, deleted in another: {shown} are freed")
+    stage.story.tell(f"one run condemned its blobs, a later run deleted them: {shown} freed")
     stage.story.check("the data is gone from the storage", freed >= PAGE_BYTES)
     is_whole = _has_data(stage, _image("v2")) and await _tags(stage) == ["v1", "v3"]
-    stage.story.check("the tags that stay, and v2 in the trash, keep their data", is_whole)
+    stage.story.check("the data of v1, v3 and of v2 in the trash is still there", is_whole)
 
 
 async def _swept_until_gone(stage: Stage, image: SampleImage) -> int:

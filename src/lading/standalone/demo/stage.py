@@ -22,7 +22,7 @@ from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.demo.story import DemoFailed, Story
 from lading.standalone.node import EmbeddedNode, NodeDescription
 from lading.standalone.sample_images import SampleImage
-from lading.wiring.features import parse_gates
+from lading.wiring.gates import parse_gates
 
 WAIT_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.1
@@ -131,5 +131,5 @@ class Stage:
         deadline = self.clock.monotonic() + WAIT_SECONDS_MAX
         while not await holds():
             if self.clock.monotonic() > deadline:
-                raise DemoFailed(f"waited {WAIT_SECONDS_MAX:.0f} s, but not: {what}")
+                raise DemoFailed(f"not within {WAIT_SECONDS_MAX:.0f} s: {what}")
             await self.clock.sleep(POLL_SECONDS)

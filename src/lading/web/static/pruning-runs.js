@@ -21,7 +21,7 @@ export function runs() {
     pruner.failed ? h("ul", { class: "errors" }, h("li", null, pruner.failed)) : null,
     pruner.runs.length
       ? pruner.runs.map(run)
-      : empty("No Job has reported yet.", pruner.isSuspended ? `kubectl patch imagepruner ${pruner.name} --type=merge -p '{"spec":{"suspend":false}}'` : "lading prune images", pruner.isSuspended ? "Let Jobs start" : "Show what would go; deletes nothing"),
+      : empty("No Job has reported yet.", pruner.isSuspended ? `kubectl patch imagepruner ${pruner.name} --type=merge -p '{"spec":{"suspend":false}}'` : "lading prune images", pruner.isSuspended ? "Let Jobs start" : "Show the plan; deletes nothing"),
     h("details", null, h("summary", null, "Conditions"), conditions(pruner.conditions))));
 }
 
@@ -29,7 +29,7 @@ function run(one) {
   const kept = Object.entries(one.kept).sort(([, a], [, b]) => b - a);
   return h("article", { key: one.name, class: "card run" },
     h("h3", null, one.name, " ", badge(TONES[one.phase] ?? "empty", one.phase || "unknown")),
-    one.message ? h("p", { class: "detail" }, one.message) : null,
+    one.message && one.phase !== "Succeeded" ? h("p", { class: "detail" }, one.message) : null, // of a run that succeeded it is the last step
     facts(["Began", time(one.started)], ["Reported", time(one.updated)], ["Took", `${number(one.seconds)} s`], ["To delete", number(one.candidates)], ["Deleted", number(one.deleted)],
       ["Freed", bytes(one.freedBytes)], ["No longer needed", bytes(one.releasedBytes)]),
     kept.length ? h("p", null, "Kept: ", kept.map(([reason, count]) => h("span", { key: reason, class: "badge none" }, `${reason} ${number(count)}`)).flatMap((item) => [item, " "])) : null,

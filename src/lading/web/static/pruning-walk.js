@@ -11,9 +11,9 @@ import { quoted } from "./view-pins.js";
 const REPOSITORIES = [
   { name: "name", title: "Repository", value: (row) => row.name, cell: (row) => row.name || "(Image objects)" },
   { name: "tags", title: "Tags", isNumber: true, value: (row) => row.tags, cell: (row) => number(row.tags) },
-  { name: "goTags", title: "go", isNumber: true, value: (row) => row.tagsThatGo, cell: (row) => number(row.tagsThatGo) },
+  { name: "goTags", title: "Tags that go", isNumber: true, value: (row) => row.tagsThatGo, cell: (row) => number(row.tagsThatGo) },
   { name: "manifests", title: "Manifests", isNumber: true, value: (row) => row.manifests, cell: (row) => number(row.manifests) },
-  { name: "goManifests", title: "go", isNumber: true, value: (row) => row.manifestsThatGo, cell: (row) => number(row.manifestsThatGo) },
+  { name: "goManifests", title: "Manifests that go", isNumber: true, value: (row) => row.manifestsThatGo, cell: (row) => number(row.manifestsThatGo) },
 ];
 const verdict = (row) => badge(row.decision === "delete" ? "error" : "ok", row.decision === "delete" ? "goes" : "stays");
 const VERDICT = [
@@ -30,11 +30,11 @@ export const nameOf = (place) => (place === IMAGE_OBJECTS ? "" : place);
 
 export function walk(params) {
   const { value, error } = detail("/details/contents", {});
-  const title = h("h2", { key: "walk" }, "Why each thing stays or goes");
+  const title = h("h2", { key: "walk" }, "Why each item is kept or deleted");
   if (error) return [title, empty(error, "lading prune why REFERENCE", "In a terminal")];
   if (!value) return [title, h("p", { class: "quiet" }, "Loading the contents …")];
   if (!value.isThere) {
-    return [title, empty("This plan has only what goes. With --contents it also has what stays, and can be walked and searched.", "lading prune plan -o plan.jsonl --contents", "Write it again"),
+    return [title, empty("This plan has only deletions. With --contents it also has what is kept, and can be opened and searched.", "lading prune plan -o plan.jsonl --contents", "Write it again"),
       command("lading prune why REFERENCE", "For one image or digest")];
   }
   const kept = Object.entries(value.kept).sort(([, a], [, b]) => b - a);

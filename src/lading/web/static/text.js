@@ -1,17 +1,17 @@
 // Values as people read them.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-const STEPS = [[60, "second"], [60, "minute"], [24, "hour"], [30, "day"], [12, "month"], [Infinity, "year"]];
+const STEPS = [[60, "second"], [60, "minute"], [24, "hour"], [30.4375, "day"], [12, "month"], [Infinity, "year"]];
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const absolute = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "long" });
 
 export function bytes(count) {
   let unit = 0;
-  while (count >= 1024 && unit < UNITS.length - 1) {
+  while (count >= 1023.5 && unit < UNITS.length - 1) {
     count /= 1024;
     unit += 1;
   }
-  return `${Number(count.toPrecision(3))} ${UNITS[unit]}`;
+  return `${count < 999.5 ? Number(count.toPrecision(3)) : Math.round(count)} ${UNITS[unit]}`;
 }
 
 export function number(count) {

@@ -1,13 +1,15 @@
-// Images per node, as far as the API knows them.
+// Images per node, by runtime class, with what garbage collection would take and why.
 
+import { detail } from "./details.js";
 import { h } from "./dom.js";
-import { badge, command, empty, search } from "./parts.js";
-import { change } from "./router.js";
+import { badge, command, empty, facts, search, time } from "./parts.js";
+import { change, link } from "./router.js";
 import { table } from "./rows.js";
 import { collection, one } from "./store.js";
-import { bytes, number } from "./text.js";
-import { nodePanel } from "./view-pins.js";
+import { bytes, counted, number } from "./text.js";
+import { listedImages } from "./view-pins.js";
 
+const AGAIN_MS = 10_000; // while a node is open
 const COLUMNS = [
   { name: "node", title: "Node", value: ([name]) => name, cell: ([name]) => name },
   { name: "pool", title: "Pool", value: ([, node]) => node.pool, cell: ([, node]) => node.pool || "–" },
@@ -23,8 +25,7 @@ export function images({ params }) {
   return [
     h("h1", null, "Images per node"),
     h("p", null, one("features", "images")?.sentence ?? ""),
-    h("p", { class: "quiet" }, "From the Node objects: names and sizes that the kubelet lists. Only the node itself knows the runtime class of an image and what garbage collection would take; there, as root:"),
-    command("lading image gc", "On the node; it deletes nothing without --yes"),
+    h("p", { class: "quiet" }, "The table is from the Node objects: the images that the kubelet lists. Open a node for its images by runtime class, and for what garbage collection would remove and why."),
     h("div", { class: "filters" }, search("Search nodes", params.search ?? "", (text) => change({ search: text }))),
     rows.length ? table({
       id: "images", label: "Nodes", columns: COLUMNS, rows, params, keyOf: ([name]) => name,
@@ -34,5 +35,43 @@ export function images({ params }) {
 }
 
 export function imagesPanel({ params }) {
-  return params.node ? nodePanel(params.node) : null;
+  if (!params.node) return null;
+  const name = params.node;
+  const node = collection("nodes").get(name);
+  const { value, error } = detail("/details/collection", { name }, { isSteady: true, againMs: AGAIN_MS });
+  return { title: `Images of ${name}`, error, body: value && [
+    node ? facts(["Pool", node.pool || "none"], ["Node", badge(node.ready)], ...disk(value)) : null,
+    h("h3", null, "Garbage collection"),
+    ...(value.isKnown ? verdicts(value) : [
+      h("p", null, "What it would take is not known here: the agent of the node did not answer, or you may not ask it (get on pods/proxy)."),
+      command("lading image gc", "On the node, as root; it deletes nothing without --yes"),
+      ...listedImages(name)]),
+    h("p", null, h("a", { href: link("pins", { node: name }) }, "The sets of the node")),
+  ] };
+}
+
+function disk(value) {
+  if (!value.isKnown) return [];
+  return [["Disk used", value.usedPercent === null ? "not known" : `${value.usedPercent} %`], ["Seen", time(value.plannedAt)]];
+}
+
+function verdicts(value) {
+  const shown = value.groups.flatMap((group) => group.images).length;
+  return [
+    h("p", null, value.goes ? `${counted(value.goes, "image")} would go now, which frees ${bytes(value.freedBytes)}.` : "Nothing would go now."),
+    h("p", { class: "quiet" }, `Images go when the disk is ${value.highPercent} % full, the least recently used first, until it is ${value.lowPercent} % full. From the agent of the node.`),
+    ...value.groups.map((group) => h("section", { key: group.name, "aria-label": group.name },
+      h("h3", null, `${group.name}: ${counted(group.images.length, "image")}`),
+      h("ul", { class: "plain breaks" }, group.images.map(verdict)))),
+    shown < value.count ? h("p", { class: "quiet" }, `and ${number(value.count - shown)} more`) : null,
+    command("lading image gc", "The same on the node, as root; it deletes nothing without --yes"),
+  ].filter(Boolean);
+}
+
+function verdict(image) {
+  return h("li", { key: image.id },
+    h("code", null, image.names[0] ?? image.id), ` ${bytes(image.sizeBytes)}`,
+    h("div", null, badge(image.goes ? "error" : "ok", image.goes ? "goes" : "stays"), " ",
+      h("span", { class: "quiet" }, `${image.reason}: ${image.message}`, image.sets.length ? `, by ${image.sets.join(", ")}` : "",
+        image.goes ? `; frees ${bytes(image.freesBytes)}` : "")));
 }

@@ -11,9 +11,10 @@ const WORDS = { ok: "good", busy: "under way", error: "failed", unavailable: "no
 const RANKS = ["error", "unavailable", "busy", "ok", "empty"];
 const NEXT = {
   pins: ["lading pin create --help", "Make a set from images, manifests or pods"],
+  images: ["lading image ls", "List the images of a node, there, by runtime class"],
   prepull: ["lading apply -f IMAGE.yaml", "Hold an image on every worker node"],
   boot: ["lading bootimage plan", "Show what would be patched, or why not"],
-  pruning: ["lading prune plan -o plan.jsonl --help", "Write a plan to look at"],
+  pruning: ["lading prune plan -o plan.jsonl --help", "Write a plan to show here"],
 };
 
 export function overview() {

@@ -13,7 +13,7 @@ const LACKING_MAX = 100;
 const LIVE_MS = 2000; // while a cell is open
 const SOURCES = {
   settled: "Figures from the status of the node: nothing is under way.",
-  status: "Figures from the status of the node. Its agent did not answer, or you may not ask it (get on pods/proxy); so a rate and an estimated end are not known.",
+  status: "Figures from the status of the node. Its agent did not answer, or you may not ask it (get on pods/proxy); so the rate and the estimated end are unknown.",
 };
 const countsOfNodes = new WeakMap();
 
@@ -26,7 +26,7 @@ export function pins({ params }) {
   const columns = shownSets(sets, groups, params);
   return [
     h("h1", null, "Pinned images"),
-    h("p", { class: "quiet" }, "From the status that nodes write. An open cell also asks the agent of its node, where you may."),
+    h("p", { class: "quiet" }, "From the status that nodes write. An open cell also asks the agent of its node, if you have the right."),
     sets.length ? null : empty("There is no PinnedImageSet.", "lading pin create --help", "Make a set from images, manifests or pods"),
     sets.length ? filters(nodes, params, counts) : null,
     sets.length && !groups.length ? empty("No node matches. Clear the search or the filters.") : null,
@@ -130,7 +130,7 @@ function cellPanel(node, set) {
       ...arrival(value),
       ["Pool", value.pool || "none"]),
     h("p", { class: "quiet" }, value.isLive ? "Figures from the agent of the node, now." : SOURCES[value.source]),
-    value.detail && !value.errors.includes(value.detail) ? h("p", { class: "detail" }, value.detail) : null,
+    value.detail && !value.errors.some((one) => value.detail.startsWith(one)) ? h("p", { class: "detail" }, value.detail) : null,
     value.errors.length ? h("section", null, h("h3", null, `Errors of generation ${value.failedGeneration}`),
       h("ul", { class: "errors" }, value.errors.map((one, index) => h("li", { key: String(index) }, one)))) : null,
     h("h3", null, "Conditions of the node"), conditions(value.conditions),
@@ -167,22 +167,30 @@ function setPanel(name) {
   ] };
 }
 
-export function nodePanel(name) {
+function nodePanel(name) {
   const node = collection("nodes").get(name);
-  const { value, error } = detail("/details/node", { name });
   const cells = Object.entries(node?.cells ?? {}).sort(([a], [b]) => natural(a, b));
-  return { title: `Node ${name}`, error: node ? "" : error, body: [
-    node ? facts(["Pool", node.pool || "none"], ["Node", badge(node.ready)]) : null,
+  if (!node) return { title: `Node ${name}`, error: `There is no Node ${name}.`, body: null };
+  return { title: `Node ${name}`, error: "", body: [
+    facts(["Pool", node.pool || "none"], ["Node", badge(node.ready)]),
     h("h3", null, counted(cells.length, "set")),
     h("ul", { class: "plain" }, cells.map(([set, [state, present, images]]) => h("li", { key: set },
       badge(state), " ", h("a", { href: link("pins", { cell: `${name}/${set}` }) }, set), images ? ` ${present} of ${images} images` : ""))),
-    value ? [
-      h("h3", null, counted(value.images.length, "listed image")),
-      h("p", { class: "quiet" }, "As the kubelet lists them in the Node, the largest first; it lists 50 by default."),
-      h("ul", { class: "plain breaks" }, value.images.map((one, index) => h("li", { key: one.names[0] ?? String(index) },
-        h("code", null, one.names.at(-1) ?? "no name"), ` ${bytes(one.sizeBytes)} `,
-        one.sets.length ? badge("Pinned", `kept by ${one.sets.join(", ")}`) : h("span", { class: "quiet" }, "in no set of this node"))))] : null,
+    ...listedImages(name),
+    h("p", null, h("a", { href: link("images", { node: name }) }, "What garbage collection would take")),
   ] };
+}
+
+export function listedImages(name) {
+  const { value } = detail("/details/node", { name });
+  if (!value) return [];
+  return [
+    h("h3", null, counted(value.images.length, "listed image")),
+    h("p", { class: "quiet" }, "As the kubelet lists them in the Node, the largest first; it lists 50 by default."),
+    h("ul", { class: "plain breaks" }, value.images.map((one, index) => h("li", { key: one.names[0] ?? String(index) },
+      h("code", null, one.names.at(-1) ?? "no name"), ` ${bytes(one.sizeBytes)} `,
+      one.sets.length ? badge("Pinned", `kept by ${one.sets.join(", ")}`) : h("span", { class: "quiet" }, "in no set of this node")))),
+  ];
 }
 
 export function quoted(text) {

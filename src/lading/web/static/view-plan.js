@@ -27,7 +27,7 @@ export function plan({ params }) {
   const title = h("h1", null, "Plan of sets");
   if (dropped.texts) return [title, ...shownPlan(dropped, params, planAgain, droppedBar())];
   const entry = detail(PATH, {}, { isSteady: true });
-  if (entry.value && !entry.value.files.length) return [title, chooser(), empty("Or start the dashboard with files, which are read anew each time:", "lading dashboard -f SETS.yaml")];
+  if (entry.value && !entry.value.files.length) return [title, chooser(), empty("Or start the dashboard with files, which are read again each time:", "lading dashboard -f SETS.yaml")];
   return [title, ...shownPlan(entry, params, () => reload(PATH, {}), chooser())];
 }
 

@@ -39,7 +39,8 @@ function plan(shown, error, params) {
     return [title, empty("No plan is shown. In `lading up` it is that of the last run. Otherwise write one, and start the dashboard with it:",
       "lading prune plan -o plan.jsonl --contents && lading dashboard --plan plan.jsonl", "Add the options of your registry")];
   }
-  return [title, ...summary(shown), ...walk(params), ...savings(shown, params), ...lines(shown, params)];
+  const goes = shown.deletions ? [...savings(shown, params), ...lines(shown, params)] : [h("h2", { key: "none" }, "The plan deletes nothing")];
+  return [title, ...summary(shown), ...walk(params), ...goes];
 }
 
 function summary(plan) {

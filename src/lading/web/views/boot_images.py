@@ -61,9 +61,7 @@ def _problem(key: str, value: dict[str, Any], urgency: Urgency) -> ShownProblem:
         title=f"Machine set {value['name']}: {value['state']} ({value['reason']})",
         detail=value["message"],
         command=resume if is_resumable else "lading bootimage plan",
-        purpose="Let it be updated again"
-        if is_resumable
-        else "Show what would be patched, or why not",
+        purpose="Allow updates again" if is_resumable else "Show what would be patched, or why not",
         link=f"#/boot?{urlencode({'machineSet': key})}",
     )
 

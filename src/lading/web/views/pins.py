@@ -11,15 +11,18 @@ from urllib.parse import urlencode
 
 from lading.api.machineconfiguration.machine_config_node import MachineConfigNode
 from lading.api.machineconfiguration.pinned_image_set import PinnedImageSet
+from lading.api.node import RuntimeClass
 from lading.kernel.conditions import Condition, Truth
 from lading.pinned_images import claims
+from lading.pinned_images.reasons import Reason
 from lading.pinned_images.rows import Row, RowState
-from lading.web.kinds import ShownNode, ShownNodeImage
+from lading.web.kinds import ShownNode
 from lading.web.views import wording
 from lading.web.views.problems import ShownProblem, Urgency
 
 PROBLEMS_MAX = 100  # groups of nodes with the same reason; more is one cause with many texts
 NAMES_IN_A_TITLE_MAX = 3
+_NEEDS_SPACE = (Reason.INSUFFICIENT_STORAGE, Reason.NO_SPACE, Reason.DISK_PRESSURE)
 _URGENCIES = {
     RowState.FAILED: Urgency.ERROR,
     RowState.WAITING: Urgency.WARNING,
@@ -130,21 +133,21 @@ def problem_rows(found: Iterable[Row]) -> tuple[Row, ...]:
 
 
 def problems(found: Iterable[Row]) -> list[ShownProblem]:
-    """What several nodes report alike is there once, as in `lading pin status`."""
-    groups: dict[tuple[Urgency, str, str], list[str]] = {}
+    """What several nodes report alike is there once, whenever each of them tries again."""
+    groups: dict[tuple[Urgency, str, str], list[Row]] = {}
     for row in found:
         urgency = _URGENCIES.get(row.state)
         if urgency is not None and row.needs_detail:
-            groups.setdefault((urgency, row.set, row.detail), []).append(row.node)
+            groups.setdefault((urgency, row.set, row.last_error or row.detail), []).append(row)
     first = sorted(groups, key=lambda one: (one[0], -len(groups[one]), one[1:]))[:PROBLEMS_MAX]
-    return [_problem(*one, sorted(filter(None, groups[one]))) for one in first]
+    return [_problem(*one, groups[one]) for one in first]
 
 
-def _problem(urgency: Urgency, name: str, detail: str, nodes: Sequence[str]) -> ShownProblem:
+def _problem(urgency: Urgency, name: str, detail: str, found: Sequence[Row]) -> ShownProblem:
+    nodes = sorted(filter(None, (row.node for row in found)))
     if urgency is Urgency.ERROR:
         title = f"{name} is not pinned on {_names(nodes)}"
-        command = wording.command("lading", "pin", "status", name, *_node_options(nodes))
-        purpose = "Show the progress and the errors"
+        command, purpose = _remedy(found[0].reason, name, nodes)
     elif urgency is Urgency.WARNING:
         title = f"{name} is not reported by {_names(nodes)}" if nodes else f"{name} is waiting"
         command = _pods_command("agent" if nodes else "controller")
@@ -163,6 +166,17 @@ def _problem(urgency: Urgency, name: str, detail: str, nodes: Sequence[str]) -> 
         purpose=purpose,
         link=f"#/pins?{urlencode({'set': name})}",
     )
+
+
+def _remedy(reason: str, name: str, nodes: Sequence[str]) -> tuple[str, str]:
+    """The command that would fix it, and what it does; else the one that shows more."""
+    if reason in _NEEDS_SPACE:
+        return "lading image gc --all", "Make room on the node, there and as root; --yes deletes"
+    if reason == Reason.PREFETCH_FAILED:
+        command = wording.command("kubectl", "edit", "pinnedimageset", name)
+        return command, "Correct the image in the set, if its registry does not have it"
+    command = wording.command("lading", "pin", "status", name, *_node_options(nodes))
+    return command, "Show the progress and the errors"
 
 
 def _fingerprint(detail: str) -> str:
@@ -207,18 +221,24 @@ def count(found: Iterable[Row]) -> Counter[RowState]:
     return Counter(row.state for row in found)
 
 
-def sets_by_digest(image_sets: Iterable[PinnedImageSet]) -> dict[str, list[str]]:
-    """Digest -> the sets that name it."""
-    found: dict[str, list[str]] = {}
+Pinned = Mapping[str, list[tuple[str, frozenset[str]]]]
+"""Digest -> the sets that name it, each with the runtime handlers that it names it for."""
+
+
+def sets_by_digest(
+    image_sets: Iterable[PinnedImageSet], classes: Iterable[RuntimeClass] = ()
+) -> Pinned:
+    handlers = {one.metadata.name: one.handler for one in classes}
+    found: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for image_set in image_sets:
         for one in image_set.spec.pinned_images:
-            found.setdefault(one.name.rpartition("@")[2], []).append(image_set.metadata.name)
+            wanted = frozenset(handlers.get(name, name) for name in one.runtime_class_names)
+            entry = image_set.metadata.name, wanted or frozenset(("",))
+            found.setdefault(one.name.rpartition("@")[2], []).append(entry)
     return found
 
 
-def node_detail(
-    node: ShownNode, pinned: Mapping[str, list[str]], own_sets: frozenset[str]
-) -> dict[str, Any]:
+def node_detail(node: ShownNode, pinned: Pinned) -> dict[str, Any]:
     images = sorted(node.status.images, key=lambda one: -one.size_bytes)
     return {
         "name": node.metadata.name,
@@ -226,16 +246,19 @@ def node_detail(
             {
                 "names": [wording.image(name) for name in one.names],
                 "sizeBytes": one.size_bytes,
-                "sets": sorted(own_sets.intersection(_sets_of(one, pinned))),
+                "sets": sets_of_image(one.names, pinned),
             }
             for one in images
         ],
     }
 
 
-def _sets_of(one: ShownNodeImage, pinned: Mapping[str, list[str]]) -> set[str]:
-    digests = (name.rpartition("@")[2] for name in one.names if "@" in name)
-    return {name for digest in digests for name in pinned.get(digest, ())}
+def sets_of_image(names: Iterable[str], pinned: Pinned, handlers: Iterable[str] = ()) -> list[str]:
+    """The sets that name the image by a digest, for one of the handlers if there are any."""
+    digests = (name.rpartition("@")[2] for name in names if "@" in name)
+    entries = (entry for digest in digests for entry in pinned.get(digest, ()))
+    wanted = frozenset(handlers)
+    return sorted({name for name, named in entries if not wanted or named & wanted})
 
 
 def runtime_class_summary(image_sets: Iterable[PinnedImageSet]) -> tuple[str, str]:
@@ -244,5 +267,8 @@ def runtime_class_summary(image_sets: Iterable[PinnedImageSet]) -> tuple[str, st
     classes = sorted({name for one in with_class for name in one.runtime_class_names})
     if not classes:
         return "empty", "No set names a runtime class; all images are for the default runtime."
-    images = wording.counted(len(with_class), "image")
-    return "ok", f"{images} of the sets for the runtime classes {', '.join(classes)}."
+    images = (
+        "1 image of a set is" if len(with_class) == 1 else f"{len(with_class):,} images of sets are"
+    )
+    word = "class" if len(classes) == 1 else "classes"
+    return "ok", f"{images} for the runtime {word} {', '.join(classes)}."

@@ -67,7 +67,7 @@ def _problem(value: dict[str, Any], urgency: Urgency) -> ShownProblem:
         title=f"Image {value['name']} is held by {value['held']} of {value['nodes']} nodes",
         detail=value["message"],
         command=wording.command("lading", "prepull", "status", "-n", value["namespace"]),
-        purpose="Show the fault of each node",
+        purpose="Show the error of each node",
         link=f"#/prepull?{urlencode({'image': key})}",
     )
 

@@ -84,17 +84,18 @@ def explained(contents: PlanContents, reference: str) -> dict[str, Any] | None:
     answer = why.why(reference, contents.inventory, contents.references, contents.plan)
     digest = why.digest_of(reference, contents.inventory)
     is_tag = bool(digest) and digest not in reference
-    manifest = None if is_tag else contents.inventory.manifests.get(digest)
-    sizes = contents.inventory.blob_sizes
-    if not answer.is_known and manifest is None and digest not in sizes:
+    known = contents.inventory.manifests
+    manifest = None if is_tag else known.get(digest)
+    if not answer.is_known and manifest is None and not known.has_blob(digest):
         return None
     parts = [(one, "manifest", 0) for one in (manifest.children if manifest else ())]
-    parts += [(one, "blob", sizes.get(one, 0)) for one in (manifest.blobs if manifest else ())]
+    blobs = manifest.blobs if manifest else ()
+    parts += [(one, "blob", known.blob_size_bytes(one)) for one in blobs]
     return {
         "reference": wording.image(reference),
         "digest": digest[:DIGEST_CHARACTERS_MAX],
         "kind": "tag" if is_tag else "manifest" if manifest else "blob",
-        "sizeBytes": manifest.size_bytes if manifest else sizes.get(digest, 0),
+        "sizeBytes": manifest.size_bytes if manifest else known.blob_size_bytes(digest),
         "verdicts": [
             {"place": wording.message(place), **_verdict(verdict)}
             for place, verdict in answer.verdicts

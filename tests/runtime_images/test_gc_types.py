@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from lading.runtime_images.types import GcPolicy, ImageRecords, records_after
+from lading.runtime_images.gc_types import GcPolicy, records_after
+from lading.runtime_images.types import ImageRecords
 from tests.runtime_images.builders import NOW, key
 
 A = key("a")

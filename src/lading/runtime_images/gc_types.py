@@ -1,0 +1,174 @@
+"""What garbage collection decides from, and what it decides. Pure."""
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from lading.kernel.errors import Malformed
+from lading.kernel.images import Layer
+from lading.kernel.planning import Plan
+from lading.ports.cri import Container, Image
+from lading.ports.disk import Space
+from lading.runtime_images.types import (
+    DigestPull,
+    ImageHandlers,
+    ImageRecord,
+    ImageRecords,
+    LocalImageId,
+    local_id,
+)
+
+UNOBSERVED_MAX = timedelta(days=1)
+"""Without a maximum age, a daily observation counts as uninterrupted."""
+GC_LANE = "images"
+"""One lane: images go one after the other, and the records are written when there is room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcPolicy:
+    """When images are removed; the defaults are the kubelet's."""
+
+    high_threshold_percent: int = 85
+    low_threshold_percent: int = 80
+    minimum_age: timedelta = timedelta(minutes=2)
+    maximum_age: timedelta | None = None
+    everything_unused: bool = False
+    """Also below the low threshold, as the kubelet does under disk pressure."""
+    only_handler: str | None = None
+    period: timedelta = timedelta(minutes=5)
+
+    def __post_init__(self) -> None:
+        low, high = self.low_threshold_percent, self.high_threshold_percent
+        if not 0 <= low <= high <= 100:
+            reason = "expected 0 <= low <= high <= 100"
+            raise Malformed(what="pair of thresholds", text=f"{low}, {high}", reason=reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedImages:
+    images: tuple[Image, ...]
+    containers: tuple[Container, ...] = ()
+    sandbox_image: str = ""
+    """Empty when the runtime does not report it."""
+    space: Space | None = None
+    """Of the fullest filesystem that holds images; None when it cannot be seen."""
+    layers: Mapping[LocalImageId, tuple[Layer, ...]] = field(default_factory=dict)
+    """For the images with layers that the runtime reports."""
+    records: ImageRecords | None = None
+    digest_pulls: tuple[DigestPull, ...] = ()
+
+
+class GcDecision(StrEnum):
+    KEEP = "keep"
+    REMOVE = "remove"
+
+
+class GcReason(StrEnum):
+    PINNED = "Pinned"
+    SANDBOX_IMAGE = "SandboxImage"
+    MAY_BE_SANDBOX_IMAGE = "MayBeSandboxImage"
+    IN_USE = "InUse"
+    USE_UNKNOWN = "UseUnknown"
+    OTHER_RUNTIME_CLASS = "OtherRuntimeClass"
+    TOO_YOUNG = "TooYoung"
+    SPACE_SUFFICES = "SpaceSuffices"
+    SPACE_UNKNOWN = "SpaceUnknown"
+    DEFAULT_HANDLER = "DefaultHandler"
+    UNUSED_TOO_LONG = "UnusedTooLong"
+    MAKES_ROOM = "MakesRoom"
+    UNUSED = "Unused"
+    LEFT_BY_GATE = "LeftByGate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageVerdict:
+    """What happens to one image, and the one reason why."""
+
+    image: Image
+    decision: GcDecision
+    reason: GcReason
+    message: str
+    frees_bytes: int = 0
+
+    @property
+    def local_id(self) -> LocalImageId:
+        return local_id(self.image)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveImage:
+    """Removes one image, provided that it is still unpinned and unused when it happens."""
+
+    image: Image
+    because: str
+    lane: Hashable = GC_LANE
+
+    @property
+    def local_id(self) -> LocalImageId:
+        return local_id(self.image)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteImageRecords:
+    """Keeps this observation: the ages of the next one begin here."""
+
+    records: ImageRecords
+    because: str = "the images were observed"
+    lane: Hashable = GC_LANE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcPlan(Plan):
+    """A verdict for every image, removals first and in the order in which they happen."""
+
+    planned_at: datetime
+    policy: GcPolicy
+    verdicts: tuple[ImageVerdict, ...]
+    handlers: Mapping[LocalImageId, ImageHandlers]
+    wanted_bytes: int = 0
+    used_percent: int | None = None
+    """Of the fullest filesystem that holds images."""
+    first_old_enough_at: datetime | None = None
+    """When the first of the images that are too young can be removed."""
+    space_is_known: bool = True
+    sandbox_image_is_known: bool = True
+
+    @property
+    def removals(self) -> tuple[RemoveImage, ...]:
+        return tuple(action for action in self.actions if isinstance(action, RemoveImage))
+
+    @property
+    def freed_bytes(self) -> int:
+        return sum(verdict.frees_bytes for verdict in self.verdicts)
+
+
+def records_after(
+    before: ImageRecords | None,
+    *,
+    present: Iterable[LocalImageId],
+    in_use: Collection[LocalImageId],
+    policy: GcPolicy,
+    now: datetime,
+) -> ImageRecords:
+    """The records after one more observation; those of images that are gone are dropped."""
+    known = {} if before is None else before.by_image
+    is_unbroken = before is not None and _is_unbroken(now - before.observed_at, policy)
+    return ImageRecords(
+        observed_since=before.observed_since if before and is_unbroken else now,
+        observed_at=now,
+        by_image={
+            image: known.get(image, ImageRecord(first_detected=now)).after(
+                is_used=image in in_use, now=now
+            )
+            for image in present
+        },
+    )
+
+
+def _is_unbroken(gap: timedelta, policy: GcPolicy) -> bool:
+    """A gap longer than half the maximum age could hide a use. After a clock was set back, too."""
+    if gap < timedelta(0):
+        return False
+    maximum_age = policy.maximum_age
+    return gap <= (UNOBSERVED_MAX if maximum_age is None else maximum_age / 2)
