@@ -1,13 +1,29 @@
 """What several scenarios wait for: facts that the objects of the cluster tell."""
 
+from collections.abc import Awaitable, Callable
+
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import conditions
 from lading.kernel.conditions import Truth
 from lading.pinned_images.node import report
 from lading.pinned_images.reasons import ConditionType, Reason
+from lading.ports import kube
 from tests.e2e import waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest, NodeUnderTest
+
+
+async def until_accepted(change: Callable[[], Awaitable[None]]) -> None:
+    """Repeated while the API server is away; it may have been taken before."""
+
+    async def is_accepted() -> bool:
+        try:
+            await change()
+        except kube.Transient:
+            return False
+        return True
+
+    await waiting.until(is_accepted, "the API server accepts a change")
 
 
 async def revisions(cluster: ClusterUnderTest) -> dict[str, str]:

@@ -264,6 +264,8 @@ class OneMachineScenarios:
         """A run condemns what earlier ones left, and a later one deletes it."""
         await image_pruner.clear()
         one = image_pruner.registries[-1]
+        for number in range(6):  # most of the storage is needed, or a guard refuses
+            await one.push(f"team/kept:{tag}-{number}")
         first, second = [await one.push(f"team/swept:{tag}") for _ in range(2)]
         await image_pruner.use(f"swept-{tag}", f"{one.host}/team/swept:{tag}")
         entry = {**one.entry, "sweep": {"grace": "1s"}}

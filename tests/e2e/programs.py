@@ -114,6 +114,13 @@ class Program:
     def is_running(self) -> bool:
         return self._process is not None
 
+    async def start_if_ended(self) -> None:
+        """As Kubernetes does with a container that ended by itself."""
+        assert self._process is not None, f"{self.name} is not running"
+        if self._process.returncode is not None:
+            await self.kill()
+            await self.start()
+
     def check_running(self) -> None:
         """Fails with the end of its log when it ended by itself: no fact is worth waiting for."""
         assert self._process is not None, f"{self.name} is not running"

@@ -14,7 +14,7 @@ from lading.api.core import NODES
 from lading.api.events import EVENTS
 from lading.kernel.conditions import Truth
 from lading.pinned_images.node import report, rules
-from lading.pinned_images.node.progress import Progress
+from lading.pinned_images.progress import Progress
 from lading.pinned_images.reasons import Reason
 from lading.ports.cri import ImageSpec
 from lading.ports.kube import Selection

@@ -28,7 +28,7 @@ async def on_cluster(
     server: api_server.ApiServer, folder: Path, *, registry_host: str
 ) -> Installation:
     """Where controllers run: the tokens are bound to the pods that they made, as in real life."""
-    _apply(server, registry_host)
+    apply(server, registry_host=registry_host)
     return Installation(
         server=server,
         folder=folder,
@@ -41,7 +41,7 @@ def on_api_server(
     server: api_server.ApiServer, folder: Path, *, registry_host: str, node_name: str
 ) -> Installation:
     """Where nothing makes pods: the agent's token is bound to the node itself."""
-    _apply(server, registry_host)
+    apply(server, registry_host=registry_host)
     bound = ("--bound-object-kind=Node", f"--bound-object-name={node_name}")
     return Installation(
         server=server,
@@ -51,7 +51,8 @@ def on_api_server(
     )
 
 
-def _apply(server: api_server.ApiServer, registry_host: str) -> None:
+def apply(server: api_server.ApiServer, *, registry_host: str) -> None:
+    """Everything of `deploy/`."""
     server.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
     server.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=90s")
     server.kubectl("apply", "--server-side", "-f", "-", stdin=_harmless(server, registry_host))

@@ -34,7 +34,7 @@ from lading.standalone.workloads.pods.controller import PodNode
 from lading.standalone.workloads.pods.credentials import PullSecrets
 from lading.wiring import clusters
 from lading.wiring.controller import LEASE_NAME
-from lading.wiring.features import GATES
+from lading.wiring.gates import GATES
 from lading.wiring.registries import Registries, open_registries
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e.prepull import PrePullUnderTest

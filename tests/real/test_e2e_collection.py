@@ -11,6 +11,8 @@ import pytest
 import pytest_asyncio
 
 from lading.ports.cri import ImageSpec
+from lading.runtime_images.gc_types import GcReason
+from lading.runtime_images.report import CollectionReport
 from tests.e2e import waiting
 from tests.e2e.cluster import ClusterUnderTest, NodeUnderTest
 from tests.real import under_test
@@ -80,6 +82,11 @@ async def test_the_kubelet_collects_what_is_not_pinned_and_keeps_what_is(
     await cluster.until_done("kept")
     progress = msgspec.json.decode(await node.agent.get("/pinned-images"))
     assert f"imagefs.available<{RESERVE}" in progress["storage"]["reserveReason"]
+    judged = msgspec.json.decode(await node.agent.get("/runtime-images"), type=CollectionReport)
+    assert (judged.high_threshold_percent, judged.low_threshold_percent) == (100, 99)
+    assert judged.used_percent is not None
+    reasons = {one.reason for one in judged.verdicts if kept in one.names}
+    assert reasons == {GcReason.PINNED}
 
     ballast = await fill(cluster, node, "first")
     await until_one_is_collected(node, ballast)

@@ -1,4 +1,4 @@
-"""The pods of `deploy/`, as pods: installed, seen at work and removed as docs/install.md says."""
+"""The pods of `deploy/`, as pods: installed, seen at work and removed as docs/how-to/ says."""
 
 import json
 from collections.abc import Iterator

@@ -25,14 +25,9 @@ from lading.runtime_images import images as node_images
 from lading.runtime_images import plan as planning
 from lading.runtime_images.apply import RemovalOutcome
 from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, Wanted
+from lading.runtime_images.gc_types import GcDecision, GcPolicy, GcReason
 from lading.runtime_images.state import ImageStateFile
-from lading.runtime_images.types import (
-    GcDecision,
-    GcPolicy,
-    GcReason,
-    ImageHandlers,
-    local_id,
-)
+from lading.runtime_images.types import ImageHandlers, local_id
 from lading.standalone import sample_images
 from lading.standalone.sample_images import SampleImage
 from lading.wire import calls

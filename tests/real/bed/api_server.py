@@ -118,6 +118,11 @@ def start(place: sandbox.Sandbox, *identities: Identity) -> ApiServer:
     return running
 
 
+def etcd_data(place: sandbox.Sandbox) -> pathlib.Path:
+    """The folder to back up and to restore, while etcd is down."""
+    return place.folder / "etcd"
+
+
 def _start_etcd(place: sandbox.Sandbox) -> str:
     client = f"http://127.0.0.1:{sandbox.free_port()}"
     peer = f"http://127.0.0.1:{sandbox.free_port()}"
@@ -125,7 +130,7 @@ def _start_etcd(place: sandbox.Sandbox) -> str:
         "etcd",
         [
             binaries.built("etcd", "etcd"),
-            f"--data-dir={place.folder / 'etcd'}",
+            f"--data-dir={etcd_data(place)}",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",

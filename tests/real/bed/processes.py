@@ -52,8 +52,12 @@ class Process:
         try:
             self.wrapper.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            os.kill(self.pid, signal.SIGKILL)
-            self.wrapper.wait(STOP_SECONDS_MAX)
+            self.kill()
+
+    def kill(self) -> None:
+        """It gets no chance to save or remove anything."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.wrapper.wait(STOP_SECONDS_MAX)
 
     def log_tail(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]

@@ -53,10 +53,13 @@ def start(
     cache: str = "",
     root: pathlib.Path | None = None,
     storage: Mapping[str, object] | None = None,
+    upstream: str = "",
+    umask: int | None = None,
 ) -> Registry:
     """Pods reach it at an address of the sandbox, not on loopback.
 
-    `cache` is that of blob descriptors; `storage` is another driver than that of files.
+    `cache` is that of blob descriptors; `storage` is another driver than that of files. With the
+    URL of an `upstream` it is a pull-through cache of that registry.
     """
     folder = place.make_folder(f"{name}-{version}-{len(place.started)}")
     running = Registry(
@@ -68,10 +71,13 @@ def start(
     config = _config(running, storage or {"filesystem": {"rootdirectory": str(running.root)}})
     if cache:
         config["storage"]["cache"] = {"blobdescriptor": cache}
+    if upstream:
+        config["proxy"] = {"remoteurl": upstream}
     running.config_file.write_text(json.dumps(config))
     process = place.start(
         f"{name}-{version}",
         [running.program, "serve", running.config_file],
+        umask=umask,
         OTEL_TRACES_EXPORTER="none",
     )
     process.wait_until(lambda: answers(running), what=f"{running.url}/v2/ answered")

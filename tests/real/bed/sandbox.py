@@ -36,7 +36,12 @@ class Sandbox:
     started: list[processes.Process]
 
     def start(
-        self, name: str, command: Sequence[str | os.PathLike[str]], **variables: str
+        self,
+        name: str,
+        command: Sequence[str | os.PathLike[str]],
+        *,
+        umask: int | None = None,
+        **variables: str,
     ) -> processes.Process:
         """Run a program in the sandbox, with its output in FOLDER/NAME.log."""
         log = self.folder / f"{name}.log"
@@ -47,6 +52,7 @@ class Sandbox:
                 stdout=output,
                 stderr=output,
                 env=os.environ | variables | {layout.MARK: str(self.folder)},
+                umask=-1 if umask is None else umask,
             )
         process = processes.Process(
             name=name, pid=processes.child_of(wrapper.pid), wrapper=wrapper, log=log
