@@ -22,7 +22,7 @@ from lading.runtime_images.handlers import WithoutHandlers
 from lading.runtime_images.state import ImageStateFile
 from lading.wiring import agent
 from lading.wiring.digest_pulls import DigestPullRecorder
-from lading.wiring.features import parse_gates
+from lading.wiring.gates import parse_gates
 from lading.wiring.registries import open_registries
 from lading.wiring.runtimes import open_runtime
 from tests.runtime_images.conftest import GUESTS, Stand, stand

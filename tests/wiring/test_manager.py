@@ -41,7 +41,8 @@ from lading.standalone import node as nodes
 from lading.standalone.api_server import Authorized
 from lading.standalone.node import NodeDescription
 from lading.wiring import agent, controller
-from lading.wiring.features import DEFINITIONS, parse_gates
+from lading.wiring.features import DEFINITIONS
+from lading.wiring.gates import parse_gates
 from tests.e2e import waiting
 from tests.pinned_images.node import whole_nodes
 
@@ -237,8 +238,8 @@ async def test_an_agent_without_kinds_counts_images_and_reports_on_its_node(
         return manager.unsynced() == ()
 
     async def shows_progress() -> bool:
-        page = manager.pages().get("/pinned-images", lambda: None)
-        return page() is not None
+        page = manager.pages().get("/pinned-images")
+        return page is not None and await page() is not None
 
     async with tasks.started(manager.run()):
         await waiting.until(has_counted, "images are counted")
@@ -261,7 +262,7 @@ async def test_a_kind_of_another_owner_is_used_and_noted_once(api: KubeClient) -
         async with tasks.started(manager.run()):
             await waiting.until(lambda: has_event(api, "Seen"), "the widget is seen")
     notes = [one["note"] for one in logs if one["event"] == "foreign kind"]
-    assert notes == ["widgets.example.com belongs to another owner and is left as it is"]
+    assert notes == ["widgets.example.com belongs to another owner and is not changed"]
 
 
 async def test_an_api_server_that_is_away_while_owners_are_read_ends_nothing(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lading.wiring import runtime_handlers, without_cluster
-from lading.wiring.features import parse_gates
+from lading.wiring.gates import parse_gates
 
 DECLARED = """
 [runtimes.kata-arm]

@@ -10,7 +10,13 @@ from lading.api import manifests, rbac
 from lading.api.definitions import Definition
 from lading.installation import boot_image_policies, policies
 from lading.loop.feature import Feature
-from lading.wiring import generate_chart, generate_docs, generate_monitoring, generate_rbac
+from lading.wiring import (
+    generate_chart,
+    generate_docs,
+    generate_kinds,
+    generate_monitoring,
+    generate_rbac,
+)
 from lading.wiring.features import FEATURES, definitions_of
 
 _KUSTOMIZATION = """\
@@ -52,6 +58,7 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
             )
         ),
         _PAGE: generate_docs.with_tables(page, features),
+        Path("docs/kinds.md"): generate_kinds.page(definitions),
         **generate_monitoring.files(repository),
     }
 
