@@ -10,7 +10,7 @@ SEED ?=
 IMAGE ?=
 # Many tests wait for timers and processes, so two workers share a core.
 WORKERS ?= $(shell echo $$((2 * $$(nproc))))
-# Real components are processes of their own beside each worker.
+# Real components, and browsers, are processes of their own beside each worker.
 REAL_WORKERS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
@@ -80,7 +80,7 @@ $(VENV)/.web: requirements/web.txt $(STAMP)
 
 web: $(VENV)/.web ## the dashboard in a real browser: Debian's chromium, which root gets installed
 	@$(BIN)/python -m tests.browser.setup
-	@$(BIN)/pytest tests/browser -q
+	@$(BIN)/pytest tests/browser -q --numprocesses $(REAL_WORKERS) --dist worksteal
 
 $(VENV)/.docs: requirements/docs.txt $(STAMP)
 	@echo "Installing the packages that only the documentation needs, of $< ..."
@@ -100,8 +100,8 @@ generate: setup ## write the files that are generated; those of built-in kinds n
 	@$(BIN)/python -m lading.wire.generate
 	@$(BIN)/python -m tests.real.generate
 
-soak: setup real-setup ## the races on real components for longer (SECONDS=... of each)
-	@LADING_RACE_SECONDS=$(or $(SECONDS),300) $(BIN)/pytest tests/real -q --numprocesses $(REAL_WORKERS) -k 'no_push_is_lost or lose_nothing'
+soak: setup real-setup ## races and kills on real components for longer (SECONDS=... of each; SEED=... draws the same kills again)
+	@LADING_RACE_SECONDS=$(or $(SECONDS),300) LADING_SOAK_SEED=$(SEED) $(BIN)/pytest tests/real -q --numprocesses $(REAL_WORKERS) -k 'no_push_is_lost or lose_nothing'
 
 bench: setup ## the measured comparisons, as ratios
 	@$(BIN)/python -m bench

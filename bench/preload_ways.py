@@ -18,10 +18,10 @@ from lading.api.machineconfiguration.pinned_image_set import (
 )
 from lading.kernel.objects import ObjectMeta
 from lading.pinned_images.node import host as node_host
-from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import PinSettings
+from lading.pinned_images.progress import Progress
 from lading.wiring import host, without_cluster
-from lading.wiring.features import parse_gates
+from lading.wiring.gates import parse_gates
 from lading.wiring.host import Host
 from tests.real.bed.runtime import Runtime
 

@@ -22,6 +22,25 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("ci")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of whole clusters wait more than they work, so one that came last would be waited for.
+
+    pytest-xdist gives each worker a part of the list: of four, the first and the third begin with
+    such tests while the others compute.
+    """
+    clusters = [item for item in items if "e2e" in item.path.parts]
+    others = [item for item in items if "e2e" not in item.path.parts]
+    half, middle = len(clusters) // 2, len(others) // 2
+    items[:] = [*clusters[:half], *others[:middle], *clusters[half:], *others[middle:]]
+
+
+@pytest.fixture(autouse=True)
+def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are whole, also where the shell of the tests tells its width."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
     root = logging.getLogger()

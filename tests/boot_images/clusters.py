@@ -50,7 +50,8 @@ from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
 from lading.wiring import controller
-from lading.wiring.features import definitions_of, parse_gates
+from lading.wiring.features import definitions_of
+from lading.wiring.gates import parse_gates
 from tests.boot_images import streams
 from tests.boot_images.worlds import (
     CLUSTER_NAMESPACE,

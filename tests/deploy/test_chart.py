@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from lading.wiring import chart_schema
-from lading.wiring.features import DEFINITIONS, GATES
+from lading.wiring.features import DEFINITIONS
+from lading.wiring.gates import GATES
 from lading.wiring.generate_rbac import WRITTEN_BY_USERS
 from tests.deploy import manifests
 from tests.deploy.manifests import DEPLOY, Document

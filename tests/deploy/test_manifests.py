@@ -28,7 +28,7 @@ from lading.prepull import holder
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator import effective, objects
 from lading.pruning.operator.objects import binding_name
-from lading.pruning.operator.types import OBJECT_NAME, OPENSHIFT_ROLE, SYSTEM_ROLE
+from lading.pruning.operator.types import OBJECT_NAME, OPENSHIFT_ROLE, REPORT_NAME, SYSTEM_ROLE
 from lading.servers.kube.authentication import ADMIN, User
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage import memory
@@ -643,6 +643,18 @@ def test_the_controller_writes_only_what_its_features_need_its_lease_and_events(
         (manifests.NAMESPACE, "leases", "create", ""),
         (manifests.NAMESPACE, "leases", "patch", "lading-controller"),
     }
+
+
+def test_a_pruning_job_changes_image_streams_images_and_its_report_only() -> None:
+    report = {
+        ("", "imagepruners/status", "patch", "cluster"),
+        (manifests.NAMESPACE, "configmaps", "patch", REPORT_NAME),
+    }
+    assert writes("image-pruner") == report | {
+        ("", "images", "delete", ""),
+        ("", "imagestreams/status", "update", ""),
+    }
+    assert writes("image-pruner-openshift") == {("", "imagepruners/status", "patch", "cluster")}
 
 
 def test_every_role_is_bound_to_the_account_it_is_named_after() -> None:

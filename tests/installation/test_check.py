@@ -80,7 +80,7 @@ async def test_only_what_belongs_to_another_owner_is_noted() -> None:
         await make_foreign_sets(kube, version="v1")
         await install(kube)
         (note,) = await check.foreign(kube, DEFINITIONS)
-    assert note == f"{NAME} belongs to another owner and is left as it is"
+    assert note == f"{NAME} belongs to another owner and is not changed"
 
 
 async def test_nothing_is_noted_where_everything_is_ours() -> None:

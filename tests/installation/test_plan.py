@@ -38,7 +38,7 @@ def test_ours_is_brought_up_to_date() -> None:
 def test_one_of_another_owner_is_left_as_it_is() -> None:
     names, notes = applied(existing("v1", ours=False))
     assert SETS not in names
-    assert notes == (f"{SETS} belongs to another owner and is left as it is",)
+    assert notes == (f"{SETS} belongs to another owner and is not changed",)
 
 
 def test_a_version_that_another_owner_does_not_serve_is_named() -> None:

@@ -30,6 +30,8 @@ class Link:
         """These bytes of an object arrive as a list, which is not what its type has there."""
         self.bookmarks_only = False
         """Every watch is one bookmark about nothing new, and its end."""
+        self.goes_back = False
+        """Every watch that is resumed begins with a bookmark of an earlier revision."""
         self.gone_pages = 0
         """So many times the revision of a list is gone when its second page is asked for."""
         self.restored: tuple[Exchange, Callable[[], int]] | None = None
@@ -67,6 +69,8 @@ class Link:
         query = dict(request.query)
         if self.bookmarks_only and "resourceVersion" in query:
             return Response(status=200, body=bookmark(query["resourceVersion"]))
+        if self.goes_back and "resourceVersion" in query:
+            return Response(status=200, body=bookmark("1"))
         if self.gone_pages and "continue" in query:
             self.gone_pages -= 1
             return Response(status=410, body=b"the provided continue parameter is too old")

@@ -301,6 +301,19 @@ async def test_issue_17_1_a_server_that_was_restored_from_a_backup_is_followed(
         assert value(running.get(build.key("a"))) == "2"
 
 
+async def test_issue_17_1_a_watch_that_goes_back_is_followed_by_a_new_list(
+    running: Informer[ConfigMap], clock: VirtualClock, link: Link, kube: KubeClient
+) -> None:
+    await build.create(kube, "a", value="1")
+    await settle()
+    lists = link.lists
+    link.goes_back = True
+    link.cut_watches()
+    await clock.advance(60)
+    assert link.lists > lists
+    assert value(running.get(build.key("a"))) == "1"
+
+
 def test_issue_17_1_a_revision_that_comes_again_with_other_content_is_taken() -> None:
     config_maps, seen = Informer(CONFIG_MAPS), Changes()
     config_maps.add_handler(lambda old, new: seen.append((value(old), value(new))))

@@ -67,7 +67,10 @@ class Worker:
         self.served = served
         if self.watches and self.informers:
             self.informers.of(self.watches)
-        yield Work(controllers=(self,), pages={"/worker": lambda: "page"})
+        yield Work(controllers=(self,), pages={"/worker": self.page})
+
+    async def page(self) -> str:
+        return "page"
 
 
 @pytest.fixture

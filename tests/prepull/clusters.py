@@ -35,7 +35,8 @@ from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
 from lading.standalone.api_server import Authorized
 from lading.wiring import controller
-from lading.wiring.features import definitions_of, parse_gates
+from lading.wiring.features import definitions_of
+from lading.wiring.gates import parse_gates
 from tests.prepull.worlds import HOLD_IMAGE, NAMESPACE, affinity_to
 
 WAIT_SECONDS_MAX = 60.0

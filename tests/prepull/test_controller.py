@@ -444,7 +444,7 @@ async def test_a_lost_image_is_reported_and_its_pod_deleted(cluster: PrePullClus
             ] == [
                 (
                     name_of("share-manager", A),
-                    "The image is gone from node node-a and is pulled again.",
+                    "The image was removed from node node-a and is pulled again.",
                 )
             ]
 

@@ -15,6 +15,11 @@ LOCK_FILE = "owner"
 OWNER_BYTES_MAX = 1024
 
 
+def had_owner(state_dir: Path) -> bool:
+    """Whether it was ever the state directory of a node."""
+    return (state_dir / LOCK_FILE).exists()
+
+
 @contextmanager
 def owning(state_dir: Path, owner: str) -> Iterator[None]:
     """Raises `NodeOwned` while another process owns the machine."""

@@ -100,11 +100,11 @@ class ImageStatus(Model, frozen=True, kw_only=True):
     ] = 0
     node_count: Annotated[int, Field("Worker nodes.", minimum=0)] = 0
     deployed_node_count: Annotated[int, Field("Worker nodes that hold it.", minimum=0)] = 0
-    failed_node_count: Annotated[int, Field("Worker nodes with a fault.", minimum=0)] = 0
+    failed_node_count: Annotated[int, Field("Worker nodes with an error.", minimum=0)] = 0
     failures: Annotated[
         tuple[ImageFailure, ...],
         Field(
-            f"The faults by node; the first {FAILURES_MAX}.",
+            f"The errors by node; the first {FAILURES_MAX}.",
             max_items=FAILURES_MAX,
             list_type="atomic",
         ),
@@ -174,7 +174,7 @@ IMAGE = Definition(
             name="Failed",
             type="integer",
             json_path=".status.failedNodeCount",
-            description="Worker nodes with a fault.",
+            description="Worker nodes with an error.",
         ),
         Column(
             name="Reason",

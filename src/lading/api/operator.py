@@ -113,11 +113,11 @@ class MachineConfigurationSpec(Model, frozen=True, kw_only=True):
 
 
 class BootImageUpdates(Model, frozen=True, kw_only=True):
-    """The opt-in that is in force."""
+    """The enrolment that is in effect."""
 
     mode: Annotated[str, Field("Enabled, MatchSelector or Disabled.", max_length=64)] = ""
     selector: Annotated[str, Field("The labels, with mode MatchSelector.", max_length=16384)] = ""
-    source: Annotated[str, Field("The field with the opt-in.", max_length=1024)] = ""
+    source: Annotated[str, Field("The field that enrols machine sets.", max_length=1024)] = ""
 
 
 class MachineConfigurationStatus(Model, frozen=True, kw_only=True):
@@ -127,7 +127,7 @@ class MachineConfigurationStatus(Model, frozen=True, kw_only=True):
         int, Field("The generation that was last reconciled.", minimum=0)
     ] = 0
     boot_image_updates: Annotated[
-        BootImageUpdates | None, Field("The opt-in that is in force.")
+        BootImageUpdates | None, Field("The enrolment that is in effect.")
     ] = None
     managed_boot_images_status: Annotated[
         dict[str, Any], Field("Written by OpenShift's operator; read by Lading.")

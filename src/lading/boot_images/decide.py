@@ -278,7 +278,7 @@ def _check_neighbours(
         writer = rules.last_manager(seen.machine_set)
         raise Skipped(
             Why.COMPETING_WRITER,
-            f"{writer} put its value back {times} times; change the image there, then run "
+            f"{writer} restored its own value {times} times; change the image there, then run "
             f"`lading bootimage resume {seen.machine_set.metadata.name}`",
         )
 

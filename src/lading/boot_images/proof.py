@@ -51,7 +51,7 @@ def prove(
     if node is None:
         return ReleaseProof(
             is_proven=False,
-            message=f"no ready node runs release {golden.release_version} yet; where nodes are "
+            message=f"no ready node runs release {golden.release_version} yet; if nodes are "
             f"replaced, run `lading bootimage approve {golden.release_version}`",
         )
     message = f"node {node.metadata.name} runs release {golden.release_version}"

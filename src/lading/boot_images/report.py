@@ -9,9 +9,10 @@ import msgspec
 from lading.api.machineconfiguration.boot_image_history import MachineSetBootImageHistory
 from lading.api.operator import BootImageUpdates, MachineConfiguration, Mode
 from lading.boot_images import rules
+from lading.boot_images.gate import MANAGED_BOOT_IMAGES
 from lading.boot_images.reasons import BootImageConditionType
 from lading.boot_images.rules import Enrolment
-from lading.boot_images.types import MANAGED_BOOT_IMAGES, ReportConfiguration
+from lading.boot_images.types import ReportConfiguration
 from lading.boot_images.verdicts import MachineSetState, Why
 from lading.kernel import conditions
 from lading.kernel.conditions import Condition, Truth

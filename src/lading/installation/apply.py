@@ -51,7 +51,7 @@ async def _wait_until_served(
         if clock.monotonic() > deadline:
             raise NotEstablished(
                 f"{name} was not established within {seconds_max:.0f} s; "
-                f"`kubectl describe crd {name}` says why"
+                f"`kubectl describe crd {name}` shows why"
             )
         polls += 1
         await clock.sleep(poll.delay_seconds(failures=polls, jitter=0.0))

@@ -51,7 +51,7 @@ def served(found: CustomResourceDefinition) -> frozenset[str]:
 
 def foreign(definition: Definition, found: CustomResourceDefinition) -> str:
     wanted = definition.versions[-1]
-    kept = f"{definition.name} belongs to another owner and is left as it is"
+    kept = f"{definition.name} belongs to another owner and is not changed"
     if wanted in served(found):
         return kept
     offered = ", ".join(sorted(served(found))) or "none"

@@ -29,6 +29,9 @@ from lading.ports.kube import Kube
 from lading.ports.node import NodeParts
 from lading.ports.pools import PoolContributor
 
+Page = Callable[[], Awaitable[Any]]
+"""What an endpoint shows as JSON, asked anew for each request."""
+
 S = TypeVar("S")
 T = TypeVar("T", bound=Object)
 
@@ -71,8 +74,8 @@ class Work:
     """Run only while leading, where there is an election."""
     support: tuple[Runnable, ...] = ()
     """Run always."""
-    pages: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    """Path -> what is shown there as JSON, beside /metrics."""
+    pages: Mapping[str, Page] = field(default_factory=dict)
+    """By path, beside /metrics."""
     pool_facts: PoolContributor | None = None
     """What it knows about pools; only of a part that contributes to their status."""
 

@@ -50,7 +50,7 @@ class LeaseLock:
         try:
             return await tasks.within(self._clock, self._request_seconds_max, self._hold())
         except (kube.KubeError, TimeoutError) as error:
-            self._log.warning("lease was neither taken nor renewed", error=str(error))
+            self._log.warning("lease could not be taken or renewed", error=str(error))
             return False
 
     async def release(self) -> None:

@@ -15,7 +15,7 @@ import structlog
 
 from lading.kernel.backoff import Backoff
 from lading.kernel.objects import Resource
-from lading.loop.feature import Kind, Work
+from lading.loop.feature import Kind, Page, Work
 from lading.loop.informer import Informers
 from lading.loop.pool_contributions import PoolContribution
 from lading.ports import kube
@@ -91,7 +91,7 @@ class ManagedPart:
         """What keeps the process from being ready."""
         return () if self._settled.is_set() else self._informers.unsynced() or (self.name,)
 
-    def pages(self) -> Mapping[str, Callable[[], Any]]:
+    def pages(self) -> Mapping[str, Page]:
         return self._work.pages if self._work else {}
 
     async def run(self) -> None:

@@ -10,10 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from lading.loop.election import Elector
-from lading.loop.feature import Runnable
+from lading.loop.feature import Page, Runnable
 from lading.loop.informer import Informers
 from lading.loop.managed_part import ManagedPart
 
@@ -43,8 +42,8 @@ class Manager:
         found = ((name, self._missing(name)) for name in self._features())
         return tuple(f"{name}: {'; '.join(missing)}" for name, missing in found if missing)
 
-    def pages(self) -> dict[str, Callable[[], Any]]:
-        """Path -> what is shown there as JSON, of the parts that are open."""
+    def pages(self) -> dict[str, Page]:
+        """By path, of the parts that are open."""
         return {path: page for part in self.parts for path, page in part.pages().items()}
 
     async def run(self) -> None:

@@ -211,8 +211,5 @@ def is_earlier(revision: str, than: str) -> bool:
 
 
 def revision_is_useless(error: Exception) -> bool:
-    """It was compacted away, belongs to the future, or leads to an event that cannot be read."""
-    if not isinstance(error, kube.KubeError):
-        return False
-    too_large = any(cause.reason == "ResourceVersionTooLarge" for cause in error.causes)
-    return too_large or not isinstance(error, kube.Transient)
+    """It was compacted away, or leads to an event that cannot be read."""
+    return isinstance(error, kube.KubeError) and not isinstance(error, kube.Transient)

@@ -310,7 +310,7 @@ class HolderReconciler:
                     event_series.reference(IMAGES, image),
                     reason=PrePullEventReason.IMAGE_LOST,
                     action=EVENT_ACTION,
-                    note=f"The image is gone from node {action.node} and is pulled again.",
+                    note=f"The image was removed from node {action.node} and is pulled again.",
                     severity=Severity.WARNING,
                 )
 

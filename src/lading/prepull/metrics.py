@@ -27,7 +27,7 @@ class PrePullMetrics(Collector):
         self._roll_out = roll_out
         self.pods_deleted = Counter(
             "lading_prepull_pods_deleted",
-            "Holder pods that were deleted because an image was gone from their node.",
+            "Holder pods that were deleted because an image was removed from their node.",
             registry=registry,
         )
         registry.register(self)
@@ -46,7 +46,7 @@ class PrePullMetrics(Collector):
         found = self._roll_out()
         nodes = GaugeMetricFamily(
             "lading_prepull_nodes",
-            "Worker nodes by their part in the roll-out: pulling, waiting for their turn.",
+            "Worker nodes in the roll-out: pulling, waiting for the wave.",
             labels=("state",),
         )
         nodes.add_metric(("pulling",), found.pulling_count)

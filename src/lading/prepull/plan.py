@@ -71,7 +71,7 @@ def daemon_set_problem(
     """Why no Image can be held at all."""
     if found is not None and not is_ours(found):
         message = (
-            f"DaemonSet {namespace}/{holder.NAME} belongs to another owner and is left as it is. "
+            f"DaemonSet {namespace}/{holder.NAME} belongs to another owner and is not changed. "
             "Rename or delete it."
         )
         return PrePullProblem(why=ImageReason.FOREIGN_DAEMON_SET, message=message)

@@ -135,7 +135,7 @@ def _error(faulty: Mapping[str, Fault]) -> _Verdict:
     why = min(counts, key=lambda one: (-counts[one], one))
     name, first = next((name, one) for name, one in faulty.items() if one.why is why)
     others = len(faulty) - 1
-    more = f" {others} more nodes have a fault; see failures." if others else ""
+    more = f" {others} more nodes report an error; see failures." if others else ""
     message = f"Node {name}: {first.message.removesuffix('.')}.{more}"
     return _Verdict(state=ImageState.ERROR, why=why, message=message)
 

@@ -13,8 +13,8 @@ from lading.pinned_images.node import preview as previews
 from lading.pinned_images.node.metrics import PinMetrics
 from lading.pinned_images.node.pins_of_sets import PinsOfSets
 from lading.pinned_images.node.preview import Preview
-from lading.pinned_images.node.progress import Progress
 from lading.pinned_images.node.types import Desired
+from lading.pinned_images.progress import Progress
 from lading.ports.clock import Clock
 from lading.ports.node import NodeParts
 from lading.runtime_images import handlers

@@ -74,7 +74,7 @@ class CrioPins:
         if not await read_back.in_force(self._runtime, (), released=held):
             names = ", ".join(sorted(one.image for one in released if one.image_id in held))
             raise cri.CriError(
-                f"CRI-O was reloaded, but still reports as pinned: {names}. Its log says why"
+                f"CRI-O was reloaded, but still reports as pinned: {names}. Read its log"
             )
         self._config.write(ours)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from lading.ports.credential import Credential
 from lading.ports.cri import (
     Container,
     Cri,
@@ -12,7 +13,6 @@ from lading.ports.cri import (
     RuntimeStatus,
     RuntimeVersion,
 )
-from lading.ports.registry import Credential
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

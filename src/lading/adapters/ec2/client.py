@@ -85,7 +85,7 @@ def images(text: str) -> tuple[Ami, ...]:
     """What EC2 answered with; raises Ec2Error."""
     root = exchange.parsed(text)
     if root is None or root.tag != f"{NAMESPACE}DescribeImagesResponse":
-        raise Ec2Error("EC2 answered with something that is no list of images")
+        raise Ec2Error("the answer of EC2 is not a list of images")
     return tuple(
         Ami(
             id=_text(item, "imageId"),

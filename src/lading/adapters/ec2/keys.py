@@ -136,7 +136,7 @@ def role_keys(text: str) -> _RoleKeys:
     }
     expires_at = conditions.instant(found.get("Expiration", ""))
     if not all(found.values()) or expires_at is None:
-        raise Ec2Error("STS answered with something that holds no keys")
+        raise Ec2Error("the answer of STS has no keys")
     keys = AwsKeys(
         access_key_id=found["AccessKeyId"],
         secret_access_key=found["SecretAccessKey"],

@@ -35,8 +35,8 @@ class BootImageHistoryDetail(Model, frozen=True, kw_only=True):
     set_by: Annotated[
         SetBy,
         Field(
-            "Lading patched it, with an image of the stream or of its Marketplace product; it was "
-            "found equal to the stream's image; or neither."
+            "Lading: Lading patched it. LadingMarketplace: Lading patched it with an image of its "
+            "Marketplace product. Stream: it was equal to the stream's image. Other: none of these."
         ),
     ] = SetBy.OTHER
 
@@ -47,7 +47,7 @@ class IntendedBootImage(Model, frozen=True, kw_only=True):
     boot_image_ref: Annotated[str, Field("The boot image in one line.", max_length=1024)]
     stub_secret_ref: Annotated[str, Field("The Secret that holds the stub.", max_length=253)] = ""
     boot_image: Annotated[dict[str, Any], Field("The image field with its exact value.")] = {}
-    set_by: Annotated[SetBy, Field("What the history records when it is seen.")] = SetBy.LADING
+    set_by: Annotated[SetBy, Field("The value of setBy when the patch is observed.")] = SetBy.LADING
 
 
 class MachineSetBootImageHistorySpec(Model, frozen=True, kw_only=True):
@@ -59,21 +59,22 @@ class MachineSetBootImageHistorySpec(Model, frozen=True, kw_only=True):
     details: Annotated[
         tuple[BootImageHistoryDetail, ...],
         Field(
-            "The first and the last 20, the oldest first.",
+            "The first boot image and the last 20, the oldest first.",
             max_items=DETAILS_MAX,
             list_type="atomic",
         ),
     ] = ()
     intended: Annotated[
-        IntendedBootImage | None, Field("Written before a patch; gone when it was seen.")
+        IntendedBootImage | None,
+        Field("Written before a patch; removed when the patch is observed."),
     ] = None
     resumed_after_index: Annotated[
         int | None,
-        Field("Set by `lading bootimage resume`: what happened before it no longer counts."),
+        Field("Set by `lading bootimage resume`: earlier entries no longer count."),
     ] = None
-    removed_time: Annotated[str, Field("When the machine set was first missed.", max_length=64)] = (
-        ""
-    )
+    removed_time: Annotated[
+        str, Field("When the machine set was first found missing.", max_length=64)
+    ] = ""
 
 
 class MachineSetBootImageHistoryStatus(Model, frozen=True, kw_only=True):

@@ -74,7 +74,7 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
         ),
     ] = ""
     current_generation: Annotated[
-        int, Field("The generation that was last held and pinned in full.", format="int32")
+        int, Field("The last generation with all images pinned.", format="int32")
     ] = 0
     desired_generation: Annotated[
         int, Field("The generation that should be held and pinned.", minimum=0, format="int32")
@@ -86,7 +86,7 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
         int, Field("Those of them that are on the node.", minimum=0, format="int32")
     ] = 0
     missing_bytes: Annotated[
-        int, Field("What is still to be pulled, compressed; absent while unknown.", minimum=0)
+        int, Field("Compressed bytes that are still to be pulled; absent while unknown.", minimum=0)
     ] = 0
     pulling_image_count: Annotated[
         int, Field("Those of them that are being pulled now.", minimum=0, format="int32")
@@ -103,12 +103,12 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
         str, Field("When the next pull is tried; absent while one runs.", format="date-time")
     ] = ""
     last_failed_generation: Annotated[
-        int, Field("The last generation that met an error.", minimum=0, format="int32")
+        int, Field("The last generation that failed.", minimum=0, format="int32")
     ] = 0
     last_failed_generation_errors: Annotated[
         tuple[str, ...],
         Field(
-            "What went wrong, each naming the image and the cause.",
+            "The errors, each with the image and the cause.",
             max_items=group.ERRORS_PER_SET_MAX,
             list_type="atomic",
             items=Field("One error.", max_length=32768),
@@ -146,7 +146,7 @@ class MachineConfigNodeStatus(Model, frozen=True, kw_only=True):
 
 
 class MachineConfigNode(Object, frozen=True, kw_only=True):
-    """What one node holds of the sets that it should."""
+    """Which images of its sets one node holds."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -156,7 +156,7 @@ class MachineConfigNode(Object, frozen=True, kw_only=True):
     )
 
     spec: Annotated[MachineConfigNodeSpec, Field("Which node this is about.")]
-    status: Annotated[MachineConfigNodeStatus, Field("What the node has done.")] = (
+    status: Annotated[MachineConfigNodeStatus, Field("What the node reports.")] = (
         MachineConfigNodeStatus()
     )
 

@@ -43,7 +43,8 @@ class MachineConfigPoolSpec(Model, frozen=True, kw_only=True):
         ),
     ] = ()
     max_unavailable: Annotated[
-        int | str | None, Field("How many nodes an update may take away; not used by Lading.")
+        int | str | None,
+        Field("How many nodes may be unavailable during an update; not used by Lading."),
     ] = None
     paused: Annotated[bool, Field("Whether updates are paused; not used by Lading.")] = False
     configuration: Annotated[
@@ -105,7 +106,7 @@ class PoolSynchronizerStatus(Model, frozen=True, kw_only=True):
 
 
 class MachineConfigPoolStatus(Model, frozen=True, kw_only=True):
-    """How far the pool's machines are."""
+    """The progress of the pool's machines."""
 
     observed_generation: Annotated[
         int, Field("The generation that was last observed.", minimum=0)
@@ -115,7 +116,7 @@ class MachineConfigPoolStatus(Model, frozen=True, kw_only=True):
     pool_synchronizers_status: Annotated[
         tuple[PoolSynchronizerStatus, ...],
         Field(
-            "How far each synchronizer is.",
+            "The progress of each synchronizer.",
             max_items=16,
             list_type="map",
             list_map_keys=("poolSynchronizerType",),
@@ -139,7 +140,7 @@ class MachineConfigPool(Object, frozen=True, kw_only=True):
     spec: Annotated[
         MachineConfigPoolSpec, Field("Which nodes are in the pool and which sets they hold.")
     ]
-    status: Annotated[MachineConfigPoolStatus, Field("How far the pool's machines are.")] = (
+    status: Annotated[MachineConfigPoolStatus, Field("The progress of the pool's machines.")] = (
         MachineConfigPoolStatus()
     )
 

@@ -88,7 +88,7 @@ class NodeFailure(Model, frozen=True, kw_only=True):
     """Why a node does not hold the set."""
 
     node: Annotated[str, Field("The node's name.", max_length=group.NAME_LENGTH_MAX)]
-    message: Annotated[str, Field("What went wrong there, and with which image.", max_length=1024)]
+    message: Annotated[str, Field("The error, with the image.", max_length=1024)]
 
 
 class PinnedImageSetStatus(Model, frozen=True, kw_only=True):
@@ -99,13 +99,13 @@ class PinnedImageSetStatus(Model, frozen=True, kw_only=True):
     ] = 0
     node_count: Annotated[int, Field("Nodes that must hold the set.", minimum=0)] = 0
     ready_node_count: Annotated[
-        int, Field("Nodes that hold and pin all of this generation.", minimum=0)
+        int, Field("Nodes where all images of this generation are pinned.", minimum=0)
     ] = 0
     failed_node_count: Annotated[int, Field("Nodes that report an error.", minimum=0)] = 0
     failures: Annotated[
         tuple[NodeFailure, ...],
         Field(
-            "The last errors, by node; the first ten.",
+            "The last error of each node; the first ten nodes.",
             max_items=group.ERRORS_PER_SET_MAX,
             list_type="map",
             list_map_keys=("node",),
@@ -121,7 +121,7 @@ class PinnedImageSet(Object, frozen=True, kw_only=True):
     """A set of images that is on every node of its pools, protected from garbage collection."""
 
     spec: Annotated[PinnedImageSetSpec, Field("The images that the nodes of a pool must hold.")]
-    status: Annotated[PinnedImageSetStatus, Field("How far the nodes are, summed up.")] = (
+    status: Annotated[PinnedImageSetStatus, Field("The progress of all nodes together.")] = (
         PinnedImageSetStatus()
     )
 

@@ -54,7 +54,7 @@ def target(question: Question) -> BootImage:
     if security.get("securityType") or object_at(question.spec, "securityProfile").get(
         "securityType"
     ):
-        raise Skipped(Why.SECURITY_TYPE, "confidential and trusted launch machines need own images")
+        raise Skipped(Why.SECURITY_TYPE, "confidential and trusted launch machines are not updated")
     image = _read(question.api, object_at(question.spec, "image"))
     variant = _variant(question, image)
     generation = _generation(question, image, variant)

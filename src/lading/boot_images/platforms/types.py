@@ -107,8 +107,8 @@ def no_image(question: Question, platform: str) -> Skipped:
 def not_ours(question: Question, expected: str) -> Skipped:
     return Skipped(
         Why.NOT_OURS,
-        f"{question.present.image.reference} is not provably an image of this cluster: "
-        f"expected {expected}. To let it be replaced, list it with --trusted-boot-image.",
+        f"{question.present.image.reference} is not proven to be an image of this cluster: "
+        f"expected {expected}. To allow its replacement, list it with --trusted-boot-image.",
     )
 
 
