@@ -17,12 +17,10 @@ STEP_SECONDS_MAX = 90
 POLL_SECONDS = 0.2
 Transcript = dict[str, list[str]]
 """The lines that each step printed, by the step's title."""
-FAMILIES = {"1.32": "kubectl-1.32", "1.36": "kubernetes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kubectl:
-    version: str
     kubeconfig: pathlib.Path
     folder: pathlib.Path
     """For its caches and temporary files."""
@@ -30,7 +28,7 @@ class Kubectl:
     def run(
         self, *arguments: str, stdin: str = "", editor: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        program = binaries.built(FAMILIES[self.version], "kubectl")
+        program = binaries.built("kubernetes", "kubectl")
         settings = {"HOME": str(self.folder), "KUBECONFIG": str(self.kubeconfig), "KUBERC": "off"}
         return subprocess.run(
             [program, *arguments],

@@ -98,13 +98,6 @@ FAMILIES = (
         version_variables=KUBERNETES_VERSION_VARIABLES,
     ),
     Family(
-        name="kubectl-1.32",
-        component="kube",
-        module="k8s.io/kubernetes",
-        binaries=_commands("k8s.io/kubernetes", "kubectl"),
-        version_variables=KUBERNETES_VERSION_VARIABLES,
-    ),
-    Family(
         name="helm",
         component="helm",
         module="helm.sh/helm/v3",
