@@ -2,10 +2,9 @@
 
 import contextlib
 import pathlib
-import subprocess
 from collections.abc import Iterator
 
-from tests.real.bed import sandbox
+from tests.real.bed import filesystems, sandbox
 
 
 @contextlib.contextmanager
@@ -15,10 +14,6 @@ def loop_filesystem(size_bytes: int) -> Iterator[pathlib.Path]:
     Whatever uses it must be opened after it and closed before it.
     """
     with sandbox.sandbox() as place:
-        image = place.folder / "disk.img"
-        with image.open("wb") as file:
-            file.truncate(size_bytes)
-        subprocess.run(["mkfs.ext4", "-q", image], check=True)
-        mount_point = place.make_folder("disk")
-        subprocess.run(["mount", "-o", "loop", image, mount_point], check=True)
+        mount_point = place.folder / "disk"
+        filesystems.mount_new(place.folder / "disk.img", mount_point, size_bytes=size_bytes)
         yield mount_point

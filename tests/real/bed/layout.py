@@ -10,6 +10,8 @@ SUBNET_NAME = "subnet"
 """The first three numbers of the sandbox's own addresses."""
 HOST_NAME = "host"
 """The sandbox's own /run, /var/lib and the like, as folders that the test run sees too."""
+DISK_NAME = "host.img"
+"""The disk of that host."""
 MARK = "LADING_REAL_SANDBOX"
 """The variable that tells a process of which sandbox it is; its value is the folder."""
 

@@ -20,10 +20,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from tests.real.bed import layout, leftovers, processes
+from tests.real.bed import filesystems, layout, leftovers, processes
 from tests.real.setup import errors
 
 INIT = pathlib.Path(__file__).parent / "sandbox_init.py"
+DISK_BYTES = 16 << 30
+"""Of a sandbox, so that what an agent finds free does not depend on the disk of this machine."""
 
 OPEN: list["Sandbox"] = []
 """The sandboxes of this test run, so that a failing test can show their logs."""
@@ -109,6 +111,8 @@ def sandbox() -> Iterator[Sandbox]:
     # A lock, not a process id: the kernel frees it when the run ends, and no other can take it.
     with _held_lock(folder):
         try:
+            disk = folder / layout.DISK_NAME
+            filesystems.mount_new(disk, layout.host_root(folder), size_bytes=DISK_BYTES)
             # No process is asked to end: all that it could save goes with the folder.
             with _reaped() as started, _namespaces(folder) as init_pid:
                 opened = Sandbox(folder=folder, init_pid=init_pid, started=started)
