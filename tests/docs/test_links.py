@@ -1,4 +1,4 @@
-"""Every link of a page leads to a file and a heading that exist, and the site has every page."""
+"""What a page links to or names as a source file exists, and the site has every page."""
 
 import re
 from pathlib import Path
@@ -15,6 +15,7 @@ WITH_LINKS = [
     *sorted((pages.REPOSITORY / "src").rglob("*.md")),
 ]
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_SOURCE = re.compile(r"`([\w./-]+\.py)`")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -30,6 +31,20 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
         assert target.exists(), link
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), link
+
+
+@pytest.mark.parametrize(
+    "page", WITH_LINKS, ids=lambda page: str(page.relative_to(pages.REPOSITORY))
+)
+def test_every_source_file_that_a_page_names_exists(page: Path, sources: list[str]) -> None:
+    for name in _SOURCE.findall(page.read_text(encoding="utf-8")):
+        assert any(path.endswith(f"/{name}") for path in sources), name
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[str]:
+    folders = ("src", "tests", "bench", "release")
+    return [str(path) for one in folders for path in (pages.REPOSITORY / one).rglob("*.py")]
 
 
 def anchors(page: Path) -> set[str]:
