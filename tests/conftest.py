@@ -1,10 +1,13 @@
 """For every test: hypothesis draws the same inputs in each run, and a busy machine is no failure.
 
-`make fuzz` draws new inputs from a seed that it prints. A command that a test runs in its own
-process configures the logs; the next test finds them as they were.
+`make fuzz` draws new inputs from a seed that it prints. Temporary folders are in memory where there
+is enough of it. A command that a test runs in its own process configures the logs; the next test
+finds them as they were.
 """
 
 import logging
+import os
+import tempfile
 from collections.abc import Iterator
 
 import hypothesis
@@ -13,6 +16,23 @@ import structlog
 
 FUZZ_EXAMPLES = 1_000  # the ordinary number is 100
 
+MEMORY = "/dev/shm"
+MEMORY_BYTES_MIN = 8 << 30
+"""Much more than all tests write."""
+
+
+def _use_memory() -> None:
+    """Servers wait until what they wrote is on the disk; a busy disk would multiply that time."""
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    found = os.statvfs(MEMORY)
+    is_large = found.f_bavail * found.f_frsize >= MEMORY_BYTES_MIN
+    if is_large and not found.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = MEMORY
+        tempfile.tempdir = None  # found anew, should it be known already
+
+
+_use_memory()
 hypothesis.settings.register_profile(
     "fuzz",
     parent=hypothesis.settings.get_profile("ci"),

@@ -129,8 +129,9 @@ async def test_a_file_that_cannot_be_deleted_is_named_and_the_others_go(
             raise PermissionError(errno.EPERM, "Operation not permitted", path)
         unlink(path)
 
-    monkeypatch.setattr(os, "unlink", refuse)
-    failures = await on_files.delete(["a", "b"])
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", refuse)
+        failures = await on_files.delete(["a", "b"])
     assert {path: type(error) for path, error in failures.items()} == {"a": storages.Denied}
     assert os.listdir(tmp_path) == ["a"]
 
