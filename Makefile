@@ -10,8 +10,8 @@ SEED ?=
 IMAGE ?=
 # Many tests wait for timers and processes, so two workers share a core.
 WORKERS ?= $(shell echo $$((2 * $$(nproc))))
-# Real components, and browsers, are processes of their own beside each worker.
-REAL_WORKERS ?= $(shell nproc)
+# Real components, and browsers, are processes of their own beside each worker, and often waited for.
+REAL_WORKERS ?= $(shell echo $$((1 + $$(nproc))))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up test coverage fuzz check format docs real real-setup real-up web soak bench lock generate audit deploy dist clean
