@@ -16,6 +16,7 @@ from lading.api.batch import JOBS
 from lading.api.core import PODS
 from lading.api.imageregistry import IMAGE_PRUNERS
 from lading.kernel.digests import Digest
+from lading.ports.http import Exchange
 from lading.pruning.operator import report
 from lading.servers.registry import server as registry_server
 from tests.cli.prune import openshift
@@ -29,7 +30,7 @@ from tests.pruning.worlds import Shelf
 JOB = "lading-image-pruner-1"
 GOING = 4
 """Images that go; the newest one, which a pod uses, stays."""
-
+ENDED_SECONDS_MAX = 60.0
 
 DELETED = asked("DELETE", "/manifests/")
 REPORTED = asked("PATCH", "/imagepruners/cluster/status")
@@ -68,8 +69,11 @@ class PrunedWorld:
             if wanted:
                 await self.moment.until_reached()
                 process.kill()
-            return await process.wait()
+            return await asyncio.wait_for(process.wait(), ENDED_SECONDS_MAX)
         finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
             self.moment.let_go()
 
     async def left(self) -> set[Digest]:
@@ -85,12 +89,17 @@ class PrunedWorld:
         return {one.name: one.phase for one in report.status_of(found).last_run}
 
 
+def way_of_jobs(cluster: PrunerCluster) -> Exchange:
+    assert cluster.job_line is not None
+    return cluster.job_line
+
+
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[PrunedWorld]:
     moment = Withheld()
     async with (
         pruner_clusters.opened() as cluster,
-        withheld.api_server(cluster.line.server, moment) as api,
+        withheld.api_server(way_of_jobs(cluster), moment) as api,
         registry_server.serve(folder / "registry") as url,
         worlds.shelf_at(url) as shelf,
         withheld.registry(shelf.host, moment) as host,

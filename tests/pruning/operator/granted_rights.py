@@ -1,16 +1,18 @@
-"""The way of the controller to an API server that grants only what `deploy/` grants it."""
+"""The way to an API server that grants the controller, or a Job, only what `deploy/` grants it."""
 
 import json
 from dataclasses import dataclass, field
 
-from lading.api.rbac import Process
+from lading.api.rbac import Process, Right
 from lading.api.rbac_objects import CLUSTER_ROLE_BINDINGS, RBAC_GROUP
-from lading.ports import kube
 from lading.ports.http import Exchange, Request, Response
+from lading.pruning.engine import rights as engine_rights
+from lading.pruning.feature import REPORT_MAP_RIGHTS, REPORT_RIGHTS
 from lading.wiring.features import FEATURES
 from lading.wiring.rights import rights_of
 
-RIGHTS = rights_of(Process.CONTROLLER, FEATURES)
+CONTROLLER = tuple(one for one in rights_of(Process.CONTROLLER, FEATURES) if not one.overlay)
+JOB = (*engine_rights.RIGHTS, *REPORT_RIGHTS, *REPORT_MAP_RIGHTS)
 VERBS = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
 
 
@@ -22,29 +24,29 @@ class Asked:
     namespace: str = ""
     name: str = ""
 
-    @property
-    def is_granted(self) -> bool:
+    def is_granted(self, rights: tuple[Right, ...]) -> bool:
         return any(
             self.verb in one.verbs
             and one.group == self.group
-            and self.resource in one.resources
+            and bool({self.resource, "*"} & set(one.resources))
             and (not one.names or self.name in one.names)
             and (not one.namespaces or self.namespace in one.namespaces)
-            for one in RIGHTS
-            if not one.overlay
+            for one in rights
         )
 
 
 @dataclass
 class Granted:
     server: Exchange
+    rights: tuple[Right, ...]
     refused: list[Asked] = field(default_factory=list)
 
     async def __call__(self, request: Request) -> Response:
-        missing = [one for one in asked(request) if not one.is_granted]
+        missing = [one for one in asked(request) if not one.is_granted(self.rights)]
         if missing:
             self.refused += missing
-            raise kube.Forbidden(str(missing))
+            body = {"kind": "Status", "reason": "Forbidden", "message": str(missing), "code": 403}
+            return Response(status=403, body=json.dumps(body).encode())
         return await self.server(request)
 
 

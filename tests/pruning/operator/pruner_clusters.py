@@ -48,6 +48,7 @@ from lading.standalone.api_server import Authorized
 from lading.wiring import controller
 from lading.wiring.features import definitions_of
 from lading.wiring.gates import parse_gates
+from tests.pruning.operator import granted_rights
 from tests.pruning.operator.granted_rights import Granted
 from tests.pruning.operator.pruner_worlds import IMAGE, NAMESPACE
 
@@ -80,6 +81,8 @@ class PrunerCluster:
     kube: KubeClient
     """As administrator."""
     line: Line
+    job_line: Exchange | None = None
+    """The way of the Jobs to the API server, where that is in memory."""
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     async def create(self, resource: Resource[Any], name: str, **parts: Any) -> Any:
@@ -318,10 +321,12 @@ async def opened() -> AsyncIterator[PrunerCluster]:
     await installation.install(admin, CLOCK, definitions_of((FEATURE,)))
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     await admin.create(NAMESPACES, body)
-    granted = Granted(direct)
-    yield PrunerCluster(kube=admin, line=Line(granted))
+    of_controller = Granted(direct, granted_rights.CONTROLLER)
+    of_job = Granted(direct, granted_rights.JOB)
+    yield PrunerCluster(kube=admin, line=Line(of_controller), job_line=of_job)
     await core.close()
-    assert granted.refused == [], "the controller has every right that it needs"
+    assert of_controller.refused == [], "the controller has every right that it needs"
+    assert of_job.refused == [], "a Job has every right that it needs"
 
 
 @contextlib.asynccontextmanager
