@@ -16,6 +16,7 @@ from lading.pruning.operator.types import (
     ObservedPruner,
     PrunerSettings,
     RecordPrunerEvent,
+    Refusal,
     RepairMetadata,
     ReplaceCronJob,
     ReplaceSubjects,
@@ -215,10 +216,36 @@ def test_a_bad_spec_names_the_field_and_the_last_good_cron_job_stays() -> None:
     assert [(one.reason, one.warning) for one in warned] == [("Error", True)]
 
 
-def test_without_an_image_or_with_a_refusal_the_condition_tells() -> None:
+def test_without_an_image_the_condition_tells() -> None:
     assert "--pruner-image" in available(observed(own_image="")).message
-    refused = observed(refusal="CronJob lading-image-pruner was refused: no.")
-    assert "was refused" in available(refused).message
+
+
+def test_a_refusal_is_reported_as_long_as_the_same_is_to_be_written() -> None:
+    seen = reported(settled())
+    bad = pruner({"keepTagRevisions": 7}, status=seen.pruner and seen.pruner.status, generation=2)
+    (replaced,) = (
+        one for one in actions(replace(seen, pruner=bad)) if isinstance(one, ReplaceCronJob)
+    )
+    refusal = {"CronJob lading-image-pruner": Refusal(body=replaced.body, answer="too many")}
+    condition = available(replace(seen, pruner=bad, refusals=refusal))
+    assert condition.status == "False"
+    assert condition.message == (
+        "CronJob lading-image-pruner was refused: too many. The last good CronJob stays."
+    )
+    assert actions(replace(seen, refusals=refusal)) == [], "it is no longer wanted"
+    other = pruner({"keepTagRevisions": 8}, status=bad.status, generation=3)
+    found = actions(replace(seen, pruner=other, refusals=refusal))
+    assert [type(one) for one in found] == [ReplaceCronJob], "another body may be accepted"
+
+
+def test_a_binding_that_may_not_be_deleted_is_reported() -> None:
+    seen = settled()
+    foreign = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
+    (name, one), *_ = seen.bindings.items()
+    changed = msgspec.structs.replace(one, role_ref=msgspec.convert(foreign, type(one.role_ref)))
+    refusal = {f"ClusterRoleBinding {name}": Refusal(body=None, answer="forbidden")}
+    condition = available(replace(seen, bindings={name: changed}, refusals=refusal))
+    assert f"ClusterRoleBinding {name} was refused: forbidden." in condition.message
 
 
 def test_on_openshift_nothing_is_written_unless_it_is_to_take_over() -> None:

@@ -1,7 +1,7 @@
 """Wires the reconciler of the ImagePruner; decides nothing itself."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -35,29 +35,27 @@ from lading.ports.kube import Kube, Selection
 from lading.pruning.operator import apply, objects, observe, plan
 from lading.pruning.operator.types import (
     OBJECT_NAME,
+    OBJECT_WRITES,
     OPENSHIFT_ROLE,
     REPORT_NAME,
     SYSTEM_ROLE,
     ClusterHistory,
-    CreateObject,
-    DeleteBinding,
+    ObjectWrite,
     ObservedPruner,
     PrunerAction,
     PrunerFacts,
     PrunerSettings,
     RecordDecision,
     RecordPrunerEvent,
-    RepairMetadata,
-    ReplaceCronJob,
-    ReplaceSubjects,
+    Refusal,
+    written_body,
+    written_name,
 )
 
 KEY = Key("", NAME)
 CONTROLLER = "image-pruner"
 EVENT_ACTION = "PruneImages"
 BINDINGS = tuple(map(objects.binding_name, (OBJECT_NAME, SYSTEM_ROLE, OPENSHIFT_ROLE)))
-_ObjectWrite = CreateObject | RepairMetadata | ReplaceSubjects | DeleteBinding | ReplaceCronJob
-_OBJECT_WRITES = (CreateObject, RepairMetadata, ReplaceSubjects, DeleteBinding, ReplaceCronJob)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +118,7 @@ class ImagePrunerReconciler:
         self._own_image = ""
         self._decision: str | None = None
         self._answered: Mapping[str, Any] | None = None
-        self._refusals: dict[str, str] = {}
+        self._refusals: dict[str, Refusal] = {}
         self.facts: PrunerFacts | None = None
         """What the last pass found; None where this process has not led."""
 
@@ -158,16 +156,11 @@ class ImagePrunerReconciler:
             has_report_map=report_map is not None,
             answered_spec=self._answered,
             own_image=self._own_image,
-            refusal=" ".join(self._refusals.values()),
+            refusals=dict(self._refusals),
         )
 
     def plan(self, observed: ObservedPruner, now: datetime) -> Plan:
         found = plan.plan(observed, self._settings, now)
-        if observed.refusal and not any(
-            isinstance(one, _OBJECT_WRITES) for one in found.plan.actions
-        ):
-            self._refusals.clear()  # what was refused is no longer wanted
-            found = plan.plan(replace(observed, refusal=""), self._settings, now)
         self.facts = found.facts
         return found.plan
 
@@ -179,19 +172,18 @@ class ImagePrunerReconciler:
             with pipeline.precondition(type(action).__name__):
                 written = await apply.apply(action, self._kube)
         except (kube.Forbidden, kube.Invalid) as error:
-            if isinstance(action, _OBJECT_WRITES):
+            if isinstance(action, OBJECT_WRITES):
                 self._refuse(action, str(error))
             raise
-        if isinstance(action, _OBJECT_WRITES):
-            self._refusals.pop(_name(action), None)
+        if isinstance(action, OBJECT_WRITES):
+            self._refusals.pop(written_name(action), None)
         if isinstance(action, RecordDecision):
             self._decision = action.decision
         self._remember(written)
 
-    def _refuse(self, action: _ObjectWrite, answer: str) -> None:
+    def _refuse(self, action: ObjectWrite, answer: str) -> None:
         """The next pass reports it; it is tried again later, and when something changes."""
-        name = _name(action)
-        self._refusals[name] = f"{name} was refused: {answer}"
+        self._refusals[written_name(action)] = Refusal(body=written_body(action), answer=answer)
 
     def _remember(self, written: Object | None) -> None:
         match written:
@@ -219,12 +211,6 @@ class ImagePrunerReconciler:
                 note=action.because,
                 severity=Severity.WARNING if action.warning else Severity.NORMAL,
             )
-
-
-def _name(action: _ObjectWrite) -> str:
-    if isinstance(action, DeleteBinding):
-        return f"ClusterRoleBinding {action.name}"
-    return f"{action.body['kind']} {action.body['metadata']['name']}"
 
 
 def watch(

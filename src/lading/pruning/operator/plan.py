@@ -4,7 +4,7 @@ A spec that cannot be carried out changes nothing: the last good CronJob stays. 
 an operator for the object, nothing is written unless Lading is to take over.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,6 +28,7 @@ from lading.pruning.operator.types import (
     CreateObject,
     DeleteBinding,
     EffectiveSpec,
+    ObjectWrite,
     ObservedPruner,
     PrunerAction,
     PrunerConditionType,
@@ -39,6 +40,8 @@ from lading.pruning.operator.types import (
     ReplaceCronJob,
     ReplaceSubjects,
     WritePrunerStatus,
+    written_body,
+    written_name,
 )
 
 MANAGED = "Managed"
@@ -60,8 +63,8 @@ def plan(observed: ObservedPruner, settings: PrunerSettings, now: datetime) -> P
     if pruner is None or pruner.metadata.deletion_timestamp:
         return PrunerPlan(plan=Plan(actions=decided), facts=PrunerFacts())
     spec, problem = _spec(pruner)
-    problem = problem or _problem(observed) or observed.refusal
     writes = tuple(_objects(observed, pruner, spec))
+    problem = problem or _problem(observed) or " ".join(_refused(observed, writes))
     found = report.report(observed, pruner, spec, problem, settings, now)
     is_under_way = bool(writes) and not problem
     status = () if is_under_way else tuple(_status(observed, pruner, found))
@@ -102,6 +105,15 @@ def _problem(observed: ObservedPruner) -> str:
     return ""
 
 
+def _refused(observed: ObservedPruner, writes: Iterable[ObjectWrite]) -> Iterator[str]:
+    """Only what is still to be written as it was refused: another body may be accepted."""
+    for one in writes:
+        name = written_name(one)
+        refusal = observed.refusals.get(name)
+        if refusal is not None and refusal.body == written_body(one):
+            yield f"{name} was refused: {refusal.answer.rstrip('.')}."
+
+
 def _is_ours(one: Object, pruner: StoredImagePruner | None) -> bool:
     uids = {owner.uid for owner in one.metadata.owner_references}
     is_owned = pruner is not None and pruner.metadata.uid in uids
@@ -110,7 +122,7 @@ def _is_ours(one: Object, pruner: StoredImagePruner | None) -> bool:
 
 def _objects(
     observed: ObservedPruner, pruner: StoredImagePruner, spec: EffectiveSpec | None
-) -> Iterator[PrunerAction]:
+) -> Iterator[ObjectWrite]:
     """In the order in which each needs the one before."""
     if _problem(observed):
         return
@@ -134,14 +146,14 @@ def _objects(
     yield from _cron_job(observed.cron_job, wanted, observed.answered_spec)
 
 
-def _account(found: ServiceAccount | None, body: Mapping[str, Any]) -> Iterator[PrunerAction]:
+def _account(found: ServiceAccount | None, body: Mapping[str, Any]) -> Iterator[ObjectWrite]:
     if found is None:
         yield CreateObject(body=body, because="the ServiceAccount does not exist")
     elif because := _metadata_difference(found, body):
         yield RepairMetadata(body=body, found=found, because=because)
 
 
-def _binding(found: ClusterRoleBinding | None, body: Mapping[str, Any]) -> Iterator[PrunerAction]:
+def _binding(found: ClusterRoleBinding | None, body: Mapping[str, Any]) -> Iterator[ObjectWrite]:
     name = body["metadata"]["name"]
     create = CreateObject(body=body, because=f"ClusterRoleBinding {name} does not exist")
     if found is None:
@@ -162,7 +174,7 @@ def _binding(found: ClusterRoleBinding | None, body: Mapping[str, Any]) -> Itera
 
 def _cron_job(
     found: CronJob | None, body: Mapping[str, Any], answered: Mapping[str, Any] | None
-) -> Iterator[PrunerAction]:
+) -> Iterator[ObjectWrite]:
     """The API server and its webhooks add to what is written, so their answer is compared."""
     if found is None:
         yield CreateObject(body=body, because="the CronJob does not exist")

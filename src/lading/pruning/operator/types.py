@@ -116,6 +116,15 @@ class EffectiveSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """What the API server answered to a write of this process."""
+
+    body: Mapping[str, Any] | None
+    """As it was to be written; None for a deletion."""
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedPruner:
     """Everything that one pass over the ImagePruner goes by."""
 
@@ -141,8 +150,8 @@ class ObservedPruner:
     answered_spec: Mapping[str, Any] | None = None
     """The spec that the API server answered to the last write of the CronJob by this process."""
     own_image: str = ""
-    refusal: str = ""
-    """What the API server answered when an object was to be written."""
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """The last one for each object, by kind and name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,14 +282,19 @@ class RecordPrunerEvent:
         return "status"
 
 
+OBJECT_WRITES = (CreateObject, RepairMetadata, ReplaceSubjects, DeleteBinding, ReplaceCronJob)
+ObjectWrite = CreateObject | RepairMetadata | ReplaceSubjects | DeleteBinding | ReplaceCronJob
 PrunerAction = (
-    CreateImagePruner
-    | RecordDecision
-    | CreateObject
-    | RepairMetadata
-    | ReplaceSubjects
-    | DeleteBinding
-    | ReplaceCronJob
-    | WritePrunerStatus
-    | RecordPrunerEvent
+    CreateImagePruner | RecordDecision | ObjectWrite | WritePrunerStatus | RecordPrunerEvent
 )
+
+
+def written_name(action: ObjectWrite) -> str:
+    """Kind and name of the object."""
+    if isinstance(action, DeleteBinding):
+        return f"ClusterRoleBinding {action.name}"
+    return f"{action.body['kind']} {action.body['metadata']['name']}"
+
+
+def written_body(action: ObjectWrite) -> Mapping[str, Any] | None:
+    return None if isinstance(action, DeleteBinding) else action.body
