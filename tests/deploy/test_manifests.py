@@ -28,7 +28,13 @@ from lading.prepull import holder
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator import effective, objects
 from lading.pruning.operator.objects import binding_name
-from lading.pruning.operator.types import OBJECT_NAME, OPENSHIFT_ROLE, REPORT_NAME, SYSTEM_ROLE
+from lading.pruning.operator.types import (
+    DECISION_NAME,
+    OBJECT_NAME,
+    OPENSHIFT_ROLE,
+    REPORT_NAME,
+    SYSTEM_ROLE,
+)
 from lading.servers.kube.authentication import ADMIN, User
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage import memory
@@ -655,6 +661,37 @@ def test_a_pruning_job_changes_image_streams_images_and_its_report_only() -> Non
         ("", "imagestreams/status", "update", ""),
     }
     assert writes("image-pruner-openshift") == {("", "imagepruners/status", "patch", "cluster")}
+
+
+def reads(component: str, *resources: str) -> set[tuple[str, str, str]]:
+    """(namespace, resource, name) of what may be read; "" is all of them."""
+    return {
+        (role["metadata"].get("namespace", ""), resource, name)
+        for role in roles()
+        if role["metadata"]["name"].startswith(f"lading-{component}")
+        for rule in role["rules"]
+        if set(rule["verbs"]) & {"get", "list", "watch"}
+        for resource in {*rule["resources"]} & {*resources}
+        for name in rule.get("resourceNames", ("",))
+    }
+
+
+def test_the_controller_reads_config_maps_and_the_objects_of_the_pruner_by_name() -> None:
+    own = manifests.NAMESPACE
+    names = (DECISION_NAME, REPORT_NAME)
+    assert reads("controller", "configmaps") == {(own, "configmaps", one) for one in names}
+    assert reads("controller", "cronjobs", "jobs", "serviceaccounts", "clusterrolebindings") == {
+        (own, "cronjobs", OBJECT_NAME),
+        (own, "jobs", ""),
+        (own, "serviceaccounts", OBJECT_NAME),
+        *(("", "clusterrolebindings", binding_name(one)) for one in (*PRUNER_ROLES, SYSTEM_ROLE)),
+    }
+
+
+def test_a_pruning_job_reads_workloads_but_neither_config_maps_nor_accounts() -> None:
+    hidden = ("configmaps", "serviceaccounts", "clusterrolebindings", "imagepruners", "nodes")
+    assert reads("image-pruner", *hidden) == set()
+    assert reads("image-pruner", "namespaces") == {("", "namespaces", "kube-system")}
 
 
 def test_every_role_is_bound_to_the_account_it_is_named_after() -> None:

@@ -16,7 +16,7 @@ from lading.loop.managed_part import FoundKinds
 from lading.ports import kube
 from lading.ports.kube import Kube, Selection
 
-_NO_OBJECT = "metadata.name=-"  # a whole fleet asks at once, so no object is sent along
+_NO_OBJECT = "-"  # a whole fleet asks at once, so no object is sent along
 
 
 async def find(api: Kube, kinds: Iterable[Kind]) -> FoundKinds:
@@ -47,7 +47,8 @@ async def installed(
 
 async def _served(api: Kube, kind: Kind) -> Resource[Any] | None:
     namespace = next(iter(kind.namespaces), "")
-    selection = Selection(namespace=namespace, field_selector=_NO_OBJECT)
+    name = next(iter(kind.names), _NO_OBJECT)  # a right to one name is no right to another
+    selection = Selection(namespace=namespace, field_selector=f"metadata.name={name}")
     for resource in kind.candidates():
         try:
             await api.page(resource, selection)

@@ -45,6 +45,8 @@ class Kind:
     """Versions that will do where that of the resource is not served."""
     namespaces: tuple[str, ...] = ()
     """Where it is read; none means the whole cluster."""
+    names: tuple[str, ...] = ()
+    """Which objects are read, each by a selector of its name; none means all."""
 
     @property
     def name(self) -> str:
@@ -167,6 +169,7 @@ class Part(Generic[C]):
                 group=kind.resource.group,
                 resources=(kind.resource.plural,),
                 verbs=READ,
+                names=kind.names,
                 namespaces=kind.namespaces,
                 overlay=self.overlay,
             )

@@ -97,7 +97,7 @@ FEATURE = Feature(
             open=_open_controller,
             reads=(
                 Kind(resource=IMAGE_PRUNERS),
-                Kind(resource=CRON_JOBS, namespaces=_OWN),
+                Kind(resource=CRON_JOBS, namespaces=_OWN, names=(OBJECT_NAME,)),
                 Kind(resource=JOBS, namespaces=_OWN),
                 Kind(resource=PODS, namespaces=_OWN),
             ),
