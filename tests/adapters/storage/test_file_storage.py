@@ -57,6 +57,14 @@ async def test_linked_folders_are_followed(on_files: FileStorage, tmp_path: Path
     assert await paths(on_files, "a") == ["a/linked/x"]
 
 
+async def test_a_link_that_leads_nowhere_is_an_error(on_files: FileStorage, tmp_path: Path) -> None:
+    """Repositories on a volume that is not mounted would seem to need nothing."""
+    await on_files.put("a/x", b"")
+    (tmp_path / "a" / "linked").symlink_to(tmp_path / "unmounted")
+    with pytest.raises(storages.Unavailable, match="a/linked is a link to what does not exist"):
+        [page async for page in on_files.pages("a")]
+
+
 async def test_what_vanishes_during_a_list_is_not_in_it(
     on_files: FileStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

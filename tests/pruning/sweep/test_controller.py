@@ -21,7 +21,7 @@ from lading.pruning.sweep.apply import FAILURES_SHOWN_MAX, SweepCounts
 from lading.pruning.sweep.lock import SweepInProgress
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
-from tests.pruning.sweep.memory_storage import CutOff, MemoryStorage
+from tests.pruning.sweep.memory_storage import START, CutOff, MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry, image_content
 from tests.pruning.sweep.worlds import STATE, SweepWorld
 
@@ -44,6 +44,20 @@ def push_again(world: SweepWorld, name: str, tag: str, layers: list[bytes]) -> s
         with suppress(registries.MalformedAnswer):
             return registry.put_manifest(name, image_content(digests[0], digests[1:]), tag)
     raise AssertionError("a push that is repeated succeeds")
+
+
+async def test_times_beyond_the_calendar_of_the_columns_are_old_and_young(
+    swept: SweepWorld,
+) -> None:
+    """A copy of a storage may have lost its times."""
+    swept.registry.image("a", "v1")
+    old, young = (swept.registry.upload("a", one) for one in (b"of 1960", b"of 2200"))
+    for digest, year in ((old, 1960), (young, 2200)):
+        for path in (layout.data_path(digest), layout.layer_link("a", digest)):
+            content, _ = swept.storage.objects[path]
+            swept.storage.objects[path] = content, START.replace(year=year)
+    found = await swept.reasons()
+    assert (found[old], found[young]) == (BlobReason.CONDEMNED, BlobReason.YOUNG)
 
 
 async def test_what_nothing_needs_is_condemned_and_goes_a_grace_period_later(

@@ -1,7 +1,8 @@
 """A `Storage` on the files of a folder, and the one place that translates its errors.
 
 Every call waits in a thread, because the folder may be on a network. Links to folders are
-followed. What vanishes while a list is read is not in it.
+followed; one that leads nowhere is an error, because what it named may only be unmounted. What
+vanishes while a list is read is not in it.
 """
 
 import asyncio
@@ -137,8 +138,12 @@ def _objects(root: str, prefix: str, empty: list[str]) -> Iterator[StoredObject]
                 if entry.is_dir():
                     waiting.append(path)
                     continue
-                with contextlib.suppress(FileNotFoundError):
+                try:
                     yield _stored(path, entry.stat())
+                except FileNotFoundError:
+                    if os.path.islink(f"{root}{path}"):
+                        reason = f"{path} is a link to what does not exist. Is it mounted?"
+                        raise OSError(errno.ENOLINK, reason) from None
         if is_empty:
             empty.append(f"{root}{folder}")
     if _identity(f"{root}{prefix}") != top:

@@ -6,7 +6,7 @@ graph; two blobs with one number stop a run. Times are whole seconds, rounded up
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
 import numpy as np
@@ -20,6 +20,7 @@ Sizes = NDArray[np.int64]
 SECOND_LOOK_AFTER_DEFAULT = timedelta(seconds=30)
 """Between what a sweep takes away and its second look: the time that a registry may need from
 finding data to writing the link to it, which are two requests to its storage."""
+_SECONDS_MAX = 2**32 - 1
 UPLOAD_AGE_MAX = timedelta(hours=168)  # that of the registry's own purge
 
 
@@ -257,9 +258,5 @@ def totals(plan: SweepPlan, blobs: StoredBlobs) -> tuple[Total, ...]:
 
 
 def seconds(time: datetime) -> int:
-    """Rounded up, so that nothing seems older than it is."""
-    return int(time.timestamp()) + (1 if time.microsecond else 0)
-
-
-def instant(time: int) -> datetime:
-    return datetime.fromtimestamp(time, tz=UTC)
+    """Rounded up, so that nothing seems older than it is; within what a column holds."""
+    return min(max(0, int(time.timestamp()) + (1 if time.microsecond else 0)), _SECONDS_MAX)
