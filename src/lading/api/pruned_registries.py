@@ -10,19 +10,32 @@ DURATION_RULE = Rule(
     rule=f"self.matches('{DURATION}')",
     message="must be a duration that is not negative, such as 60m, 1h30m or 0s",
 )
+STORAGE = "^(file:///|s3://|gs://|az://)"
 _STORAGE_RULE = Rule(
-    rule="self.matches('^(file:///|s3://|gs://|az://)')",
+    rule=f"self.matches('{STORAGE}')",
     message="must begin with file:///, s3://, gs:// or az://",
 )
+URL = "^(https?://)?[A-Za-z0-9.:\\[\\]-]+/?$"
 _URL_RULE = Rule(
-    rule="self.matches('^(https?://)?[A-Za-z0-9.:\\\\[\\\\]-]+/?$')",
+    rule="self.matches('{}')".format(URL.replace("\\", "\\\\")),
     message="must be host[:port], with https:// or http:// before it or without",
 )
+NAME = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+NAME_LENGTH_MAX = 40
+NAME_TAKEN = "imagestreams"
 
 
 class RegistryStorage(Model, frozen=True, kw_only=True):
     """The storage of a registry, as `lading prune --storage` reads it."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            rule=(
+                "!has(self.claimName) || self.claimName == '' || self.url.startsWith('file:///')"
+            ),
+            message="claimName needs a url of file:///",
+        ),
+    )
     url: Annotated[
         str,
         Field(
@@ -93,9 +106,11 @@ class PrunedRegistry(Model, frozen=True, kw_only=True):
         Field(
             "A name for reports and the container.",
             min_length=1,
-            max_length=40,
-            pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
-            rules=(Rule(rule="self != 'imagestreams'", message="the name imagestreams is taken"),),
+            max_length=NAME_LENGTH_MAX,
+            pattern=NAME,
+            rules=(
+                Rule(rule=f"self != '{NAME_TAKEN}'", message=f"the name {NAME_TAKEN} is taken"),
+            ),
         ),
     ]
     url: Annotated[

@@ -195,6 +195,13 @@ PRUNERS = (
     pruned("a registry of the reserved name", "imagestreams is taken", name="imagestreams"),
     pruned("a registry by its storage", storage={"url": "s3://bucket/prefix"}),
     pruned("a storage without a scheme", "must begin with", storage={"url": "/var/lib"}),
+    pruned("a storage on a claim", storage={"url": "file:///data", "claimName": "data"}),
+    pruned("a bucket without a claim", storage={"url": "s3://bucket", "claimName": ""}),
+    pruned(
+        "a bucket on a claim",
+        "claimName needs a url of file:///",
+        storage={"url": "s3://bucket", "claimName": "data"},
+    ),
     pruned("a trash for a day", trash={"period": "24h"}),
     pruned("a trash for no time", DURATION_RULE, trash={"period": "soon"}),
     pruned("a sweep of its storage", storage={"url": "gs://bucket"}, sweep={}),

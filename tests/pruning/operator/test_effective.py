@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from lading.api.imageregistry import NAME
 from lading.pruning.operator.effective import DEFAULT_RESOURCES, InvalidSpec, effective
+from tests.conformance.kube.rule_cases import PRUNERS, Case
 
 
 def test_the_defaults_are_those_of_the_design() -> None:
@@ -71,6 +73,11 @@ def test_which_form_keeps_more_does_not_depend_on_its_name() -> None:
 
 
 SWEPT = {"name": "a", "url": "a", "sweep": {}}
+S3 = {"url": "s3://bucket"}
+
+
+def registry(**fields: Any) -> dict[str, Any]:
+    return {"registries": [{"name": "a", "url": "registry.example.com:5000", **fields}]}
 
 
 @pytest.mark.parametrize(
@@ -109,11 +116,42 @@ SWEPT = {"name": "a", "url": "a", "sweep": {}}
             {"registries": [{**SWEPT, "storage": {"url": "gs://b"}, "sweep": {"grace": "-1h"}}]},
             "spec.registries: a: sweep.grace",
         ),
+        (registry(name="imagestreams"), "spec.registries: imagestreams: the name is taken"),
+        (registry(name="A b"), "spec.registries: A b: 'A b' does not match"),
+        (registry(name="a" * 41), f"spec.registries: {'a' * 41}: the name is longer than 40"),
+        (registry(url="ftp://example.com/a"), "spec.registries: a: url: 'ftp"),
+        (registry(url=""), "spec.registries: a: url: '' does not match"),
+        (registry(storage={"url": "nfs://x"}), "spec.registries: a: storage.url: 'nfs"),
+        (registry(storage={**S3, "claimName": "c"}), "spec.registries: a: storage.claimName"),
+        (registry(trash={"period": "soon"}), "spec.registries: a: trash.period"),
+        (
+            registry(storage=S3, sweep={"replicas": ["a b"]}),
+            "spec.registries: a: sweep.replicas: 'a b",
+        ),
     ],
 )
 def test_what_cannot_be_carried_out_names_its_field(spec: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidSpec, match=rf"^{field}\b"):
         effective(spec)
+
+
+REFUSED_AT_ADMISSION = [one for one in PRUNERS if one.breaks and one.name == NAME]
+
+
+@pytest.mark.parametrize("case", REFUSED_AT_ADMISSION, ids=lambda case: case.sentence)
+def test_what_our_schema_refuses_is_refused_under_the_schema_of_another_owner(case: Case) -> None:
+    with pytest.raises(InvalidSpec, match=r"^spec\."):
+        effective(case.spec or {})
+
+
+def test_a_whole_registry_is_taken() -> None:
+    spec = registry(
+        name="a" * 40,
+        storage={"url": "file:///data", "claimName": "claim", "secretName": ""},
+        sweep={"replicas": ["http://[::1]:5000/", "10.0.0.1:5000"], "grace": "0s"},
+        trash={"period": "1h"},
+    )
+    assert len(effective(spec).registries) == 1
 
 
 def test_a_period_that_is_shorter_than_the_deadline_is_taken() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from lading.api import imageregistry
+from lading.api import imageregistry, pruned_registries
 from lading.api.imageregistry import ImagePrunerSpec, LogLevel, PrunerHistory
 from lading.api.pruned_registries import PrunedRegistry
 from lading.kernel import cron, durations
@@ -121,12 +121,35 @@ def _registries(registries: tuple[PrunedRegistry, ...]) -> Iterator[str]:
     for name in sorted({one for one in names if names.count(one) > 1}):
         yield f"spec.registries: the name {name} is used twice"
     for one in registries:
-        if one.sweep is not None and one.storage is None:
-            yield f"spec.registries: {one.name}: sweep needs storage"
-        if one.sweep is not None:
-            yield from _duration(f"registries: {one.name}: sweep.grace", one.sweep.grace)
+        yield from _registry(one, f"registries: {one.name}")
     if len(registries) > imageregistry.REGISTRIES_MAX:
         yield f"spec.registries: at most {imageregistry.REGISTRIES_MAX} are pruned"
+
+
+def _registry(one: PrunedRegistry, place: str) -> Iterator[str]:
+    if one.name == pruned_registries.NAME_TAKEN:
+        yield f"spec.{place}: the name is taken"
+    if len(one.name) > pruned_registries.NAME_LENGTH_MAX:
+        yield f"spec.{place}: the name is longer than {pruned_registries.NAME_LENGTH_MAX}"
+    yield from _matches(place, one.name, pruned_registries.NAME)
+    yield from _matches(f"{place}: url", one.url, pruned_registries.URL)
+    if one.storage is not None:
+        yield from _matches(f"{place}: storage.url", one.storage.url, pruned_registries.STORAGE)
+        if one.storage.claim_name and not one.storage.url.startswith("file:///"):
+            yield f"spec.{place}: storage.claimName needs a url of file:///"
+    if one.trash is not None:
+        yield from _duration(f"{place}: trash.period", one.trash.period)
+    if one.sweep is not None:
+        if one.storage is None:
+            yield f"spec.{place}: sweep needs storage"
+        yield from _duration(f"{place}: sweep.grace", one.sweep.grace)
+        for replica in one.sweep.replicas:
+            yield from _matches(f"{place}: sweep.replicas", replica, pruned_registries.URL)
+
+
+def _matches(name: str, text: str, pattern: str) -> Iterator[str]:
+    if re.search(pattern, text) is None:
+        yield f"spec.{name}: {text!r} does not match {pattern}"
 
 
 def _negative(name: str, value: int | None, minimum: int) -> Iterator[str]:
