@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ FAR = Shape(latency_seconds=0.02, connection_bytes_per_second=1e9)
 FASTER_MIN = 10.0
 OBJECTS = 10_000_000
 OBJECTS_BYTES_MAX = 1e9
+WORDS_BYTES_MAX = 4096
+"""What a process that fails wrote last."""
 
 
 def run() -> dict[str, float]:
@@ -45,13 +48,17 @@ class _Run:
 def _measured(command: Sequence[str | os.PathLike[str]], more: Mapping[str, str]) -> _Run:
     """The time and the peak memory of a process of its own."""
     start = time.monotonic()
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **more}
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, f"{command} ended with {process.returncode}"
-    return _Run(seconds=time.monotonic() - start, peak_bytes=usage.ru_maxrss * 1024)
+    with tempfile.TemporaryFile() as words:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=words, env={**os.environ, **more}
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        words.seek(max(0, words.tell() - WORDS_BYTES_MAX))
+        last = words.read().decode(errors="replace")
+        assert process.returncode == 0, f"{command} ended with {process.returncode}: {last}"
+    return _Run(seconds=seconds, peak_bytes=usage.ru_maxrss * 1024)
 
 
 def _sweep(
