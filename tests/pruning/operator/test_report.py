@@ -121,6 +121,12 @@ def test_the_most_recent_job_counts() -> None:
     assert facts(seen).last_success == NOW - HOUR / 2
 
 
+def test_of_two_jobs_that_ended_in_one_second_the_later_one_counts() -> None:
+    jobs = job(FIRST, failed="broken"), job(SECOND)
+    for seen in (ran(*jobs), ran(*jobs[::-1])):
+        assert status(seen).last_job == SECOND
+
+
 def test_only_jobs_of_this_very_cron_job_count() -> None:
     assert condition(ran(job(failed="broken", owner="another")), "Failed").status == "Unknown"
 
@@ -153,6 +159,13 @@ def test_out_of_memory_names_what_to_raise_and_outlives_its_pod() -> None:
     assert found.reason == "OutOfMemory"
     assert "spec.resources" in found.message
     after = replace(reported(seen), pods=())
+    assert condition(after, "Failed").reason == "OutOfMemory"
+
+
+def test_a_pod_that_is_seen_after_its_job_still_names_the_cause() -> None:
+    seen = reported(ran(job(failed="BackoffLimitExceeded")))
+    assert condition(seen, "Failed").reason == "JobFailed"
+    after = replace(seen, pods=(pod(reason="OOMKilled"),))
     assert condition(after, "Failed").reason == "OutOfMemory"
 
 
@@ -267,6 +280,8 @@ def test_a_missed_start_is_an_error_until_the_next_run() -> None:
 def test_a_start_that_a_running_job_delays_is_not_missed() -> None:
     long = replace(reported(settled()), jobs=(job(FIRST, active=True, start=NOW - HOUR),))
     assert condition(long, "Scheduled", NOW + 48 * HOUR).status == "True"
+    recheck_at = planning.plan(long, SETTINGS, NOW + 48 * HOUR).plan.recheck_at
+    assert recheck_at is None, "a time that is past would be checked without end"
     ended = replace(long, jobs=(job(FIRST, start=NOW, end=NOW + 48 * HOUR),))
     assert condition(ended, "Scheduled", NOW + 48 * HOUR).status == "True"
 
