@@ -1,9 +1,12 @@
 """Pins by containerd's labels, on the embedded service that speaks the same protocol."""
 
+import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
+from grpclib.const import Status
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.cri import pins_containerd, releases
@@ -91,6 +94,36 @@ async def test_what_is_no_longer_wanted_is_let_go(
     await pins.write([])
     assert await pins.recorded() == ()
     assert await pinned_ids(runtime) == set()
+
+
+class FailingChannel:
+    """Takes so many changes of labels, and then none."""
+
+    def __init__(self, channel: Channel, *, updates_max: int) -> None:
+        self._channel = channel
+        self._updates_left = updates_max
+
+    async def call(self, service: Any, method: str, *rest: Any, **more: Any) -> Any:
+        if method == "Update":
+            if not self._updates_left:
+                raise calls.CallFailed(Status.UNAVAILABLE, "killed")
+            self._updates_left -= 1
+        return await self._channel.call(service, method, *rest, **more)
+
+
+async def test_pins_that_are_cut_off_leave_the_old_images_of_a_set_or_the_new_ones(
+    channel: Channel, pins: ContainerdPins, runtime: EmbeddedRuntime, registry: MemoryRegistry
+) -> None:
+    images = [await pulled(runtime, registry, f"r.io/{number}", "blue") for number in range(8)]
+    old, new = images[:4], images[4:]
+    for updates_max in range(9):
+        await pins.write(old)
+        cut_off = FailingChannel(channel, updates_max=updates_max)
+        writer = ContainerdPins(cast(Channel, cut_off), CriClient(channel), HastyClock())
+        with contextlib.suppress(cri.Transient):
+            await writer.write(new)
+        pinned = await pinned_ids(runtime)
+        assert any({pin.image_id for pin in each} <= pinned for each in (old, new))
 
 
 async def test_issue_17_12_an_unpin_that_containerd_has_not_taken_stays_recorded(

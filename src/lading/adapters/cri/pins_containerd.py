@@ -81,7 +81,8 @@ class ContainerdPins:
         for pin in pins:
             wanted[pin.image_id].append(pin)
         records = await self._records()
-        for record in records.values():
+        # New pins come first: cut off in between, a set holds its old images or its new ones.
+        for record in sorted(records.values(), key=lambda one: one.name not in wanted):
             await self._set_labels(record, _labels(record.labels, wanted.get(record.name, ())))
         present = [pin for pin in pins if pin.image_id in records]
         released, held = await self._released()
