@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +16,12 @@ from lading.api.machineconfiguration import group
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.ports import cri, kube
 from lading.ports.cri import ImageSpec
-from tests.e2e import expectations, waiting
+from tests.e2e import expectations, judge, waiting
 from tests.e2e.cluster import POOL, ClusterUnderTest, NodeUnderTest
 from tests.e2e.programs import Program
 from tests.real import crictl
 from tests.real.bed import restart, runtime, sandbox
-from tests.real.claims_under_test import Judge, is_ready
+from tests.real.claims_under_test import ClaimWatch
 
 SETS = ("blue", "green", "red")
 REPOSITORY = "soak"
@@ -38,7 +38,7 @@ class Soak:
     cluster: ClusterUnderTest
     place: sandbox.Sandbox
     engine: runtime.Runtime
-    judge: Judge
+    claims: ClaimWatch
     draw: random.Random
     images: list[str] = field(default_factory=list)
     desired: dict[str, set[str]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Soak:
                 return
 
     async def _round(self) -> None:
-        async with _beside(self.judge.watch()):
+        async with _beside(self.claims.watch()):
             for _ in range(STEPS_PER_ROUND):
                 step = self.draw.choices(tuple(STEPS), tuple(STEPS.values()))[0]
                 print(f"{time.monotonic():.1f} {step.__name__}", flush=True)
@@ -91,9 +91,9 @@ class Soak:
             written = await self.cluster.kube.apply(
                 PINNED_IMAGE_SETS, body, field_manager="soak", force=True
             )
-            self.judge.saw(written)
+            self.claims.judge.saw(written)
 
-        with self.judge.change(name):
+        with self.claims.judge.change(name):
             await expectations.until_accepted(write)
         self.desired[name] = set(chosen)
 
@@ -104,7 +104,7 @@ class Soak:
             with contextlib.suppress(kube.NotFound):
                 await self.cluster.delete_set(name)
 
-        with self.judge.change(name):
+        with self.claims.judge.change(name):
             await expectations.until_accepted(delete)
         self.desired.pop(name, None)
 
@@ -146,32 +146,18 @@ class Soak:
         try:
             pinned = await self._node.pinned()
             sets = (await self.cluster.kube.page(PINNED_IMAGE_SETS)).items
-            reported = (await self.cluster.machine_config_node(self._node)).status
+            reported = await self.cluster.machine_config_node(self._node)
         except (cri.Transient, kube.Transient) as error:
             return str(error)
-        found = self._wrong_pins(pinned)
-        found += [f"{one.metadata.name} is not Ready" for one in sets if not is_ready(one)]
-        claimed = {
-            (one.name, one.uid, one.current_generation) for one in reported.pinned_image_sets
-        }
-        existing = {(one.metadata.name, one.metadata.uid, one.metadata.generation) for one in sets}
-        found += [f"the node reports {claimed}, not {existing}"] if claimed != existing else []
-        if {one.metadata.name for one in sets} != set(self.desired):
-            found.append(f"the API server has {existing}")
+        found = judge.differences(
+            self.desired, set(self.images), pinned=pinned, sets=sets, node=reported
+        )
         return "\n".join(found)
-
-    def _wrong_pins(self, pinned: Set[str]) -> list[str]:
-        wanted = set().union(*self.desired.values())
-        ours = pinned & set(self.images)
-        return [
-            *(f"{one} is not pinned" for one in wanted - ours),
-            *(f"{one} is still pinned" for one in ours - wanted),
-        ]
 
     async def _check_with_crictl(self) -> None:
         listed = await crictl.run_json(self.engine.endpoint, "images")
         pinned = {name for one in listed["images"] if one["pinned"] for name in one["repoDigests"]}
-        assert self._wrong_pins(pinned) == []
+        assert judge.wrong_pins(self.desired, set(self.images), pinned) == []
 
     async def _collect(self) -> None:
         """As the kubelet would: what is not pinned goes, so that it is pulled again later."""

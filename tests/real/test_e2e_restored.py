@@ -9,9 +9,10 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.ports import kube
 from tests.e2e import door, expectations, private_registry, waiting
 from tests.e2e.cluster import ClusterUnderTest
+from tests.e2e.judge import Judge, is_ready
 from tests.real import under_test
 from tests.real.bed import api_server, containerd, registry, restart, sandbox
-from tests.real.claims_under_test import Judge, is_ready
+from tests.real.claims_under_test import ClaimWatch
 
 pytestmark = pytest.mark.components("kube", "containerd", "registry")
 
@@ -48,9 +49,9 @@ async def test_issue_17_1_a_server_that_is_restored_from_a_backup_is_followed(
             # The generation that comes is one that the node once held with other images.
             await front.shut()
             await expectations.until_accepted(lambda: cluster.edit_set("kept", again))
-            judge = Judge(cluster=cluster)
+            claims = ClaimWatch(cluster=cluster, judge=Judge())
             for _ in range(LOOKS):
-                await judge.look()
+                await claims.look()
                 assert not is_ready(await cluster.kube.get(PINNED_IMAGE_SETS, "kept"))
             await front.open()
             await until_pinned(cluster, {"kept": again})

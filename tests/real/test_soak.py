@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import door, private_registry
+from tests.e2e.judge import Judge
 from tests.real import under_test
 from tests.real.bed import api_server, containerd, crio, registry, sandbox
-from tests.real.claims_under_test import Judge
+from tests.real.claims_under_test import ClaimWatch
 from tests.real.soak import CONVERGED_SECONDS_MAX, Soak
 
 SOAK_SECONDS = int(os.environ.get("LADING_RACE_SECONDS", "20"))
@@ -44,12 +45,12 @@ async def test_kills_of_every_part_lose_nothing(
             else:
                 engine = containerd.start(place, "2.3", registries=plain)
             async with under_test.on_runtime(server, engine, front, private, tmp_path) as cluster:
-                judge = Judge(cluster=cluster)
+                judge = Judge()
                 soak = Soak(
                     cluster=cluster,
                     place=place,
                     engine=engine,
-                    judge=judge,
+                    claims=ClaimWatch(cluster=cluster, judge=judge),
                     draw=random.Random(seed),
                 )
                 await soak.run(SOAK_SECONDS)
