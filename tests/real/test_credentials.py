@@ -220,6 +220,26 @@ async def test_a_server_address_without_a_scheme_fails_the_pull(
             await pull(running, image, bare)
 
 
+@pytest.mark.parametrize("running", [CONTAINERD[0], *CRIO], indirect=True)
+async def test_issue_17_16_a_403_without_words_of_the_protocol_is_a_refusal(
+    running: runtime.Runtime,
+) -> None:
+    """As a proxy answers; then the next credential is tried."""
+
+    async def refusing(request: Received, writer: asyncio.StreamWriter) -> None:
+        basic = 'WWW-Authenticate: Basic realm="x"'
+        is_known = "authorization" in request.headers
+        status = "403 Forbidden" if is_known else "401 Unauthorized"
+        writer.write(whole(b"<html>go away</html>", basic, status=status))
+
+    async with served(refusing) as origin:
+        image = f"{origin.host}/team/app:v1"
+        credential = await credential_for(image, configured(running, origin.host))
+        with pytest.raises(cri.Unauthorized):
+            await pull(running, image, credential)
+        assert received_the_password(origin)
+
+
 DOCKER_HUB_ADDRESS = "127.80.36.12"
 """Of this machine, and of no other test."""
 

@@ -63,6 +63,25 @@ def test_words_and_codes_become_kinds(
     assert "r.io/a:1" in str(translated)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param("status code [manifests v1]: 401 Unauthorized", id="containerd, 401"),
+        pytest.param("status code [manifests v1]: 403 Forbidden", id="containerd, 403"),
+        pytest.param("reading manifest v1 in r.io/a: authentication required", id="CRI-O, 401"),
+        pytest.param("reading manifest v1 in r.io/a: denied: go away", id="CRI-O, 403"),
+        pytest.param(
+            'reading manifest v1 in r.io/a: StatusCode: 403, "<html>go away</html>"',
+            id="CRI-O, 403 of a proxy",
+        ),
+    ],
+)
+def test_issue_17_16_a_403_is_a_refusal_like_a_401(message: str) -> None:
+    error = CallFailed(UNKNOWN, message)
+    translated = errors.translated(error, call="PullImage", image="r.io/a:v1")
+    assert type(translated) is cri.Unauthorized
+
+
 def test_an_image_that_the_runtime_names_is_not_named_again() -> None:
     for message, expected in (
         ("r.io/a:1: not found", "PullImage failed: r.io/a:1: not found"),

@@ -22,6 +22,7 @@ from tests.pinned_images.node.builders import (
     NOW,
     UNRESOLVED,
     actions_of,
+    failed,
     image_id,
     image_set,
     key,
@@ -238,6 +239,16 @@ def test_issue_17_12_an_unpin_that_the_runtime_has_not_taken_is_written_again() 
     (write,) = actions_of(planned([image_set("s", "a")], seen), WritePins)
     assert [pin.image_id for pin in write.pins] == [image_id("a")]
     assert write.because == "0 to pin, 1 to unpin, 1 to keep"
+
+
+def test_issue_17_16_a_node_looks_soon_for_a_new_secret_after_a_refusal() -> None:
+    long_ago = {key("a"): failed(PullErrorKind.UNAUTHORIZED, attempts=9)}
+    plan = planned([image_set("s", "a")], observed(known=["a"], pulls=long_ago))
+    assert plan.recheck_at == NOW + timedelta(seconds=10)
+    other = {key("a"): failed(PullErrorKind.NOT_FOUND, attempts=9)}
+    plan = planned([image_set("s", "a")], observed(known=["a"], pulls=other))
+    assert plan.recheck_at is not None
+    assert plan.recheck_at > NOW + timedelta(seconds=10)
 
 
 def test_issue_17_14_pins_that_hide_a_change_of_others_are_written_again() -> None:

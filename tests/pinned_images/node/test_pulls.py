@@ -11,8 +11,8 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from lading.adapters.clock import VirtualClock
-from lading.adapters.registry.credentials import Table
-from lading.adapters.registry.endpoints import DirectRouting
+from lading.adapters.registry.credentials import Chain, Table
+from lading.adapters.registry.endpoints import DirectRouting, Endpoint
 from lading.kernel import texts
 from lading.kernel.images import ImageKey
 from lading.pinned_images.node import rules
@@ -322,6 +322,107 @@ async def test_issue_17_16_every_credential_is_tried_and_the_good_one_first_afte
             await work.settle()
     assert runtime.pulled == [key("a").image, key("b").image]
     assert runtime.asked == ["stale", "good", "good"]
+
+
+@dataclass
+class Plugin:
+    """Remembers its credential until it is dropped; then it makes another one."""
+
+    passwords: list[str]
+    number: int = 0
+
+    async def find(self, endpoint: Endpoint) -> tuple[Credential, ...]:
+        return (Credential(username="me", password=self.passwords[self.number]),)
+
+    def forget(self, endpoint: Endpoint) -> bool:
+        self.number = min(self.number + 1, len(self.passwords) - 1)
+        return True
+
+
+async def test_issue_17_16_what_a_plugin_remembered_is_asked_for_anew_when_it_is_refused() -> None:
+    known = ImageCredentials(source=Plugin(["stale", "good"]), routing=DirectRouting())
+    runtime = GuardedRuntime()
+    async with pulling(runtime, known) as work:
+        work.start(key("a"))
+        await work.settle()
+    assert runtime.pulled == [key("a").image]
+    assert runtime.asked == ["stale", "good"]
+
+
+async def test_issue_17_16_no_plugin_is_asked_anew_while_a_good_credential_is_left() -> None:
+    plugin = Plugin(["stale", "another"])
+    source = Chain((plugin, Table({"registry.example": GOOD})))
+    runtime = GuardedRuntime()
+    known = ImageCredentials(source=source, routing=DirectRouting())
+    async with pulling(runtime, known) as work:
+        work.start(key("a"))
+        await work.settle()
+    assert runtime.pulled == [key("a").image]
+    assert plugin.number == 0
+
+
+async def test_issue_17_16_a_credential_that_worked_once_is_forgotten_when_it_is_refused() -> None:
+    longest_first = {"registry.example/a": STALE, "registry.example": GOOD}
+    known = ImageCredentials(source=Table(longest_first), routing=DirectRouting())
+    image = key("a").image
+    stale, good = await known.credentials(image)
+    known.accepted(image, good)
+    assert await known.credentials(image) == (good, stale)
+    known.refused(image, good)
+    assert await known.credentials(image) == (stale, good)
+
+
+async def test_issue_17_16_a_plugin_with_another_credential_at_each_call_is_no_news() -> None:
+    passwords = iter(map(str, range(100)))
+
+    class Restless(Anonymous):
+        async def credentials(self, image: str) -> tuple[Credential, ...]:
+            return (Credential(username="me", password=next(passwords)),)
+
+        def refused(self, image: str, credential: Credential) -> None:
+            """It remembers nothing."""
+
+    async with pulling(GuardedRuntime(), Restless()) as work:
+        work.start(key("a"))
+        await work.settle()
+        for _ in range(3):
+            await work.engine.see_credentials()
+        assert not work.engine.snapshot()[key("a")].credentials_changed
+
+
+async def test_issue_17_16_a_new_secret_that_is_refused_too_waits_again() -> None:
+    secrets = {"registry.example": STALE}
+    known = ImageCredentials(source=Table(secrets), routing=DirectRouting())
+    async with pulling(GuardedRuntime(), known) as work:
+        work.start(key("a"))
+        await work.settle()
+        secrets["registry.example"] = Credential(username="me", password="stale too")
+        for _ in range(2):
+            await work.engine.see_credentials()
+        assert work.engine.snapshot()[key("a")].credentials_changed
+        work.start(key("a"))
+        await work.settle()
+        for _ in range(3):
+            await work.engine.see_credentials()
+        pull = work.engine.snapshot()[key("a")]
+        assert not pull.credentials_changed
+        assert rules.retry_at(key("a"), pull, NODE, work.clock.now()) is not None
+
+
+async def test_issue_17_16_a_node_that_was_refused_pulls_when_the_secret_is_new(
+    tmp_path: Path,
+) -> None:
+    secrets = {"registry.example": STALE}
+    known = ImageCredentials(source=Table(secrets), routing=DirectRouting())
+    runtime = GuardedRuntime()
+    desired = replace(NODE, sets=(image_set("s", "a"),))
+    async with whole_nodes.opened(tmp_path, runtime, credentials=known) as node:
+        await node.live(desired, seconds=60)
+        tried = len(runtime.asked)
+        secrets["registry.example"] = GOOD
+        await node.live(desired, seconds=4)
+    assert runtime.pulled == [key("a").image]
+    assert runtime.asked[tried:] == ["good"]
 
 
 async def test_issue_17_16_a_new_secret_ends_the_back_off() -> None:

@@ -37,7 +37,7 @@ from lading.ports import registry as registries
 from lading.ports.cri import Filesystems, Image, ImageSpec, Pin, RecordedPin
 from lading.ports.disk import Space
 from lading.ports.kubelet import KubeletLimits
-from lading.ports.node import NodeParts, NodeRuntime
+from lading.ports.node import NodeParts, NodeRuntime, PullCredentials
 from lading.ports.registry import Credential, Manifest
 from lading.wiring.agent import open_tools
 from lading.wiring.gates import parse_gates
@@ -225,11 +225,16 @@ def _unread(event: RecordNodeEvent) -> None:
     """The status reports what an event would."""
 
 
-def parts(folder: Path, runtime: Runtime, registry: Registry) -> NodeParts:
+def parts(
+    folder: Path,
+    runtime: Runtime,
+    registry: Registry,
+    credentials: PullCredentials | None = None,
+) -> NodeParts:
     return NodeParts(
         runtime=NodeRuntime(cri=runtime, pins=runtime),  # type: ignore[arg-type]
         registry=registry,  # type: ignore[arg-type]
-        credentials=Anonymous(),
+        credentials=credentials or Anonymous(),
         disk=LargeDisk(),
         kubelet=FixedLimits(KubeletLimits()),
         platform_of=lambda handler: Platform(os="linux", architecture="amd64"),
@@ -239,12 +244,16 @@ def parts(folder: Path, runtime: Runtime, registry: Registry) -> NodeParts:
 
 @contextlib.asynccontextmanager
 async def opened(
-    folder: Path, runtime: Runtime | None = None, *, gates: str = ""
+    folder: Path,
+    runtime: Runtime | None = None,
+    *,
+    gates: str = "",
+    credentials: PullCredentials | None = None,
 ) -> AsyncIterator[Node]:
     clock, registry = VirtualClock(), Registry()
     runtime = runtime or Runtime()
     async with open_tools(
-        parts(folder, runtime, registry),
+        parts(folder, runtime, registry, credentials),
         clock,
         gates=parse_gates(gates),
         metrics=PinMetrics(CollectorRegistry()),

@@ -51,6 +51,7 @@ _WORDING: Mapping[type[CriError], tuple[str, ...]] = {
     cri.Unauthorized: (
         "401 Unauthorized",
         "403 Forbidden",
+        "StatusCode: 40[13]",  # CRI-O, when the answer is not one of the protocol
         "unauthorized:",
         "authentication required",
         "access denied",
