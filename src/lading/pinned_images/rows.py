@@ -177,7 +177,7 @@ def _silent(one: NodeThatHolds, image_set: PinnedImageSet) -> Row:
         images=len(image_set.spec.pinned_images),
         present=0,
         missing_bytes=0,
-        detail="the node does not report this set; check that its agent runs",
+        detail="the node does not report this set yet; check that its agent runs",
     )
 
 

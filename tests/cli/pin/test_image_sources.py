@@ -56,7 +56,9 @@ def test_all_fields_reads_the_fields_image_of_any_kind() -> None:
 
 def test_objects_with_fields_that_are_not_read_are_named() -> None:
     found = image_sources.in_text("f", MANIFESTS, all_fields=False)
-    assert found.unread == ("Widget w",)
+    assert found.unread == ("f: Widget w",)
+    from_a_pipe = image_sources.in_text("-", MANIFESTS, all_fields=False)
+    assert from_a_pipe.unread == ("standard input: Widget w",)
     assert image_sources.in_text("f", MANIFESTS, all_fields=True).unread == ()
 
 

@@ -205,7 +205,7 @@ async def test_issue_17_25_status_names_every_node_that_is_silent(api: KubeClien
         ("n", "Pinned"),
         ("o", "Waiting"),
     ]
-    assert found[0].detail == "the node does not report this set; check that its agent runs"
+    assert found[0].detail == "the node does not report this set yet; check that its agent runs"
 
 
 async def test_issue_17_25_status_shows_the_sets_and_nodes_that_are_named(api: KubeClient) -> None:
@@ -245,6 +245,26 @@ def test_what_several_nodes_report_alike_is_explained_once() -> None:
     failed = [row(node=f"n{number}", state=RowState.FAILED, detail="why") for number in range(7)]
     *_, explained = status.rendered(failed, Format.TABLE, columns=80).splitlines()
     assert explained == "s on n0, n1, n2, n3, n4 and 2 more: why"
+
+
+def test_issue_17_25_nodes_with_the_same_error_and_other_times_are_explained_once() -> None:
+    def failed(node: str, attempt: int, minute: int) -> Row:
+        at = f"2026-01-01T00:{minute:02}:00Z"
+        detail = f"no room; attempt {attempt} at {at}"
+        return row(
+            node=node,
+            state=RowState.FAILED,
+            detail=detail,
+            last_error="no room.",
+            attempt=attempt,
+            next_pull_time=at,
+        )
+
+    nodes = [failed("n0", 3, 7), failed("n1", 2, 5), failed("n2", 3, 6)]
+    *_, explained = status.rendered(nodes, Format.TABLE, columns=80).splitlines()
+    assert explained == "s on n0, n1, n2: no room; attempt 2 on n1 at 2026-01-01T00:05:00Z"
+    *_, explained = status.rendered(nodes[:1], Format.TABLE, columns=80).splitlines()
+    assert explained == "s on n0: no room; attempt 3 at 2026-01-01T00:07:00Z"
 
 
 def test_issue_17_25_exit_status_fails_unless_everything_is_pinned() -> None:

@@ -118,8 +118,7 @@ def _named_images(wanted: _Wanted) -> list[NamedImage]:
         named += found.images
         for unread in found.unread:
             output.sentence(
-                f"Note: {file}: {unread} has fields `image` that are not read; --all-fields"
-                " reads them",
+                f"Note: {unread} has fields `image` that are not read; --all-fields reads them",
                 err=True,
             )
     return named

@@ -22,7 +22,7 @@ class NamedImage(NamedTuple):
 class ImageSources(NamedTuple):
     images: tuple[NamedImage, ...]
     unread: tuple[str, ...]
-    """Objects with fields `image` that were not read."""
+    """Objects with fields `image` that were not read, each with its file."""
 
 
 def in_text(file: str, text: str, *, all_fields: bool) -> ImageSources:
@@ -32,7 +32,7 @@ def in_text(file: str, text: str, *, all_fields: bool) -> ImageSources:
         return ImageSources(tuple(NamedImage(line, file) for line in lines), ())
     sources = documents.objects(file, text)
     images = [one for source in sources for one in in_manifest(source, all_fields=all_fields)]
-    unread = () if all_fields else tuple(_described(one) for one in sources if _has_unread(one))
+    unread = () if all_fields else tuple(_place(one) for one in sources if _has_unread(one))
     return ImageSources(tuple(images), unread)
 
 
@@ -48,7 +48,7 @@ def list_lines(text: str) -> list[str] | None:
 
 
 def in_manifest(source: ManifestSource, *, all_fields: bool) -> Iterator[NamedImage]:
-    place = f"{source.file}: {_described(source)}"
+    place = _place(source)
     known = _known_images(source)
     yield from (NamedImage(image, place) for image in known)
     if all_fields and not known:
@@ -77,5 +77,5 @@ def _image_fields(value: Any) -> Iterator[str]:
             yield from _image_fields(inner)
 
 
-def _described(source: ManifestSource) -> str:
-    return extraction.described(source.content, source.kind)
+def _place(source: ManifestSource) -> str:
+    return f"{source.file}: {extraction.described(source.content, source.kind)}"

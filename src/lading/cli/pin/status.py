@@ -132,24 +132,37 @@ def _speed(row: Row) -> tuple[str, str]:
 
 def _explanations(found: Sequence[Row], columns: int) -> str:
     """What several nodes report alike is there once; the table above has each of them."""
-    nodes_with: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[Row]] = {}
     for row in found:
         if row.needs_detail:
-            nodes_with.setdefault((row.set, _explanation(row)), []).append(row.node)
+            alike.setdefault((row.set, _explanation(row)), []).append(row)
     return "".join(
-        _explained(image_set, detail, [node for node in nodes if node], columns)
-        for (image_set, detail), nodes in nodes_with.items()
+        _explained(image_set, f"{text}{_next_try(rows)}", [row.node for row in rows], columns)
+        for (image_set, text), rows in alike.items()
     )
 
 
 def _explanation(row: Row) -> str:
+    """Without the time of the next try, which each node has of its own."""
+    if row.state is RowState.FAILED and row.last_error:
+        return row.last_error.removesuffix(".")
     if row.state is not RowState.PULLING:
         return row.detail
     again = f"attempt {row.attempt} runs; " if row.attempt > 1 else ""
     return f"{again}last error: {row.last_error}"
 
 
+def _next_try(rows: Sequence[Row]) -> str:
+    waiting = [row for row in rows if row.state is RowState.FAILED and row.next_pull_time]
+    if not waiting:
+        return ""
+    first = min(waiting, key=lambda row: row.next_pull_time)
+    node = f" on {first.node}" if len(rows) > 1 else ""
+    return f"; attempt {first.attempt}{node} at {first.next_pull_time}"
+
+
 def _explained(image_set: str, detail: str, nodes: Sequence[str], columns: int) -> str:
+    nodes = [node for node in nodes if node]
     place = f"{image_set} on {output.names(nodes)}" if nodes else image_set
     text = _DIGEST.sub(r"\1...", texts.bounded_text(f"{place}: {detail}"))
     lines = textwrap.wrap(text, columns, subsequent_indent="  ", break_on_hyphens=False)
