@@ -51,7 +51,7 @@ async def test_kills_of_every_part_lose_nothing(
                     place=place,
                     engine=engine,
                     claims=ClaimWatch(cluster=cluster, judge=judge),
-                    draw=random.Random(seed),
+                    draw=random.Random(f"{kind} {seed}"),
                 )
                 await soak.run(SOAK_SECONDS)
                 print(f"{judge.checked} claims were checked in {soak.rounds} rounds")
