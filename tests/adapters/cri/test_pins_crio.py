@@ -435,6 +435,48 @@ async def test_issue_17_14_a_later_edit_of_another_list_is_followed(
     assert written(folder) == [pin.image, *(after or ())]
 
 
+async def test_issue_17_14_a_later_edit_of_another_list_is_put_in_force(
+    pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
+) -> None:
+    ours = await pulled(crio, registry, "r.io/a", "blue")
+    theirs = await pulled_by_tag(crio, registry, "r.io/b")
+    await pins.write([ours])
+    set_list(folder / "10-theirs", ["r.io/b:1"])
+    await pins.write([ours])
+    assert await pinned_ids(crio) == {ours.image_id, theirs.image_id}
+    set_list(folder / "10-theirs", [])
+    await pins.write([ours])
+    assert await pinned_ids(crio) == {ours.image_id}
+
+
+@pytest.mark.parametrize(
+    ("lists", "kept"),
+    [
+        pytest.param({"../crio.conf": ["main"]}, ["main"], id="that of the main file"),
+        pytest.param({"../crio.conf": ["main"], "10-a": ["a"]}, ["a"], id="a drop-in wins"),
+        pytest.param({"10-a": ["a"], "20-b": ["b"]}, ["b"], id="the last one wins"),
+        pytest.param({"10-a": ["a"], "20-b": []}, [], id="also when it is empty"),
+        pytest.param({"10-a": ["a"], "20-b": None}, ["a"], id="not a file without one"),
+        pytest.param({"10/z": ["inner"], "10-a": ["a"]}, ["a"], id="a folder stands at its name"),
+        pytest.param({"10-a": ["a"], "20/z": ["inner"]}, ["inner"], id="a folder may be the last"),
+    ],
+)
+async def test_issue_17_14_the_list_in_force_without_ours_is_kept(
+    pins: CrioPins,
+    crio: Crio,
+    registry: MemoryRegistry,
+    folder: Path,
+    lists: dict[str, list[str] | None],
+    kept: list[str],
+) -> None:
+    for name, names in lists.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        set_list(folder / name, names)
+    pin = await pulled(crio, registry, "r.io/a", "blue")
+    await pins.write([pin])
+    assert sorted(written(folder)) == sorted([pin.image, *kept])
+
+
 async def test_issue_17_14_a_tag_that_another_list_gave_up_is_not_kept_as_ours(
     pins: CrioPins, crio: Crio, registry: MemoryRegistry, folder: Path
 ) -> None:
