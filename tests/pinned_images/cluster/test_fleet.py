@@ -276,6 +276,24 @@ async def test_facts_never_mix_a_new_generation_with_counts_of_the_old_one(
     await first
 
 
+async def test_issue_17_1_a_report_that_takes_the_place_of_an_earlier_nodes_is_counted() -> None:
+    """A list may show only the second of the two, with the same claims."""
+    caches = empty_caches()
+    fleet = Fleet(caches)
+    caches.sets.put(image_set("s"))
+    caches.pools.put(pool(sets=("s",)))
+    caches.nodes.put(node("n"))
+    report = machine_config_node("n", holds={"s": 1})
+    earlier = msgspec.structs.replace(report.metadata.owner_references[0], uid="earlier")
+    metadata = msgspec.structs.replace(report.metadata, owner_references=(earlier,))
+    caches.machine_config_nodes.put(msgspec.structs.replace(report, metadata=metadata))
+    await fleet.recount()
+    assert fleet.set_counts("s").ready_node_count == 0
+    caches.machine_config_nodes.put(versioned(report))
+    await fleet.recount()
+    assert fleet.set_counts("s").ready_node_count == 1
+
+
 def versioned(one: Any) -> Any:
     metadata = msgspec.structs.replace(one.metadata, resource_version="2")
     return msgspec.structs.replace(one, metadata=metadata)

@@ -206,7 +206,7 @@ def test_a_node_of_a_custom_pool_is_counted_there_only_and_holds_the_sets_of_wor
     assert (status.node_count, status.ready_node_count) == (2, 1)
 
 
-def test_what_a_node_holds_of_another_set_of_the_same_name_does_not_count() -> None:
+def test_issue_17_1_what_a_node_holds_of_another_set_of_the_same_name_does_not_count() -> None:
     def ready(image_set_: PinnedImageSet) -> int:
         cluster = Cluster(
             nodes=(node("a"),),

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -257,12 +258,15 @@ def test_issue_17_14_pins_that_hide_a_change_of_others_are_written_again() -> No
     assert [pin.image_id for pin in write.pins] == [image_id("a")]
 
 
-def test_issue_17_19_images_of_classes_are_unpinned_when_their_gate_is_off() -> None:
+@pytest.mark.parametrize("generation", [1, 2])
+def test_issue_17_19_images_of_classes_are_unpinned_when_their_gate_is_off(
+    generation: int,
+) -> None:
     """First the claim is taken back; what the set has for the host stays pinned."""
     on = image_set("s", "host", "guest")
     pins = pinned("host", "guest", by="s")
     claimed = status_of(planned([on], observed("host", "guest", pins=pins)))
-    off = image_set("s", "host", unresolvable=("its gate is off",))
+    off = image_set("s", "host", generation=generation, unresolvable=("its gate is off",))
     left = frozenset({image_id("host"), image_id("guest")})  # one manifest may serve both
     seen = observed("host", pins=pins, left_by_gate=left, last_status=claimed)
     first = planned([off], seen)

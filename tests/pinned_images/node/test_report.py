@@ -221,7 +221,7 @@ def test_a_runtime_class_that_does_not_exist_fails_its_set_only() -> None:
 
 
 @pytest.mark.parametrize("generation_before", [1, 5])
-def test_a_set_made_again_is_not_taken_for_done_whatever_its_namesake_had_reached(
+def test_issue_17_1_a_generation_that_went_back_is_not_taken_for_done(
     generation_before: int,
 ) -> None:
     before = status_of(
