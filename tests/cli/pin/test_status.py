@@ -1,7 +1,10 @@
 """What `lading pin status` shows of the reports of nodes."""
 
-from dataclasses import replace
-from typing import Any
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import click
 import pytest
@@ -11,8 +14,10 @@ from lading.api.core import NODES
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.cli.connection import Target
 from lading.cli.output import Format
 from lading.cli.pin import status
+from lading.pinned_images import rows
 from lading.pinned_images.rows import Row, RowChoice, RowState
 from lading.standalone import sample_sets
 from tests.pinned_images import installed_api
@@ -273,6 +278,48 @@ def test_issue_17_25_exit_status_fails_unless_everything_is_pinned() -> None:
         status.require_pinned([row(), row(state=RowState.NO_NODES)])
     with pytest.raises(click.ClickException, match="no set is pinned"):
         status.require_pinned([])
+
+
+@dataclass(frozen=True)
+class ClusterOf:
+    """The cluster of a command line, without a kubeconfig."""
+
+    api: KubeClient
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[KubeClient]:
+        yield self.api
+
+
+async def show(api: KubeClient, **options: bool) -> None:
+    asked: Any = {"watch": False, "exit_status": False, "form": Format.TABLE, **options}
+    await status._status(cast(Target, ClusterOf(api)), rows.ALL, **asked)
+
+
+async def test_issue_17_25_the_option_exit_status_fails_what_is_only_shown_without_it(
+    api: KubeClient,
+) -> None:
+    await report(api, {"desiredGeneration": 1}, degraded=False)
+    await make_set(api)
+    await show(api)
+    with pytest.raises(click.ClickException, match="1 of 1 are not pinned"):
+        await show(api, exit_status=True)
+
+
+async def test_issue_17_25_a_watch_ends_when_everything_is_pinned(
+    api: KubeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status, "WATCH_SECONDS", 0.01)
+    await make_set(api)
+    await report(api, {"desiredGeneration": 1}, degraded=False)
+    watching = asyncio.create_task(show(api, watch=True))
+    await asyncio.sleep(0.2)
+    assert not watching.done()
+    held = {"name": "s", "uid": (await api.get(PINNED_IMAGE_SETS, "s")).metadata.uid}
+    done = {**held, "currentGeneration": 1, "desiredGeneration": 1}
+    body = {"status": {"pinnedImageSets": [done]}}
+    await api.patch(MACHINE_CONFIG_NODES, "n", body, subresource="status")
+    await asyncio.wait_for(watching, 10)
 
 
 def test_issue_17_5_the_table_has_rate_and_time_left_while_bytes_arrive() -> None:
