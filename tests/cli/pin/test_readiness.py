@@ -1,5 +1,6 @@
 """A set is ready or failed by conditions about its newest generation, and waits otherwise."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -14,9 +15,11 @@ def condition(type_: str, status: str, reason: str = "AsExpected", **more: Any) 
     return {"type": type_, "status": status, "reason": reason, "observedGeneration": 2, **more}
 
 
-def judged(*conditions: dict[str, Any], **status: Any) -> Readiness:
+def judged(
+    *conditions: dict[str, Any], metadata: Mapping[str, Any] | None = None, **status: Any
+) -> Readiness:
     body = {
-        "metadata": {"name": "s", "generation": 2},
+        "metadata": {"name": "s", "generation": 2, **(metadata or {})},
         "spec": {"pinnedImages": [{"name": "a"}]},
         "status": {"conditions": conditions, **status},
     }
@@ -30,7 +33,13 @@ def test_a_ready_set_is_ready() -> None:
     assert judged(condition("Ready", "True"), NOT_DEGRADED).ready == ("s",)
 
 
-def test_ready_of_an_earlier_generation_does_not_count() -> None:
+def test_issue_17_25_a_ready_set_that_is_being_deleted_has_failed() -> None:
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    found = judged(condition("Ready", "True"), NOT_DEGRADED, metadata=deleted)
+    assert (found.ready, found.failed) == ((), ("s: there is no such set",))
+
+
+def test_issue_17_25_ready_of_an_earlier_generation_does_not_count() -> None:
     found = judged(condition("Ready", "True", observedGeneration=1), NOT_DEGRADED)
     assert (found.ready, found.failed) == ((), ())
     assert "has not observed this generation" in found.pending[0]
