@@ -139,7 +139,9 @@ async def test_a_link_that_is_no_digest_keeps_its_repository(stored: World, root
     await stored.shelf.image("a:v1")
     await stored.shelf.image("a:v2", layers=[b"2"])
     (root / observe_storage.tag_link("a", "v2")).write_text("nothing")
-    assert (await read(stored)).repositories["a"].opaque_digests == ("tag v2",)
+    inventory = await read(stored)
+    assert inventory.repositories["a"].opaque_digests == ("tag v2",)
+    assert inventory.manifests.digest_count == 6, "each image has a manifest and two blobs"
 
 
 async def test_a_link_of_another_algorithm_names_its_data(stored: World, root: Path) -> None:

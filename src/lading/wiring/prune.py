@@ -36,10 +36,7 @@ from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.registry_file import RegistryFile
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.trash import REPOSITORY_DEFAULT, Trash, TrashSettings
-from lading.pruning.engine.types import (
-    Settings,
-    Source,
-)
+from lading.pruning.engine.types import Settings, Source
 from lading.wiring.registries import report_problem
 
 LEDGER_TAG = "ledger"

@@ -265,6 +265,21 @@ async def test_the_ledger_is_kept_in_the_trash_repository_or_in_a_folder(bench: 
     assert (bench.folder / "state" / bench.shelf.host / "ledger.json").exists()
 
 
+async def test_a_damaged_file_of_known_manifests_costs_only_time(bench: Bench) -> None:
+    await three(bench)
+    words = ("images", "--state-dir", str(bench.folder / "state"))
+    first = await bench.lading(*words)
+    known = bench.folder / "state" / bench.shelf.host / "manifests"
+    whole = known.read_bytes()
+    changed = bytearray(whole)
+    changed[len(whole) // 2] ^= 1
+    for content in (whole[:-1], bytes(changed), b""):
+        known.write_bytes(content)
+        again = await bench.lading(*words)
+        assert (again.code, again.output) == (0, first.output), again.errors
+        assert len(known.read_bytes()) == len(whole)
+
+
 async def test_an_age_in_one_registry_is_none_in_another(bench: Bench) -> None:
     """Both are pruned with the same folder; what is new in the second is not old there."""
     await three(bench)

@@ -20,12 +20,7 @@ from lading.pruning.engine.guards import Guard, Limits
 from lading.pruning.engine.observe import Reading
 from lading.pruning.engine.observe_registry import WORKERS_DEFAULT
 from lading.pruning.engine.registry_url import RegistryUrl
-from lading.pruning.engine.types import (
-    KEEP_TAG_REVISIONS_DEFAULT,
-    AgeFrom,
-    Settings,
-    Source,
-)
+from lading.pruning.engine.types import KEEP_TAG_REVISIONS_DEFAULT, AgeFrom, Settings, Source
 from lading.wiring.prune import Options
 
 FILE = click.Path(path_type=Path, dir_okay=False, exists=True)

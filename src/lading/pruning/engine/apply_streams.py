@@ -26,11 +26,7 @@ from lading.pruning.engine.manifest_table import InventoryManifest
 from lading.pruning.engine.observe_streams import IMAGES, STREAMS
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.trash import CannotMount, NotWhole, Trash, read_whole
-from lading.pruning.engine.types import (
-    Deletion,
-    Inventory,
-    What,
-)
+from lading.pruning.engine.types import Deletion, Inventory, What
 from lading.pruning.engine.watch import NewReferences
 
 CONFLICTS_MAX = 5  # as oc

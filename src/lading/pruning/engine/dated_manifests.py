@@ -10,14 +10,7 @@ from lading.pruning.engine import content, rules
 from lading.pruning.engine.manifest_table import InventoryManifest
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.rules import Candidate, Facts
-from lading.pruning.engine.types import (
-    Decision,
-    Inventory,
-    Repository,
-    Revision,
-    Tag,
-    Verdict,
-)
+from lading.pruning.engine.types import Decision, Inventory, Repository, Revision, Tag, Verdict
 
 _NO_TAG = Tag("")
 _FOLLOWS = (False, "it goes with what it belongs to")

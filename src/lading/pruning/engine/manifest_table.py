@@ -5,6 +5,7 @@ a manifest up makes its value. With texts of their own, a million manifests of t
 take more than two gigabytes.
 """
 
+import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -261,7 +262,14 @@ class ManifestTable(Mapping[str, InventoryManifest]):
                 yield columns.texts[number], _decode_links(columns.packed[number])
 
     def encoded(self) -> bytes:
-        """For a file, so that the next run reads only manifests that are new."""
+        """For a file, so that the next run reads only manifests that are new.
+
+        A checksum comes first: a changed bit may be another child, which would lose its protection.
+        """
+        content = msgspec.msgpack.encode(self._stored())
+        return hashlib.sha256(content).digest() + content
+
+    def _stored(self) -> "_Stored":
         columns = self._columns
         digests, others = bytearray(), {}
         for number, text in enumerate(columns.texts):
@@ -269,31 +277,30 @@ class ManifestTable(Mapping[str, InventoryManifest]):
             digests += raw or bytes(_RAW_BYTES)
             if not raw:
                 others[number] = text
-        return msgspec.msgpack.encode(
-            _Stored(
-                version=VERSION,
-                digests=bytes(digests),
-                others=others,
-                sizes=columns.sizes.tobytes(),
-                packed=[
-                    one if self._holds(number) else _NOT_HERE
-                    for number, one in enumerate(columns.packed)
-                ],
-            )
+        return _Stored(
+            version=VERSION,
+            digests=bytes(digests),
+            others=others,
+            sizes=columns.sizes.tobytes(),
+            packed=[
+                one if self._holds(number) else _NOT_HERE
+                for number, one in enumerate(columns.packed)
+            ],
         )
 
     @classmethod
     def decoded(cls, content: bytes) -> Self:
-        """From such a file; raises what a file of another form raises in msgspec."""
-        stored = msgspec.msgpack.decode(content, type=_Stored)
+        """From such a file, byte for byte; another raises an error of msgspec."""
+        body = memoryview(content)[_RAW_BYTES:]
+        if content[:_RAW_BYTES] != hashlib.sha256(body).digest():
+            raise msgspec.ValidationError("the checksum is not that of the content")
+        stored = msgspec.msgpack.decode(body, type=_Stored)
         if stored.version != VERSION:
             raise msgspec.ValidationError(f"expected {VERSION}, not {stored.version}")
         table = cls()
         for number, packed in enumerate(stored.packed):
             raw = stored.digests[number * _RAW_BYTES : (number + 1) * _RAW_BYTES]
-            table._columns.number(stored.others.get(number) or f"{_SHA256}{raw.hex()}")
-            if len(table._columns.texts) != number + 1:
-                raise msgspec.ValidationError(f"digest {number} is missing or there twice")
+            table._columns.number(stored.others.get(number, f"{_SHA256}{raw.hex()}"))
             if packed:
                 table._columns.packed[number] = packed
                 table._hold(number)

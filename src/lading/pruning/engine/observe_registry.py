@@ -23,13 +23,7 @@ from lading.pruning.engine import documents, parallel
 from lading.pruning.engine.ledger import FirstSeen, Ledger
 from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
-from lading.pruning.engine.types import (
-    Inventory,
-    Repository,
-    Revision,
-    Source,
-    Tag,
-)
+from lading.pruning.engine.types import Inventory, Repository, Revision, Source, Tag
 
 T = TypeVar("T")
 WORKERS_DEFAULT = 5  # as oc

@@ -20,13 +20,7 @@ from lading.ports.storage import Storage, StoredObject
 from lading.pruning.engine import documents, parallel
 from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.observe_registry import Scope
-from lading.pruning.engine.types import (
-    Inventory,
-    Repository,
-    Revision,
-    Source,
-    Tag,
-)
+from lading.pruning.engine.types import Inventory, Repository, Revision, Source, Tag
 
 ROOT = "docker/registry/v2"
 REPOSITORIES = f"{ROOT}/repositories"
@@ -188,12 +182,13 @@ class _Reader:
     async def _tag(self, found: _Found, name: str) -> Tag | None:
         """A tag that is gone since the list was read is no tag."""
         try:
-            text = self._known.shared(await self._link(tag_link(found.name, name)))
+            link = await self._link(tag_link(found.name, name))
         except storages.NotFound:
             return None
-        if not text:
+        if not link:
             found.opaque.append(f"tag {name}")
             return None
+        text = self._known.shared(link)
         times = found.index.get(name, {})
         newest = Revision(text, max(found.current[name], times.get(text, found.current[name])))
         before = [

@@ -12,13 +12,7 @@ from lading.ports.cluster import Cluster, Untyped
 from lading.pruning.engine import extraction, observe
 from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
-from lading.pruning.engine.types import (
-    Inventory,
-    Repository,
-    Revision,
-    Source,
-    Tag,
-)
+from lading.pruning.engine.types import Inventory, Repository, Revision, Source, Tag
 
 STREAMS = ("image.openshift.io", "imagestreams")
 IMAGES = ("image.openshift.io", "images")
