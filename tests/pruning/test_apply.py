@@ -347,7 +347,7 @@ async def test_a_pod_that_starts_after_the_deletion_restores_it(world: World) ->
 
 
 async def test_a_tag_that_moves_meanwhile_stays(world: World) -> None:
-    await world.shelf.image("a:old")
+    old = await world.shelf.image("a:old")
     original = world.registry.push_manifest
     moved = False
 
@@ -360,27 +360,54 @@ async def test_a_tag_that_moves_meanwhile_stays(world: World) -> None:
 
     world.registry.push_manifest = push_then_move  # type: ignore[method-assign]
     applied = await world.pruner().apply()
-    assert Result.CHANGED in {one.result for one in applied.outcomes}
+    assert {one.result for one in applied.outcomes} == {Result.CHANGED}
     assert await world.shelf.pullable("a:old")
+    assert await world.shelf.pullable(f"a@{old.digest}"), "one of its tags was not deleted"
 
 
-async def test_a_tag_that_a_deletion_by_digest_takes_along_is_put_back(world: World) -> None:
-    image = await world.shelf.image("a:old")
-    original = world.registry.push_manifest
-    tagged = False
+@pytest.mark.parametrize("result", [Result.CHANGED, Result.NEW_REFERENCE])
+async def test_what_changed_before_its_turn_does_not_go_into_the_trash(
+    world: World, result: Result
+) -> None:
+    canary = await world.shelf.image("a:canary", layers=[b"1"])
+    await world.shelf.image("b:old", layers=[b"2"])
+    original = world.registry.delete
 
-    async def push_then_tag(*arguments: object, **more: object) -> None:
-        nonlocal tagged
-        await original(*arguments, **more)  # type: ignore[arg-type]
-        if not tagged:
-            tagged = True
-            await original(world.shelf.at("a:fresh"), image)
+    async def delete_then_change(reference: Reference) -> bool:
+        found = await original(reference)
+        if reference.digest == canary.digest and result is Result.CHANGED:
+            await world.shelf.image("b:old", layers=[b"3"])
+        elif reference.digest == canary.digest:
+            await world.run_pod("registry.test/b:old")
+            await asyncio.sleep(0.3)
+        return found
 
-    world.registry.push_manifest = push_then_tag  # type: ignore[method-assign]
+    world.registry.delete = delete_then_change  # type: ignore[method-assign]
     applied = await world.pruner().apply()
-    assert [one.result for one in applied.outcomes] == [Result.DELETED, Result.RESTORED]
-    assert await world.shelf.tags("a") == {"fresh"}
-    assert await world.shelf.pullable("a:fresh")
+    assert {one.result for one in applied.outcomes if one.line.repository == "b"} == {result}
+    records = await world.trash.records([world.trash.settings.repository])
+    assert [record.repository for _, record in records] == ["a"]
+
+
+async def test_a_kept_tag_that_a_deletion_by_digest_takes_along_is_put_back(world: World) -> None:
+    """A rollback to an image that is no canary: its push was answered, so it stands."""
+    await world.shelf.image("a:canary", layers=[b"canary"])
+    old = await world.shelf.image("b:old", layers=[b"old"])
+    await world.shelf.image("b:keep", layers=[b"keep"])
+    original = world.registry.delete
+
+    async def roll_back_then_delete(reference: Reference) -> bool:
+        if reference.digest == old.digest:
+            await world.registry.push_manifest(world.shelf.at("b:keep"), old)
+        return await original(reference)
+
+    world.registry.delete = roll_back_then_delete  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    results = {(one.line.digest, one.line.tag): one.result for one in applied.outcomes}
+    assert results[str(old.digest), ""] is Result.RESTORED
+    assert await world.shelf.tags("b") == {"keep"}
+    assert await world.shelf.pullable(f"b@{old.digest}")
+    assert await world.shelf.pullable("b:keep")
 
 
 async def test_a_tag_that_is_pushed_again_after_it_went_is_put_back(world: World) -> None:
@@ -406,6 +433,105 @@ async def test_a_tag_that_is_pushed_again_after_it_went_is_put_back(world: World
     world.registry.tags = push_then_list  # type: ignore[method-assign]
     await world.pruner().apply()
     assert await world.shelf.pullable("a:old")
+
+
+@pytest.mark.parametrize("name", ["registry.test/team/a", "mirror.test/a", "cache.test/x/team/a"])
+async def test_an_index_in_use_without_a_tag_keeps_what_it_holds(world: World, name: str) -> None:
+    """The API of a registry does not list it; only the reference leads to it."""
+    shared = await world.shelf.image("team/a:old", layers=[b"1"])
+    used = await world.shelf.index("team/a:moving", shared)
+    await world.shelf.index("team/a:moving", shared, await world.shelf.image("team/a:2"))
+    await world.run_pod(f"{name}@{used.digest}")
+    await world.pruner().apply()
+    assert await world.shelf.pullable(f"team/a@{used.digest}")
+    assert await world.shelf.tags("team/a") == set()
+
+
+async def test_an_index_that_is_pushed_meanwhile_keeps_what_it_holds(world: World) -> None:
+    """Its push was answered, because the registry had the manifest that it holds."""
+    held = await world.shelf.image("a:old")
+    original = world.registry.push_manifest
+    pushes = 0
+
+    async def push_then_push_index(reference: Reference, manifest: Manifest) -> None:
+        nonlocal pushes
+        await original(reference, manifest)
+        pushes += 1
+        if pushes == 1:
+            await world.shelf.index("a:fresh", held)
+
+    world.registry.push_manifest = push_then_push_index  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    results = {one.line.what: (one.result, one.message) for one in applied.outcomes}
+    assert results[What.MANIFEST] == (Result.CHANGED, "a:fresh needs it by now")
+    assert await world.shelf.tags("a") == {"fresh"}
+    assert await world.shelf.pullable("a:fresh")
+
+
+@pytest.mark.parametrize("tag", ["fresh", "keep", "old"])
+async def test_an_index_gets_back_what_it_holds_and_was_deleted_meanwhile(
+    world: World, tag: str
+) -> None:
+    """It is pushed right before the deletion, with a tag that is new, kept or deleted before."""
+    await world.shelf.image("a:keep", layers=[b"keep"])
+    held = await world.shelf.image("a:old", layers=[b"old"])
+    original = world.registry.delete
+
+    async def push_index_then_delete(reference: Reference) -> bool:
+        if reference.digest == held.digest:
+            await world.shelf.index(f"a:{tag}", held)
+        return await original(reference)
+
+    world.registry.delete = push_index_then_delete  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert Result.RESTORED in {one.result for one in applied.outcomes}
+    assert await world.shelf.pullable(f"a:{tag}")
+
+
+async def test_the_next_run_restores_what_an_index_in_place_misses(world: World) -> None:
+    held = await world.shelf.image("a:old")
+    await world.pruner().apply()
+    await world.registry.push_manifest(world.shelf.at("a:again"), held)
+    await world.shelf.index("a:keep", held)
+    await world.registry.delete(world.shelf.at(f"a@{held.digest}"))
+    applied = await world.pruner().apply()
+    assert [one.tags for one in applied.restored] == [{"old": str(held.digest)}]
+    assert await world.shelf.pullable("a:keep")
+    assert await world.shelf.tags("a") == {"keep"}, "the tag that nothing needs goes again"
+
+
+@pytest.mark.parametrize("moment", [Result.NEW_REFERENCE, Result.RESTORED])
+async def test_a_pod_that_starts_with_an_index_without_a_tag_has_what_it_holds(
+    world: World, moment: Result
+) -> None:
+    held = await world.shelf.image("a:old")
+    index = await world.shelf.index("a:moving", held)
+    await world.shelf.image("a:moving", layers=[b"2"])
+    push, delete = world.registry.push_manifest, world.registry.delete
+
+    async def start(reference: Reference, *, when: Result) -> None:
+        if moment is when and not started:
+            started.append(reference)
+            await world.run_pod(f"registry.test/a@{index.digest}")
+            await asyncio.sleep(0.3)
+
+    started: list[Reference] = []
+
+    async def push_then_start(reference: Reference, manifest: Manifest) -> None:
+        await push(reference, manifest)
+        await start(reference, when=Result.NEW_REFERENCE)
+
+    async def delete_then_start(reference: Reference) -> bool:
+        found = await delete(reference)
+        if reference.digest == held.digest:
+            await start(reference, when=Result.RESTORED)
+        return found
+
+    world.registry.push_manifest = push_then_start  # type: ignore[method-assign]
+    world.registry.delete = delete_then_start  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert moment in {one.result for one in applied.outcomes}
+    assert await world.shelf.pullable(f"a@{index.digest}")
 
 
 async def test_a_registry_that_cannot_delete_tags_keeps_a_shared_one(world: World) -> None:

@@ -27,7 +27,7 @@ from lading.pruning.engine.types import Deletion, Settings, What
 from lading.pruning.engine.watch import NewReferences, WatchLost
 from tests.pruning.builders import NAMES, NOW, REGISTRY, pod
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
-from tests.pruning.memory_registry import MemoryRegistry
+from tests.pruning.memory_registry import MemoryRegistry, Repository
 from tests.pruning.worlds import World
 
 READING = Reading(settings=Settings(), custom=READY_MADE)
@@ -222,6 +222,29 @@ async def test_ten_thousand_tags_take_a_request_each_and_one_for_each_digest() -
     registry.calls = 0
     await observe_registry.inventory(registry, scope, known=known, remembered=ledger.EMPTY)
     assert registry.calls <= 10_000 + pages + scope.workers, "no known manifest is read again"
+
+
+async def test_a_used_digest_without_a_tag_is_read_where_it_is() -> None:
+    registry = MemoryRegistry(has_referrers=False)
+    content = json.dumps({"layers": [], "n": "used"}).encode()
+    manifest = Manifest(media_type="", digest=Digest.of(content), content=content)
+    used = str(manifest.digest)
+    place = Reference(registry=REGISTRY, repository="team/a", digest=manifest.digest)
+    await registry.push_manifest(place, manifest)
+    registry.repositories |= {"other/a": Repository(), "team/b": Repository()}
+    known = ManifestTable()
+    for run, calls in enumerate((7, 7)):
+        registry.calls = 0
+        found = await observe_registry.inventory(
+            registry,
+            Scope(registry=REGISTRY),
+            known=known,
+            remembered=ledger.EMPTY,
+            used=[("a", used), ("team/a", used), ("", used)],
+        )
+        held = {name: one.manifests for name, one in found.repositories.items()}
+        assert held == {"team/a": (used,), "other/a": (), "team/b": ()}, run
+        assert registry.calls == calls, "the catalogue, three lists of tags, and where it may be"
 
 
 async def test_a_wrong_digest_keeps_its_repository_and_a_failure_is_an_error() -> None:

@@ -44,6 +44,8 @@ class RandomWorld:
     tagged: list[tuple[str, str, str]] = field(default_factory=list)
     """(repository, tag, digest) as they were in the beginning."""
     mentions: list[Mention] = field(default_factory=list)
+    used_by_digest: list[tuple[str, str]] = field(default_factory=list)
+    """(repository, digest), with or without a tag."""
 
     async def fill(self) -> None:
         draw = random.Random(self.seed)
@@ -74,6 +76,12 @@ class RandomWorld:
             )
             if text and draw.random() < 0.4:
                 self.mentions.append(Mention(text, "Pod ns/pod"))
+        for name, place in self.registry.repositories.items():
+            for digest in sorted(place.manifests):
+                if draw.random() < 0.1:
+                    host = draw.choice([REGISTRY, "mirror.test", "cache.test/proxy"])
+                    self.mentions.append(Mention(f"{host}/{name}@{digest}", "Pod ns/pod"))
+                    self.used_by_digest.append((name, digest))
 
     async def _manifest(
         self, draw: random.Random, repository: str, pushed: list[Manifest], number: int
@@ -119,7 +127,11 @@ class RandomWorld:
     async def inventory(self) -> Inventory:
         scope = Scope(registry=REGISTRY, leave_out=TRASH.is_trash)
         return await observe_registry.inventory(
-            self.registry, scope, known=ManifestTable(), remembered=ledger.EMPTY
+            self.registry,
+            scope,
+            known=ManifestTable(),
+            remembered=ledger.EMPTY,
+            used=self.references().images,
         )
 
     def references(self) -> References:
@@ -137,7 +149,7 @@ class RandomWorld:
         ]
         applying = Applying(
             self.registry,
-            REGISTRY,
+            inventory,
             trash=Trash(self.registry, TRASH),
             new=NewReferences(NAMES),
             now=NOW,
@@ -161,6 +173,8 @@ class RandomWorld:
             place = self.registry.repositories[name]
             assert place.tags.get(tag) == digest, f"used tag {name}:{tag} is gone"
             assert self.registry.is_whole(name, digest), f"used {name}:{tag} is not whole"
+        for name, digest in self.used_by_digest:
+            assert self.registry.is_whole(name, digest), f"used {name}@{digest} is not whole"
 
     async def check_whole_somewhere(self) -> None:
         records = await Trash(self.registry, TRASH).records([TRASH.repository])

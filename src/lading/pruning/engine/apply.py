@@ -17,8 +17,9 @@ from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents
 from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.pushed_since import PushedSince
 from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash, read_whole
-from lading.pruning.engine.types import Deletion, What
+from lading.pruning.engine.types import Deletion, Inventory, What
 from lading.pruning.engine.watch import NewReferences
 
 _BAD_REQUEST = 400
@@ -66,7 +67,7 @@ class Applying:
     def __init__(
         self,
         registry: RegistryAdministration,
-        name: str,
+        inventory: Inventory,
         *,
         trash: Trash | None,
         new: NewReferences,
@@ -75,9 +76,10 @@ class Applying:
     ) -> None:
         self._registry = registry
         self._progress = progress
-        self._name = name
+        self._name = inventory.registry
         self._trash = trash
         self._new = new
+        self._since = PushedSince(registry, inventory, new)
         self._now = now
         self._deleted: list[tuple[Record, list[Deletion]]] = []
         self._confirmed: dict[tuple[str, str], str] = {}
@@ -135,7 +137,8 @@ class Applying:
         if any(one.result is not Result.DELETED for one in outcomes):
             return outcomes + _all(manifests, Result.CHANGED, "one of its tags was not deleted")
         asked = {one.line.tag for one in outcomes if one.message == _BY_DIGEST}
-        deleted = await self._delete_manifests(asked, manifests, contents)
+        untagged = {one.line.tag for one in outcomes} - asked
+        deleted = await self._delete_manifests(asked, untagged, manifests, contents)
         outcomes = [*_without_those_that_stay(outcomes, deleted), *deleted]
         if record is not None:
             self._deleted.append((record, lines))
@@ -202,16 +205,19 @@ class Applying:
     async def _delete_manifests(
         self,
         asked: Set[str],
+        untagged: Set[str],
         manifests: Sequence[Deletion],
         contents: Mapping[str, Manifest],
     ) -> list[PruneOutcome]:
-        """`asked` are the tags that go with their manifest; any other that goes is put back."""
+        """`asked` are the tags that go with their manifest; any other that goes is put back.
+
+        `untagged` are those that went before.
+        """
         outcomes: list[PruneOutcome] = []
         before = await self._tags(manifests[0]) if manifests else set()
         for position, line in enumerate(manifests):
-            if tag := await self._kept_tag_that_moved_to(line):
-                message = f"{line.repository}:{tag} names it by now"
-                return outcomes + _all(manifests[position:], Result.CHANGED, message)
+            if found := await self._needed_by_now(line, before - asked, untagged):
+                return outcomes + _all(manifests[position:], *found)
             try:
                 await self._registry.delete(self._at(line, by_digest=True))
             except registries.Unsupported as error:
@@ -246,6 +252,17 @@ class Applying:
             before = after
             outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
         return outcomes
+
+    async def _needed_by_now(
+        self, line: Deletion, tags: Set[str], untagged: Set[str]
+    ) -> tuple[Result, str] | None:
+        if tag := await self._kept_tag_that_moved_to(line):
+            return Result.CHANGED, f"{line.repository}:{tag} names it by now"
+        if tag := await self._since.tag_needing(line, tags, deleted=untagged):
+            return Result.CHANGED, f"{line.repository}:{tag} needs it by now"
+        if user := await self._since.user_of(line):
+            return Result.NEW_REFERENCE, f"now used by {user}"
+        return None
 
     async def _put_back(
         self, line: Deletion, tags: set[str], contents: Mapping[str, Manifest]
@@ -329,15 +346,28 @@ class Applying:
         return Reference(registry=self._name, repository=repository, tag=tag)
 
     async def _restore_used_again(self) -> list[PruneOutcome]:
-        """What became used while it was deleted comes back."""
+        """What became used or needed while it was deleted comes back."""
+        missing = await self._missing()
         outcomes: list[PruneOutcome] = []
         for record, lines in self._deleted:
             user = self._new.user_of(lines, frozenset(record.configs))
+            if not user and not missing[record.repository].isdisjoint(record.manifests):
+                user = "an index that was pushed"
             if user and self._trash is not None:
                 place = self._trash.settings.repository_for(record.repository)
                 await self._trash.restore(place, record)
                 outcomes += _all(lines, Result.RESTORED, f"used by {user} since")
         return outcomes
+
+    async def _missing(self) -> dict[str, frozenset[str]]:
+        """By repository, what went and is needed by now."""
+        deleted: dict[str, set[str]] = {}
+        for record, lines in self._deleted:
+            deleted.setdefault(record.repository, set()).update(line.tag for line in lines)
+        return {
+            repository: await self._since.missing(repository, deleted=tags)
+            for repository, tags in deleted.items()
+        }
 
     def _at(self, line: Deletion, *, by_digest: bool = False) -> Reference:
         digest = digests.parse(line.digest) if by_digest or not line.tag else None
@@ -353,7 +383,9 @@ def _without_those_that_stay(
     tags: Sequence[PruneOutcome], manifests: Sequence[PruneOutcome]
 ) -> list[PruneOutcome]:
     """A tag that goes with its manifest stays when the manifest does."""
-    stay = {one.line.digest for one in manifests if one.result is Result.CHANGED}
+    stay = {
+        one.line.digest for one in manifests if one.result in (Result.CHANGED, Result.NEW_REFERENCE)
+    }
     return [
         PruneOutcome(line=one.line, result=Result.CHANGED, message="its manifest stays")
         if one.message == _BY_DIGEST and one.line.digest in stay

@@ -1,10 +1,11 @@
 """Wires one run of the pruner: observe, plan, guards, apply; decides nothing itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from lading.kernel import digests
 from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
 from lading.ports.clock import Clock
@@ -143,10 +144,11 @@ class Pruner:
             [*self._request.mirrors, *(pair for one in clusters for pair in one.mirrors)],
         )
         mentions = [mention for one in clusters for mention in one.mentions]
-        inventory, now = await self._inventory(remembered, is_confirmed=is_confirmed)
+        references = names.gather(mentions, registry_names)
+        inventory, now = await self._inventory(references, remembered, is_confirmed=is_confirmed)
         return ObservedPruning(
             inventory=inventory,
-            references=names.gather(mentions, registry_names),
+            references=references,
             clusters=clusters,
             names=registry_names,
             unread=remembered.unread(inventory.source, only=self._request.repositories),
@@ -250,7 +252,7 @@ class Pruner:
         return ledger.decode(content)
 
     async def _inventory(
-        self, remembered: Ledger, *, is_confirmed: bool
+        self, references: References, remembered: Ledger, *, is_confirmed: bool
     ) -> tuple[Inventory, datetime]:
         request = self._request
         if request.source is Source.IMAGE_STREAMS:
@@ -277,7 +279,11 @@ class Pruner:
             return await observe_storage.inventory(self._storage, scope, known=self._known), now
         now = await self._registry.server_time(request.registry) or self._clock.now()
         found = await observe_registry.inventory(
-            self._registry, scope, known=self._known, remembered=remembered
+            self._registry,
+            scope,
+            known=self._known,
+            remembered=remembered,
+            used=references.images,
         )
         return found, now
 
@@ -295,13 +301,28 @@ class Pruner:
 
     async def _restore_used(self, observed: ObservedPruning) -> tuple[Record, ...]:
         """What was deleted and is used again comes back before anything else is deleted."""
+        records = await self.records()
+        held = _held_by_indexes(records, observed.inventory)
         restored: list[Record] = []
-        for place, record in await self.records():
-            if _is_used(record, observed) and not _is_in_place(record, observed.inventory):
+        for place, record in records:
+            is_gone = not _is_in_place(record, observed.inventory)
+            if (is_gone and _is_used(record, observed)) or await self._is_missed(record, held):
                 assert self._trash is not None, "a record comes from a trash"
                 await self._trash.restore(place, record)
                 restored.append(record)
         return tuple(restored)
+
+    async def _is_missed(self, record: Record, held: Mapping[str, set[str]]) -> bool:
+        """Whether an index in its place holds a manifest of the record that is gone from there.
+
+        The inventory cannot say it: what an earlier run read counts as present there.
+        """
+        assert self._registry is not None, "a record comes from a registry"
+        place = Reference(registry=self._request.registry, repository=record.repository)
+        for digest in sorted(held.get(record.repository, set()) & record.manifests.keys()):
+            if await self._registry.head(place.at(digests.parse(digest))) is None:
+                return True
+        return False
 
     async def _expire(self, now: datetime) -> int:
         if self._trash is None:
@@ -332,7 +353,7 @@ class Pruner:
             assert self._registry is not None, "a plain registry is always opened"
             applying = Applying(
                 self._registry,
-                self._request.registry,
+                observed.inventory,
                 trash=self._trash if self._request.fills_trash else None,
                 new=new,
                 now=observed.now,
@@ -367,6 +388,17 @@ def _is_used(record: Record, observed: ObservedPruning) -> bool:
         names.user_of(uses, repository=record.repository, tag=tag, digest="")
         for tag in record.tags or ("",)
     )
+
+
+def _held_by_indexes(
+    records: Sequence[tuple[str, Record]], inventory: Inventory
+) -> dict[str, set[str]]:
+    """By repository of a record, the manifests that indexes in their place hold."""
+    found: dict[str, set[str]] = {}
+    for name in {record.repository for _, record in records} & inventory.repositories.keys():
+        known = map(inventory.manifests.get, inventory.repositories[name].manifests)
+        found[name] = {child for one in known if one for child in one.children}
+    return found
 
 
 def _is_in_place(record: Record, inventory: Inventory) -> bool:

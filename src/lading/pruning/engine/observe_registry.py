@@ -1,12 +1,12 @@
 """Reads the inventory of a plain registry by its API: repositories, tags, manifests, referrers.
 
 A tag costs one HEAD, a digest that is not known yet one GET. Untagged manifests cannot be listed:
-only those that a tag, an index or the list of referrers leads to are known. A list that breaks off
-is an error; a manifest that cannot be read keeps its repository.
+only those that a tag, an index, a list of referrers or a reference leads to are known. A list that
+breaks off is an error; a manifest that cannot be read keeps its repository.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
@@ -19,7 +19,7 @@ from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import documents, parallel
+from lading.pruning.engine import documents, names, parallel
 from lading.pruning.engine.ledger import FirstSeen, Ledger
 from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
@@ -53,12 +53,17 @@ async def inventory(
     *,
     known: ManifestTable,
     remembered: Ledger,
+    used: Iterable[tuple[str, str]] = (),
 ) -> Inventory:
-    """`remembered` says since when each tag names its digest."""
-    names = scope.repositories or await _catalogue(registry, scope.registry)
-    chosen = sorted(name for name in names if not scope.leave_out(name))
+    """`remembered` says since when each tag names its digest.
+
+    `used` are the paths and digests of references: an index in use may have no tag, and its
+    manifests may be those of another index, too.
+    """
+    every = scope.repositories or await _catalogue(registry, scope.registry)
+    chosen = sorted(name for name in every if not scope.leave_out(name))
     scope.progress.begin("reading repositories", len(chosen))
-    reader = _Reader(registry, scope, known)
+    reader = _Reader(registry, scope, known, used)
 
     async def dated(name: str) -> Repository:
         return _dated(await reader.repository(name), remembered.of(name))
@@ -98,11 +103,19 @@ def _dated(repository: Repository, first_seen: FirstSeen) -> Repository:
 
 class _Reader:
     def __init__(
-        self, registry: RegistryAdministration, scope: Scope, known: ManifestTable
+        self,
+        registry: RegistryAdministration,
+        scope: Scope,
+        known: ManifestTable,
+        used: Iterable[tuple[str, str]],
     ) -> None:
         self._registry = registry
         self._scope = scope
         self._known = known
+        self._used: dict[str, list[tuple[str, str]]] = {}
+        """By the last part of the path, in which paths that end alike agree."""
+        for path, digest in used:
+            self._used.setdefault(path.rpartition("/")[2], []).append((path, digest))
         self._slots = asyncio.Semaphore(scope.workers)
         self._has_referrers = True
 
@@ -114,6 +127,10 @@ class _Reader:
         opaque: list[str] = []
         held: set[str] = set()
         pending = {tag.digest for tag in tags}
+        used = await self._each(
+            lambda one: self._used_digest(name, one), sorted(self._used_in(name) - pending)
+        )
+        pending |= {*used} - {""}
         while pending:
             held |= pending
             read = await self._each(lambda one: self._manifest(name, one), sorted(pending))
@@ -144,6 +161,18 @@ class _Reader:
         if found is None:
             return None
         return Tag.of(tag, [Revision(self._known.shared(str(found.digest)))])
+
+    def _used_in(self, repository: str) -> set[str]:
+        named = self._used.get(repository.rpartition("/")[2], ())
+        return {digest for path, digest in named if names.paths_end_alike(path, repository)}
+
+    async def _used_digest(self, repository: str, digest: str) -> str:
+        """Empty for a manifest that another repository is known to have and this one has not."""
+        if digest in self._known:
+            async with self._slots:
+                if await self._registry.head(self._reference(repository, digest=digest)) is None:
+                    return ""
+        return self._known.shared(digest)
 
     async def _manifest(self, repository: str, digest: str) -> InventoryManifest | None:
         known = self._known.get(digest)

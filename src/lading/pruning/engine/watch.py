@@ -73,6 +73,14 @@ class NewReferences:
                 return found
         return ""
 
+    def named_in(self, repository: str) -> dict[str, str]:
+        """The digests that are newly used by a name of this repository, with one user of each."""
+        return {
+            digest: users[0]
+            for (path, digest), users in self._references.images.items()
+            if names.paths_end_alike(path, repository)
+        }
+
 
 @asynccontextmanager
 async def watching(
