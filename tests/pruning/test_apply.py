@@ -393,6 +393,7 @@ async def test_a_kept_tag_that_a_deletion_by_digest_takes_along_is_put_back(worl
     """A rollback to an image that is no canary: its push was answered, so it stands."""
     await world.shelf.image("a:canary", layers=[b"canary"])
     old = await world.shelf.image("b:old", layers=[b"old"])
+    await world.shelf.index("b:old-index", old)
     await world.shelf.image("b:keep", layers=[b"keep"])
     original = world.registry.delete
 
@@ -586,6 +587,24 @@ async def test_a_registry_that_forbids_deletion_ends_the_run(world: World) -> No
     world.registry.delete = forbidden  # type: ignore[method-assign]
     with pytest.raises(CannotDelete, match="does not delete images"):
         await world.pruner().apply()
+
+
+async def test_an_image_that_cannot_be_deleted_stops_no_other(world: World) -> None:
+    await world.shelf.image("a:old", layers=[b"1"])
+    await world.shelf.image("b:old", layers=[b"2"])
+    original = world.registry.delete
+
+    async def unavailable(reference: Reference) -> bool:
+        if reference.repository == "a":
+            raise registries.Unavailable("503", status=503)
+        return await original(reference)
+
+    world.registry.delete = unavailable  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    results = {(one.line.repository, one.result) for one in applied.outcomes}
+    assert results == {("a", Result.FAILED), ("b", Result.DELETED)}
+    assert await world.shelf.pullable("a:old")
+    assert await world.shelf.tags("b") == set()
 
 
 async def test_a_registry_that_takes_a_kept_tag_along_stops_after_the_canary(world: World) -> None:

@@ -48,7 +48,11 @@ def test_it_survives_its_file() -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"garbage", b'{"version": "other"}', b'{"firstSeen": 3}', b'{"firstSeen": {"a": 3}}'],
+    [
+        *(b"", b"garbage", b'{"version": "other"}'),
+        *(b'{"firstSeen": 3}', b'{"firstSeen": {"a": 3}}'),
+        b'{"firstSeen": {"a": {"v1": ["sha256:0", "2026-11-01T00:00:00"]}}}',
+    ],
 )
 def test_a_file_that_cannot_be_read_is_an_error(content: bytes) -> None:
     with pytest.raises(Malformed, match="prune ledger"):

@@ -6,6 +6,7 @@ confirmed run first saw it there; a tag that names another digest begins again.
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
@@ -13,7 +14,7 @@ from lading.kernel.errors import UNREADABLE, Malformed
 from lading.pruning.engine.types import Inventory, Source
 
 VERSION = "lading.prune.ledger/v2"
-FirstSeen = dict[str, tuple[str, datetime]]
+FirstSeen = dict[str, tuple[str, Annotated[datetime, msgspec.Meta(tz=True)]]]
 """Tag -> (digest, since when)."""
 _first_seen_decoder = msgspec.json.Decoder(FirstSeen)
 

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Annotated
 
 import msgspec
 
@@ -26,6 +27,9 @@ from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
 REPOSITORY_DEFAULT = "lading-trash"
 RECORD_TYPE = "application/vnd.lading.trash.record.v1+json"
 RECORD_BYTES_MAX = 4 * 1024 * 1024
+
+
+ZonedTime = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class CannotMount(Exception):
@@ -48,8 +52,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     configs: tuple[str, ...] = ()
     """The digests of the configurations: some runtimes report what they run by them."""
     reason: str = ""
-    deleted_at: datetime
-    expires_at: datetime
+    deleted_at: ZonedTime
+    expires_at: ZonedTime
 
     @property
     def name(self) -> str:
@@ -223,7 +227,10 @@ class Trash:
             content = await self.registry.blob(
                 self._at(repository), digests.parse(layer["digest"]), bytes_max=RECORD_BYTES_MAX
             )
-            return msgspec.json.decode(content, type=Record)
+            record = msgspec.json.decode(content, type=Record)
+            for digest in (*record.manifests, *record.tags.values()):
+                digests.parse(digest)
+            return record
         except (registries.NotFound, KeyError, TypeError, *UNREADABLE):
             return None
 
