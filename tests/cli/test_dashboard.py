@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.cli.up_process import START_SECONDS_MAX, up
+from tests.cli.up_process import START_SECONDS_MAX, up, welcomed
 from tests.command import lading
 
 pytestmark = pytest.mark.timeout(300)
@@ -99,6 +99,21 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
             if process.returncode is None:
                 process.kill()
             await process.wait()
+
+
+async def test_lading_up_serves_it_too_with_its_own_agents_and_registry(tmp_path: Path) -> None:
+    """With a password on its registry, which only `lading up` knows."""
+    async with welcomed(tmp_path, "--registry-auth") as (_, welcome):
+        found = URL.search(welcome)
+        assert found, welcome
+        async with asyncio.timeout(START_SECONDS_MAX), opened(found[0]) as browser:
+            collection = await known_collection(browser, "node-1")
+            status, text = await dropped_plan(browser, (tmp_path / "first-set.yaml").read_text())
+    assert collection["highPercent"] > collection["lowPercent"]
+    assert status == 200, text
+    plan = json.loads(text)
+    assert [(one["node"], one["toPull"]) for one in plan["nodes"]] == [("node-1", 3)]
+    assert plan["complaints"] == []
 
 
 async def test_a_cluster_that_does_not_answer_is_a_sentence(tmp_path: Path) -> None:

@@ -293,6 +293,16 @@ async def test_beside_a_kubelet_ages_are_recorded_and_nothing_is_removed(full: F
     assert [one.decision for one in report.verdicts].count(GcDecision.REMOVE) == 2
 
 
+async def test_a_preview_beside_a_kubelet_has_the_thresholds_of_the_kubelet(full: FullNode) -> None:
+    await full.collect(policy=None)
+    await full.clock.advance(PERIOD_SECONDS)
+    limits = KubeletLimits(image_gc_high_threshold_percent=72, image_gc_low_threshold_percent=61)
+    report = await full.collection(policy=None, kubelet=FixedLimits(limits)).preview()
+    assert report is not None
+    assert (report.high_threshold_percent, report.low_threshold_percent) == (72, 61)
+    assert report.freed_bytes >= report.wanted_bytes > CAPACITY_BYTES * (85 - 61) // 100
+
+
 async def test_a_preview_is_the_plan_of_the_next_reconcile_and_removes_nothing(
     full: FullNode,
 ) -> None:
