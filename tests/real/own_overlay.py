@@ -7,6 +7,7 @@ OOM score needs CAP_SYS_RESOURCE there, which a test machine may lack.
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,18 @@ PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 AGENT = "/spec/template/spec/containers/0"
 
 
-def write(folder: Path, bed: Cluster, *, metrics_port: int) -> tuple[str, str]:
+def write(
+    folder: Path, bed: Cluster, *, metrics_port: int, components: Sequence[str] = ()
+) -> tuple[str, str]:
     """Pushes the image and names it, by the repository and digest that are returned.
 
-    The rest is as in the documentation.
+    The rest is as in the documentation, with these components of `deploy/`.
     """
     repository, digest = _push(bed.registry)
     is_crio = bed.runtime.kind == "cri-o"
     overlay = _documented()
     overlay["resources"] = [os.path.relpath(DEPLOY / "cri-o" if is_crio else DEPLOY, folder)]
+    overlay["components"] = [os.path.relpath(DEPLOY / one, folder) for one in components]
     overlay["images"] = [{**overlay["images"][0], "newName": repository, "digest": digest}]
     operations = [
         *(_added(f"--kubelet-port={bed.kubelet_port}"), _added(f"--metrics-port={metrics_port}")),

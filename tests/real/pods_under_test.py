@@ -2,7 +2,6 @@
 
 import json
 import os
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,9 +87,10 @@ class Pods:
         return self.kubectl("get", "lease/lading-controller", IN_NAMESPACE, holder).split("_")[0]
 
     def progress(self) -> Any:
-        url = f"http://127.0.0.1:{self.metrics_port}/pinned-images"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return json.load(answer)
+        """Through the API server, for which the component `live-progress` is needed."""
+        (pod,) = self.objects("pods", IN_NAMESPACE, "-l=app.kubernetes.io/component=agent")
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}/proxy/pinned-images"
+        return json.loads(self.kubectl("get", "--raw", path))
 
     def inside(self, component: str, program: str) -> str:
         """What a Python program prints in a container of this component."""
@@ -99,8 +99,8 @@ class Pods:
         return engine.crictl("exec", "--sync", container, str(PYTHON), "-c", program)
 
 
-def prepare(bed: cluster.Cluster, folder: Path) -> Pods:
+def prepare(bed: cluster.Cluster, folder: Path, *components: str) -> Pods:
     """Everything but the installation itself."""
     metrics_port = sandbox.free_port()
-    own_overlay.write(folder, bed, metrics_port=metrics_port)
+    own_overlay.write(folder, bed, metrics_port=metrics_port, components=components)
     return Pods(bed=bed, overlay=folder, metrics_port=metrics_port)

@@ -1,16 +1,14 @@
 """The dashboard on a real kube-apiserver: an administrator, and a user with few rights."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.web.dashboard import Dashboard
-from lading.wiring import clusters as connections
+from tests.real.accounts import client_of, few_rights
 from tests.real.bed import api_server
 from tests.real.bed.api_server import ApiServer
 from tests.web import clusters
@@ -19,7 +17,6 @@ from tests.web.clusters import until
 pytestmark = pytest.mark.components("kube")
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
-ACCOUNT = "dashboard-reader"
 SETS = "pinnedimagesets.machineconfiguration.openshift.io"
 REPORTS = "machineconfignodes.machineconfiguration.openshift.io"
 TOKEN_WORDS = ("Bearer", "eyJ")  # a ServiceAccount's token begins with the latter
@@ -32,13 +29,6 @@ def server() -> Iterator[ApiServer]:
         running.kubectl("apply", "--server-side", "-f", str(CRDS))
         running.kubectl("wait", "--for=condition=Established", "--timeout=90s", "crd", "--all")
         yield running
-
-
-@asynccontextmanager
-async def client_of(kubeconfig: Path) -> AsyncIterator[KubeClient]:
-    connection = connections.find({}, file=kubeconfig)
-    async with connections.open_client(connection, SystemClock()) as client:
-        yield client
 
 
 @pytest.fixture
@@ -57,21 +47,6 @@ async def filled(admin: KubeClient, server: ApiServer) -> AsyncIterator[KubeClie
     yield admin
     for what in ("mcp", "pis", "nodes", "machineconfignodes"):
         server.kubectl("delete", what, "--all", "--wait=false")
-
-
-def few_rights(server: ApiServer, folder: Path, *resources: str) -> Path:
-    """The kubeconfig of an account that may only read these."""
-    for words in (
-        ("create", "serviceaccount", ACCOUNT, "-n", "default"),
-        ("create", "clusterrole", ACCOUNT, "--verb=get,list,watch",
-         *(f"--resource={one}" for one in resources)),
-        ("create", "clusterrolebinding", ACCOUNT, f"--clusterrole={ACCOUNT}",
-         f"--serviceaccount=default:{ACCOUNT}"),
-    ):  # fmt: skip
-        manifest = server.kubectl(*words, "--dry-run=client", "-o", "yaml")
-        server.kubectl("apply", "-f", "-", stdin=manifest)
-    token = server.kubectl("create", "token", ACCOUNT, "-n", "default").strip()
-    return server.write_kubeconfig(folder / "kubeconfig", token)
 
 
 def text_of(dashboard: Dashboard) -> str:

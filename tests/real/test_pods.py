@@ -2,17 +2,23 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from lading.web.details import Details
+from lading.wiring.live_progress import LiveProgress
 from tests.deploy.manifests import NAMESPACE
-from tests.real import pods_under_test
+from tests.e2e.waiting import until
+from tests.real import accounts, pods_under_test
 from tests.real.bed import cluster, images, waiting
 from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
 from tests.real.setup import binaries
+from tests.web import clusters
 
 IMAGE_GC_PERCENT = 83
 """Not the kubelet's default, so that only an answer of the kubelet has it."""
+READ = ("nodes", "pods", "pinnedimagesets", "machineconfigpools", "machineconfignodes")
 STATUS = "print(open('/proc/1/status').read())"
 WRITING = """
 import errno, json
@@ -37,7 +43,7 @@ def bed() -> Iterator[cluster.Cluster]:
 
 @pytest.fixture(scope="module")
 def prepared(bed: cluster.Cluster, tmp_path_factory: pytest.TempPathFactory) -> Pods:
-    return pods_under_test.prepare(bed, tmp_path_factory.mktemp("overlay"))
+    return pods_under_test.prepare(bed, tmp_path_factory.mktemp("overlay"), "live-progress")
 
 
 @pytest.fixture
@@ -70,6 +76,45 @@ def test_the_agents_pod_knows_the_limits_of_its_kubelet(pods: Pods) -> None:
     pods.pin_new("limits")
     reserve_reason = pods.progress()["storage"]["reserveReason"]
     assert f"starts at {IMAGE_GC_PERCENT}% disk usage" in reserve_reason
+
+
+async def test_the_dashboard_asks_the_agents_pod_with_the_rights_of_its_user(
+    pods: Pods, tmp_path: Path
+) -> None:
+    image = pods.pin_new("seen")
+    pods.create_set("not-there", image.replace("sha256:", "sha256:0")[:-1])
+    node = {"name": pods.bed.node_name}
+    cell = {"node": pods.bed.node_name, "set": "not-there"}
+    server = pods.bed.api_server
+    kubeconfig = accounts.few_rights(server, tmp_path, *READ)
+    async with (
+        accounts.client_of(kubeconfig) as client,
+        clusters.following(client) as dashboard,
+    ):
+        await clusters.until(
+            dashboard, lambda one: one["nodes"][node["name"]]["cells"]["not-there"][0] == "Failed"
+        )
+        details = Details(dashboard, agents=LiveProgress(client))
+        assert await details.collection(node) == {"isKnown": False}
+        assert not (await details.cell(cell))["isLive"]
+        accounts.few_rights(server, tmp_path, *READ, "pods/proxy")
+
+        async def is_known() -> bool:
+            return bool((await details.collection(node))["isKnown"])
+
+        await until(is_known, "the agent answers about garbage collection")
+        judged = await details.collection(node)
+        live = await details.cell(cell)
+    pods.kubectl("delete", "pinnedimagesets", "--all")
+    recovered = "--for=condition=PinnedImageSetsDegraded=False"
+    pods.kubectl("wait", recovered, f"machineconfignode/{node['name']}", WITHIN)
+    assert judged["highPercent"] == IMAGE_GC_PERCENT
+    verdicts = {
+        name: one for group in judged["groups"] for one in group["images"] for name in one["names"]
+    }
+    assert (verdicts[image]["reason"], verdicts[image]["sets"]) == ("Pinned", ["seen"])
+    assert live["isLive"]
+    assert live["nextTry"]
 
 
 @pytest.mark.parametrize(("component", "user"), [("agent", "0"), ("controller", "65532")])
