@@ -280,7 +280,7 @@ async def test_a_plan_of_sets_is_shown_and_made_again_on_demand(
         await expect(one.page.locator(".errors")).to_have_text("plan 1 is refused")
         rows = one.page.locator("tbody tr")
         await expect(rows.nth(0)).to_contain_text("80 MiB")
-        await expect(rows.nth(1)).to_contain_text("does not hold")
+        await expect(rows.nth(1)).to_contain_text("would fail")
         await expect(one.page.get_by_text("<img")).to_be_visible()
         await clusters.create_node(api, "node-c")
         await one.show("images")

@@ -233,4 +233,5 @@ def test_a_pruner_has_its_times_and_whether_it_is_suspended() -> None:
     )  # fmt: skip
     assert (value["lastJob"], value["lastJobEnd"]) == ("image-pruner-1", "2026-01-01T00:00:01Z")
     assert value["isSuspended"]
-    assert pruning.summary(None, [one], "") == ("ok", "Suspended: no Job starts.")
+    assert pruning.summary(None, [one], "") == ("empty", "Suspended: no Job starts.")
+    assert pruning.summary(None, [pruner()], "") == ("empty", "No Job has reported yet.")

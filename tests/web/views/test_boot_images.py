@@ -67,10 +67,12 @@ def test_what_is_not_current_is_a_problem_with_the_command_that_leads_on(
     [
         ([history(state="Current")], "ok", "1 of 1"),
         ([history(state="Current"), history(state="Updating")], "busy", "1 of 2"),
+        ([history(state="Current"), history(state="Waiting")], "busy", "1 of 2"),
+        ([history(state="Current"), history(state="Skipped")], "skipped", "1 of 2"),
         ([history(state="Current"), history(state="Failed")], "error", "1 of 2"),
         ([history(state="Current"), history(removed="2026-01-01T00:00:00Z")], "ok", "1 of 1"),
     ],
-    ids=["current", "one under way", "one failed", "one removed"],
+    ids=["current", "one under way", "one waits", "one skipped", "one failed", "one removed"],
 )
 def test_the_feature_in_a_sentence(histories: list[Any], state: str, counts: str) -> None:
     text = f"Machine sets that boot the image of the release: {counts}."

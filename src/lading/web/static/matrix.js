@@ -56,7 +56,7 @@ function gridRow(row, index, focusRow, { sets, isWide, cellOpen, openCell, openN
 
 function cell(row, name, { isWide, cellOpen, openCell }, attributes) {
   const found = row.value.cells[name];
-  if (!found) return h("td", { key: name, role: "gridcell", class: "cell absent", "aria-label": `${name} is not for ${row.name}`, ...attributes });
+  if (!found) return h("td", { key: name, role: "gridcell", class: "cell absent", title: `${name} is not for ${row.name}`, "aria-label": `${name} is not for ${row.name}`, ...attributes });
   const [state, present, images] = found;
   const counts = images ? `${present}/${images}` : "";
   return h("td", {

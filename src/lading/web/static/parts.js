@@ -43,7 +43,7 @@ export function command(text, purpose = "") {
   };
   return h("div", { class: "command" },
     purpose ? h("span", { class: "purpose" }, `${purpose}:`) : null,
-    h("code", null, text),
+    h("code", null, text.split(" ").flatMap((word, index) => [index ? " " : null, h("span", { class: "word" }, word)])),
     h("button", { type: "button", onclick: copy, "aria-label": `Copy the command ${text}` },
       copied === text ? "Copied" : "Copy"));
 }

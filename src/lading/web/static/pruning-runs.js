@@ -17,11 +17,11 @@ export function runs() {
   return pruners.map((pruner) => h("section", { key: `pruner ${pruner.name}`, "aria-label": "Runs on a schedule" },
     h("h2", null, "Runs on a schedule"),
     facts(["Schedule, UTC", pruner.schedule || "–"], ["Next", pruner.isSuspended ? badge("warning", "suspended") : time(pruner.nextTime)],
-      ["Last success", time(pruner.lastSuccess)], ["Last Job", pruner.lastJob || "–"], ["It ended", time(pruner.lastJobEnd)]),
+      ["Last success", time(pruner.lastSuccess)], ["Last Job", pruner.lastJob || "–"], ["Last Job ended", time(pruner.lastJobEnd)]),
     pruner.failed ? h("ul", { class: "errors" }, h("li", null, pruner.failed)) : null,
     pruner.runs.length
       ? pruner.runs.map(run)
-      : empty("No Job has reported yet.", pruner.isSuspended ? `kubectl patch imagepruner ${pruner.name} --type=merge -p '{"spec":{"suspend":false}}'` : "lading prune images", pruner.isSuspended ? "Let Jobs start" : "Show the plan; deletes nothing"),
+      : empty("No Job has reported yet.", pruner.isSuspended ? `kubectl patch imagepruner ${pruner.name} --type=merge -p '{"spec":{"suspend":false}}'` : "lading prune images", pruner.isSuspended ? "Let Jobs start" : "Show what a run would delete; deletes nothing"),
     h("details", null, h("summary", null, "Conditions"), conditions(pruner.conditions))));
 }
 

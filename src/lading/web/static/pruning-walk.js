@@ -11,11 +11,11 @@ import { quoted } from "./view-pins.js";
 const REPOSITORIES = [
   { name: "name", title: "Repository", value: (row) => row.name, cell: (row) => row.name || "(Image objects)" },
   { name: "tags", title: "Tags", isNumber: true, value: (row) => row.tags, cell: (row) => number(row.tags) },
-  { name: "goTags", title: "Tags that go", isNumber: true, value: (row) => row.tagsThatGo, cell: (row) => number(row.tagsThatGo) },
+  { name: "goTags", title: "Tags to delete", isNumber: true, value: (row) => row.tagsThatGo, cell: (row) => number(row.tagsThatGo) },
   { name: "manifests", title: "Manifests", isNumber: true, value: (row) => row.manifests, cell: (row) => number(row.manifests) },
-  { name: "goManifests", title: "Manifests that go", isNumber: true, value: (row) => row.manifestsThatGo, cell: (row) => number(row.manifestsThatGo) },
+  { name: "goManifests", title: "Manifests to delete", isNumber: true, value: (row) => row.manifestsThatGo, cell: (row) => number(row.manifestsThatGo) },
 ];
-const verdict = (row) => badge(row.decision === "delete" ? "error" : "ok", row.decision === "delete" ? "goes" : "stays");
+const verdict = (row) => badge(row.decision === "delete" ? "error" : "ok", row.decision === "delete" ? "deleted" : "kept");
 const VERDICT = [
   { name: "decision", title: "Verdict", value: (row) => row.decision, cell: verdict },
   { name: "reason", title: "Rule", value: (row) => row.reason, cell: (row) => row.reason },

@@ -59,7 +59,8 @@ function heading(column, order, sortParam) {
   const isSorted = order.replace(/^-/, "") === column.name;
   const isDown = order.startsWith("-");
   const next = isSorted && !isDown ? `-${column.name}` : column.name;
+  const arrow = h("span", { class: "arrow", "aria-hidden": "true" }, isSorted ? (isDown ? "▼" : "▲") : "");
   return h("th", { key: column.name, scope: "col", class: column.isNumber ? "number" : "", "aria-sort": isSorted ? (isDown ? "descending" : "ascending") : null },
     h("button", { type: "button", class: "sort", onclick: () => change({ [sortParam]: next }) },
-      column.title, h("span", { class: "arrow", "aria-hidden": "true" }, isSorted ? (isDown ? "▼" : "▲") : "")));
+      column.isNumber ? [arrow, column.title] : [column.title, arrow]));
 }

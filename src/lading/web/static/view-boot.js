@@ -32,7 +32,7 @@ export function boot({ params }) {
 export function bootPanel({ params }) {
   if (!params.machineSet) return null;
   const row = one("machineSets", params.machineSet);
-  if (!row) return { title: params.machineSet, error: "There is no such machine set.", body: null };
+  if (!row) return { title: `Machine set ${params.machineSet}`, error: "There is no such machine set.", body: null };
   return { title: `Machine set ${row.name}`, error: "", body: [
     facts(["State", badge(row.state)], ["Reason", row.reason || "–"], ["Namespace", row.namespace || "–"], ["API", row.api]),
     row.message ? h("p", { class: "detail" }, row.message) : null,

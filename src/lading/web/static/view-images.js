@@ -1,4 +1,4 @@
-// Images per node, by runtime class, with what garbage collection would take and why.
+// Images per node, by runtime class, with what garbage collection would remove and why.
 
 import { detail } from "./details.js";
 import { h } from "./dom.js";
@@ -9,6 +9,7 @@ import { collection, one } from "./store.js";
 import { bytes, counted, number } from "./text.js";
 import { listedImages } from "./view-pins.js";
 
+const PINNED = "Pinned"; // as the agent says it
 const AGAIN_MS = 10_000; // while a node is open
 const COLUMNS = [
   { name: "node", title: "Node", value: ([name]) => name, cell: ([name]) => name },
@@ -43,7 +44,7 @@ export function imagesPanel({ params }) {
     node ? facts(["Pool", node.pool || "none"], ["Node", badge(node.ready)], ...disk(value)) : null,
     h("h3", null, "Garbage collection"),
     ...(value.isKnown ? verdicts(value) : [
-      h("p", null, "What it would take is not known here: the agent of the node did not answer, or you may not ask it (get on pods/proxy)."),
+      h("p", null, "What it would remove is not known here: the agent of the node did not answer, or you may not ask it (get on pods/proxy)."),
       command("lading image gc", "On the node, as root; it deletes nothing without --yes"),
       ...listedImages(name)]),
     h("p", null, h("a", { href: link("pins", { node: name }) }, "The sets of the node")),
@@ -58,8 +59,8 @@ function disk(value) {
 function verdicts(value) {
   const shown = value.groups.flatMap((group) => group.images).length;
   return [
-    h("p", null, value.goes ? `${counted(value.goes, "image")} would go now, which frees ${bytes(value.freedBytes)}.` : "Nothing would go now."),
-    h("p", { class: "quiet" }, `Images go when the disk is ${value.highPercent} % full, the least recently used first, until it is ${value.lowPercent} % full. From the agent of the node.`),
+    h("p", null, value.goes ? `${counted(value.goes, "image")} would be removed now, which frees ${bytes(value.freedBytes)}.` : "Nothing would be removed now."),
+    h("p", { class: "quiet" }, `Images are removed when the disk is ${value.highPercent} % full, the least recently used first, until it is ${value.lowPercent} % full. From the agent of the node.`),
     ...value.groups.map((group) => h("section", { key: group.name, "aria-label": group.name },
       h("h3", null, `${group.name}: ${counted(group.images.length, "image")}`),
       h("ul", { class: "plain breaks" }, group.images.map(verdict)))),
@@ -68,10 +69,16 @@ function verdicts(value) {
   ].filter(Boolean);
 }
 
+// A pin is held by sets; what is not pinned yet may still be wanted by one.
+function sets({ reason, sets: names }) {
+  if (!names.length) return "";
+  return reason === PINNED ? `, by ${names.join(", ")}` : `; in ${counted(names.length, "set")} of this node: ${names.join(", ")}`;
+}
+
 function verdict(image) {
   return h("li", { key: image.id },
     h("code", null, image.names[0] ?? image.id), ` ${bytes(image.sizeBytes)}`,
-    h("div", null, badge(image.goes ? "error" : "ok", image.goes ? "goes" : "stays"), " ",
-      h("span", { class: "quiet" }, `${image.reason}: ${image.message}`, image.sets.length ? `, by ${image.sets.join(", ")}` : "",
+    h("div", null, badge(image.goes ? "error" : "ok", image.goes ? "removed" : "kept"), " ",
+      h("span", { class: "quiet" }, `${image.reason}: ${image.message}`, sets(image),
         image.goes ? `; frees ${bytes(image.freesBytes)}` : "")));
 }

@@ -7,8 +7,8 @@ import { collection } from "./store.js";
 import { counted, natural } from "./text.js";
 
 const VIEWS = ["pins", "images", "prepull", "boot", "pruning"];
-const WORDS = { ok: "good", busy: "under way", error: "failed", unavailable: "not available", empty: "nothing yet" };
-const RANKS = ["error", "unavailable", "busy", "ok", "empty"];
+const WORDS = { ok: "good", busy: "under way", error: "failed", unavailable: "not available", skipped: "not all updated", empty: "nothing yet" };
+const RANKS = ["error", "unavailable", "busy", "skipped", "ok", "empty"];
 const NEXT = {
   pins: ["lading pin create --help", "Make a set from images, manifests or pods"],
   images: ["lading image ls", "List the images of a node, there, by runtime class"],

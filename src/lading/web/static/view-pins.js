@@ -26,7 +26,7 @@ export function pins({ params }) {
   const columns = shownSets(sets, groups, params);
   return [
     h("h1", null, "Pinned images"),
-    h("p", { class: "quiet" }, "From the status that nodes write. An open cell also asks the agent of its node, if you have the right."),
+    h("p", { class: "quiet" }, "From the status that nodes write. An open cell also asks the agent of its node."),
     sets.length ? null : empty("There is no PinnedImageSet.", "lading pin create --help", "Make a set from images, manifests or pods"),
     sets.length ? filters(nodes, params, counts) : null,
     sets.length && !groups.length ? empty("No node matches. Clear the search or the filters.") : null,
@@ -124,13 +124,13 @@ function cellPanel(node, set) {
   return { title: `${set} on ${node}`, error, body: value && [
     facts(
       ["State", badge(value.state)],
-      ["Generation", `${value.generation} (pinned / wanted)`],
+      ["Generation", generations(value.generation)],
       ["Images on the node", value.images ? `${value.present} of ${value.images}` : "not reported"],
       ["Still to pull", value.missingBytes ? bytes(value.missingBytes) : value.state === "Pinned" ? "nothing" : "not reported"],
       ...arrival(value),
       ["Pool", value.pool || "none"]),
     h("p", { class: "quiet" }, value.isLive ? "Figures from the agent of the node, now." : SOURCES[value.source]),
-    value.detail && !value.errors.some((one) => value.detail.startsWith(one)) ? h("p", { class: "detail" }, value.detail) : null,
+    value.detail && !value.errors.some((one) => value.detail.startsWith(one.replace(/\.$/, ""))) ? h("p", { class: "detail" }, value.detail) : null,
     value.errors.length ? h("section", null, h("h3", null, `Errors of generation ${value.failedGeneration}`),
       h("ul", { class: "errors" }, value.errors.map((one, index) => h("li", { key: String(index) }, one)))) : null,
     h("h3", null, "Conditions of the node"), conditions(value.conditions),
@@ -138,6 +138,14 @@ function cellPanel(node, set) {
     h("p", null, h("a", { href: link("pins", { set }) }, "The whole set"), " · ", h("a", { href: link("images", { node }) }, "All images of the node")),
   ] };
 }
+
+// "1/2" of the table of `lading pin status`, in words.
+function generations(text) {
+  const [pinned, wanted] = text.split("/");
+  return `${pinned === "-" ? "none" : pinned} pinned, ${wanted} wanted`;
+}
+
+const ofImages = (present, images) => (images ? ` ${number(present)} of ${counted(images, "image")}` : "");
 
 function arrival(value) {
   return [
@@ -154,10 +162,10 @@ function setPanel(name) {
   const lacking = cells.filter(([, node]) => node.cells[name][0] !== "Pinned").sort(([a], [b]) => natural(a, b));
   return { title: `Set ${name}`, error, body: value && [
     facts(["Generation", String(value.generation)], ["Created", time(value.created)],
-      ["Nodes", `${number(cells.length - lacking.length)} of ${number(cells.length)} hold and pin it`]),
-    h("h3", null, lacking.length ? counted(lacking.length, "node lacks it", "nodes lack it") : "No node lacks it"),
+      ["Nodes", cells.length ? `${number(cells.length - lacking.length)} of ${number(cells.length)} hold and pin it` : "none"]),
+    h("h3", null, !cells.length ? "It is for no node" : lacking.length ? counted(lacking.length, "node lacks it", "nodes lack it") : "No node lacks it"),
     h("ul", { class: "plain" }, lacking.slice(0, LACKING_MAX).map(([node, { cells: { [name]: [state, present, images] } }]) =>
-      h("li", { key: node }, badge(state), " ", h("a", { href: link("pins", { cell: `${node}/${name}` }) }, node), images ? ` ${present} of ${images} images` : ""))),
+      h("li", { key: node }, badge(state), " ", h("a", { href: link("pins", { cell: `${node}/${name}` }) }, node), ofImages(present, images)))),
     lacking.length > LACKING_MAX ? h("p", { class: "quiet" }, `and ${number(lacking.length - LACKING_MAX)} more; the filter by state shows them`) : null,
     h("h3", null, counted(value.images.length, "image")),
     h("ul", { class: "plain breaks" }, value.images.map((one) => h("li", { key: one.name }, h("code", null, one.name),
@@ -175,9 +183,9 @@ function nodePanel(name) {
     facts(["Pool", node.pool || "none"], ["Node", badge(node.ready)]),
     h("h3", null, counted(cells.length, "set")),
     h("ul", { class: "plain" }, cells.map(([set, [state, present, images]]) => h("li", { key: set },
-      badge(state), " ", h("a", { href: link("pins", { cell: `${name}/${set}` }) }, set), images ? ` ${present} of ${images} images` : ""))),
+      badge(state), " ", h("a", { href: link("pins", { cell: `${name}/${set}` }) }, set), ofImages(present, images)))),
     ...listedImages(name),
-    h("p", null, h("a", { href: link("images", { node: name }) }, "What garbage collection would take")),
+    h("p", null, h("a", { href: link("images", { node: name }) }, "What garbage collection would remove")),
   ] };
 }
 
@@ -189,7 +197,7 @@ export function listedImages(name) {
     h("p", { class: "quiet" }, "As the kubelet lists them in the Node, the largest first; it lists 50 by default."),
     h("ul", { class: "plain breaks" }, value.images.map((one, index) => h("li", { key: one.names[0] ?? String(index) },
       h("code", null, one.names.at(-1) ?? "no name"), ` ${bytes(one.sizeBytes)} `,
-      one.sets.length ? badge("Pinned", `kept by ${one.sets.join(", ")}`) : h("span", { class: "quiet" }, "in no set of this node")))),
+      h("span", { class: "quiet" }, one.sets.length ? `in ${counted(one.sets.length, "set")} of this node: ${one.sets.join(", ")}` : "in no set of this node")))),
   ];
 }
 

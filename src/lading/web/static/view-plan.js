@@ -12,13 +12,14 @@ import { quoted } from "./view-pins.js";
 
 const PATH = "/details/pin-plan";
 const size = (count) => (count === null ? "unknown" : bytes(count));
+const download = (row) => (!row.isAtLeast ? bytes(row.downloadBytes) : row.downloadBytes ? `${bytes(row.downloadBytes)} or more` : "unknown");
 const COLUMNS = [
   { name: "node", title: "Node", value: (row) => row.node, cell: (row) => row.node },
-  { name: "fits", title: "Plan", value: (row) => -row.problems.length, cell: (row) => (row.problems.length ? badge("error", "does not hold") : badge("ok", "✓ holds")) },
-  { name: "added", title: "Added", isNumber: true, value: (row) => row.added, cell: (row) => number(row.added) },
-  { name: "before", title: "Before", isNumber: true, value: (row) => row.before, cell: (row) => number(row.before) },
+  { name: "fits", title: "Plan", value: (row) => -row.problems.length, cell: (row) => (row.problems.length ? badge("error", "would fail") : badge("ok", "✓ fits")) },
+  { name: "added", title: "New images", isNumber: true, value: (row) => row.added, cell: (row) => number(row.added) },
+  { name: "before", title: "Wanted before", isNumber: true, value: (row) => row.before, cell: (row) => number(row.before) },
   { name: "pull", title: "To pull", isNumber: true, value: (row) => row.toPull, cell: (row) => number(row.toPull) },
-  { name: "download", title: "Download", isNumber: true, value: (row) => row.downloadBytes, cell: (row) => bytes(row.downloadBytes) + (row.isAtLeast ? " or more" : "") },
+  { name: "download", title: "Download", isNumber: true, value: (row) => row.downloadBytes, cell: download },
   { name: "free", title: "Free now", isNumber: true, value: (row) => row.freeBytes ?? -1, cell: (row) => size(row.freeBytes) },
   { name: "after", title: "Free after", isNumber: true, value: (row) => row.freeAfterBytes ?? -1, cell: (row) => size(row.freeAfterBytes) },
 ];
@@ -52,7 +53,7 @@ function shownPlan(entry, params, again, bar) {
       id: "plan", label: "Nodes", columns: COLUMNS, rows: value.nodes, params, keyOf: (row) => row.node,
       open: (row) => change({ planned: row.node }, { step: true }), isOpen: (row) => params.planned === row.node,
     }) : null,
-    reasons.length ? h("section", null, h("h2", null, "Why it does not hold"), h("ul", { class: "plain" }, reasons.map(([text, nodes]) =>
+    reasons.length ? h("section", null, h("h2", null, "Why it would fail"), h("ul", { class: "plain" }, reasons.map(([text, nodes]) =>
       h("li", { key: text }, h("strong", null, nodes.length > 3 ? `${nodes.slice(0, 3).join(", ")} and ${counted(nodes.length - 3, "more node")}` : nodes.join(", ")), `: ${text}`)))) : null,
     command(`lading apply ${value.files.map((file) => `-f ${quoted(file)}`).join(" ")}`, "To apply it"),
   ].filter(Boolean);
@@ -65,7 +66,7 @@ export function planPanel({ params }) {
   const title = `Plan of ${params.planned}`;
   if (!row) return { title, error: value ? "The plan has no such node." : "", body: null };
   return { title, error: "", body: [
-    facts(["Sets", row.sets.join(", ")], ["To pull", number(row.toPull)], ["Download", bytes(row.downloadBytes) + (row.isAtLeast ? " or more" : "")],
+    facts(["Sets", row.sets.join(", ")], ["To pull", number(row.toPull)], ["Download", download(row)],
       ["Free now", size(row.freeBytes)], ["Free after", size(row.freeAfterBytes)]),
     row.problems.length ? h("ul", { class: "errors" }, row.problems.map((text) => h("li", { key: text }, text))) : null,
     h("h3", null, row.toPull ? `${counted(row.toPull, "image")} to pull` : "Every image is on the node"),
@@ -84,7 +85,7 @@ function chooser() {
 
 function droppedBar() {
   return h("div", { key: "chooser", class: "dropzone" },
-    h("p", null, `From ${Object.keys(dropped.texts).join(", ")}, as dropped on this page. Drop other files to plan those.`),
+    h("p", null, `The plan of ${Object.keys(dropped.texts).join(", ")}. Drop other files to plan those instead.`),
     h("p", null, h("button", { type: "button", onclick: forget }, "Leave this plan")));
 }
 

@@ -36,8 +36,8 @@ function plan(shown, error, params) {
   if (error) return [title, empty(error, "lading prune plan -o plan.jsonl --contents --help", "Write a plan")];
   if (!shown) return [title, h("p", { class: "quiet" }, "Loading the plan …")];
   if (!shown.file) {
-    return [title, empty("No plan is shown. In `lading up` it is that of the last run. Otherwise write one, and start the dashboard with it:",
-      "lading prune plan -o plan.jsonl --contents && lading dashboard --plan plan.jsonl", "Add the options of your registry")];
+    return [title, empty("There is no plan to show. “lading up” shows the plan of the last run of its ImagePruner. Elsewhere, write a plan and start the dashboard with it:",
+      "lading prune plan -o plan.jsonl --contents && lading dashboard --plan plan.jsonl", "With the options of your registry")];
   }
   const goes = shown.deletions ? [...savings(shown, params), ...lines(shown, params)] : [h("h2", { key: "none" }, "The plan deletes nothing")];
   return [title, ...summary(shown), ...walk(params), ...goes];

@@ -72,6 +72,14 @@ def summary(histories: Iterable[MachineSetBootImageHistory]) -> tuple[str, str]:
     if not states:
         return "empty", "No machine set has a history."
     current = states.count(MachineSetState.CURRENT)
-    failed = MachineSetState.FAILED in states
     text = f"Machine sets that boot the image of the release: {current} of {len(states)}."
-    return ("error" if failed else "ok" if current == len(states) else "busy"), text
+    return _summary_state(states, current), text
+
+
+def _summary_state(states: list[str], current: int) -> str:
+    if MachineSetState.FAILED in states:
+        return "error"
+    if current == len(states):
+        return "ok"
+    is_busy = MachineSetState.UPDATING in states or MachineSetState.WAITING in states
+    return "busy" if is_busy else "skipped"

@@ -31,7 +31,8 @@ def summary(
         sentences.append(f"The plan of {registry} has {deletions} and frees {frees}.")
     if any(one["failed"] for one in values):
         return "error", " ".join(sentences)
-    return ("ok" if values or header else "empty"), " ".join(sentences)
+    has_figures = header is not None or any(one["runs"] for one in values)
+    return ("ok" if has_figures else "empty"), " ".join(sentences)
 
 
 def _runs_sentence(value: dict[str, Any]) -> str:
