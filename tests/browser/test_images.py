@@ -14,6 +14,7 @@ from tests.browser import chromium, served
 from tests.browser.accessibility import violations
 from tests.web import clusters, reports
 
+COPY = clusters.IMAGE.replace("registry", "mirror")  # by the same digest
 HOSTILE = '<img src=x onerror="window.hacked=1">'
 
 
@@ -29,6 +30,7 @@ class Agents:
         return reports.collection(
             reports.verdict("registry.example.com/old:1", goes=True, message="space is needed"),
             reports.verdict(clusters.IMAGE, reason=GcReason.PINNED, message="it is pinned"),
+            reports.verdict(COPY, reason=GcReason.TOO_YOUNG, message="it is young"),
             reports.verdict(HOSTILE, handlers=("kata",), reason=GcReason.IN_USE, message=HOSTILE),
         )
 
@@ -58,6 +60,7 @@ async def test_a_node_has_the_verdict_of_every_image_by_runtime_class(
         await expect(host.nth(0)).to_contain_text("MakesRoom: space is needed; frees 1 KiB")
         await expect(host.nth(1)).to_contain_text("kept")
         await expect(host.nth(1)).to_contain_text("Pinned: it is pinned, by good")
+        await expect(host.nth(2)).to_contain_text("it is young; in 1 set of this node: good")
         guest = panel.get_by_role("region", name="guests").locator("li")
         await expect(guest).to_contain_text(f"InUse: {HOSTILE}")
         assert await one.page.evaluate("window.hacked") is None

@@ -263,7 +263,10 @@ class Planner:
             to_pull=(image,), unknown=(), pull_layers=frozenset({layer}), disk_bytes=20 << 20,
             free_bytes=100 << 20, reserve_bytes=0, refusals=(),
         )  # fmt: skip
-        refuses = replace(fits, node_name="node-b", refusals=(f"needs room {HOSTILE}",))
+        refuses = replace(
+            fits, node_name="node-b", refusals=(f"needs room {HOSTILE}",),
+            unknown=(image,), pull_layers=frozenset(),
+        )  # fmt: skip
         complaints = [f"plan {self.made} is refused"]
         return PlannedSets(files=files, previews=[fits, refuses], complaints=complaints)
 
@@ -281,6 +284,7 @@ async def test_a_plan_of_sets_is_shown_and_made_again_on_demand(
         rows = one.page.locator("tbody tr")
         await expect(rows.nth(0)).to_contain_text("80 MiB")
         await expect(rows.nth(1)).to_contain_text("would fail")
+        await expect(rows.nth(1).locator("td").nth(5)).to_have_text("unknown")
         await expect(one.page.get_by_text("<img")).to_be_visible()
         await clusters.create_node(api, "node-c")
         await one.show("images")
@@ -356,6 +360,7 @@ async def test_a_dashboard_that_ends_is_reported(api: KubeClient, browser: Brows
     await small_cluster(api)
     async with served.dashboard(api) as url:
         context = await browser.new_context()
+        context.set_default_timeout(WAIT_MS_MAX)
         page = await context.new_page()
         await page.goto(url)
         await page.wait_for_selector("body[data-state=live]")
@@ -371,6 +376,9 @@ async def test_empty_views_say_what_to_do_next(api: KubeClient, browser: Browser
         for view in ("pins", "plan", "prepull", "boot", "pruning"):
             await one.show(view)
             await expect(one.page.locator(".empty code").first).to_contain_text("lading")
+        await clusters.create_set(api, "alone")
+        await one.show("pins?set=alone")
+        await expect(one.page.locator("#panel")).to_contain_text("It is for no node")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (640, "light")])

@@ -61,6 +61,7 @@ class PullingAgents:
             replace(
                 row,
                 is_live=True,
+                detail="no room; attempt 2 at 2126-01-01T00:00:00Z",
                 bytes_done=self.asked << 20,
                 bytes_total=100 << 20,
                 bytes_per_second=5 << 20,
@@ -77,7 +78,7 @@ async def test_an_open_cell_follows_the_agent_of_its_node(
     api: KubeClient, browser: Browser
 ) -> None:
     uid = await one_set(api)
-    entry = {**clusters.pinned("s", uid), "currentGeneration": 0, "presentImageCount": 0}
+    entry = clusters.failed("s", uid, "no room.")
     patch = {"status": {"pinnedImageSets": [entry]}}
     await api.patch(MACHINE_CONFIG_NODES, "node-a", patch, subresource="status")
     async with (
@@ -87,6 +88,8 @@ async def test_an_open_cell_follows_the_agent_of_its_node(
         await one.show("pins?cell=node-a/s")
         facts = one.page.locator("#panel .facts")
         await expect(facts).to_contain_text("5 MiB/s")
+        await expect(facts).to_contain_text("none pinned, 1 wanted")
+        await expect(one.page.locator("#panel").get_by_text("no room")).to_have_count(1)
         await expect(facts).to_contain_text("in 99 years")
         await expect(facts).to_contain_text(re.compile(r"Downloaded([2-9]|\d\d) MiB of 100 MiB"))
         await expect(one.page.locator("#panel")).to_contain_text("from the agent of the node, now")

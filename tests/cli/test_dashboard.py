@@ -14,8 +14,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from lading.standalone import cluster
 from tests.cli.up_process import START_SECONDS_MAX, up, welcomed
 from tests.command import lading
+from tests.web import plans
 
 pytestmark = pytest.mark.timeout(300)
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -58,6 +60,7 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
             sys.executable, "-c", "from lading.cli.main import main; main()",
             "dashboard", "--kubeconfig", str(tmp_path / "kubeconfig"),
             "-f", str(tmp_path / "first-set.yaml"),
+            "--plan", str(plans.write_contents(tmp_path / "prune.jsonl")),
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
@@ -73,6 +76,8 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
                     async with browser.get("/details/pin-plan") as answer:
                         plan = await answer.json()
                     collection = await known_collection(browser, "node-1")
+                    async with browser.get("/details/plan") as answer:
+                        pruning = await answer.json()
                     text = (tmp_path / "first-set.yaml").read_text()
                     dropped = await dropped_plan(browser, f"{text}---\n{CONFIG_MAP}")
                     broken = await dropped_plan(browser, text.replace("sha256:", "sha1:"))
@@ -84,6 +89,7 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
             [node] = plan["nodes"]
             assert (node["node"], node["added"], node["problems"]) == ("node-1", 3, [])
             assert plan["complaints"] == []
+            assert (pruning["file"], pruning["registry"]) == ("prune.jsonl", "registry.test")
             assert collection["highPercent"] > collection["lowPercent"]
             assert dropped[0] == 200
             assert json.loads(dropped[1]) == {
@@ -109,7 +115,11 @@ async def test_lading_up_serves_it_too_with_its_own_agents_and_registry(tmp_path
         async with asyncio.timeout(START_SECONDS_MAX), opened(found[0]) as browser:
             collection = await known_collection(browser, "node-1")
             status, text = await dropped_plan(browser, (tmp_path / "first-set.yaml").read_text())
+            plans.write_contents(cluster.prune_plan_file(tmp_path))  # as a pruning Job does
+            async with browser.get("/details/plan") as answer:
+                pruning = await answer.json()
     assert collection["highPercent"] > collection["lowPercent"]
+    assert pruning["registry"] == "registry.test"
     assert status == 200, text
     plan = json.loads(text)
     assert [(one["node"], one["toPull"]) for one in plan["nodes"]] == [("node-1", 3)]

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from bench.dashboard_objects import LargeCluster
+from lading.adapters.clock import VirtualClock, settle
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import NODES, SECRETS
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.machine_config_pool import MACHINE_CONFIG_POOLS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.loop import tasks
 from lading.ports import kube
 from lading.ports.kube import Selection
+from lading.web.dashboard import Dashboard
 from lading.web.kinds import FOLLOWED, SHOWN_NODES
 from lading.web.pruning_plan import PlanReader
 from tests.boot_images import clusters as boot_clusters
@@ -25,6 +29,7 @@ from tests.web.clusters import following, shown, until
 
 __all__ = ["api"]
 PAGES = 20
+PUBLISHED_SECONDS_MAX = 1.0  # of the two that a change may take until it is on the page
 SETS = "pinnedimagesets.machineconfiguration.openshift.io"
 PASSWORD = "correct-horse-battery"
 
@@ -127,6 +132,21 @@ async def test_a_change_is_shown_and_concerns_only_its_node(api: KubeClient) -> 
     assert "1 of 4 pairs of node and set" in found["features"]["pins"]["sentence"]
     assert b'"nodes":{"a"' in event
     assert b'"b":{"pool"' not in event
+
+
+async def test_every_change_is_published_within_two_seconds() -> None:
+    """By the clock of the dashboard; `bench dashboard` has the whole way to the browser."""
+    clock = VirtualClock()
+    cluster = LargeCluster(nodes=1, sets=1)
+    dashboard = Dashboard(cluster, clock)
+    async with tasks.started(dashboard.run()):
+        await clock.advance(PUBLISHED_SECONDS_MAX)
+        for present in (1, 2, 3):  # the second comes while the first is being published
+            cluster.change(0, present=present)
+            await settle()
+        await clock.advance(PUBLISHED_SECONDS_MAX)
+        [node] = shown(dashboard)["nodes"].values()
+    assert node["cells"]["release-00"][1] == 3
 
 
 async def test_an_edited_set_is_wanted_in_its_new_generation(api: KubeClient) -> None:

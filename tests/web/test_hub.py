@@ -87,6 +87,17 @@ def test_a_page_that_is_too_slow_gets_everything_again() -> None:
         ]
 
 
+def test_every_page_gets_every_change() -> None:
+    hub = Hub()
+    with hub.subscribed() as one, hub.subscribed() as other:
+        one.take()
+        other.take()
+        hub.put("nodes", "a", 1)
+        hub.publish()
+        expected = [("delta", {"put": {"nodes": {"a": 1}}, "drop": {}})]
+        assert events(hub.text_for(one)) == events(hub.text_for(other)) == expected
+
+
 def test_a_page_that_is_closed_is_forgotten() -> None:
     hub = Hub()
     with hub.subscribed(), hub.subscribed():

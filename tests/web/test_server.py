@@ -105,6 +105,15 @@ async def test_a_wrong_cookie_is_refused() -> None:
                 assert answer.status == 401
 
 
+def test_only_the_whole_secret_is_accepted() -> None:
+    one = Session()
+    for given in (one.token[:-1], f"{one.token}x", one.token.swapcase(), one.cookie):
+        assert not one.accepts_token(given)
+    assert not one.accepts_cookie(one.cookie[:-1])
+    assert one.accepts_token(one.token)
+    assert one.accepts_cookie(one.cookie)
+
+
 def test_the_secrets_of_two_starts_differ_and_are_not_shown() -> None:
     first, second = Session(), Session()
     secrets = {first.token, first.cookie, second.token, second.cookie}
