@@ -89,7 +89,32 @@ async def test_what_is_wrong_comes_first_with_a_command_to_copy(
         copied = await one.page.evaluate("navigator.clipboard.readText()")
         assert copied == "lading pin status bad --node node-b"
         await first.get_by_role("link").click()
-        await expect(one.page.locator("#panel-title")).to_have_text("Set bad")
+        panel = one.page.locator("#panel")
+        await expect(panel.locator("#panel-title")).to_have_text("Set bad")
+        await expect(panel).to_contain_text("2 nodes lack it")
+        await expect(panel.get_by_role("link")).to_have_text(["node-a", "node-b"])
+        await expect(panel).to_contain_text(clusters.IMAGE)
+
+
+async def test_each_feature_has_its_details(api: KubeClient, browser: Browser) -> None:
+    await small_cluster(api)
+    async with served.dashboard(api) as url, chromium.opened(browser, url) as one:
+        panel = one.page.locator("#panel")
+        await one.show("prepull?image=default/share")
+        await expect(panel).to_contain_text("1 of 2 worker nodes hold it")
+        nodes = panel.locator("li")
+        await expect(nodes).to_contain_text(["NotFound node-b", "held node-a"])
+        await one.show("boot?machineSet=default/workers")
+        await expect(panel.locator(".facts")).to_contain_text("Paused")
+        entries = panel.locator("ol > li")
+        await expect(entries).to_contain_text(["new-image", "old-image"])
+        preview = entries.nth(1).locator(".command code")
+        await expect(preview).to_have_text("lading bootimage restore workers --to 0")
+        await one.show("pruning")
+        run = one.page.locator(".run")
+        await expect(run).to_contain_text("Succeeded")
+        await expect(run.locator(".facts")).to_contain_text("Freed4 KiB")
+        await expect(run).to_contain_text("Used 7")
 
 
 async def test_a_change_in_the_cluster_is_on_the_page_within_two_seconds(

@@ -66,6 +66,8 @@ class PullingAgents:
                 bytes_total=100 << 20,
                 bytes_per_second=5 << 20,
                 ends_at="2126-01-01T00:00:00Z",
+                next_pull_time="2126-01-01T00:00:00Z",
+                attempt=2,
             )
             for row in found
         ]
@@ -90,7 +92,8 @@ async def test_an_open_cell_follows_the_agent_of_its_node(
         await expect(facts).to_contain_text("5 MiB/s")
         await expect(facts).to_contain_text("none pinned, 1 wanted")
         await expect(one.page.locator("#panel").get_by_text("no room")).to_have_count(1)
-        await expect(facts).to_contain_text("in 99 years")
+        await expect(facts).to_contain_text("Estimated endin 99 years")
+        await expect(facts).to_contain_text("Next tryin 99 years, attempt 2")
         await expect(facts).to_contain_text(re.compile(r"Downloaded([2-9]|\d\d) MiB of 100 MiB"))
         await expect(one.page.locator("#panel")).to_contain_text("from the agent of the node, now")
 
