@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.cli.commands import COMMANDS
+
 SERVERS = {"lading.servers", "lading.standalone", "cryptography", "sqlite3", "cel_expr_python"}
 LONG_RUNNING = SERVERS | {
     "grpc",  # the library of the servers
@@ -17,6 +19,9 @@ LONG_RUNNING = SERVERS | {
     "numpy",  # only the pruner needs it, and it need not be installed
     "obstore",
 }
+AGENT = "lading.cli.agent, lading.wiring.agent, lading.wiring.host, lading.observability.endpoint"
+CONTROLLER = "lading.cli.controller, lading.wiring.controller, lading.observability.endpoint"
+"""With what they load when they run: their help needs less."""
 QUICK = SERVERS | {"aiohttp", "grpc", "grpclib", "google.protobuf", "asyncio", "yaml", "ssl"}
 
 PEOPLE = SERVERS | {
@@ -33,10 +38,37 @@ PEOPLE = SERVERS | {
 """Who asks a cluster waits for no runtime, no metrics, no logs and no file."""
 
 
-def loaded_by(module: str) -> set[str]:
-    code = f"import sys, {module}; print(*sys.modules, sep='\\n')"
+NO_HELP_NEEDS = {
+    "aiohttp",
+    "cel_expr_python",
+    "google.protobuf",
+    "grpc",
+    "grpclib",
+    "numpy",
+    "obstore",
+    "sqlite3",
+}
+EVERY_HELP = f"""
+import contextlib, io, sys
+from tests.cli.commands import COMMANDS
+seen = set()
+for name in COMMANDS:
+    with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+        COMMANDS[name].main(["--help"], prog_name=name)
+    assert shown.getvalue().startswith(f"Usage: {{name}}"), name
+    loaded = {NO_HELP_NEEDS} & sys.modules.keys() - seen
+    seen |= loaded
+    print(name, *sorted(loaded), sep=",")
+"""
+
+
+def loaded_by(modules: str) -> set[str]:
+    return set(_printed(f"import sys, {modules}; print(*sys.modules, sep='\\n')"))
+
+
+def _printed(code: str) -> list[str]:
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    return set(done.stdout.split())
+    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -47,12 +79,16 @@ def loaded_by(module: str) -> set[str]:
         ("lading.cli.pin.status", PEOPLE),
         ("lading.cli.image.ls", PEOPLE | {"lading.adapters.kube"}),
         ("lading.cli.delete", PEOPLE - {"yaml"}),
-        ("lading.cli.agent", LONG_RUNNING),
-        (
-            "lading.cli.controller",
-            LONG_RUNNING | {"grpclib", "google.protobuf", "lading.adapters.cri"},
-        ),
+        (AGENT, LONG_RUNNING),
+        (CONTROLLER, LONG_RUNNING | {"grpclib", "google.protobuf", "lading.adapters.cri"}),
     ],
 )
 def test_a_command_loads_only_what_it_uses(command: str, never: set[str]) -> None:
     assert loaded_by(command) & never == set()
+
+
+def test_no_help_loads_a_server_or_a_client_of_one() -> None:
+    """All in one interpreter, because a module that one help loads is named with that command."""
+    found = _printed(EVERY_HELP)
+    assert len(found) == len(COMMANDS)
+    assert [line for line in found if "," in line] == []

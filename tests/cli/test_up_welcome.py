@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from lading.adapters.clock import SystemClock
-from lading.cli import up
+from lading.cli import up, up_cluster
 from lading.standalone import cluster
 from lading.standalone.cluster import ClusterOptions
 from lading.standalone.node import NodeDescription
@@ -58,7 +58,7 @@ async def welcome(data: Path, *, with_password: bool) -> str:
         registry=RegistrySettings(with_password=with_password),
     )
     async with cluster.open_cluster(options, SystemClock()) as made:
-        return up.welcome(made, data, "http://127.0.0.1:1/", "http://127.0.0.1:2")
+        return up_cluster.welcome(made, data, "http://127.0.0.1:1/", "http://127.0.0.1:2")
 
 
 async def test_a_registry_with_a_password_is_welcomed_with_the_file_that_holds_it(

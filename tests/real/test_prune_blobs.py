@@ -23,8 +23,9 @@ from lading.pruning.engine.guards import Limits
 from lading.pruning.engine.observe import ClusterReferences, Reading
 from lading.pruning.engine.observe_storage import data_path
 from lading.pruning.engine.types import Mention, Settings
-from lading.pruning.sweep import layout, probe
+from lading.pruning.sweep import layout
 from lading.pruning.sweep.apply import SweepCounts
+from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.probe import ProbeFailed
 from lading.pruning.sweep.types import SweepSettings
 from lading.wiring import sweep as wiring
@@ -70,7 +71,7 @@ class Swept:
             limits=Limits(share_percent_max=100),
             settings=SweepSettings(**given),  # type: ignore[arg-type]
             state_folder=None,
-            probe_repository=probe.REPOSITORY_DEFAULT,
+            probe_repository=PROBE_REPOSITORY,
         )
 
     async def sweep(self, **settings: object) -> SweepCounts:
@@ -282,7 +283,7 @@ async def test_a_sweep_that_is_killed_in_any_phase_is_resumed(
 
         phases: list[tuple[str, Callable[[], bool]]] = [
             ("lock", lambda: (own / "lock").exists()),
-            ("probe", lambda: (root / layout.REPOSITORIES / probe.REPOSITORY_DEFAULT).exists()),
+            ("probe", lambda: (root / layout.REPOSITORIES / PROBE_REPOSITORY).exists()),
             ("condemned", lambda: b"sha256:" in _content(own / "state.json")),
             ("links gone", lambda: not (root / layout.layer_link("a", str(orphan))).exists()),
             ("aside", lambda: any((own / "aside").glob("sha256-*"))),

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,17 +18,19 @@ from lading.cli.process import ServingProcess, process_options
 from lading.kernel import durations
 from lading.kernel.feature_gates import Gates
 from lading.pinned_images.node.types import PinSettings
-from lading.wiring import agent, host, ownership
+from lading.ports.kubelet import KUBELET_PORT
+from lading.wiring import ownership
 from lading.wiring.clock import system_clock
-from lading.wiring.host import Host
-from lading.wiring.registries import CredentialSettings
-from lading.wiring.runtimes import open_runtime
+
+if TYPE_CHECKING:
+    from lading.wiring.host import Host
+    from lading.wiring.registries import CredentialSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
     node_name: str
-    host: Host
+    host: "Host"
     settings: PinSettings
     gates: Gates
 
@@ -52,7 +55,7 @@ class _Options:
 @click.option(
     "--kubelet-port",
     type=click.IntRange(1, 65535),
-    default=host.KUBELET_PORT,
+    default=KUBELET_PORT,
     show_default=True,
     help="The port of this node's kubelet, which reports its limits.",
 )
@@ -92,11 +95,13 @@ def command(
     resync_period: timedelta,
     gates: Gates,
     cleanup: bool,
-    credentials: CredentialSettings,
+    credentials: "CredentialSettings",
     target: Target,
     process: ServingProcess,
 ) -> None:
     """Run the agent of a node. It pulls and pins the images of the node's PinnedImageSets."""
+    from lading.wiring.host import Host  # slow to load, and --help needs none of it
+
     wanted = _Options(
         node_name=node_name,
         host=Host(
@@ -124,6 +129,8 @@ def command(
 
 
 async def _run(wanted: _Options, target: Target, process: ServingProcess) -> None:
+    from lading.wiring import agent, host
+
     clock, found = system_clock(), target.found()
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
@@ -153,8 +160,10 @@ async def _own(wanted: _Options, stack: AsyncExitStack) -> None:
     stack.enter_context(ownership.owning(wanted.host.state_dir, owner))
 
 
-async def _cleanup(place: Host) -> None:
+async def _cleanup(place: "Host") -> None:
     """Needs the runtime only: it works when the cluster is gone."""
+    from lading.wiring.runtimes import open_runtime
+
     with host_state.owned(place.state_dir, place.runtime_endpoint, "agent --cleanup"):
         async with open_runtime(
             place.runtime_endpoint, system_clock(), host_root=place.root

@@ -13,7 +13,7 @@ from lading.cli.connection import Target
 from lading.cli.documents import ManifestSource
 from lading.cli.dry_runs import FIELD_MANAGER
 from lading.cli.feature_gates import feature_gates_option
-from lading.cli.pin import host_state, on_host, setting_options
+from lading.cli.pin import host_state, setting_options
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import PartialObjectMetadata, Resource
 from lading.pinned_images.node.types import PinSettings
@@ -58,6 +58,8 @@ def command(
     if runtime_endpoint and is_trial:
         raise click.UsageError("--dry-run asks an API server; see `lading pin plan` for a host")
     if runtime_endpoint:
+        from lading.cli.pin import on_host  # slow to load, and most commands ask a cluster
+
         settings = PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
             expansion_factor=expansion_factor,

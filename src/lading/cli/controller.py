@@ -21,7 +21,6 @@ from lading.kernel.feature_gates import Gates
 from lading.loop.election import Timing
 from lading.prepull.types import PrePullSettings
 from lading.pruning.operator.types import PrunerSettings
-from lading.wiring import clouds, controller
 from lading.wiring.clock import system_clock
 
 
@@ -59,6 +58,8 @@ async def _run(
     aws_credentials_file: Path | None,
     timing: Timing,
 ) -> None:
+    from lading.wiring import clouds, controller  # slow to load, and --help needs none of it
+
     clock, rng = system_clock(), random.SystemRandom()
     connection = target.found()
     async with (

@@ -5,9 +5,7 @@ import click
 from lading.api import manifests
 from lading.cli import connection, output, running
 from lading.cli.connection import Target
-from lading.installation import apply as installation
 from lading.wiring.clock import system_clock
-from lading.wiring.features import DEFINITIONS
 
 
 @click.command(name="crds")
@@ -20,6 +18,8 @@ from lading.wiring.features import DEFINITIONS
 @connection.target_options
 def command(target: Target, is_applied: bool) -> None:
     """Print the CustomResourceDefinitions, ready for `kubectl apply --server-side -f -`."""
+    from lading.wiring.features import DEFINITIONS  # slow to load, and --help needs none of it
+
     if is_applied:
         running.run(_apply(target))
     else:
@@ -28,6 +28,9 @@ def command(target: Target, is_applied: bool) -> None:
 
 
 async def _apply(target: Target) -> None:
+    from lading.installation import apply as installation
+    from lading.wiring.features import DEFINITIONS
+
     async with target.open() as kube:
         found = await installation.install(kube, system_clock(), DEFINITIONS)
     for action in found.actions:

@@ -3,11 +3,12 @@
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lading.wiring.registries import CredentialPlugins, CredentialSettings
+if TYPE_CHECKING:
+    from lading.wiring.registries import CredentialPlugins
 
 
 def credential_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,6 +41,8 @@ def credential_options(command: Callable[..., Any]) -> Callable[..., Any]:
         plugin_folder: Path | None,
         **more: Any,
     ) -> Any:
+        from lading.wiring.registries import CredentialSettings  # slow to load, unlike --help
+
         credentials = CredentialSettings(
             pull_secret_folders=folders, plugins=_plugins(plugin_config, plugin_folder)
         )
@@ -48,7 +51,9 @@ def credential_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_credentials
 
 
-def _plugins(config: Path | None, folder: Path | None) -> CredentialPlugins | None:
+def _plugins(config: Path | None, folder: Path | None) -> "CredentialPlugins | None":
+    from lading.wiring.registries import CredentialPlugins
+
     if config and folder:
         return CredentialPlugins(config=config, folder=folder)
     if config or folder:

@@ -1,18 +1,17 @@
 """`lading dashboard`: a page on this machine that shows the cluster, until Ctrl-C."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from lading.cli import connection, options, process, running
 from lading.cli.connection import Target
-from lading.cli.dashboard_plans import SetPlans
-from lading.web import serving
-from lading.web.pruning_plan import PlanReader
-from lading.web.serving import ServedDashboard
 from lading.wiring import clusters
 from lading.wiring.clock import system_clock
-from lading.wiring.live_progress import LiveProgress
+
+if TYPE_CHECKING:
+    from lading.web.serving import ServedDashboard
 
 
 @click.command(name="dashboard")
@@ -40,6 +39,12 @@ def command(target: Target, port: int, plan: Path | None, files: tuple[str, ...]
 
 
 async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str, ...]) -> None:
+    # Slow to load, and `lading dashboard --help` needs none of it.
+    from lading.cli.dashboard_plans import SetPlans
+    from lading.web import serving
+    from lading.web.pruning_plan import PlanReader
+    from lading.wiring.live_progress import LiveProgress
+
     async with target.open(is_brief=False) as client:
         await clusters.require_credentials(client)
         async with serving.opened(
@@ -54,7 +59,7 @@ async def _serve(target: Target, port: int, plan: Path | None, files: tuple[str,
             await process.until_signalled(_run(served))
 
 
-async def _run(served: ServedDashboard) -> None:
+async def _run(served: "ServedDashboard") -> None:
     """The URL is printed when Ctrl-C already works."""
     click.echo(f"Dashboard  {served.url}")
     click.echo("Open it in a browser on this machine. Ctrl-C stops it.")

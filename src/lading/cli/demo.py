@@ -7,21 +7,24 @@ from pathlib import Path
 import click
 
 from lading.cli import options, running
-from lading.observability import logs
-from lading.standalone.demo import play
-from lading.wiring.clock import system_clock
 
 
 @click.command(name="demo")
 @options.log_level_option(default="error")
 def command(log_level: str) -> None:
     """Run everything on this machine, check what it does, and end."""
+    from lading.observability import logs
+
     logs.configure(logs.LogFormat.CONSOLE, log_level)
     with tempfile.TemporaryDirectory(prefix="lading-demo-") as folder:
         running.run(_demo(Path(folder)))
 
 
 async def _demo(folder: Path) -> None:
+    # Slow to load, and `lading demo --help` needs none of it.
+    from lading.standalone.demo import play
+    from lading.wiring.clock import system_clock
+
     click.echo("Lading demo: a cluster of three nodes in this process")
     began = time.monotonic()
     checks = await play.play(folder, system_clock(), click.echo)

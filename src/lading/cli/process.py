@@ -7,7 +7,7 @@ import random
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import structlog
@@ -19,12 +19,14 @@ from lading.cli import options
 from lading.loop import tasks
 from lading.loop.dependencies import DependencyWaiter
 from lading.loop.manager import Manager
-from lading.observability import endpoint, logs
-from lading.observability.endpoint import Pages
+from lading.observability import logs
 from lading.observability.logs import LogFormat
 from lading.observability.metrics import Metrics
 from lading.wiring import clusters
 from lading.wiring.clock import system_clock
+
+if TYPE_CHECKING:
+    from lading.observability.endpoint import Pages
 
 log = structlog.get_logger(__name__)
 
@@ -43,8 +45,6 @@ class ServingProcess:
 
     async def serve(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Does the work until a signal asks us to end; then everything stops in its order."""
-        # What is loaded by now stays: a full garbage collection need not look at it each time.
-        gc.freeze()
         await until_signalled(self._serve(work))
         log.info("stopped")
 
@@ -75,9 +75,13 @@ class ServingProcess:
         self._waiting_for = manager.unsynced
         self._waiting_features = manager.waiting
         self._pages = manager.pages
+        # What is loaded by now stays: a full garbage collection need not look at it each time.
+        gc.freeze()
         await manager.run()
 
     async def _serve(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        from lading.observability import endpoint  # slow to load, and --help needs none of it
+
         async with endpoint.serve(
             host=self._metrics_host,
             port=self._metrics_port,

@@ -31,10 +31,8 @@ from lading.kernel.objects import Resource
 from lading.pinned_images import rules
 from lading.pinned_images.cluster import plan as cluster_plan
 from lading.ports import kube
-from lading.standalone.api_server import Authorized
-from lading.wiring import clusters, embedded
+from lading.wiring import clusters
 from lading.wiring.clock import system_clock
-from lading.wiring.features import DEFINITIONS
 
 T = TypeVar("T")
 
@@ -124,6 +122,11 @@ def _of_kind(
 
 @asynccontextmanager
 async def _server() -> AsyncIterator[KubeClient]:
+    # Slow to load, and no --help needs any of it.
+    from lading.standalone.api_server import Authorized
+    from lading.wiring import embedded
+    from lading.wiring.features import DEFINITIONS
+
     async with embedded.open_api_in_memory(system_clock(), admin_token=_TOKEN) as api:
         client = clusters.client_of(Authorized(api, _TOKEN))
         for definition in DEFINITIONS:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
+KUBELET_PORT = 10250
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletLimits:

@@ -22,13 +22,13 @@ from lading.ports.cri import Container
 from lading.ports.kube import Kube
 from lading.ports.node import NodeParts, NodeRuntime
 from lading.runtime_images.gc_types import GcPolicy
+from lading.standalone.defaults import NODE_CAPACITY_BYTES
 from lading.wiring import agent, embedded, ownership
 from lading.wiring.registries import Registries
 
 FIELD_MANAGER = "lading-standalone"
 LINUX_AMD64 = Platform(os="linux", architecture="amd64")
 ROLE_LABEL = "node-role.kubernetes.io/worker"
-DEFAULT_CAPACITY_BYTES = 10 * 1024**3
 PODS_MAX = 110  # the kubelet's maxPods
 _HEALTHY = {
     "MemoryPressure": "KubeletHasSufficientMemory",
@@ -44,7 +44,7 @@ class NodeDescription:
     platform: Platform = LINUX_AMD64
     guests: Mapping[str, Platform | None] = field(default_factory=dict)
     """Runtime handlers and the platforms of their guests."""
-    capacity_bytes: int = DEFAULT_CAPACITY_BYTES
+    capacity_bytes: int = NODE_CAPACITY_BYTES
     """How much its runtime may store, so that no node depends on how full this machine is."""
 
 

@@ -16,13 +16,11 @@ from lading.adapters.kubelet_identity import KubeletTrust
 from lading.adapters.state_directory import LocalStateDirectory
 from lading.kernel.platforms import Platform, normalised
 from lading.ports.clock import Clock
-from lading.ports.kubelet import Kubelet, KubeletLimits
+from lading.ports.kubelet import KUBELET_PORT, Kubelet, KubeletLimits
 from lading.ports.node import NodeParts
 from lading.wiring import runtime_handlers
 from lading.wiring.registries import AUTH_FILES_ONLY, CredentialSettings, open_registries
 from lading.wiring.runtimes import open_runtime
-
-KUBELET_PORT = 10250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

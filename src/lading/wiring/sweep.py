@@ -18,8 +18,9 @@ from lading.pruning.engine.observe import Reading
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.controller import Sweeper, SweepRequest
+from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.lock import StorageLock
-from lading.pruning.sweep.probe import REPOSITORY_DEFAULT, Replica
+from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.storage_file import StorageFile
 from lading.pruning.sweep.types import SweepSettings
 from lading.wiring import prune
@@ -68,7 +69,7 @@ def after_images(
         limits=options.limits,
         settings=SweepSettings(grace=grace),
         state_folder=options.state_folder,
-        probe_repository=REPOSITORY_DEFAULT,
+        probe_repository=PROBE_REPOSITORY,
     )
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from lading.pruning.engine.observe_storage import NoRegistry
-from lading.pruning.sweep import layout, probe
+from lading.pruning.sweep import layout
+from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.probe import ProbeFailed
 from tests.pruning.sweep.memory_storage import MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry
@@ -59,4 +60,4 @@ async def test_the_second_replica_is_probed_as_well() -> None:
     good.image("a", "v1")
     with pytest.raises(ProbeFailed):
         await SweepWorld(storage=storage, replicas=(good, bad)).run()
-    assert not [one for one in storage.objects if probe.REPOSITORY_DEFAULT in one]
+    assert not [one for one in storage.objects if PROBE_REPOSITORY in one]

@@ -1,6 +1,7 @@
 """`lading image pull`: brings an image to this machine, for a runtime class if one is named."""
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,9 +19,10 @@ from lading.ports.cri import CriError
 from lading.ports.registry import Credential, NoMatchingPlatform, Registry, RegistryError
 from lading.runtime_images import ensure
 from lading.runtime_images.ensure import Delivery, Ensured, ImageNode, PullPolicy, Wanted
-from lading.wiring import host
 from lading.wiring import image_commands as wiring
-from lading.wiring.registries import CredentialSettings, open_registries
+
+if TYPE_CHECKING:
+    from lading.wiring.registries import CredentialSettings
 
 
 @click.command(name="pull")
@@ -40,7 +42,7 @@ def command(
     policy: PullPolicy,
     timeout: timedelta | None,
     runtime: str | None,
-    credentials: CredentialSettings,
+    credentials: "CredentialSettings",
 ) -> None:
     """Pull an image. --runtime selects the image for the guests of that runtime class."""
     running.run(_pull(node, image, given, policy, runtime, credentials), timeout=timeout)
@@ -52,8 +54,12 @@ async def _pull(
     given: Credential | None,
     policy: PullPolicy,
     runtime_class: str | None,
-    credentials: CredentialSettings,
+    credentials: "CredentialSettings",
 ) -> None:
+    # Slow to load, and `lading image pull --help` needs none of it.
+    from lading.wiring import host
+    from lading.wiring.registries import open_registries
+
     handler = await node.handler(runtime_class)
     reference = references.qualified(image)
     async with (

@@ -17,7 +17,6 @@ from lading.cli.status_line import StatusLine
 from lading.kernel.objects import Key
 from lading.pinned_images import new_sets, rules
 from lading.pinned_images.image_digests import ImageDigests, Unresolved
-from lading.wiring import image_lists
 from lading.wiring.clock import system_clock
 
 
@@ -127,6 +126,8 @@ def _named_images(wanted: _Wanted) -> list[NamedImage]:
 async def _resolved(
     client: KubeClient | None, named: Iterable[NamedImage], wanted: _Wanted
 ) -> ImageDigests:
+    from lading.wiring import image_lists  # slow to load, and --help needs none of it
+
     line = StatusLine()
     try:
         return await image_lists.resolved(

@@ -12,7 +12,6 @@ from lading.cli.pin import sets, setting_options
 from lading.kernel import quantities
 from lading.kernel.objects import Key
 from lading.pinned_images.set_diff import SetDiff, Sizes
-from lading.wiring import cluster_diff
 from lading.wiring.clock import system_clock
 
 
@@ -32,6 +31,8 @@ def command(target: Target, files: tuple[str, ...], secrets: tuple[Key, ...], fo
 async def _diff(
     target: Target, files: tuple[str, ...], secrets: tuple[Key, ...], form: Format
 ) -> None:
+    from lading.wiring import cluster_diff  # slow to load, and --help needs none of it
+
     planned = await sets.planned_in(files)
     async with target.open() as client:
         found, sizes = await cluster_diff.diffs(

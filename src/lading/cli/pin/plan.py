@@ -5,6 +5,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,13 +17,12 @@ from lading.cli.output import Format
 from lading.cli.pin import plan_report, sets, setting_options
 from lading.kernel.feature_gates import Gates
 from lading.kernel.objects import Key
-from lading.pinned_images.node import host as node_host
 from lading.pinned_images.node.preview import Preview
 from lading.pinned_images.node.types import PinSettings
-from lading.wiring import cluster_preview, host, without_cluster
 from lading.wiring.clock import system_clock
-from lading.wiring.cluster_preview import Planned
-from lading.wiring.host import Host
+
+if TYPE_CHECKING:
+    from lading.wiring.cluster_preview import Planned
 
 
 @click.command(name="plan")
@@ -106,8 +106,10 @@ async def _plan(
 
 
 async def _of_cluster(
-    planned: Planned, target: Target, secrets: tuple[Key, ...], assumed: _Assumed
+    planned: "Planned", target: Target, secrets: tuple[Key, ...], assumed: _Assumed
 ) -> Sequence[Preview]:
+    from lading.wiring import cluster_preview  # slow to load, and --help needs none of it
+
     async with target.open() as client:
         return await cluster_preview.previews(
             client,
@@ -123,6 +125,11 @@ async def _of_cluster(
 async def _of_hosts(
     wanted: Sequence[PinnedImageSet], endpoints: tuple[str, ...], assumed: _Assumed
 ) -> Sequence[Preview]:
+    # Slow to load, and most plans are about a cluster.
+    from lading.pinned_images.node import host as node_host
+    from lading.wiring import host, without_cluster
+    from lading.wiring.host import Host
+
     clock = system_clock()
     previews = []
     for endpoint in endpoints:

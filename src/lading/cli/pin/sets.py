@@ -4,6 +4,7 @@ For commands that do not send them.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,7 +16,9 @@ from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS, 
 from lading.api.node import RUNTIME_CLASSES, RuntimeClass
 from lading.cli import connection, documents, output, validate
 from lading.cli.documents import ManifestSource, UnreadableDocument
-from lading.wiring.cluster_preview import Planned
+
+if TYPE_CHECKING:
+    from lading.wiring.cluster_preview import Planned
 
 HOST_STATE_FOLDER = connection.DEFAULT_DATA / "host"
 _PLANNED_KINDS = (PINNED_IMAGE_SETS.kind, MACHINE_CONFIG_POOLS.kind, RUNTIME_CLASSES.kind)
@@ -31,7 +34,7 @@ async def sets_in(files: Sequence[str]) -> list[PinnedImageSet]:
     return [msgspec.convert(source.content, PinnedImageSet) for source in sources]
 
 
-async def planned_in(files: Sequence[str]) -> Planned:
+async def planned_in(files: Sequence[str]) -> "Planned":
     """The sets in the files with their pools and runtime classes; other kinds are left out."""
     sources = documents.read(files)
     for note in left_out(sources):
@@ -59,8 +62,10 @@ def plannable(sources: Sequence[ManifestSource]) -> list[ManifestSource]:
     return found
 
 
-def planned_of(sources: Sequence[ManifestSource]) -> Planned:
+def planned_of(sources: Sequence[ManifestSource]) -> "Planned":
     """Of objects that are valid."""
+    from lading.wiring.cluster_preview import Planned  # slow to load, and --help needs none of it
+
     return Planned(
         sets=[
             msgspec.convert(one.content, PinnedImageSet)

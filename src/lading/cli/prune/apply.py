@@ -1,6 +1,7 @@
 """`lading prune apply`: deletes what a plan file says and what a fresh plan says as well."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,14 +12,16 @@ from lading.cli.prune.options import FILE, prune_options
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import plan_file
 from lading.pruning.engine.types import Header
-from lading.wiring.prune import Opened, Options
+
+if TYPE_CHECKING:
+    from lading.wiring.prune import Opened, Options
 
 
 @click.command(name="apply")
 @click.argument("file", type=FILE)
 @output.form_option(default=Format.TABLE)
 @prune_options
-def command(options: Options, file: Path, form: Format) -> None:
+def command(options: "Options", file: Path, form: Format) -> None:
     """Delete what the plan in FILE names, if a new plan names it too."""
     with file.open("rb") as source:
         try:
@@ -27,7 +30,7 @@ def command(options: Options, file: Path, form: Format) -> None:
         except Malformed as error:
             raise click.UsageError(str(error)) from error
 
-    async def work(opened: Opened) -> None:
+    async def work(opened: "Opened") -> None:
         async with progress.shown(opened.pruner.progress):
             applied = await opened.pruner.apply(chosen)
         report.show_restored(applied.restored)

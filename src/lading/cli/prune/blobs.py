@@ -4,33 +4,25 @@ import functools
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lading.cli import options as general
-from lading.cli import output, running
-from lading.cli.exit_codes import RefusedByGuard
+from lading.cli import output
 from lading.cli.output import Format
 from lading.cli.prune import options as pruning
-from lading.cli.prune import progress, sweep_report
-from lading.kernel import durations, texts
+from lading.kernel import durations
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import registry_url
 from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.guards import GuardRefused
 from lading.pruning.engine.observe import Reading
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.types import Settings
-from lading.pruning.sweep.controller import Sweeper, Swept
-from lading.pruning.sweep.lock import SweepInProgress
-from lading.pruning.sweep.probe import REPOSITORY_DEFAULT, ProbeFailed
-from lading.pruning.sweep.types import SweepSettings
-from lading.wiring import sweep as wiring
-from lading.wiring.prune import RegistryTrust
-from lading.wiring.sweep import SweepOptions
+from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 
-REFUSALS = (GuardRefused, ProbeFailed, SweepInProgress)
+if TYPE_CHECKING:
+    from lading.wiring.sweep import SweepOptions
 
 
 def period(text: str) -> timedelta:
@@ -78,7 +70,7 @@ _OWN = (
                  help="The time for requests in progress, before the second look."),
     click.option("--state-dir", type=pruning.FOLDER, default=None,
                  help="The directory for the list of condemned blobs; default: in the storage."),
-    click.option("--probe-repository", default=REPOSITORY_DEFAULT, show_default=True,
+    click.option("--probe-repository", default=PROBE_REPOSITORY, show_default=True,
                  help="Where the probe image is pushed."),
     click.option("--report", type=click.Path(path_type=Path, dir_okay=False), default=None,
                  callback=in_a_folder,
@@ -110,7 +102,12 @@ def _sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def _options(given: dict[str, Any]) -> SweepOptions:
+def _options(given: dict[str, Any]) -> "SweepOptions":
+    # Slow to load, and `lading prune blobs --help` needs none of it.
+    from lading.pruning.sweep.types import SweepSettings
+    from lading.wiring.prune import RegistryTrust
+    from lading.wiring.sweep import SweepOptions
+
     replicas: tuple[RegistryUrl, ...] = given["registry_url"]
     if given["offline"] and replicas:
         raise click.UsageError("with --offline the registry is not asked; remove --registry-url")
@@ -147,45 +144,13 @@ def _options(given: dict[str, Any]) -> SweepOptions:
 @pruning.switch("--confirm", default=False, help="Delete; without it only the plan is shown.")
 @output.form_option(default=Format.TABLE)
 @_sweep_options
-def command(options: SweepOptions, confirm: bool, form: Format, report: Path | None) -> None:
+def command(options: "SweepOptions", confirm: bool, form: Format, report: Path | None) -> None:
     """Free the storage that no manifest needs; without --confirm only show the plan."""
     if confirm and not options.urls and not options.settings.is_offline:
         raise click.UsageError(
             "name every replica of the registry with --registry-url; if it is stopped or read-only,"
             " use --offline"
         )
-    if not confirm:
-        click.echo(sweep_report.DRY_RUN, err=True)
+    from lading.cli.prune import sweeping  # slow to load, and --help needs none of it
 
-    async def work() -> None:
-        async with wiring.open_sweeper(options) as sweeper:
-            await (_sweep if confirm else preview)(sweeper, form, report)
-
-    try:
-        running.run(work())
-    except REFUSALS as error:
-        raise RefusedByGuard(texts.bounded_text(str(error), keep_lines=True)) from error
-
-
-async def preview(sweeper: Sweeper, form: Format, report: Path | None) -> None:
-    async with progress.shown(sweeper.progress):
-        plan, observed, refusals = await sweeper.preview()
-    listing = observed.facts.listing
-    sweep_report.write(plan, listing, report)
-    sweep_report.show_plan(plan, listing, form)
-    for refusal in refusals:
-        output.sentence(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)
-
-
-async def _sweep(sweeper: Sweeper, form: Format, report: Path | None) -> None:
-    async with progress.shown(sweeper.progress):
-        swept = await sweeper.run()
-    show(swept, form, report)
-
-
-def show(swept: Swept, form: Format, report: Path | None) -> None:
-    """Ends with 1 where something failed."""
-    sweep_report.write(swept.plan, swept.listing, report, answered=swept.counts.answered)
-    sweep_report.show_swept(swept, form)
-    if swept.counts.failed:
-        raise click.exceptions.Exit(1)
+    sweeping.run(options, form, report, is_confirmed=confirm)

@@ -1,24 +1,24 @@
 """`lading prune images`: in the way of `oc adm prune images`, dry unless --confirm."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from lading.cli import output
 from lading.cli.options import LOG_LEVELS
 from lading.cli.output import Format
-from lading.cli.prune import progress, report, running, saved_plan, sweep_after
+from lading.cli.prune import progress, report, running, saved_plan
 from lading.cli.prune import reporting as reports
 from lading.cli.prune.options import prune_options, switch
 from lading.cli.prune.reporting import Reporting, reporting_options
 from lading.cli.prune.sweep_after import SweepAfter, sweep_after_options
-from lading.observability import logs
-from lading.observability.logs import LogFormat
 from lading.pruning.engine.apply import Result
-from lading.pruning.engine.controller import ObservedPruning
 from lading.pruning.engine.types import PrunePlan
-from lading.pruning.operator import runs
-from lading.wiring.prune import Opened, Options
+
+if TYPE_CHECKING:
+    from lading.pruning.engine.controller import ObservedPruning
+    from lading.wiring.prune import Opened, Options
 
 
 @click.command(name="images")
@@ -36,7 +36,7 @@ from lading.wiring.prune import Opened, Options
 @sweep_after_options
 @prune_options
 def command(
-    options: Options,
+    options: "Options",
     reporting: Reporting,
     sweep: SweepAfter | None,
     confirm: bool,
@@ -47,29 +47,35 @@ def command(
 ) -> None:
     """Delete images that are no longer needed; without --confirm only show the plan."""
     if log_level is not None:
-        logs.configure(LogFormat.CONSOLE, log_level)
+        from lading.observability import logs  # slow to load, and --help needs none of it
+
+        logs.configure(logs.LogFormat.CONSOLE, log_level)
     if not confirm:
         click.echo(report.DRY_RUN, err=True)
     if not options.reading.settings.prune_registry and form is Format.TABLE:
         click.echo(report.ONLY_OBJECTS)
 
+    from lading.cli.prune import sweeping  # slow to load, and --help needs none of it
+
     swept = sweep.options(options) if sweep is not None else None
 
-    async def work(opened: Opened) -> None:
+    async def work(opened: "Opened") -> None:
         if confirm:
             await prune(opened, reporting, form, saved)
         else:
             save(saved, *await show(opened, form))
         if swept is not None and confirm:
-            await sweep_after.sweep(swept, opened, reporting, form)
+            await sweeping.sweep_after_images(swept, opened, reporting, form)
         elif swept is not None:
-            await sweep_after.preview(swept, form)
+            await sweeping.preview_of(swept, form)
 
     running.run(options, work, allow_nothing=allow_nothing)
 
 
-async def prune(opened: Opened, reporting: Reporting, form: Format, saved: Path | None) -> None:
+async def prune(opened: "Opened", reporting: Reporting, form: Format, saved: Path | None) -> None:
     """Ends with 1 where something could not be deleted."""
+    from lading.pruning.operator import runs  # slow to load, and --help needs none of it
+
     found = opened.pruner.progress
     async with progress.shown(found), reports.reported(opened.kube, found, reporting) as ended:
         applied = await opened.pruner.apply(planned=lambda *made: save(saved, *made))
@@ -83,7 +89,7 @@ async def prune(opened: Opened, reporting: Reporting, form: Format, saved: Path 
         raise click.exceptions.Exit(1)
 
 
-def save(file: Path | None, plan: PrunePlan, observed: ObservedPruning) -> None:
+def save(file: Path | None, plan: PrunePlan, observed: "ObservedPruning") -> None:
     """A plan that cannot be saved costs only the file: the run continues."""
     if file is None:
         return
@@ -93,7 +99,7 @@ def save(file: Path | None, plan: PrunePlan, observed: ObservedPruning) -> None:
         output.sentence(f"Warning: {file}: the plan was not saved: {error.strerror}", err=True)
 
 
-async def show(opened: Opened, form: Format) -> tuple[PrunePlan, ObservedPruning]:
+async def show(opened: "Opened", form: Format) -> tuple[PrunePlan, "ObservedPruning"]:
     pruner = opened.pruner
     async with progress.shown(pruner.progress):
         observed = await pruner.observe()

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import yaml
@@ -21,7 +21,9 @@ from lading.pruning.engine.observe import Reading
 from lading.pruning.engine.observe_registry import WORKERS_DEFAULT
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.types import KEEP_TAG_REVISIONS_DEFAULT, AgeFrom, Settings, Source
-from lading.wiring.prune import Options
+
+if TYPE_CHECKING:
+    from lading.wiring.prune import Options
 
 FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -149,7 +151,9 @@ _NAMES = (
 )  # fmt: skip
 
 
-def _options(context: click.Context, given: dict[str, Any]) -> Options:
+def _options(context: click.Context, given: dict[str, Any]) -> "Options":
+    from lading.wiring.prune import Options  # slow to load, and --help needs none of it
+
     _check_size_mode(context, given)
     if given["no_trash"] and given["stream_trash"]:
         raise click.UsageError("use either --trash or --no-trash")

@@ -1,13 +1,16 @@
 """`lading prune plan`: writes what would go into a file, for review and for `apply`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from lading.cli import output
 from lading.cli.prune import progress, report, running, saved_plan
 from lading.cli.prune.options import prune_options
-from lading.wiring.prune import Opened, Options
+
+if TYPE_CHECKING:
+    from lading.wiring.prune import Opened, Options
 
 
 @click.command(name="plan")
@@ -16,10 +19,10 @@ from lading.wiring.prune import Opened, Options
 @click.option("--contents", is_flag=True, help="Also write what is kept and why, for the"
               " dashboard; the file is then as large as the registry's manifests.")  # fmt: skip
 @prune_options
-def command(options: Options, file: Path, contents: bool) -> None:
+def command(options: "Options", file: Path, contents: bool) -> None:
     """Write the plan into a file; you may remove lines from it before `apply`."""
 
-    async def work(opened: Opened) -> None:
+    async def work(opened: "Opened") -> None:
         async with progress.shown(opened.pruner.progress):
             observed = await opened.pruner.observe()
             plan = opened.pruner.plan(observed)

@@ -8,7 +8,6 @@ from lading.cli import connection, running
 from lading.cli.connection import Target
 from lading.cli.prune.options import custom_path_option
 from lading.pruning.engine.custom_paths import READY_MADE, CustomPath
-from lading.wiring import prune as wiring
 
 
 @click.command(name="references")
@@ -22,6 +21,8 @@ def command(target: Target, file: Path, custom_path: tuple[CustomPath, ...]) -> 
 
 
 async def _write(target: Target, file: Path, custom: tuple[CustomPath, ...]) -> None:
+    from lading.wiring import prune as wiring  # slow to load, and --help needs none of it
+
     async with target.open() as client:
         address = target.found().server
         found = await wiring.write_references(client, file, address=address, custom=custom)

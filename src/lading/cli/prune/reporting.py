@@ -4,7 +4,7 @@ import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,11 +15,11 @@ from lading.ports.kube import Kube
 from lading.pruning.engine.apply import CanaryFailed
 from lading.pruning.engine.guards import GuardRefused
 from lading.pruning.engine.progress import PruneProgress
-from lading.pruning.operator.run_report import RunReport
-from lading.pruning.operator.runs import RunFigures
 from lading.pruning.operator.types import IMAGE_STREAMS
-from lading.pruning.sweep.probe import ProbeFailed
 from lading.wiring.clock import system_clock
+
+if TYPE_CHECKING:
+    from lading.pruning.operator.runs import RunFigures
 
 IMAGE_PRUNER, CONFIG_MAP = "imagepruner", "configmap"
 
@@ -38,7 +38,7 @@ class Reporting:
 class Ended:
     """How the run ended, for its report."""
 
-    figures: RunFigures | None = None
+    figures: "RunFigures | None" = None
     failure: str = ""
     """What could not be deleted; empty for a run that succeeded."""
     message: str = ""
@@ -88,6 +88,10 @@ async def reported(
     api: Kube | None, progress: PruneProgress, reporting: Reporting
 ) -> AsyncIterator[Ended]:
     """Reports while the block runs, and how it ended."""
+    # Slow to load, and no --help needs any of it.
+    from lading.pruning.operator.run_report import RunReport
+    from lading.pruning.sweep.probe import ProbeFailed
+
     ended = Ended()
     if not reporting.to or api is None:
         yield ended

@@ -1,20 +1,24 @@
 """`lading prune restore`: puts images of the trash back; a tag that exists is never moved."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from lading.cli.prune import running
 from lading.cli.prune.options import prune_options
 from lading.pruning.engine.trash import Record
-from lading.wiring.prune import Opened, Options
+
+if TYPE_CHECKING:
+    from lading.wiring.prune import Opened, Options
 
 
 @click.command(name="restore")
 @click.argument("names", nargs=-1, required=True)
 @prune_options
-def command(options: Options, names: tuple[str, ...]) -> None:
+def command(options: "Options", names: tuple[str, ...]) -> None:
     """Restore images: NAMES of `lading prune trash`, REPOSITORY:TAG, or digests."""
 
-    async def work(opened: Opened) -> None:
+    async def work(opened: "Opened") -> None:
         records = await opened.pruner.records()
         for name in names:
             own = name.removeprefix(f"{opened.registry}/")

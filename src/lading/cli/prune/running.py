@@ -1,6 +1,7 @@
 """Runs the work of a prune command; a guard that refuses ends it with exit code 3."""
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,12 +9,9 @@ from lading.cli import output, running
 from lading.cli.exit_codes import RefusedByGuard
 from lading.kernel import texts
 from lading.ports.registry import RegistryError, Unavailable, Untrusted
-from lading.pruning.engine.apply import CanaryFailed
-from lading.pruning.engine.guards import GuardRefused
-from lading.pruning.engine.observe_streams import NoImageStreams
-from lading.pruning.sweep.probe import ProbeFailed
-from lading.wiring import prune as wiring
-from lading.wiring.prune import NothingToPrune, Opened, Options
+
+if TYPE_CHECKING:
+    from lading.wiring.prune import Opened, Options
 
 
 def _hint(error: RegistryError) -> str:
@@ -28,15 +26,25 @@ def _hint(error: RegistryError) -> str:
 
 
 def run(
-    options: Options, work: Callable[[Opened], Awaitable[None]], *, allow_nothing: bool = False
+    options: "Options",
+    work: Callable[["Opened"], Awaitable[None]],
+    *,
+    allow_nothing: bool = False,
 ) -> None:
+    # Slow to load, and no --help needs any of it.
+    from lading.pruning.engine.apply import CanaryFailed
+    from lading.pruning.engine.guards import GuardRefused
+    from lading.pruning.engine.observe_streams import NoImageStreams
+    from lading.pruning.sweep.probe import ProbeFailed
+    from lading.wiring import prune as wiring
+
     async def opened() -> None:
         async with wiring.open_pruner(options) as found:
             await work(found)
 
     try:
         running.run(opened())
-    except (NothingToPrune, NoImageStreams) as error:
+    except (wiring.NothingToPrune, NoImageStreams) as error:
         if not allow_nothing:
             raise
         output.sentence(f"Nothing to prune: {error}")

@@ -2,13 +2,16 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lading.pruning.engine import plan_contents, plan_file
-from lading.pruning.engine.controller import ObservedPruning
 from lading.pruning.engine.types import PrunePlan
 
+if TYPE_CHECKING:
+    from lading.pruning.engine.controller import ObservedPruning
 
-def write(file: Path, plan: PrunePlan, observed: ObservedPruning, *, contents: bool) -> None:
+
+def write(file: Path, plan: PrunePlan, observed: "ObservedPruning", *, contents: bool) -> None:
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with partial.open("wb") as target:

@@ -1,5 +1,7 @@
 """`lading prune trash`: what was deleted and can still be restored."""
 
+from typing import TYPE_CHECKING
+
 import click
 import msgspec
 
@@ -8,7 +10,9 @@ from lading.cli.output import Format
 from lading.cli.prune import running
 from lading.cli.prune.options import prune_options
 from lading.pruning.engine.trash import Record
-from lading.wiring.prune import Opened, Options
+
+if TYPE_CHECKING:
+    from lading.wiring.prune import Opened, Options
 
 _REPOSITORY_CHARACTERS_MAX = 20
 _TAGS_CHARACTERS_MAX = 12
@@ -17,10 +21,10 @@ _TAGS_CHARACTERS_MAX = 12
 @click.command(name="trash")
 @output.form_option(default=Format.TABLE)
 @prune_options
-def command(options: Options, form: Format) -> None:
+def command(options: "Options", form: Format) -> None:
     """List the images in the trash, and when they expire."""
 
-    async def work(opened: Opened) -> None:
+    async def work(opened: "Opened") -> None:
         records = [record for _, record in await opened.pruner.records()]
         if form is not Format.TABLE:
             rows = [{"name": one.name, **msgspec.to_builtins(one)} for one in records]

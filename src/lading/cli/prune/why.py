@@ -1,15 +1,18 @@
 """`lading prune why`: every chain that keeps something, or the rule by which it goes."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from lading.cli import output
 from lading.cli.output import Format
 from lading.cli.prune import progress, running
 from lading.cli.prune.options import prune_options
-from lading.pruning.engine import why
 from lading.pruning.engine.types import Inventory
-from lading.pruning.engine.why import Answer
-from lading.wiring.prune import Opened, Options
+
+if TYPE_CHECKING:
+    from lading.pruning.engine.why import Answer
+    from lading.wiring.prune import Opened, Options
 
 _TAGS_SHOWN_MAX = 10
 
@@ -18,10 +21,12 @@ _TAGS_SHOWN_MAX = 10
 @click.argument("reference")
 @output.form_option(default=Format.TABLE)
 @prune_options
-def command(options: Options, reference: str, form: Format) -> None:
+def command(options: "Options", reference: str, form: Format) -> None:
     """Show why REFERENCE (a tag, a digest, a blob) is kept or deleted."""
 
-    async def work(opened: Opened) -> None:
+    from lading.pruning.engine import why  # slow to load, and --help needs none of it
+
+    async def work(opened: "Opened") -> None:
         async with progress.shown(opened.pruner.progress):
             observed = await opened.pruner.observe()
             plan = opened.pruner.plan(observed)
@@ -44,7 +49,7 @@ def _unknown(reference: str, registry: str, inventory: Inventory) -> str:
     return f"{reference} is no tag of {registry}/{name}, which has {shown or 'none'}"
 
 
-def _shown(answer: Answer, form: Format) -> str:
+def _shown(answer: "Answer", form: Format) -> str:
     if form is not Format.TABLE:
         verdicts = [
             {

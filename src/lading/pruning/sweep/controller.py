@@ -30,6 +30,7 @@ from lading.pruning.sweep import guards, layout, observe, probe
 from lading.pruning.sweep import plan as planning
 from lading.pruning.sweep import state as states
 from lading.pruning.sweep.apply import SweepCounts, Sweeping
+from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.observe import ManifestReader
 from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.state import SweepState
@@ -60,7 +61,7 @@ class SweepRequest:
     reading: Reading
     registry_names: tuple[str, ...] = ()
     mirrors: tuple[tuple[str, str], ...] = ()
-    probe_repository: str = probe.REPOSITORY_DEFAULT
+    probe_repository: str = PROBE_REPOSITORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

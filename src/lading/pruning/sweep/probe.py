@@ -21,7 +21,6 @@ from lading.ports.storage import Storage
 from lading.pruning.engine.observe_storage import NoRegistry
 from lading.pruning.sweep import layout
 
-REPOSITORY_DEFAULT = "lading/probe"
 _TAG = "probe"
 _BLOB_BYTES_MAX = 1024
 _OFFLINE = "stop the registry or make it read-only, and use --offline"
