@@ -1,8 +1,7 @@
 """A kustomization of one's own over `deploy/`, as docs/install.md shows it.
 
 Beside the image it changes only ports: other clusters of this machine have the usual ones, and the
-agent shares the network of its host. On CRI-O it also gives up the agent's priority, because its
-OOM score needs CAP_SYS_RESOURCE there, which a test machine may lack.
+agent shares the network of its host.
 """
 
 import os
@@ -24,6 +23,7 @@ EXAMPLE = re.compile(
     r"^```yaml\n(# my-cluster/kustomization.yaml\n.*?)^```$", re.DOTALL | re.MULTILINE
 )
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+TAG = "mine"
 AGENT = "/spec/template/spec/containers/0"
 
 
@@ -34,27 +34,25 @@ def write(
 
     The rest is as in the documentation, with these components of `deploy/`.
     """
-    repository, digest = _push(bed.registry)
-    is_crio = bed.runtime.kind == "cri-o"
+    repository, digest = push(bed.registry)
     overlay = _documented()
-    overlay["resources"] = [os.path.relpath(DEPLOY / "cri-o" if is_crio else DEPLOY, folder)]
+    overlay["resources"] = [os.path.relpath(DEPLOY, folder)]
     overlay["components"] = [os.path.relpath(DEPLOY / one, folder) for one in components]
     overlay["images"] = [{**overlay["images"][0], "newName": repository, "digest": digest}]
     operations = [
         *(_added(f"--kubelet-port={bed.kubelet_port}"), _added(f"--metrics-port={metrics_port}")),
         _replaced(f"{AGENT}/ports/0/containerPort", metrics_port),
         *(_replaced(f"{AGENT}/{probe}/httpGet/port", metrics_port) for probe in PROBES),
-        *([_removed("/spec/template/spec/priorityClassName")] if is_crio else []),
     ]
     overlay["patches"] = [{"target": {"kind": "DaemonSet"}, "patch": yaml.safe_dump(operations)}]
     (folder / KUSTOMIZATION).write_text(yaml.safe_dump(overlay))
     return repository, digest
 
 
-def _push(registry: Registry) -> tuple[str, str]:
-    """Its repository and its digest."""
+def push(registry: Registry) -> tuple[str, str]:
+    """The repository and the digest of Lading's own image."""
     image = release_image.build()
-    pushed = images.push(image, host=registry.host, repository="team/lading", tag="mine")
+    pushed = images.push(image, host=registry.host, repository="team/lading", tag=TAG)
     return pushed.rsplit(":", maxsplit=1)[0], image.digest
 
 
@@ -71,7 +69,3 @@ def _added(argument: str) -> dict[str, str]:
 
 def _replaced(path: str, value: int) -> dict[str, str | int]:
     return {"op": "replace", "path": path, "value": value}
-
-
-def _removed(path: str) -> dict[str, str]:
-    return {"op": "remove", "path": path}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from release.image import PYTHON
-from tests.deploy.manifests import DEPLOY, NAMESPACE
+from tests.deploy.manifests import NAMESPACE
 from tests.real import own_overlay
 from tests.real.bed import cluster, images, sandbox
 
@@ -40,8 +40,6 @@ class Pods:
 
     def install(self) -> None:
         """Returns when every pod is Ready."""
-        if self.bed.runtime.kind == "cri-o":  # the other overlay brings the kinds with it
-            self.kubectl("apply", "--server-side", "-f", str(DEPLOY / "crds"))
         self.kubectl("apply", "--server-side", "-k", str(self.overlay))
         for what in ("deployment/lading-controller", "daemonset/lading-agent"):
             self.kubectl("rollout", "status", what, IN_NAMESPACE, WITHIN)

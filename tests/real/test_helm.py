@@ -17,7 +17,7 @@ from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e.waiting import until
 from tests.real import helm as helm_program
-from tests.real import own_overlay, prometheus
+from tests.real import how_to, own_overlay, prometheus
 from tests.real.bed import cluster, sandbox, waiting
 from tests.real.helm import CHART, Helm
 from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
@@ -218,7 +218,12 @@ def _hold_an_image(pods: Pods) -> None:
 
 
 def _an_uninstall_leaves_the_kinds_with_their_sets(installed: Installation) -> None:
+    """By the commands of the page, of which the last deletes the kinds that are ours."""
     pods = installed.pods
-    installed.helm.run("uninstall", "lading", IN_NAMESPACE, "--wait")
+    uninstall, delete_kinds = how_to.commands(how_to.FOLDER / "uninstall.md")
+    installed.helm.command(*shlex.split(uninstall.text), "--wait")
     assert "first" in {one["metadata"]["name"] for one in pods.objects("pinnedimagesets")}
     assert "lading" not in pods.kubectl("get", "clusterroles", "--output=name")
+    installed.helm.command(*shlex.split(delete_kinds.text))
+    left = pods.kubectl("get", "crds", "--output=name").split()
+    assert left == [f"customresourcedefinition.apiextensions.k8s.io/{FOREIGN.name}"]

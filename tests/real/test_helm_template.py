@@ -79,24 +79,44 @@ def test_its_objects_are_those_of_kustomize(helm: Helm, runtime: str) -> None:
         assert normal(made[key]) == normal(wanted[key]), key
 
 
-def test_pools_with_different_runtimes_have_agents_of_their_own(helm: Helm) -> None:
+def pool(name: str, runtime: str, **labels: str) -> Document:
+    return {"name": name, "runtime": runtime, "nodeSelector": labels}
+
+
+def test_each_node_of_a_pool_has_one_agent_with_the_socket_of_its_runtime(helm: Helm) -> None:
     pools = [
-        {"name": "fast", "runtime": "containerd", "nodeSelector": {"pool": "fast"}},
-        {"name": "safe", "runtime": "cri-o", "nodeSelector": {"pool": "safe"}},
+        pool("fast", "containerd", pool="fast"),
+        pool("safe", "cri-o", pool="safe"),
+        pool("small", "cri-o", pool="small", size="s"),
     ]
     values = helm.values("values.yaml", {"nodePools": pools})
-    sets = {
-        one["metadata"]["name"]: one["spec"]
-        for one in helm.rendered(f"--values={values}")
-        if one["kind"] == "DaemonSet"
-    }
-    assert sets.keys() == {"lading-agent-fast", "lading-agent-safe"}
-    for pool in pools:
-        spec = sets[f"lading-agent-{pool['name']}"]
-        pod = spec["template"]["spec"]
-        assert pod["nodeSelector"] == {"kubernetes.io/os": "linux", "pool": pool["name"]}
-        assert spec["selector"]["matchLabels"]["lading.dev/node-pool"] == pool["name"]
-        assert pod.get("hostPID", False) is (pool["runtime"] == "cri-o")
+    sets = [
+        one["spec"] for one in helm.rendered(f"--values={values}") if one["kind"] == "DaemonSet"
+    ]
+    assert len({json.dumps(one["selector"]) for one in sets}) == len(pools)
+    sockets = {"fast": "containerd.sock", "safe": "crio.sock", "small": "crio.sock", "none": ""}
+    for name, socket in sockets.items():
+        labels = {"kubernetes.io/os": "linux", "pool": name, "size": "s"}
+        pods = [one["template"]["spec"] for one in sets]
+        here = [one for one in pods if one["nodeSelector"].items() <= labels.items()]
+        assert len(here) == bool(socket)
+        for one in here:
+            (container,) = one["containers"]
+            endpoints = {each["name"]: each.get("value", "") for each in container["env"]}
+            assert endpoints["CONTAINER_RUNTIME_ENDPOINT"].endswith(f"/{socket}")
+            assert one.get("hostPID", False) is (socket == "crio.sock")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [{"pool": "fast"}, {"gpu": "yes"}, {"pool": "fast", "gpu": "yes"}],
+    ids=["the same label", "another label", "a part of the first pool"],
+)
+def test_pools_that_may_share_a_node_are_refused(helm: Helm, second: dict[str, str]) -> None:
+    pools = [pool("fast", "containerd", pool="fast"), pool("safe", "cri-o", **second)]
+    values = helm.values("values.yaml", {"nodePools": pools})
+    with pytest.raises(AssertionError, match="a node may belong to fast and to safe"):
+        helm.rendered(f"--values={values}")
 
 
 def test_values_reach_the_pods(helm: Helm) -> None:

@@ -3,10 +3,6 @@
 Names of a page stand for what the test has: its registry, its storage, images of that registry.
 """
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +11,13 @@ import pytest
 import yaml
 
 from tests.docs import pages
-from tests.docs.pages import Block
-from tests.real import pods_under_test
+from tests.real import how_to, pods_under_test
 from tests.real.bed import cluster
 from tests.real.pods_under_test import WORKER, Pods
-from tests.real.setup import binaries
 
 pytestmark = pytest.mark.components("kube", "containerd")
 
-COMMAND_SECONDS_MAX = 180
-PAGES = sorted((pages.DOCS / "how-to").glob("*.md"))
-REGISTRIES = re.compile(r"\b(registry|mirror)\.example\.com(:5000)?")
+PAGES = sorted(how_to.FOLDER.glob("*.md"))
 POLICY = """\
 policies:
 - repositories: ["team/**"]
@@ -34,21 +26,15 @@ policies:
 """
 
 
-def blocks(page: Path) -> list[Block]:
-    return [
-        one
-        for one in pages.blocks(page)
-        if one.language == "console" and one.title == pages.KUBERNETES
-    ]
-
-
-PARSED_ONLY = {
-    # The API server of the bed does not reach its node by name, so `lading pin plan` ends with 1.
-    *("private-images", "slow-line", "upgrade-window"),
-    # They change a release of Helm: `test_helm` upgrades and removes one.
-    *("container-runtimes", "uninstall"),
+ELSEWHERE = {
+    "container-runtimes.md": "test_pods_crio",
+    "private-images.md": "test_how_to_plans",
+    "slow-line.md": "test_how_to_plans",
+    "uninstall.md": "test_helm",
+    "upgrade-window.md": "test_how_to_plans",
 }
-RUN = [page for page in PAGES if blocks(page) and page.stem not in PARSED_ONLY]
+"""Pages that another module runs."""
+RUN = [page for page in PAGES if how_to.blocks(page) and page.name not in ELSEWHERE]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,34 +49,11 @@ class Site:
         (self.folder / "policy.yaml").write_text(POLICY)
 
     def run(self, command: str) -> str:
-        answer = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", self._placed(command)],
-            env=self._environment(),
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=COMMAND_SECONDS_MAX,
-        )
-        assert answer.returncode == 0, f"$ {command}\n{answer.stdout}"
-        return answer.stdout
-
-    def _placed(self, command: str) -> str:
         registry = self.pods.bed.registry
-        placed = REGISTRIES.sub(registry.host, command)
-        return placed.replace("s3://registry-bucket", f"file://{registry.root}")
-
-    def _environment(self) -> dict[str, str]:
-        programs = (
-            binaries.built("kubernetes", "kubectl").parent,
-            Path(sys.executable).parent,
-        )
-        return os.environ | {
-            "PATH": os.pathsep.join((*map(str, programs), os.environ["PATH"])),
-            "HOME": str(self.folder),
-            "KUBECONFIG": str(self.pods.bed.api_server.kubeconfig_path),
-        }
+        placed = how_to.REGISTRIES.sub(registry.host, command)
+        placed = placed.replace("s3://registry-bucket", f"file://{registry.root}")
+        kubeconfig = str(self.pods.bed.api_server.kubeconfig_path)
+        return how_to.run(placed, self.folder, {"KUBECONFIG": kubeconfig})
 
 
 def _set(name: str, image: str) -> dict[str, object]:
@@ -115,8 +78,13 @@ def pods(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pods]:
 def test_the_commands_of_a_page_work_on_a_cluster(page: Path, pods: Pods, tmp_path: Path) -> None:
     site = Site(pods=pods, folder=tmp_path)
     site.prepare(page.stem)
-    for block in blocks(page):
-        for step in pages.commands(block):
-            printed = site.run(step.text)
-            if step.expected:
-                assert pages.matches(step.expected, printed), f"$ {step.text}\n{printed}"
+    for step in how_to.commands(page):
+        printed = site.run(step.text)
+        if step.expected:
+            assert pages.matches(step.expected, printed), f"$ {step.text}\n{printed}"
+
+
+def test_another_module_runs_each_of_the_other_pages() -> None:
+    for page, module in ELSEWHERE.items():
+        source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+        assert f'"{page}"' in source

@@ -1,39 +1,40 @@
 """Ten nodes of a site behind one slow line, with distribution as the cache of the site.
 
 Every image goes over the line once: docs/how-to/slow-line.md says how, and this counts the bytes.
+The cache keeps a layer for the repository through which it was asked for, and passes on a layer
+that is being fetched without keeping it. So nodes that ask in the same order ask once.
 """
 
 import asyncio
 import contextlib
-import subprocess
-import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.registry import client as registry_client
-from lading.api.core import NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel import references
+from lading.loop import tasks
+from lading.pinned_images.node.types import PinSettings
 from lading.servers.registry import server
-from lading.standalone import sample_images
-from tests.cli import up_process
+from lading.standalone import cluster, sample_images
+from lading.standalone.cluster import ClusterOptions, StandaloneCluster
+from lading.standalone.node import NodeDescription
+from tests.e2e.waiting import until
 from tests.real.bed import registry, sandbox
 
 pytestmark = pytest.mark.components("registry")
 
 NODE_COUNT = 10
-LINE_BYTES_PER_SECOND = 8 * 1024**2
+LINE_BYTES_PER_SECOND = 16 * 1024**2
 SHARE_MAX = 1.1
 """Bytes over the line, of those of the set."""
-BASE = {"base": sample_images.noise("base", 4 * 1024**2)}
-REPOSITORY = "team/release"
-"""One, as for the images of a release: the cache fetches a shared layer once per repository."""
+BASE = {"base": sample_images.noise("base", 10 * 1024**2)}
 IMAGES = tuple(
-    sample_images.image([BASE, {"app": sample_images.noise(f"app-{number}", 2 * 1024**2)}])
+    sample_images.image([BASE, {"app": sample_images.noise(f"app-{number}", 5 * 1024**2)}])
     for number in range(5)
 )
 FIRST = {"first": "yes"}
@@ -93,49 +94,90 @@ def set_bytes() -> int:
     return sum(blobs.values())
 
 
-def pinned_set(cache: str, *, only_first: bool) -> dict[str, object]:
-    images = [{"name": f"{cache}/{REPOSITORY}@{one.digest}"} for one in IMAGES]
-    selector = {"nodeSelector": {"matchLabels": FIRST}} if only_first else {}
-    return {
-        "apiVersion": PINNED_IMAGE_SETS.api_version,
-        "kind": PINNED_IMAGE_SETS.kind,
-        "metadata": {
-            "name": "site",
-            "labels": {"machineconfiguration.openshift.io/role": "worker"},
-        },
-        "spec": {"pinnedImages": images, **selector},
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    cluster: StandaloneCluster
+    line: Line
+    cache: str
+    repositories: tuple[str, ...]
+
+    async def pin(self, *, only_first: bool) -> None:
+        """Returns when every node of the set has pinned it."""
+        body = self._pinned_set(only_first=only_first)
+        written = await self.cluster.kube.apply(
+            PINNED_IMAGE_SETS, body, field_manager="test", force=True
+        )
+        generation, nodes = written.metadata.generation, 1 if only_first else NODE_COUNT
+
+        async def is_pinned() -> bool:
+            found = await self.cluster.kube.get(PINNED_IMAGE_SETS, "site")
+            status = found.status
+            return status.observed_generation == generation and status.ready_node_count == nodes
+
+        await until(is_pinned, f"{nodes} nodes have pinned the set", seconds_max=240)
+
+    def _pinned_set(self, *, only_first: bool) -> dict[str, object]:
+        images = [
+            {"name": f"{self.cache}/{repository}@{one.digest}"}
+            for repository, one in zip(self.repositories, IMAGES, strict=True)
+        ]
+        selector = {"nodeSelector": {"matchLabels": FIRST}} if only_first else {}
+        return {
+            "apiVersion": PINNED_IMAGE_SETS.api_version,
+            "kind": PINNED_IMAGE_SETS.kind,
+            "metadata": {
+                "name": "site",
+                "labels": {"machineconfiguration.openshift.io/role": "worker"},
+            },
+            "spec": {"pinnedImages": images, **selector},
+        }
+
+    def share(self) -> float:
+        return self.line.received_bytes / set_bytes()
 
 
-async def wait_until_pinned(data: Path) -> None:
-    command = (str(Path(sys.executable).with_name("lading")), "pin", "wait", "site")
-    options = ("--timeout", "4m", "--kubeconfig", str(data / "kubeconfig"))
-    await asyncio.to_thread(subprocess.run, [*command, *options], check=True)
-
-
-async def push_all(upstream: str) -> None:
-    async with registry_client.connect(SystemClock()) as client:
-        for number, one in enumerate(IMAGES):
-            tag = references.parse(f"{upstream}/{REPOSITORY}:{number}")
-            await sample_images.push(client, tag, one)
-
-
-async def test_with_one_node_first_the_set_goes_over_the_line_once(tmp_path: Path) -> None:
+@contextlib.asynccontextmanager
+async def opened(
+    folder: Path, repositories: tuple[str, ...], settings: PinSettings
+) -> AsyncIterator[Site]:
+    nodes = tuple(NodeDescription(name=f"node-{number}") for number in range(NODE_COUNT))
+    first = replace(nodes[0], labels=FIRST)
+    options = ClusterOptions(data=folder / "up", nodes=(first, *nodes[1:]), settings=settings)
     with sandbox.sandbox() as place:
         async with (
-            server.serve(tmp_path / "origin") as origin,
+            server.serve(folder / "origin") as origin,
             line_to(origin.removeprefix("http://")) as line,
-            up_process.up(place.folder / "up", "--nodes", str(NODE_COUNT)),
-            up_process.client_of(place.folder / "up") as client,
+            cluster.open_cluster(options, SystemClock()) as made,
+            tasks.started(made.run()),
         ):
-            await push_all(origin.removeprefix("http://"))
+            await push_all(origin.removeprefix("http://"), repositories)
             cache = await asyncio.to_thread(
                 registry.start, place, "3.1", name="cache", upstream=line.url
             )
-            await client.patch(NODES, "node-1", {"metadata": {"labels": FIRST}})
-            for only_first in (True, False):
-                body = pinned_set(cache.host, only_first=only_first)
-                await client.apply(PINNED_IMAGE_SETS, body, field_manager="test", force=True)
-                await wait_until_pinned(place.folder / "up")
-        share = line.received_bytes / set_bytes()
-        assert 1 <= share <= SHARE_MAX, f"{share:.2f} times the set"
+            yield Site(cluster=made, line=line, cache=cache.host, repositories=repositories)
+
+
+async def push_all(upstream: str, repositories: tuple[str, ...]) -> None:
+    async with registry_client.connect(SystemClock()) as client:
+        for repository, one in zip(repositories, IMAGES, strict=True):
+            await sample_images.push(client, references.parse(f"{upstream}/{repository}:1"), one)
+
+
+@pytest.mark.parametrize(
+    ("repositories", "settings"),
+    [
+        pytest.param(("release",) * len(IMAGES), PinSettings(), id="one repository"),
+        pytest.param(
+            tuple(f"app-{number}" for number in range(len(IMAGES))),
+            PinSettings(parallel_pulls_max=1),
+            id="a repository each, one pull at a time",
+        ),
+    ],
+)
+async def test_with_one_node_first_the_set_goes_over_the_line_once(
+    tmp_path: Path, repositories: tuple[str, ...], settings: PinSettings
+) -> None:
+    async with opened(tmp_path, repositories, settings) as site:
+        for only_first in (True, False):
+            await site.pin(only_first=only_first)
+        assert 1 <= site.share() <= SHARE_MAX, f"{site.share():.2f} times the set"
