@@ -14,6 +14,7 @@ from yarl import URL
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.api.core import SECRETS
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli.dashboard_plans import SetPlans
 from lading.loop import tasks
 from lading.ports.http import Exchange, Request, Response
@@ -60,7 +61,7 @@ async def fill(api: KubeClient) -> None:
     condition = {"type": "Ready", "status": "False", "reason": "x", "message": error}
     since = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
     patch = {"status": {"conditions": [{**condition, **since}]}}
-    await api.patch(clusters.PINNED_IMAGE_SETS, "s", patch, subresource="status")
+    await api.patch(PINNED_IMAGE_SETS, "s", patch, subresource="status")
     await clusters.create_node(api, "n")
     await clusters.report(api, "n", clusters.failed("s", uid, error), bad=True)
     await clusters.create_image(
