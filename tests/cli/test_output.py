@@ -111,4 +111,4 @@ def test_every_table_of_a_command_is_made_by_one_function() -> None:
         for path in folder.rglob("*.py")
         if padding.search(path.read_text())
     }
-    assert found == {"output.py", "doctor/findings.py", "up.py"}
+    assert found == {"output.py", "doctor/findings.py", "up_cluster.py"}

@@ -16,7 +16,7 @@ from lading.pruning.operator.types import (
     ObservedPruner,
     PrunerSettings,
     RecordPrunerEvent,
-    Refusal,
+    RefusedWrite,
     RepairMetadata,
     ReplaceCronJob,
     ReplaceSubjects,
@@ -226,7 +226,7 @@ def test_a_refusal_is_reported_as_long_as_the_same_is_to_be_written() -> None:
     (replaced,) = (
         one for one in actions(replace(seen, pruner=bad)) if isinstance(one, ReplaceCronJob)
     )
-    refusal = {"CronJob lading-image-pruner": Refusal(body=replaced.body, answer="too many")}
+    refusal = {"CronJob lading-image-pruner": RefusedWrite(body=replaced.body, answer="too many")}
     condition = available(replace(seen, pruner=bad, refusals=refusal))
     assert condition.status == "False"
     assert condition.message == (
@@ -243,7 +243,7 @@ def test_a_binding_that_may_not_be_deleted_is_reported() -> None:
     foreign = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}
     (name, one), *_ = seen.bindings.items()
     changed = msgspec.structs.replace(one, role_ref=msgspec.convert(foreign, type(one.role_ref)))
-    refusal = {f"ClusterRoleBinding {name}": Refusal(body=None, answer="forbidden")}
+    refusal = {f"ClusterRoleBinding {name}": RefusedWrite(body=None, answer="forbidden")}
     condition = available(replace(seen, bindings={name: changed}, refusals=refusal))
     assert f"ClusterRoleBinding {name} was refused: forbidden." in condition.message
 

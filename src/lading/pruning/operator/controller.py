@@ -47,7 +47,7 @@ from lading.pruning.operator.types import (
     PrunerSettings,
     RecordDecision,
     RecordPrunerEvent,
-    Refusal,
+    RefusedWrite,
     written_body,
     written_name,
 )
@@ -118,7 +118,7 @@ class ImagePrunerReconciler:
         self._own_image = ""
         self._decision: str | None = None
         self._answered: Mapping[str, Any] | None = None
-        self._refusals: dict[str, Refusal] = {}
+        self._refusals: dict[str, RefusedWrite] = {}
         self.facts: PrunerFacts | None = None
         """What the last pass found; None where this process has not led."""
 
@@ -183,7 +183,9 @@ class ImagePrunerReconciler:
 
     def _refuse(self, action: ObjectWrite, answer: str) -> None:
         """The next pass reports it; it is tried again later, and when something changes."""
-        self._refusals[written_name(action)] = Refusal(body=written_body(action), answer=answer)
+        self._refusals[written_name(action)] = RefusedWrite(
+            body=written_body(action), answer=answer
+        )
 
     def _remember(self, written: Object | None) -> None:
         match written:

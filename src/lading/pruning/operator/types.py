@@ -116,7 +116,7 @@ class EffectiveSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class RefusedWrite:
     """What the API server answered to a write of this process."""
 
     body: Mapping[str, Any] | None
@@ -150,7 +150,7 @@ class ObservedPruner:
     answered_spec: Mapping[str, Any] | None = None
     """The spec that the API server answered to the last write of the CronJob by this process."""
     own_image: str = ""
-    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    refusals: Mapping[str, RefusedWrite] = field(default_factory=dict)
     """The last one for each object, by kind and name."""
 
 
