@@ -29,6 +29,8 @@ class FakeCluster:
     events: list[WatchEvent[dict[str, Any]] | Exception] = field(default_factory=list)
     time: datetime | None = NOW
     limits: list[int] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    """Where each watch began."""
 
     async def identity(self) -> str:
         return "uid"
@@ -54,6 +56,7 @@ class FakeCluster:
     async def watch(
         self, resource: Untyped, *, resource_version: str, timeout_seconds: int
     ) -> AsyncIterator[WatchEvent[dict[str, Any]]]:
+        self.versions.append(resource_version)
         while self.events:
             event = self.events.pop(0)
             if isinstance(event, Exception):

@@ -182,6 +182,32 @@ async def test_a_watch_that_expired_is_lost() -> None:
             new.user_of([LINE])
 
 
+@pytest.mark.parametrize("event", [EventType.ADDED, EventType.MODIFIED])
+async def test_every_reference_of_a_watch_is_seen_from_the_list_on(event: EventType) -> None:
+    """A finished pod counts at any age: it changes, so it may run again."""
+    over = pod(f"{REGISTRY}/b:2", phase="Succeeded", minutes=10_000)
+    events = [
+        changed(f"{REGISTRY}/a:1"),
+        WatchEvent(type=event, object=over, resource_version="9"),
+        WatchEvent(type=EventType.DELETED, object=pod(f"{REGISTRY}/c:3"), resource_version="10"),
+    ]
+    failures = [kube.Unavailable("503")] * watch.FAILURES_MAX
+    cluster = FakeCluster(events=[*failures, *events, *failures, kube.Unavailable("last")])
+    found = ClusterReferences(cluster="c", taken_at=NOW, mentions=(), watched=((PODS, "7"),))
+    new = NewReferences(NAMES)
+    clock = VirtualClock()
+    async with watch.watching([(cluster, found)], READING, new, clock):
+        await clock.advance(40)
+        for line, user in (("a:1", "Pod foo/pod"), ("b:2", "Pod foo/pod"), ("c:3", "")):
+            repository, _, tag = line.partition(":")
+            deletion = Deletion(what=What.TAG, repository=repository, tag=tag)
+            assert new.user_of([deletion]) == user, line
+        await clock.advance(120)
+        with pytest.raises(WatchLost, match="last"):
+            new.user_of([LINE])
+    assert cluster.versions == ["7"] * (watch.FAILURES_MAX + 1) + ["10"] * watch.FAILURES_MAX
+
+
 async def test_a_watch_that_ends_by_an_error_of_ours_is_lost() -> None:
     cluster = FakeCluster(events=[TypeError("no such field")])
     found = ClusterReferences(cluster="c", taken_at=NOW, mentions=(), watched=((PODS, "7"),))

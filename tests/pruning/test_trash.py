@@ -9,13 +9,21 @@ import pytest
 
 from lading.kernel.digests import Digest
 from lading.kernel.references import Reference
+from lading.ports import registry as registries
 from lading.ports.registry import Manifest
-from lading.pruning.engine.trash import CannotMount, Trash, TrashSettings
+from lading.pruning.engine.trash import (
+    CannotMount,
+    NotWhole,
+    Trash,
+    TrashSettings,
+    read_whole,
+)
 from tests.pruning.builders import NOW, REGISTRY
 from tests.pruning.memory_registry import MemoryRegistry
 
 PLACE = Reference(registry=REGISTRY, repository="team/app")
 SETTINGS = TrashSettings(registry=REGISTRY)
+LATER = NOW + timedelta(days=1)
 RECORD = (
     b'{"repository":"team/app","group":"g","tags":{},"manifests":{},"configs":[],"reason":"",'
     b'"deletedAt":"2026-11-01T00:00:00Z","expiresAt":"2026-11-08T00:00:00Z"}'
@@ -89,3 +97,69 @@ async def test_a_record_that_cannot_be_read_is_left_alone(record: bytes) -> None
     assert [one.repository for _, one in found] == ["team/app"]
     assert await trash.expire(found, NOW + timedelta(days=3650)) == 1
     assert set(registry.repositories[SETTINGS.repository].tags) == {tag}
+
+
+async def pushed(registry: MemoryRegistry, document: dict[str, Any]) -> Manifest:
+    content = json.dumps(document).encode()
+    manifest = Manifest(media_type="", digest=Digest.of(content), content=content)
+    await registry.push_manifest(PLACE.at(manifest.digest), manifest)
+    return manifest
+
+
+async def test_what_a_newer_record_holds_stays_when_the_older_one_is_over() -> None:
+    registry = MemoryRegistry()
+    manifest, trash = await pushed(registry, {"layers": []}), Trash(registry, SETTINGS)
+    for now in (NOW, LATER):
+        await trash.put("team/app", "group", [manifest], tags={}, reason="", now=now)
+    records = await trash.records([SETTINGS.repository])
+    assert await trash.expire(records, NOW + SETTINGS.period) == 1
+    ((_, left),) = await trash.records([SETTINGS.repository])
+    assert left.deleted_at == LATER
+    assert registry.is_whole(SETTINGS.repository, str(manifest.digest))
+
+
+class NoBrokenIndexes(MemoryRegistry):
+    """Refuses to delete what an index of the repository holds, as some registries do."""
+
+    async def delete(self, reference: Reference) -> bool:
+        for manifest in self.repositories[reference.repository].manifests.values():
+            held = json.loads(manifest.content).get("manifests", ())
+            if str(reference.digest) in {entry["digest"] for entry in held}:
+                raise registries.Denied("an index holds it", status=403)
+        return await super().delete(reference)
+
+
+async def test_an_index_comes_in_after_what_it_holds_and_goes_before() -> None:
+    registry = NoBrokenIndexes()
+    child = await pushed(registry, {"layers": []})
+    index = await pushed(registry, {"manifests": [{"digest": str(child.digest)}]})
+    contents: dict[str, Manifest] = {}
+    await read_whole(registry, PLACE.at(index.digest), contents)
+    assert list(contents) == [str(child.digest), str(index.digest)]
+    trash = Trash(registry, SETTINGS)
+    await trash.put("team/app", "group", contents.values(), tags={}, reason="", now=NOW)
+    assert await trash.expire(await trash.records([SETTINGS.repository]), LATER + SETTINGS.period)
+    assert registry.repositories[SETTINGS.repository].manifests == {}
+
+
+async def test_an_image_stays_when_its_tag_in_the_trash_names_another() -> None:
+    registry = MemoryRegistry()
+    manifest, other = [await pushed(registry, {"layers": [], "n": one}) for one in "12"]
+    push = registry.push_manifest
+
+    async def mixed_up(reference: Reference, content: Manifest) -> None:
+        await push(reference, other if content == manifest else content)
+
+    registry.push_manifest = mixed_up  # type: ignore[method-assign]
+    with pytest.raises(NotWhole, match="is not in the trash"):
+        await Trash(registry, SETTINGS).put(
+            "team/app", "group", [manifest], tags={}, reason="", now=NOW
+        )
+
+
+def test_each_project_may_have_its_own_trash() -> None:
+    settings = TrashSettings(registry=REGISTRY, repository="{project}/trash")
+    assert settings.repository_for("team/app/web") == "team/trash"
+    assert settings.is_trash("team/trash")
+    assert not settings.is_trash("team/app")
+    assert not settings.is_trash("other/team/trash")

@@ -102,6 +102,21 @@ def test_guards(
     assert refused(limits, *objects, last=last) == expected
 
 
+def test_a_plan_that_deletes_nothing_is_never_refused() -> None:
+    found = builders.plan(MANY)
+    assert found.deletions == ()
+    assert guards.check(found, MANY, References(), Limits(), references_last_time=100) == ()
+
+
+def test_the_guard_of_shares_counts_images_of_streams() -> None:
+    world = streams_world([], [image(f"i{number}") for number in range(20)])
+    found = builders.plan(world)
+    references = builders.used([USE])
+    (refusal,) = guards.check(found, world, references, Limits())
+    assert refusal.guard is Guard.SHARE
+    assert "20 of 20 manifests" in refusal.message
+
+
 def test_the_guard_of_bytes() -> None:
     world = registry_world([image("a", "l1 l2")], r=[tag("1", "a")])
     found = builders.plan(world, pod(f"{REGISTRY}/x:1"), policy=GO)

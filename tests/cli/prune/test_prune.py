@@ -221,6 +221,8 @@ async def test_why_names_the_pod_or_the_rule(bench: Bench) -> None:
     assert "tag is used by Pod default/web" in used.output
     old = await bench.lading("why", "team/app:old", "-o", "yaml")
     assert yaml.safe_load(old.output)["verdicts"][0]["decision"] == "delete"
+    for name in (f"{bench.shelf.host}/team/app:used", "Registry.test/team/app:used"):
+        assert (await bench.lading("why", name)).output == used.output
     absent = await bench.lading("why", "team/app:absent")
     assert absent.code == 1
     assert "team/app, which has keep, old, used" in " ".join(absent.errors.split())

@@ -30,9 +30,10 @@ def command(options: "Options", reference: str, form: Format) -> None:
         async with progress.shown(opened.pruner.progress):
             observed = await opened.pruner.observe()
             plan = opened.pruner.plan(observed)
-        answer = why.why(reference, observed.inventory, observed.references, plan)
+        name = observed.names.without_host(reference)
+        answer = why.why(name, observed.inventory, observed.references, plan)
         if not answer.is_known:
-            raise click.ClickException(_unknown(reference, opened.registry, observed.inventory))
+            raise click.ClickException(_unknown(name, opened.registry, observed.inventory))
         click.echo(_shown(answer, form), nl=False)
 
     running.run(options, work)

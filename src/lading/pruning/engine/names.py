@@ -46,6 +46,11 @@ class RegistryNames:
             for own in owns
         )
 
+    def without_host(self, text: str) -> str:
+        """The text as a path of this registry, if it begins with one of its names."""
+        host, slash, path = text.partition("/")
+        return path if slash and normal_host(host) in self.hosts else text
+
 
 def normal_host(host: str) -> str:
     """Host names have no case, and Docker Hub has several names."""
