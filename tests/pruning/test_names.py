@@ -86,6 +86,8 @@ def test_a_digest_is_used_wherever_it_is_written(text: str, form: Form) -> None:
 def test_free_text_uses_what_begins_with_a_name_of_the_registry() -> None:
     text = "--images=registry.test/a/b:1,quay.io/team/c:2 --other=foo.test/d:3 notregistry.test/e:4"
     assert set(gathered(text, Form.POSSIBLE).tags) == {("a/b", "1"), ("mirror/team/c", "2")}
+    sentence = gathered("Pull registry.test/a/b:1.", Form.POSSIBLE)
+    assert (set(sentence.tags), sentence.unknown) == ({("a/b", "1")}, ())
 
 
 def test_a_host_without_path_in_free_text_is_nothing() -> None:

@@ -14,6 +14,7 @@ from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.types import (
     AgeFrom,
+    Decision,
     Inventory,
     PruneReason,
     Settings,
@@ -210,6 +211,9 @@ CASES = (
         objects=(pod(f"{APP}:{{{{ .Values.tag }}}}"),),
     ),
     Case(name="a young tag stays", world=versions("v1", minutes=YOUNG)),
+    Case(
+        name="a tag of exactly the minimum age goes", world=versions("v1", minutes=60), gone=V1_GONE
+    ),
     Case(name="a push time in the future means young", world=versions("v1", minutes=-60)),
     Case(name="Z10 a tag without a push time stays", world=versions("v1", minutes=None)),
     Case(
@@ -302,6 +306,20 @@ def test_case(case: Case) -> None:
         registry_names=case.names,
     )
     assert gone(found) == case.gone
+
+
+def test_an_artifact_that_no_policy_names_is_kept_as_such() -> None:
+    world = registry_world([image("c", artifact_type="helm")], charts__c=[tag("1.0.0", "c")])
+    (verdict,) = builders.plan(world, policy=GO).tag_verdicts.values()
+    assert (verdict.decision, verdict.reason) == (Decision.KEEP, PruneReason.ARTIFACT)
+    assert "helm" in verdict.message
+
+
+def test_what_is_attached_by_its_subject_is_of_the_group_of_its_subject() -> None:
+    world = registry_world([image("a"), image("sig", subject="a")], r=[tag("1", "a")])
+    found = builders.plan(world, policy=GO)
+    assert len(found.deletions) == 3
+    assert len({line.lane for line in found.deletions}) == 1
 
 
 def test_bytes_of_shared_layers_count_once_and_of_kept_layers_never() -> None:

@@ -254,6 +254,14 @@ HISTORY = (
         },
     ),
     Case(
+        name="H07 a tag that is used by its name in this registry keeps its current item only",
+        world=streams_world(
+            [stream("foo/bar", tag("latest", "2", "1"))], [image(name) for name in "12"]
+        ),
+        objects=(templated("Deployment", f"{BAR}:latest"),),
+        gone={"tagItem foo/bar:latest 1", "manifestLink foo/bar 1", "blob 1", "image 1"},
+    ),
+    Case(
         name="H08 referrers of several kinds keep",
         objects=(pod(BAR_ID), templated("Job", BAR_ID), templated("ReplicaSet", f"{BAR}:latest")),
     ),
@@ -282,6 +290,10 @@ IMAGES = (
         world=streams_world([], [image("id")]),
         settings=Settings(all_images=False),
         gone={"blob id", "image id"},
+    ),
+    Case(
+        name="an Image without a time stays",
+        world=streams_world([], [image("id", minutes=None)]),
     ),
     Case(
         name="B01 shared layers stay and others go",
@@ -389,6 +401,16 @@ IMAGES = (
         settings=Settings(),
     ),
     Case(
+        name="1.10c an index that no stream names keeps its images for the pod that runs it",
+        world=streams_world([], [image("id", children="arm"), image("arm", "l", config="c")]),
+        objects=(pod(BAR_ID),),
+    ),
+    Case(
+        name="1.10d an index that no stream names is kept for the pod that reports a configuration",
+        world=streams_world([], [image("id", children="arm"), image("arm", "l", config="c")]),
+        objects=(pod("elsewhere.test/x/y:1", image_id=digest("c")),),
+    ),
+    Case(
         name="1.10d the digest that a pod of a moved tag runs is kept",
         world=streams_world(
             [stream("foo/bar", tag("latest", "new", "id"))], [image("new"), image("id")]
@@ -484,6 +506,15 @@ ATTACHED = (
                 for one in ("id", "sig")
             ),
         },
+    ),
+    Case(
+        name="a young signature of an image that goes stays",
+        world=streams_world(
+            [stream("foo/bar", tag("latest", "new", "id"), tag(SIGNATURE, f"sig={YOUNG}"))],
+            [image("new"), image("id"), image("sig")],
+        ),
+        settings=Settings(keep_tag_revisions=1),
+        gone={"tagItem foo/bar:latest id", "manifestLink foo/bar id", "blob id", "image id"},
     ),
     Case(
         name="a signature of an image that is not here stays by its revisions",
