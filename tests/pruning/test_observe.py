@@ -195,7 +195,7 @@ async def test_every_reference_of_a_watch_is_seen_from_the_list_on(event: EventT
     cluster = FakeCluster(events=[*failures, *events, *failures, kube.Unavailable("last")])
     found = ClusterReferences(cluster="c", taken_at=NOW, mentions=(), watched=((PODS, "7"),))
     new = NewReferences(NAMES)
-    clock = VirtualClock()
+    clock = VirtualClock(NOW)
     async with watch.watching([(cluster, found)], READING, new, clock):
         await clock.advance(40)
         for line, user in (("a:1", "Pod foo/pod"), ("b:2", "Pod foo/pod"), ("c:3", "")):
