@@ -5,14 +5,18 @@ from typing import Any
 
 import pytest
 
+from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response
 from lading.pruning.engine.apply import PruneOutcome, Result
-from lading.pruning.engine.types import Settings
+from lading.pruning.engine.apply_streams import ApplyingStreams
+from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.types import Deletion, Mention, Settings
+from lading.pruning.engine.watch import NewReferences
 from tests.pruning.builders import digest
-from tests.pruning.image_streams import STREAMS, Streams
+from tests.pruning.image_streams import IMAGES, STREAMS, Streams
 
 
 def results(outcomes: tuple[PruneOutcome, ...]) -> set[Result]:
@@ -149,6 +153,53 @@ async def test_1_10_h_a_push_meanwhile_keeps_the_layers_that_it_shares(streams: 
     assert "manifestLink images/bar old" in streams.registry.deleted
     assert not {"layerLink images/bar own", "blob own"} & {*streams.registry.deleted}
     assert Result.FAILED not in {one.result for one in outcomes}
+
+
+async def planned(
+    streams: Streams, *mentions: Mention
+) -> tuple[ApplyingStreams, tuple[Deletion, ...]]:
+    """A plan, and the run that applies it with what is mentioned since."""
+    pruner = streams.pruner()
+    observed = await pruner.observe()
+    new = NewReferences(observed.names)
+    new.add(mentions)
+    applying = ApplyingStreams(
+        KubeCluster(streams.kube, address=""),
+        streams.registry,  # type: ignore[arg-type]
+        observed.inventory,
+        new=new,
+        clock=SystemClock(),
+        trash=None,
+        now=observed.now,
+        progress=PruneProgress(),
+    )
+    return applying, pruner.plan(observed).deletions
+
+
+@pytest.mark.parametrize(
+    ("used", "expected"),
+    [("old", {Result.NEW_REFERENCE, Result.CHANGED}), ("orphan", {Result.NEW_REFERENCE})],
+)
+async def test_1_10_h_a_pod_that_starts_meanwhile_keeps_the_item_and_the_image(
+    streams: Streams, used: str, expected: set[Result]
+) -> None:
+    """`old` is an item of a stream; no stream names `orphan`."""
+    await streams.image("orphan", "alone")
+    mention = Mention(f"elsewhere.test/images/bar@{digest(used)}", "Pod a/b")
+    applying, lines = await planned(streams, mention)
+    outcomes = await applying.run(lines)
+    own = {"images/bar", digest(used)} if used == "old" else {digest(used)}
+    assert {one.result for one in outcomes if one.line.group in own} == expected
+    assert used in await streams.images()
+
+
+async def test_an_image_that_is_gone_already_counts_as_deleted(streams: Streams) -> None:
+    await streams.image("orphan")
+    applying, lines = await planned(streams)
+    await streams.kube.delete(IMAGES, digest("orphan"))
+    outcomes = await applying.run(lines)
+    found = {one.result for one in outcomes if one.line.group == digest("orphan")}
+    assert found == {Result.DELETED}
 
 
 async def test_without_the_registry_only_objects_go(streams: Streams) -> None:

@@ -136,10 +136,16 @@ def test_mirror_objects_and_files_give_pairs() -> None:
     policy = {"spec": {"imageDigestMirrors": [{"source": "q.io/a", "mirrors": ["m.io/a", 3]}, "x"]}}
     assert [*mirrors.pairs_of(policy, "ImageDigestMirrorSet")] == [("q.io/a", "m.io/a")]
     assert [*mirrors.pairs_of({"spec": None}, "ImageTagMirrorSet")] == []
+    by_tag = {"spec": {"imageTagMirrors": [{"source": "q.io/b", "mirrors": ["m.io/b"]}]}}
+    assert [*mirrors.pairs_of(by_tag, "ImageTagMirrorSet")] == [("q.io/b", "m.io/b")]
+    old = {"spec": {"repositoryDigestMirrors": [{"source": "q.io/c", "mirrors": ["m.io/c"]}]}}
+    assert [*mirrors.pairs_of(old, "ImageContentSourcePolicy")] == [("q.io/c", "m.io/c")]
     conf = {
         "registry": [{"prefix": "q.io", "location": "m.io/q", "mirror": [{"location": "n.io"}]}]
     }
     assert [*mirrors.pairs_of_registries_conf(conf)] == [("q.io", "n.io"), ("q.io", "m.io/q")]
+    wildcard = {"registry": [{"prefix": "*.q.io", "location": "m.io"}]}
+    assert [*mirrors.pairs_of_registries_conf(wildcard)] == [("q.io", "m.io")]
     hosts: dict[str, Any] = {"host": {"https://m.io/v2": {}, "http://n.io:5000": {}}}
     assert [*mirrors.pairs_of_hosts_toml("q.io", hosts)] == [
         ("q.io", "m.io"),

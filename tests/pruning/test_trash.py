@@ -144,16 +144,16 @@ async def test_an_index_comes_in_after_what_it_holds_and_goes_before() -> None:
 
 async def test_an_image_stays_when_its_tag_in_the_trash_names_another() -> None:
     registry = MemoryRegistry()
-    manifest, other = [await pushed(registry, {"layers": [], "n": one}) for one in "12"]
+    image, other = [await pushed(registry, {"layers": [], "n": one}) for one in "12"]
     push = registry.push_manifest
 
-    async def mixed_up(reference: Reference, content: Manifest) -> None:
-        await push(reference, other if content == manifest else content)
+    async def mixed_up(reference: Reference, manifest: Manifest) -> None:
+        await push(reference, other if manifest == image else manifest)
 
     registry.push_manifest = mixed_up  # type: ignore[method-assign]
     with pytest.raises(NotWhole, match="is not in the trash"):
         await Trash(registry, SETTINGS).put(
-            "team/app", "group", [manifest], tags={}, reason="", now=NOW
+            "team/app", "group", [image], tags={}, reason="", now=NOW
         )
 
 
