@@ -52,6 +52,8 @@ def test_the_objects_are_created_before_their_status_is_written() -> None:
         "ClusterRoleBinding",
         "CronJob",
     ]
+    soon = planning.plan(observed(), SETTINGS, NOW).plan.recheck_at
+    assert soon == NOW + planning.SETTLING, "a write that changes nothing causes no event"
 
 
 def test_a_settled_cluster_costs_nothing() -> None:

@@ -344,6 +344,7 @@ def test_settings_that_disagree_are_a_condition() -> None:
 def test_the_longest_gap_is_the_period() -> None:
     assert facts(settled()).period == 24 * HOUR
     assert facts(settled({"schedule": "0 0 * * mon-fri"})).period == 72 * HOUR
+    assert facts(settled({"schedule": "0 0-6 * * *"})).period == 18 * HOUR, "the seventh one"
     assert facts(settled({"schedule": "*/15 * * * *"})).period == HOUR / 4
 
 
