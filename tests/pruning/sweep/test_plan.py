@@ -417,7 +417,9 @@ async def test_only_uploads_that_nobody_will_finish_go(swept: SweepWorld) -> Non
         swept.registry.write(f"{folder}/hashstates/sha256/0", b"")
     swept.storage.pass_time(hours=100)
     swept.registry.write(f"{young}/data", b"still growing")
-    swept.storage.pass_time(hours=69)
+    swept.storage.pass_time(hours=67.9)
+    assert (await swept.run(offline=True)).counts.uploads == 0, "not before 168 hours"
+    swept.storage.pass_time(hours=0.2)
     counts = (await swept.run(offline=True)).counts
     assert counts.uploads == 1
     assert not [one for one in swept.storage.objects if one.startswith(old)]
