@@ -14,6 +14,7 @@ from lading.api.machineconfiguration.machine_config_node import NodePinnedImageS
 from lading.kernel.conditions import Condition
 from lading.kernel.objects import Key
 from lading.loop.informer import Informer
+from lading.pinned_images import claims
 from lading.pinned_images.cluster import fleet as fleet_module
 from lading.pinned_images.cluster import rules
 from lading.pinned_images.cluster.fleet import ClusterCaches, Fleet, Listener
@@ -274,6 +275,23 @@ async def test_facts_never_mix_a_new_generation_with_counts_of_the_old_one(
     await fleet.recount()
     assert fleet.set_counts("set-00").ready_node_count == 0
     await first
+
+
+async def test_issue_17_2_a_claim_that_only_the_annotation_has_is_counted_at_once() -> None:
+    caches = empty_caches()
+    fleet = Fleet(caches)
+    caches.sets.put(image_set("s"))
+    caches.pools.put(pool(sets=("s",)))
+    caches.nodes.put(node("n"))
+    report = machine_config_node("n")
+    caches.machine_config_nodes.put(report)
+    await fleet.recount()
+    assert fleet.set_counts("s").ready_node_count == 0
+    annotations = {claims.ANNOTATION: '{"s":["uid-s",1]}'}
+    metadata = msgspec.structs.replace(report.metadata, annotations=annotations)
+    caches.machine_config_nodes.put(versioned(msgspec.structs.replace(report, metadata=metadata)))
+    await fleet.recount()
+    assert fleet.set_counts("s").ready_node_count == 1
 
 
 async def test_issue_17_1_a_report_that_takes_the_place_of_an_earlier_nodes_is_counted() -> None:
