@@ -137,8 +137,8 @@ def _explanations(found: Sequence[Row], columns: int) -> str:
         if row.needs_detail:
             alike.setdefault((row.set, _explanation(row)), []).append(row)
     return "".join(
-        _explained(image_set, f"{text}{_next_try(rows)}", [row.node for row in rows], columns)
-        for (image_set, text), rows in alike.items()
+        _explained(image_set, f"{text}{_next_try(some)}", [row.node for row in some], columns)
+        for (image_set, text), some in alike.items()
     )
 
 
@@ -152,12 +152,13 @@ def _explanation(row: Row) -> str:
     return f"{again}last error: {row.last_error}"
 
 
-def _next_try(rows: Sequence[Row]) -> str:
-    waiting = [row for row in rows if row.state is RowState.FAILED and row.next_pull_time]
+def _next_try(alike: Sequence[Row]) -> str:
+    """The first of those of all nodes with the same error."""
+    waiting = [row for row in alike if row.state is RowState.FAILED and row.next_pull_time]
     if not waiting:
         return ""
     first = min(waiting, key=lambda row: row.next_pull_time)
-    node = f" on {first.node}" if len(rows) > 1 else ""
+    node = f" on {first.node}" if len(alike) > 1 else ""
     return f"; attempt {first.attempt}{node} at {first.next_pull_time}"
 
 
