@@ -3,7 +3,8 @@
 A block ` ```console ` is a session: `$ ` begins a command, and the lines below are its output. In
 an expected line `...` stands for any text, and a line of `...` alone for any lines. A block
 ` ```yaml title="NAME" ` is a file of that name. A block with a title of `NOT_RUN` needs more
-than Python: those of `KUBERNETES` run in tests/real, the others are only parsed.
+than Python: those of `KUBERNETES`, CRI-O and containerd run in tests/real, the others are only
+parsed.
 """
 
 import re

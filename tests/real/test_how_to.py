@@ -84,6 +84,17 @@ def test_the_commands_of_a_page_work_on_a_cluster(page: Path, pods: Pods, tmp_pa
             assert pages.matches(step.expected, printed), f"$ {step.text}\n{printed}"
 
 
+def test_a_node_of_containerd_is_checked_by_the_commands_of_its_page(
+    pods: Pods, tmp_path: Path
+) -> None:
+    site = Site(pods=pods, folder=tmp_path)
+    for step in how_to.commands(how_to.FOLDER / "container-runtimes.md", title="containerd"):
+        socket = "unix:///run/containerd/containerd.sock"
+        assert socket in step.text
+        printed = site.run(step.text.replace(socket, pods.bed.runtime.endpoint))
+        assert "image ls" not in step.text or "/in-use" in printed
+
+
 def test_another_module_runs_each_of_the_other_pages() -> None:
     for page, module in ELSEWHERE.items():
         source = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")

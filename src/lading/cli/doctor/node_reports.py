@@ -30,7 +30,7 @@ async def nodes(client: KubeClient) -> AsyncIterator[CheckFinding]:
         sentence = f"{len(silent)} of {len(found)} nodes do not report: {output.names(silent)}."
         yield findings.failed("Nodes", sentence, step)
     else:
-        yield findings.ok("Nodes", f"All {len(found)} nodes have a MachineConfigNode.")
+        yield findings.ok("Nodes", f"{len(found)} of {len(found)} nodes have a MachineConfigNode.")
     for one in found:
         if why := skew.pins_ignored(one.status.node_info.kubelet_version):
             yield findings.warning("Nodes", f"{one.metadata.name}: {why}.", "upgrade the kubelet")
