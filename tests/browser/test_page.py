@@ -134,6 +134,8 @@ async def test_a_change_in_the_cluster_is_on_the_page_within_two_seconds(
         print(f"shown after {time.monotonic() - began:.2f} s (of {UPDATE_SECONDS_MAX} s)")
         await expect(one.page.locator("#panel .facts")).to_contain_text("0 of 1")
         assert await one.page.evaluate("window.kept.isConnected"), "the cell was made anew"
+        await api.delete(PINNED_IMAGE_SETS, "bad")
+        await expect(one.page.locator("button.set")).to_have_text(["good"])
 
 
 async def test_the_matrix_is_used_from_the_keyboard(api: KubeClient, browser: Browser) -> None:
