@@ -14,7 +14,8 @@ from lading.ports import registry as registries
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.registry import Manifest
 from lading.pruning.engine import policy
-from lading.pruning.engine.apply import CanaryFailed, CannotDelete, Result
+from lading.pruning.engine.apply import CannotDelete, Result
+from lading.pruning.engine.canary import CanaryFailed
 from lading.pruning.engine.guards import Guard, GuardRefused, Limits
 from lading.pruning.engine.observe import ReferencesIncomplete
 from lading.pruning.engine.types import Settings, What

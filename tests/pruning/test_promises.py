@@ -21,7 +21,8 @@ from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.pruning.engine import ledger, names, observe_registry
 from lading.pruning.engine import plan as planning
-from lading.pruning.engine.apply import Applying, Kept
+from lading.pruning.engine.apply import Applying
+from lading.pruning.engine.canary import KeptTag
 from lading.pruning.engine.manifest_table import ManifestTable
 from lading.pruning.engine.observe_registry import Scope
 from lading.pruning.engine.progress import PruneProgress
@@ -143,7 +144,7 @@ class RandomWorld:
 
     async def apply(self, inventory: Inventory, plan: PrunePlan) -> None:
         kept = [
-            Kept(repository=name, tag=tag, digest="")
+            KeptTag(repository=name, tag=tag, digest="")
             for (name, tag), verdict in plan.tag_verdicts.items()
             if verdict.decision == "keep"
         ]

@@ -16,7 +16,8 @@ from lading.loop import tasks
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import policy
-from lading.pruning.engine.apply import CanaryFailed, Result
+from lading.pruning.engine.apply import Result
+from lading.pruning.engine.canary import CanaryFailed
 from tests.pruning import pruned_kinds, worlds
 from tests.pruning.worlds import World
 from tests.real.bed import registry

@@ -12,7 +12,7 @@ from lading.api.imageregistry import PruneRunPhase
 from lading.cli import sentences
 from lading.loop import tasks
 from lading.ports.kube import Kube
-from lading.pruning.engine.apply import CanaryFailed
+from lading.pruning.engine.canary import CanaryFailed
 from lading.pruning.engine.guards import GuardRefused
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.operator.types import IMAGE_STREAMS

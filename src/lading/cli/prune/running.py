@@ -32,7 +32,7 @@ def run(
     allow_nothing: bool = False,
 ) -> None:
     # Slow to load, and no --help needs any of it.
-    from lading.pruning.engine.apply import CanaryFailed
+    from lading.pruning.engine.canary import CanaryFailed
     from lading.pruning.engine.guards import GuardRefused
     from lading.pruning.engine.observe_streams import NoImageStreams
     from lading.pruning.sweep.probe import ProbeFailed

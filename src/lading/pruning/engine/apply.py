@@ -16,6 +16,7 @@ from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine import documents
+from lading.pruning.engine.canary import Canary, KeptTag
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.pushed_since import PushedSince
 from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash, read_whole
@@ -48,19 +49,6 @@ class CannotDelete(Exception):
     """This registry deletes nothing: the run ends with this sentence."""
 
 
-class CanaryFailed(Exception):
-    """After the first deletion something else is gone; the run ends, exit code 3."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A tag that must be the same after the canary as before."""
-
-    repository: str
-    tag: str
-    digest: str
-
-
 class Applying:
     """One run of apply on one registry."""
 
@@ -82,19 +70,18 @@ class Applying:
         self._since = PushedSince(registry, inventory, new)
         self._now = now
         self._deleted: list[tuple[Record, list[Deletion]]] = []
-        self._confirmed: dict[tuple[str, str], str] = {}
-        """What kept tags named right before the canary."""
+        self._canary = Canary(registry, inventory.registry)
 
     async def run(
-        self, lines: Iterable[Deletion], kept: Sequence[Kept], *, workers: int
+        self, lines: Iterable[Deletion], kept: Sequence[KeptTag], *, workers: int
     ) -> list[PruneOutcome]:
         lanes = _lanes(lines)
         if not lanes:
             return []
         self._progress.begin("deleting", sum(map(len, lanes)))
-        await self._confirm(kept)
+        await self._canary.confirm(kept)
         outcomes = await self._lane(lanes[0])
-        await self._check_canary(outcomes)
+        await self._canary.check([outcome.line for outcome in outcomes])
         by_repository: dict[str, list[list[Deletion]]] = {}
         for lane in lanes[1:]:
             by_repository.setdefault(lane[0].repository, []).append(lane)
@@ -236,7 +223,7 @@ class Applying:
                 continue
             lost = before - after - asked
             if lost:
-                await self._check_lost(line, lost)
+                await self._canary.check_lost(line, lost)
                 try:
                     await self._put_back(line, lost, contents)
                 except registries.RegistryError as error:
@@ -256,7 +243,7 @@ class Applying:
     async def _needed_by_now(
         self, line: Deletion, tags: Set[str], untagged: Set[str]
     ) -> tuple[Result, str] | None:
-        if tag := await self._kept_tag_that_moved_to(line):
+        if tag := await self._canary.kept_tag_that_moved_to(line):
             return Result.CHANGED, f"{line.repository}:{tag} names it by now"
         if tag := await self._since.tag_needing(line, tags, deleted=untagged):
             return Result.CHANGED, f"{line.repository}:{tag} needs it by now"
@@ -299,48 +286,6 @@ class Applying:
     async def _tags(self, line: Deletion) -> set[str]:
         reference = Reference(registry=self._name, repository=line.repository)
         return set(await self._registry.tags(reference))
-
-    async def _confirm(self, kept: Sequence[Kept]) -> None:
-        for one in kept:
-            found = await self._registry.head(self._tag(one.repository, one.tag))
-            if found is not None:
-                self._confirmed[one.repository, one.tag] = str(found.digest)
-
-    async def _kept_tag_that_moved_to(self, line: Deletion) -> str:
-        """Right before the canary goes; what the other kept tags name is noted again."""
-        for repository, tag in self._confirmed:
-            found = await self._registry.head(self._tag(repository, tag))
-            if found is None:
-                continue
-            self._confirmed[repository, tag] = str(found.digest)
-            if repository == line.repository and str(found.digest) == line.digest:
-                return tag
-        return ""
-
-    async def _check_lost(self, line: Deletion, lost: set[str]) -> None:
-        """A tag that named another image a moment ago cannot be gone with this one."""
-        for tag in sorted(lost):
-            digest = self._confirmed.get((line.repository, tag), line.digest)
-            if digest != line.digest:
-                place = self._tag(line.repository, tag)
-                manifest = await self._registry.manifest(place.at(digests.parse(digest)))
-                await self._registry.push_manifest(place, manifest)
-                raise self._canary_failed(place, str(line))
-
-    async def _check_canary(self, outcomes: Sequence[PruneOutcome]) -> None:
-        """A registry that takes more along than it was asked for is noticed at the first image."""
-        for repository, tag in self._confirmed:
-            place = self._tag(repository, tag)
-            if await self._registry.head(place) is None:
-                gone = ", ".join(str(outcome.line) for outcome in outcomes)
-                raise self._canary_failed(place, gone)
-        self._confirmed.clear()
-
-    def _canary_failed(self, place: Reference, gone: str) -> CanaryFailed:
-        return CanaryFailed(
-            f"{place} was gone after the deletion of {gone}, though it is another image. Nothing"
-            " else is deleted; `lading prune restore` puts images of the trash back"
-        )
 
     def _tag(self, repository: str, tag: str) -> Reference:
         return Reference(registry=self._name, repository=repository, tag=tag)

@@ -14,6 +14,7 @@ from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine import (
+    canary,
     guards,
     ledger,
     mirrors,
@@ -24,10 +25,11 @@ from lading.pruning.engine import (
     observe_streams,
     plan_file,
     storage_clock,
+    used_again,
     watch,
 )
 from lading.pruning.engine import plan as planning
-from lading.pruning.engine.apply import Applying, Kept, PruneOutcome
+from lading.pruning.engine.apply import Applying, PruneOutcome
 from lading.pruning.engine.apply_streams import ApplyingStreams
 from lading.pruning.engine.guards import GuardRefused, Limits
 from lading.pruning.engine.ledger import Ledger
@@ -41,7 +43,6 @@ from lading.pruning.engine.trash import Record, Trash
 from lading.pruning.engine.types import (
     NO_TRASH,
     AgeFrom,
-    Decision,
     Deletion,
     Header,
     Inventory,
@@ -52,7 +53,6 @@ from lading.pruning.engine.types import (
 )
 from lading.pruning.engine.watch import NewReferences
 
-CANARY_TAGS_MAX = 20
 Chosen = tuple[Header, Sequence[Deletion]] | None
 Planned = Callable[[PrunePlan, "ObservedPruning"], None]  # gets the plan before a deletion
 
@@ -302,11 +302,12 @@ class Pruner:
     async def _restore_used(self, observed: ObservedPruning) -> tuple[Record, ...]:
         """What was deleted and is used again comes back before anything else is deleted."""
         records = await self.records()
-        held = _held_by_indexes(records, observed.inventory)
+        held = used_again.held_by_indexes(records, observed.inventory)
         restored: list[Record] = []
         for place, record in records:
-            is_gone = not _is_in_place(record, observed.inventory)
-            if (is_gone and _is_used(record, observed)) or await self._is_missed(record, held):
+            is_gone = not used_again.is_in_place(record, observed.inventory)
+            is_used = is_gone and used_again.is_used(record, observed.references)
+            if is_used or await self._is_missed(record, held):
                 assert self._trash is not None, "a record comes from a trash"
                 await self._trash.restore(place, record)
                 restored.append(record)
@@ -360,7 +361,7 @@ class Pruner:
                 progress=self.progress,
             )
             await self._check_storage(lines, observed.inventory)
-            kept = _canary_tags(lines, plan, observed.inventory)
+            kept = canary.kept_tags(lines, plan, observed.inventory)
             return await applying.run(lines, kept, workers=self._request.workers)
 
     async def _check_storage(self, lines: Sequence[Deletion], inventory: Inventory) -> None:
@@ -378,50 +379,3 @@ class Pruner:
                         f"{self._request.registry} has {name}:{tag}, and the storage does not:"
                         " this is the storage of another registry. Nothing is deleted"
                     )
-
-
-def _is_used(record: Record, observed: ObservedPruning) -> bool:
-    uses = observed.references
-    if not uses.digests.keys().isdisjoint((*record.manifests, *record.configs)):
-        return True
-    return any(
-        names.user_of(uses, repository=record.repository, tag=tag, digest="")
-        for tag in record.tags or ("",)
-    )
-
-
-def _held_by_indexes(
-    records: Sequence[tuple[str, Record]], inventory: Inventory
-) -> dict[str, set[str]]:
-    """By repository of a record, the manifests that indexes in their place hold."""
-    found: dict[str, set[str]] = {}
-    for name in {record.repository for _, record in records} & inventory.repositories.keys():
-        known = map(inventory.manifests.get, inventory.repositories[name].manifests)
-        found[name] = {child for one in known if one for child in one.children}
-    return found
-
-
-def _is_in_place(record: Record, inventory: Inventory) -> bool:
-    repository = inventory.repositories.get(record.repository)
-    if repository is None:
-        return False
-    if inventory.source is Source.IMAGE_STREAMS:
-        history = {one.digest for tag in repository.tags for one in tag.revisions}
-        return set(record.tags.values()) <= history
-    present = {tag.name for tag in repository.tags}
-    return record.manifests.keys() <= set(repository.manifests) and record.tags.keys() <= present
-
-
-def _canary_tags(
-    lines: Sequence[Deletion], plan: PrunePlan, inventory: Inventory
-) -> tuple[Kept, ...]:
-    """Kept tags of the first repository that something is deleted from."""
-    repository = inventory.repositories.get(lines[0].repository) if lines else None
-    if repository is None:
-        return ()
-    kept = (
-        Kept(repository=repository.name, tag=tag.name, digest=tag.digest)
-        for tag in repository.tags
-        if plan.tag_verdicts[repository.name, tag.name].decision is Decision.KEEP
-    )
-    return tuple(kept)[:CANARY_TAGS_MAX]

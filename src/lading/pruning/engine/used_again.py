@@ -1,0 +1,38 @@
+"""Whether an image in the trash is needed again, and whether it is in its place. Pure."""
+
+from collections.abc import Sequence
+
+from lading.pruning.engine import names
+from lading.pruning.engine.trash import Record
+from lading.pruning.engine.types import Inventory, References, Source
+
+
+def is_used(record: Record, uses: References) -> bool:
+    if not uses.digests.keys().isdisjoint((*record.manifests, *record.configs)):
+        return True
+    return any(
+        names.user_of(uses, repository=record.repository, tag=tag, digest="")
+        for tag in record.tags or ("",)
+    )
+
+
+def held_by_indexes(
+    records: Sequence[tuple[str, Record]], inventory: Inventory
+) -> dict[str, set[str]]:
+    """By repository of a record, the manifests that indexes in their place hold."""
+    found: dict[str, set[str]] = {}
+    for name in {record.repository for _, record in records} & inventory.repositories.keys():
+        known = map(inventory.manifests.get, inventory.repositories[name].manifests)
+        found[name] = {child for one in known if one for child in one.children}
+    return found
+
+
+def is_in_place(record: Record, inventory: Inventory) -> bool:
+    repository = inventory.repositories.get(record.repository)
+    if repository is None:
+        return False
+    if inventory.source is Source.IMAGE_STREAMS:
+        history = {one.digest for tag in repository.tags for one in tag.revisions}
+        return set(record.tags.values()) <= history
+    present = {tag.name for tag in repository.tags}
+    return record.manifests.keys() <= set(repository.manifests) and record.tags.keys() <= present
