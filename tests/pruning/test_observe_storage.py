@@ -112,6 +112,18 @@ async def test_a_revision_that_was_deleted_is_no_history(stored: World, root: Pa
     assert [one.digest for one in tag.revisions] == [str(second.digest)]
 
 
+async def test_a_tag_that_moved_back_is_as_old_as_its_last_move(stored: World, root: Path) -> None:
+    first = await stored.shelf.image("a:v1")
+    await stored.shelf.image("a:v1", layers=[b"2"])
+    await stored.registry.push_manifest(stored.shelf.at("a:v1"), first)
+    age(root, "a/_manifests/tags/v1/index/*/*/link", 5)
+    (tag,) = (await read(stored)).repositories["a"].tags
+    assert (tag.digest, len(tag.revisions)) == (str(first.digest), 2)
+    assert tag.pushed_at is not None
+    assert tag.previous[0].pushed_at is not None
+    assert tag.pushed_at - tag.previous[0].pushed_at > timedelta(hours=4)
+
+
 async def test_a_manifest_without_its_data_is_not_there(stored: World, root: Path) -> None:
     image = await stored.shelf.image("a:v1")
     await stored.shelf.image("a:v2", layers=[b"2"])
