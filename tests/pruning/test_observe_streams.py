@@ -76,7 +76,7 @@ async def test_the_smallest_image_limit_of_a_namespace_counts() -> None:
     stream = {"metadata": {"name": "n", "namespace": "ns"}}
     pages = {
         "limitranges": [
-            [limits("ns", "2Ki", "1Ki"), limits("ns", "1", kind_of_limit="Container")],
+            [limits("ns", "2Ki", "1Ki", "3Ki"), limits("ns", "1", kind_of_limit="Container")],
             [limits("ns", "garbage"), limits("other", "5")],
         ],
         "imagestreams": [[stream]],
