@@ -9,6 +9,7 @@ import pytest
 
 from lading.adapters.kube.client import KubeClient
 from lading.kernel.errors import Malformed
+from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.http import Exchange, Request, Response
@@ -468,6 +469,30 @@ async def test_an_index_that_is_pushed_meanwhile_keeps_what_it_holds(world: Worl
     assert results[What.MANIFEST] == (Result.CHANGED, "a:fresh needs it by now")
     assert await world.shelf.tags("a") == {"fresh"}
     assert await world.shelf.pullable("a:fresh")
+
+
+async def test_a_tag_that_is_pushed_meanwhile_is_asked_for_once_and_at_last(
+    world: World,
+) -> None:
+    """Asked for at each deletion, many pushes would outrun the run."""
+    for number in range(5):
+        await world.shelf.image(f"a:old-{number}", layers=[str(number).encode()])
+    delete, head = world.registry.delete, world.registry.head
+    asked: list[Reference] = []
+
+    async def push_then_delete(reference: Reference) -> bool:
+        await world.shelf.image("a:fresh", layers=[b"fresh"])
+        return await delete(reference)
+
+    async def count_then_head(reference: Reference) -> Descriptor | None:
+        asked.append(reference)
+        return await head(reference)
+
+    world.registry.delete = push_then_delete  # type: ignore[method-assign]
+    world.registry.head = count_then_head  # type: ignore[method-assign]
+    await world.pruner().apply()
+    assert asked.count(world.shelf.at("a:fresh")) == 2
+    assert await world.shelf.tags("a") == {"fresh"}
 
 
 @pytest.mark.parametrize("tag", ["fresh", "keep", "old"])

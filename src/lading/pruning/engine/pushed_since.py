@@ -25,17 +25,29 @@ class PushedSince:
         self._new = new
         self._known: dict[str, dict[str, str]] = {}
         """By repository, the tags of the inventory."""
+        self._first_seen: dict[tuple[str, str], str] = {}
+        """By repository and tag, what a tag that is new since the inventory named at first."""
         self._needed: dict[str, frozenset[str]] = {}
         """By digest, what a manifest is and holds at any depth; it cannot change."""
 
     async def tag_needing(self, line: Deletion, tags: Set[str], *, deleted: Set[str]) -> str:
         """Of these tags of the repository, one that is new, or was deleted and is there again."""
         for tag in sorted(tags - (self._tags(line.repository).keys() - deleted)):
-            place = self._place(line.repository, tag)
-            found = await self._registry.head(place)
-            if found is not None and await self._needs(place, str(found.digest), line.digest):
+            digest = await self._digest(line.repository, tag, is_deleted=tag in deleted)
+            if digest and await self._needs(self._place(line.repository), digest, line.digest):
                 return tag
         return ""
+
+    async def _digest(self, repository: str, tag: str, *, is_deleted: bool) -> str:
+        """A new tag is asked once: pushes would else outrun deletions that ask for all of them.
+
+        If it moves later, the look after the last deletion finds it.
+        """
+        key = (repository, tag)
+        if is_deleted or key not in self._first_seen:
+            found = await self._registry.head(self._place(*key))
+            self._first_seen[key] = "" if found is None else str(found.digest)
+        return self._first_seen[key]
 
     async def user_of(self, line: Deletion) -> str:
         """An object that newly uses something that holds this manifest."""
