@@ -42,7 +42,9 @@ async def test_a_real_registry_and_ours_serve_the_same_folder(version: str) -> N
             other = sample_images.image([{"d": b"from the real one"}])
             await sample_images.push(client, replace(theirs, tag="v2"), other)
             await whole_images.check(client, replace(ours, tag="v2"), other)
-            assert await client.tags(ours) == await client.tags(theirs) == ("v1", "v2")
+            # A real one of 2.8 lists tags in the order of its folder.
+            tags = [sorted(await client.tags(one)) for one in (ours, theirs)]
+            assert tags == [["v1", "v2"], ["v1", "v2"]]
 
 
 @pytest.mark.components("registry")

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import tempfile
 
 _PATTERNS = (
     (r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID"),
@@ -14,7 +15,7 @@ _PATTERNS = (
     (r'(resourceVersion\\?"?: ?\\?")\d+', r"\1VERSION"),
     (r"(Resource Version: +)\d+", r"\1VERSION"),
     (r"https://\d+(?:\.\d+){3}:\d+", "https://SERVER"),
-    (r"/tmp/[\w./-]+", "FILE"),
+    (rf"{re.escape(tempfile.gettempdir())}/[\w./-]+", "FILE"),
     (r'("(?:gitCommit|gitTreeState|buildDate|goVersion|compiler|platform)": )".*"', r'\1"BUILD"'),
     (r"(?<=\S) {2,}", "  "),  # columns are as wide as their longest cell, such as an age
     (r"(?<=\s)(?:\d+[smhdy]){1,2}(?=\s|$)", "AGE"),
