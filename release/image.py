@@ -1,9 +1,9 @@
 """The image that `deploy/Containerfile` describes, made without a container engine.
 
-The interpreter and its libraries are those that run this program, instead of those of the base
-image; the locked dependencies come from its environment. Everything is at the paths of the base
-image, and Lading is installed by pip as there, so that a file missing in the package is missing
-here too. `make dist` writes it, and `make real` runs it.
+The interpreter, its libraries and the certificate authorities are those of this machine, instead of
+those of the base image; the locked dependencies come from its environment. Everything is at the
+paths of the base image, and Lading is installed by pip as there, so that a file missing in the
+package is missing here too. `make dist` writes it, and `make real` runs it.
 """
 
 import functools
@@ -27,6 +27,8 @@ from release.oci import Image
 ROOT = pathlib.Path(__file__).parents[1]
 PYTHON = pathlib.PurePath("/usr/local/bin/python3")
 PACKAGES = pathlib.PurePath("/opt/lading")
+CERTIFICATES = pathlib.PurePath("/etc/ssl/certs/ca-certificates.crt")
+"""Without them no TLS of a registry can be verified, and obstore opens no storage at all."""
 HOLD_PROGRAM = pathlib.PurePath("/usr/local/bin/lading-hold")
 _STDLIB = pathlib.PurePath("/usr/local/lib", f"python3.{sys.version_info.minor}")
 _UNUSED = ("test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "config-*")
@@ -48,6 +50,7 @@ def build(source: pathlib.Path = ROOT, *, epoch_seconds: int = 0) -> Image:
         for path, file in _locked_packages(source):
             _copy(file, _inside(stage, PACKAGES / path))
         _copy_interpreter(stage)
+        _copy(pathlib.Path(CERTIFICATES), _inside(stage, CERTIFICATES))
         _compile_modules(stage)
         return oci.of_archive(
             _archive(stage, epoch_seconds),
@@ -164,5 +167,6 @@ def _settings(source: pathlib.Path) -> dict[str, object]:
             f"PATH={PACKAGES / 'bin'}:{PYTHON.parent}",
             f"PYTHONPATH={PACKAGES}",
             f"PYTHONHOME={_STDLIB.parents[1]}",
+            f"SSL_CERT_FILE={CERTIFICATES}",
         ],
     }

@@ -14,7 +14,9 @@ from release import image
 from release.oci import Image
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no C compiler")
-PLACES = re.compile(r"(opt/lading|usr/local/(bin|lib)|usr/lib|lib\w*)(/|$)|opt$|usr(/local)?$")
+PLACES = re.compile(
+    r"(opt/lading|usr/local/(bin|lib)|usr/lib|lib\w*|etc/ssl)(/|$)|(opt|etc)$|usr(/local)?$"
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,11 @@ def test_every_user_can_read_it_and_it_names_no_folder_of_this_machine(made: Ima
         assert PLACES.match(name), name
         assert (one.uid, one.gid, one.mtime) == (0, 0, 0)
         assert one.mode == (0o755 if one.isdir() or one.mode & 0o100 else 0o644)
+
+
+def test_it_has_certificate_authorities_where_python_and_obstore_look(made: Image) -> None:
+    assert members(made)["etc/ssl/certs/ca-certificates.crt"].size > 0
+    assert "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt" in settings(made)["Env"]
 
 
 def test_modules_are_compiled_without_times(made: Image) -> None:
