@@ -34,7 +34,7 @@ from tests.e2e.image_pruner import (
 from tests.e2e.killed_jobs import KillableJobs, KilledJobScenarios
 from tests.real import prometheus, under_test
 from tests.real.bed import cluster as cluster_bed
-from tests.real.bed import images, registry, sandbox
+from tests.real.bed import images, registry, s3, sandbox
 from tests.real.bed.registry import Registry
 
 pytestmark = [
@@ -160,6 +160,39 @@ def claim(bed: cluster_bed.Cluster, real: Registry, name: str) -> None:
         bed.api_server.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(body))
 
 
+def on_files(bed: cluster_bed.Cluster, place: sandbox.Sandbox, version: str) -> RegistryUnderTest:
+    address = address_of(bed)
+    real = registry.start(place, version, address=address, name="pruned", umask=ALL_MAY_WRITE)
+    name = f"v{version.replace('.', '-')}"
+    claim(bed, real, name)
+    return under_storage(real, name, {"url": f"file://{STORAGE_FOLDER}", "claimName": name})
+
+
+def on_s3(bed: cluster_bed.Cluster, place: sandbox.Sandbox) -> RegistryUnderTest:
+    """The credentials and the endpoint of the bucket are in a Secret."""
+    bucket = s3.start(place, address=address_of(bed))
+    real = registry.start(place, "3.1", address=address_of(bed), name="s3", storage=bucket.driver)
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "bucket", "namespace": NAMESPACE},
+        "stringData": dict(bucket.environment),
+    }
+    bed.api_server.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(secret))
+    return under_storage(real, "s3", {"url": f"s3://{bucket.name}", "secretName": "bucket"})
+
+
+def under_storage(real: Registry, name: str, storage: dict[str, Any]) -> RegistryUnderTest:
+    return RegistryUnderTest(
+        name=name,
+        host=real.host,
+        storage=storage,
+        push=partial(pushed, real),
+        has=partial(has, real),
+        root=real.root,
+    )
+
+
 @pytest.fixture(scope="module")
 def bed() -> Iterator[cluster_bed.Cluster]:
     with cluster_bed.cluster() as running:
@@ -177,24 +210,9 @@ async def world(
         release_image.build(), host=bed.registry.host, repository="lading", tag="own"
     )
     async with under_test.on_cluster(bed, folder) as cluster:
-        registries = []
-        for version in registry.VERSIONS:
-            real = registry.start(
-                place, version, address=address_of(bed), name="pruned", umask=ALL_MAY_WRITE
-            )
-            name = f"v{version.replace('.', '-')}"
-            claim(bed, real, name)
-            registries.append(
-                RegistryUnderTest(
-                    name=name,
-                    host=real.host,
-                    storage={"url": f"file://{STORAGE_FOLDER}", "claimName": name},
-                    push=partial(pushed, real),
-                    has=partial(has, real),
-                    root=real.root,
-                )
-            )
-        made = World(cluster=cluster, bed=bed, own_image=own_image, registries=tuple(registries))
+        old, new = (on_files(bed, place, version) for version in registry.VERSIONS)
+        registries = (old, on_s3(bed, place), new)
+        made = World(cluster=cluster, bed=bed, own_image=own_image, registries=registries)
         await made.restart()
         yield made
 

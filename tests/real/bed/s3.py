@@ -1,4 +1,4 @@
-"""A real S3 server (versitygw) with one bucket, on loopback, over plain HTTP."""
+"""A real S3 server (versitygw) with one bucket, over plain HTTP."""
 
 import dataclasses
 import socket
@@ -43,9 +43,10 @@ class Bucket:
         return {"s3": options, "redirect": {"disable": True}}
 
 
-def start(place: sandbox.Sandbox) -> Bucket:
+def start(place: sandbox.Sandbox, *, address: str = "127.0.0.1") -> Bucket:
+    """Pods reach it at an address of the sandbox, not on loopback."""
     folder = place.make_folder(f"s3-{len(place.started)}")
-    bucket = Bucket(host=f"127.0.0.1:{sandbox.free_port()}")
+    bucket = Bucket(host=f"{address}:{sandbox.free_port()}")
     for name in ("metadata", "data", f"data/{bucket.name}"):
         (folder / name).mkdir()
     process = place.start(
