@@ -83,7 +83,7 @@ async def test_an_image_without_one_of_its_blobs_stays() -> None:
     ids=["no JSON", "another form", "no times", "no time zone", "no digest", "a short digest"],
 )
 async def test_a_record_that_cannot_be_read_is_left_alone(record: bytes) -> None:
-    """Whoever may push into the trash could stop every run with it."""
+    """Any user who may push into the trash could stop every run with it."""
     registry = MemoryRegistry()
     trash = Trash(registry, SETTINGS)
     place = Reference(registry=REGISTRY, repository=SETTINGS.repository)
