@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Without a network, pip reports only that it found no version of a package.
+LOCKED = $(PIP) --require-hashes -r $(1) || { echo "Cannot install the packages of $(1). The first set-up needs a package index: \
+  PyPI, or a mirror that pip is configured for (PIP_INDEX_URL). Then run the same command again; later runs need no network."; exit 1; }
 RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 ONLY ?=
@@ -29,15 +32,15 @@ $(BIN)/python:
 
 $(RUNTIME): requirements/build.txt requirements/prune.txt pyproject.toml | $(BIN)/python
 	@echo "Installing the $$(grep -c == requirements/prune.txt) packages of requirements/prune.txt ..."
-	@$(PIP) --require-hashes -r requirements/build.txt
-	@$(PIP) --require-hashes -r requirements/prune.txt
+	@$(call LOCKED,requirements/build.txt)
+	@$(call LOCKED,requirements/prune.txt)
 	@echo "Installing lading ..."
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(STAMP): requirements/dev.txt $(RUNTIME)
 	@echo "Installing the packages that only the tests need, of $< ..."
-	@$(PIP) --require-hashes -r $<
+	@$(call LOCKED,$<)
 	@touch $@
 
 demo: $(RUNTIME) ## run the whole system on this machine, check what it does, and end by itself
@@ -75,7 +78,7 @@ real-up: setup real-setup ## run a real Kubernetes on this machine until Ctrl-C
 
 $(VENV)/.web: requirements/web.txt $(STAMP)
 	@echo "Installing the packages that only the browser tests need, of $< ..."
-	@$(PIP) --require-hashes -r $<
+	@$(call LOCKED,$<)
 	@touch $@
 
 web: $(VENV)/.web ## the dashboard in a real browser: Debian's chromium, which root gets installed
@@ -84,7 +87,7 @@ web: $(VENV)/.web ## the dashboard in a real browser: Debian's chromium, which r
 
 $(VENV)/.docs: requirements/docs.txt $(STAMP)
 	@echo "Installing the packages that only the documentation needs, of $< ..."
-	@$(PIP) --require-hashes -r $<
+	@$(call LOCKED,$<)
 	@touch $@
 
 docs: $(VENV)/.docs ## build the documentation into site/; a broken link fails
@@ -107,13 +110,13 @@ bench: setup ## the measured comparisons, as ratios
 	@$(BIN)/python -m bench
 
 lock: setup ## resolve the dependencies again (needs uv)
-	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/runtime.txt
-	uv pip compile pyproject.toml --extra prune --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/prune.txt
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/dev.txt
-	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/build.txt
-	uv pip compile --group web --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/web.txt
+	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/runtime.txt
+	uv pip compile pyproject.toml --extra prune --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/prune.txt
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/dev.txt
+	uv pip compile --group build --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/build.txt
+	uv pip compile --group web --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/web.txt
 	@$(BIN)/python -m release.wheels
-	uv pip compile --group docs --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url -q -o requirements/docs.txt
+	uv pip compile --group docs --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-strip-extras -q -o requirements/docs.txt
 
 audit: setup ## look up known vulnerabilities of the locked packages (needs a network)
 	@$(BIN)/python -m release.audit

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-_PINNED = re.compile(r"([A-Za-z0-9._-]+)==([^ ;\\]+)")
+_PINNED = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^ ;\\]+)")
 _BECAUSE = re.compile(r" +#   +(\S+)| +# via (\S+)")
 
 

@@ -7,8 +7,10 @@ finds them as they were.
 
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -17,6 +19,8 @@ import structlog
 FUZZ_EXAMPLES = 1_000  # the ordinary number is 100
 
 MEMORY = "/dev/shm"
+_FOLDER = pytest.StashKey[str]()
+_PREFIX = "lading-"
 MEMORY_BYTES_MIN = 8 << 30
 """Much more than all tests write."""
 
@@ -40,6 +44,32 @@ hypothesis.settings.register_profile(
     max_examples=FUZZ_EXAMPLES,
 )
 hypothesis.settings.load_profile("ci")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One short folder for the run: the path of a socket has at most 107 characters.
+
+    The folders of pytest itself are numbered, and longer after many runs.
+    """
+    if not hasattr(config, "workerinput") and config.option.basetemp is None:
+        _remove_folders_of_earlier_runs()
+        folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+        config.option.basetemp = config.stash[_FOLDER] = folder
+
+
+def _remove_folders_of_earlier_runs() -> None:
+    """What failed tests left stays until the next run."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}[0-9]*-*"):
+        process = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if process.isdecimal() and not Path("/proc", process).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """The folders of failed tests stay."""
+    folder = session.config.stash.get(_FOLDER, None)
+    if folder is not None and exitstatus == pytest.ExitCode.OK:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.hookimpl(trylast=True)

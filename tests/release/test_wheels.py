@@ -5,9 +5,11 @@ requirements/wheels.sha256 names the files behind the hashes of the locks; `make
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import distribution, distributions
 
 import pytest
 from packaging import tags
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from release.wheels import GLIBCS, LOCKS, MACHINES, PYTHONS, REQUIREMENTS, applies, locked
@@ -65,3 +67,16 @@ def test_another_python_has_no_wheels_of_extensions() -> None:
     """The check can fail: nothing here is built for Python 3.7."""
     assert any("msgspec" in pin for pin in without_a_wheel("runtime", "3.7", "x86_64"))
     assert any("msgspec" in pin for pin in without_a_wheel("runtime", "3.14", "riscv64"))
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_pins_a_package_with_the_extras_that_others_want(lock: str) -> None:
+    """Without them pip looks for the newest version, and refuses it because it has no hash."""
+    pinned = {canonicalize_name(pin.name): pin.extras for pin, _ in locked(lock)}
+    for name in pinned.keys() & {canonicalize_name(one.name) for one in distributions()}:
+        for text in distribution(name).requires or ():
+            wanted = Requirement(text)
+            is_wanted = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
+            if wanted.extras and is_wanted:
+                missing = wanted.extras - pinned[canonicalize_name(wanted.name)]
+                assert not missing, f"{name} wants {wanted}"

@@ -1,0 +1,26 @@
+"""What the Makefile prints when a set-up fails."""
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_a_set_up_without_a_network_says_what_it_needs(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\nexit 1\n")  # as pip ends when no package index answers
+    python.chmod(0o755)
+    answer = subprocess.run(
+        ["make", "demo", f"VENV={tmp_path}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode != 0
+    needs = (
+        "Cannot install the packages of requirements/build.txt. The first set-up needs a package"
+    )
+    assert needs in answer.stdout
+    assert not (tmp_path / ".runtime").exists()
