@@ -1,9 +1,10 @@
 """The image that `deploy/Containerfile` describes, made without a container engine.
 
 The interpreter, its libraries and the certificate authorities are those of this machine, instead of
-those of the base image; the locked dependencies come from its environment. Everything is at the
-paths of the base image, and Lading is installed by pip as there, so that a file missing in the
-package is missing here too. `make dist` writes it, and `make real` runs it.
+those of the base image; the locked dependencies come from its environment. The interpreter is at
+the path of the base image, the packages are in a folder of their own. Lading is installed by pip
+as there, so that a file missing in the package is missing here too. `make dist` writes it, and
+`make real` runs it and compares it with one that an engine builds.
 """
 
 import functools

@@ -49,6 +49,8 @@ def of_archive(archive: bytes, *, settings: Mapping[str, object], compress_level
             "os": "linux",
             "config": settings,
             "rootfs": {"type": "layers", "diff_ids": [digest_of(archive)]},
+            # Optional, but engines that build on this image count its layers here.
+            "history": [{"created_by": "release.oci"}],
         }
     )
     manifest = _json(

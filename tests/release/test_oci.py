@@ -32,6 +32,7 @@ def test_a_layout_holds_what_its_index_names(tmp_path: Path) -> None:
     config = blob(files, manifest["config"])
     assert config["config"] == {"User": "65532"}
     assert config["rootfs"]["diff_ids"] == [oci.digest_of(b"a tar")]
+    assert len(config["history"]) == 1  # of one layer, on which engines can build
     (layer,) = manifest["layers"]
     assert oci.digest_of(files[path(layer)]) == layer["digest"]
 

@@ -8,7 +8,7 @@ import argparse
 import sys
 import time
 
-from tests.real.setup import build, debian, errors, families
+from tests.real.setup import base_image, build, debian, errors, families
 
 
 def main() -> int:
@@ -19,6 +19,8 @@ def main() -> int:
         for family in families.FAMILIES:
             if family.component in arguments.only:
                 print(build.ensure(family, _say) / "bin")
+        if families.BASE_IMAGE in arguments.only:
+            print(base_image.ensure(_say))
     except errors.CannotRunHere as error:
         print(error, file=sys.stderr)
         return 1

@@ -42,7 +42,7 @@ def ensure(progress: Progress) -> None:
     missing = _not_installed(packages("install"))
     absent = tuple(name for name in packages("unpack") if not folder(name).is_dir())
     if missing or absent:
-        _refresh_lists(progress)
+        refresh_lists(progress)
     if missing:
         _install(missing, progress)
     for package in absent:
@@ -61,10 +61,10 @@ def _not_installed(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in installed)
 
 
-def _refresh_lists(progress: Progress) -> None:
+def refresh_lists(progress: Progress) -> None:
     """An image without package lists cannot install anything; only root may fetch them."""
     if os.geteuid() == 0:
-        _run(["apt-get", "update", "--quiet"], "apt-get update", progress)
+        run(["apt-get", "update", "--quiet"], "apt-get update", progress)
 
 
 def _install(missing: tuple[str, ...], progress: Progress) -> None:
@@ -74,20 +74,20 @@ def _install(missing: tuple[str, ...], progress: Progress) -> None:
             f"{len(missing)} Debian packages are missing and only root may install them. "
             f"Run: sudo {' '.join(command)}"
         )
-    _run(command, f"apt-get install {' '.join(missing)}", progress)
+    run(command, f"apt-get install {' '.join(missing)}", progress)
 
 
 def _unpack(package: str, progress: Progress) -> None:
     with cache.filling(folder(package)) as temporary:
         download = temporary / "download"
         download.mkdir()
-        _run(["apt-get", "download", package], f"unpack {package}", progress, download)
+        run(["apt-get", "download", package], f"unpack {package}", progress, download)
         (archive,) = download.glob("*.deb")
         subprocess.run(["dpkg", "-x", archive, temporary], check=True)
         shutil.rmtree(download)
 
 
-def _run(
+def run(
     command: list[str], title: str, progress: Progress, folder: pathlib.Path | None = None
 ) -> None:
     started = time.monotonic()

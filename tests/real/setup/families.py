@@ -189,7 +189,9 @@ FAMILIES = (
     ),
 )
 
-COMPONENTS = tuple(dict.fromkeys(family.component for family in FAMILIES))
+BASE_IMAGE = "image"
+"""What building deploy/Containerfile needs: base_image.py makes it, and nothing of it is Go."""
+COMPONENTS = (*dict.fromkeys(family.component for family in FAMILIES), BASE_IMAGE)
 NEEDED_WITH = {
     "containerd": ("registry", "cri-tools"),
     "cri-o": ("registry", "cri-tools"),
