@@ -129,10 +129,9 @@ class _Registry:
         size_bytes = len(found.content)
         return Descriptor(media_type="", digest=found.digest, size_bytes=size_bytes)
 
-    async def manifest(self, reference: Reference) -> Manifest:
-        positions = range(self.each)
-        every = (self.manifest_at(reference.repository, position) for position in positions)
-        return next(one for one in every if one.digest == reference.digest)
+    async def tagged_manifest(self, reference: Reference) -> Manifest:
+        assert reference.tag is not None
+        return self.manifest_at(reference.repository, int(reference.tag[1:]))
 
     async def referrers(self, _reference: Reference) -> None:
         return None

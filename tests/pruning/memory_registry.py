@@ -25,6 +25,8 @@ class Repository:
     manifests: dict[str, Manifest] = field(default_factory=dict)
     blobs: set[str] = field(default_factory=set)
     tags: dict[str, str] = field(default_factory=dict)
+    subjects: dict[str, str] = field(default_factory=dict)
+    """By digest of a referrer; what was deleted may be in it."""
 
 
 @dataclass
@@ -85,16 +87,20 @@ class MemoryRegistry:
             raise registries.NotFound(f"{reference}: 404", status=404)
         return self._at(reference).manifests[digest]
 
+    async def tagged_manifest(self, reference: Reference) -> Manifest:
+        assert reference.tag, "it is asked by a tag"
+        return await self.manifest(reference)
+
     async def referrers(self, reference: Reference) -> tuple[Descriptor, ...] | None:
         self.begin("GET")
         if not self.has_referrers:
             return None
-        found = []
-        for manifest in self._at(reference).manifests.values():
-            subject = json.loads(manifest.content).get("subject")
-            if subject and subject["digest"] == str(reference.digest):
-                found.append(Descriptor(media_type="", digest=manifest.digest, size_bytes=1))
-        return tuple(found)
+        place = self._at(reference)
+        return tuple(
+            Descriptor(media_type="", digest=place.manifests[one].digest, size_bytes=1)
+            for one, subject in place.subjects.items()
+            if subject == str(reference.digest) and one in place.manifests
+        )
 
     async def blob(self, repository: Reference, digest: Digest, *, bytes_max: int) -> bytes:
         self.begin("GET")
@@ -127,6 +133,8 @@ class MemoryRegistry:
             if entry["digest"] not in place.manifests:
                 raise registries.MalformedAnswer("MANIFEST_UNKNOWN", status=400)
         place.manifests[str(manifest.digest)] = manifest
+        if "subject" in document:
+            place.subjects[str(manifest.digest)] = document["subject"]["digest"]
         if reference.tag:
             place.tags[reference.tag] = str(manifest.digest)
         self.end(number, "PUT")

@@ -13,6 +13,7 @@ from lading.adapters.registry import client as registry_client
 from lading.adapters.registry import credentials
 from lading.adapters.registry.administration import AdministrationClient
 from lading.cli import sentences
+from lading.kernel.digests import Digest
 from lading.ports.registry import Credential
 from lading.pruning.engine.apply import Result
 from lading.servers.registry import access, app
@@ -88,12 +89,17 @@ async def test_garbage_in_a_list_is_an_error_and_nothing_goes(
         assert await world.shelf.tags("team/app") == {"old-1", "old-2", "keep", "used"}
 
 
-async def test_a_manifest_with_a_wrong_digest_keeps_its_repository(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stated", ["", str(Digest.of(b"other"))], ids=["no digest", "another"])
+async def test_a_manifest_with_a_wrong_digest_keeps_its_repository(
+    tmp_path: Path, stated: str
+) -> None:
+    """By its tag, too: a document without children would give up what an index holds."""
     active = False
 
     def disturb(request: web.Request) -> web.Response | None:
-        is_manifest = request.method == "GET" and "/manifests/sha256:" in request.path
-        return web.Response(body=b"{}") if active and is_manifest else None
+        is_manifest = request.method == "GET" and "/team/app/manifests/" in request.path
+        headers = {"Docker-Content-Digest": stated} if stated else {}
+        return web.Response(body=b"{}", headers=headers) if active and is_manifest else None
 
     async with served(tmp_path / "r", disturb) as url, worlds.on(url, tmp_path) as world:
         await filled(world)

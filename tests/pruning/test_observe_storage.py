@@ -360,7 +360,7 @@ class Later(ObjectStorage):
     """Files with another clock than this machine, by whole hours."""
 
     def __init__(self, root: Path, hours: float) -> None:
-        super().__init__(LocalStore(root), name="later")
+        super().__init__(reads=LocalStore(root), changes=LocalStore(root), name="later")
         self._difference = timedelta(hours=hours)
         self.puts: list[str] = []
 
@@ -413,7 +413,8 @@ class ReadOnly(ObjectStorage):
 async def test_a_storage_that_forbids_writing_deletes_nothing(stored: World, root: Path) -> None:
     for number in range(5):
         await stored.shelf.image("a:v1", layers=[str(number).encode()])
-    stored.storage = ReadOnly(LocalStore(root), name="read-only")
+    store = LocalStore(root)
+    stored.storage = ReadOnly(reads=store, changes=store, name="read-only")
     pruner = stored.pruner()
     assert len(pruner.plan(await pruner.observe()).deletions) == 2, "a dry run needs only reading"
     with pytest.raises(storages.Denied, match="allow the pruner to write"):

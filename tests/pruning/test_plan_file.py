@@ -63,7 +63,7 @@ def test_a_bad_line_is_named() -> None:
 )
 def test_a_plan_of_something_else_is_refused(change: dict[str, object]) -> None:
     other, here = msgspec.structs.replace(PLAN.header, **change), PLAN.header
-    with pytest.raises(Malformed, match="it was made of"):
+    with pytest.raises(Malformed, match="the plan is for"):
         plan_file.check_same(
             other, registry=here.registry, source=here.source, clusters=here.clusters
         )

@@ -153,6 +153,49 @@ CASES = (
     ),
     Case(name="signatures stay with their subject", world=SIGNED, objects=(pod(f"{APP}:v1"),)),
     Case(
+        name="a tag in the form of a signature that is used stays without its subject",
+        world=SIGNED,
+        objects=(
+            pod(f"{APP}:{sha_tag('v1', '.att')}"),
+            pod(f"mirror.test/signatures:{sha_tag('v1', '.sbom')}"),
+        ),
+        gone={
+            *V1_GONE,
+            f"tag team/app:{sha_tag('v1', '.sig')} sig",
+            f"tag team/app:{sha_tag('sig', '.sig')} sig2",
+            *(f"manifest team/app {one}" for one in ("sig", "sig2")),
+        },
+    ),
+    Case(
+        name="a signature in another namespace stays without its subject",
+        world=SIGNED,
+        settings=Settings(namespace="team"),
+        gone={
+            *V1_GONE,
+            f"tag team/app:{sha_tag('v1', '.sig')} sig",
+            f"tag team/app:{sha_tag('v1', '.att')} att",
+            f"tag team/app:{sha_tag('sig', '.sig')} sig2",
+            *(f"manifest team/app {one}" for one in ("sig", "att", "sig2")),
+        },
+    ),
+    Case(
+        name="a referrer that stays with its subject keeps its tag, to be found without a list",
+        world=registry_world(
+            [image("v1"), image("sbom", subject="v1"), image("v2"), image("sbom2", subject="v2")],
+            team__app=[
+                tag("keep", "v1"),
+                tag("sbom", "sbom"),
+                tag("v2", "v2"),
+                tag("sbom2", "sbom2"),
+            ],
+        ),
+        policy=keep(patterns=["keep"]),
+        gone={
+            *("tag team/app:v2 v2", "tag team/app:sbom2 sbom2"),
+            *("manifest team/app v2", "manifest team/app sbom2"),
+        },
+    ),
+    Case(
         name="a signature of an image that is not here stays, and what signs the signature",
         world=registry_world(
             [image("sig"), image("sig2")],
@@ -170,6 +213,19 @@ CASES = (
                 tag("1", "1", minutes=300),
                 tag("2", "2", minutes=200),
                 tag(sha_tag("2"), "sig"),
+            ],
+        ),
+        policy=keep(newest=1),
+        gone={"tag team/app:1 1", "manifest team/app 1"},
+    ),
+    Case(
+        name="a tag of a manifest with a subject takes no place of other tags",
+        world=registry_world(
+            [image("1"), image("2"), image("sig", subject="2")],
+            team__app=[
+                tag("1", "1", minutes=300),
+                tag("2", "2", minutes=200),
+                tag("signed", "sig", minutes=100),
             ],
         ),
         policy=keep(newest=1),

@@ -79,8 +79,15 @@ async def test_an_image_without_one_of_its_blobs_stays() -> None:
         RECORD.replace(b"Z", b""),
         RECORD.replace(b'"manifests":{}', b'"manifests":{"garbage":"t"}'),
         RECORD.replace(b'"tags":{}', b'"tags":{"v1":"sha256:0"}'),
+        RECORD.replace(b"team/app", b"team/../app"),
+        RECORD.replace(b"team/app", b"team/app:v1"),
+        RECORD.replace(b"team/app", b"lading-trash"),
+        RECORD.replace(b'"tags":{}', b'"tags":{"../x":"sha256:%s"}' % (b"0" * 64)),
     ],
-    ids=["no JSON", "another form", "no times", "no time zone", "no digest", "a short digest"],
+    ids=[
+        *("no JSON", "another form", "no times", "no time zone", "no digest", "a short digest"),
+        *("no repository", "a tag as repository", "of the trash itself", "no tag"),
+    ],
 )
 async def test_a_record_that_cannot_be_read_is_left_alone(record: bytes) -> None:
     """Any user who may push into the trash could stop every run with it."""
@@ -97,6 +104,23 @@ async def test_a_record_that_cannot_be_read_is_left_alone(record: bytes) -> None
     assert [one.repository for _, one in found] == ["team/app"]
     assert await trash.expire(found, NOW + timedelta(days=3650)) == 1
     assert set(registry.repositories[SETTINGS.repository].tags) == {tag}
+
+
+@pytest.mark.parametrize("template", ["{project}/trash", "trash"])
+async def test_the_trash_of_a_project_is_about_its_own_repositories(template: str) -> None:
+    """A member of `team` may push there, and not into the repositories of `prod`."""
+    registry = MemoryRegistry()
+    trash = Trash(registry, replace(SETTINGS, repository=template))
+    name = trash.settings.repository_for("team/app")
+    place = Reference(registry=REGISTRY, repository=name)
+    for repository in (b"team/app", b"prod/app"):
+        layer = await registry.push_blob(place, RECORD.replace(b"team/app", repository))
+        document = json.dumps({"layers": [{"digest": str(layer.digest)}]}).encode()
+        manifest = Manifest(media_type="", digest=Digest.of(document), content=document)
+        tag = f"record-20261101T000000Z-{layer.digest.encoded[:12]}"
+        await registry.push_manifest(replace(place, tag=tag), manifest)
+    found = {record.repository for _, record in await trash.records([name])}
+    assert found == ({"team/app", "prod/app"} if template == "trash" else {"team/app"})
 
 
 async def pushed(registry: MemoryRegistry, document: dict[str, Any]) -> Manifest:

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from lading.kernel.objects import Resource
 from lading.kernel.references import Reference
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
+from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine import policy as policies
 from lading.pruning.engine.controller import Pruner, PruneRequest
@@ -31,6 +32,7 @@ from lading.pruning.engine.guards import Limits
 from lading.pruning.engine.manifest_table import ManifestTable
 from lading.pruning.engine.observe import Reading
 from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.registry_file import RegistryFile
 from lading.pruning.engine.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Settings, Source
 from lading.servers.registry import server as registry_server
@@ -136,10 +138,19 @@ class World:
     known: ManifestTable = field(default_factory=ManifestTable)
     storage: Storage | None = None
     """That of the registry; the API of the registry is asked without."""
+    has_state_folder: bool = True
+    """Without, the ledger is in the trash repository."""
 
     @property
     def trash(self) -> Trash:
         return Trash(self.registry, TrashSettings(registry=self.shelf.host, **self.trash_settings))
+
+    @property
+    def ledger_file(self) -> StateFile:
+        if self.has_state_folder:
+            return LocalStateFile(self.state / "ledger.json")
+        place = replace(self.shelf.at(self.trash.settings.repository), tag="ledger")
+        return RegistryFile(self.registry, place)
 
     def pruner(self) -> Pruner:
         request = PruneRequest(
@@ -160,7 +171,7 @@ class World:
             registry=self.registry,
             storage=self.storage,
             trash=self.trash,
-            ledger_file=LocalStateFile(self.state / "ledger.json"),
+            ledger_file=self.ledger_file,
             known=self.known,
             clock=SystemClock(),
         )

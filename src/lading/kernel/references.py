@@ -145,6 +145,10 @@ def _is_registry(component: str) -> bool:
     )
 
 
+def is_repository(text: str) -> bool:
+    return all(map(_PATH_COMPONENT.fullmatch, text.split("/")))
+
+
 def _check_repository(text: str, repository: str) -> None:
     if not repository:
         raise _malformed(text, "the repository is empty")

@@ -29,6 +29,9 @@ class RegistryAdministration(Protocol):
     async def manifest(self, reference: Reference) -> Manifest:
         """The exact bytes, whatever their form; only the digest is verified."""
 
+    async def tagged_manifest(self, reference: Reference) -> Manifest:
+        """The same of a tag, with the digest that the registry states for it; an error without."""
+
     async def referrers(self, reference: Reference) -> tuple[Descriptor, ...] | None:
         """What is attached to the digest; None where the registry has no such list."""
 

@@ -156,8 +156,8 @@ def _registry_name(options: Options, source: Source, hosts: tuple[str, ...]) -> 
     if source is Source.IMAGE_STREAMS and not options.reading.settings.prune_registry:
         return "(none)"
     raise NothingToPrune(
-        "No registry is known: none is named, and no ImageStream of the cluster names one; give its"
-        " address with --registry-url"
+        "No registry is known: no ImageStream of the cluster names one; set --registry-url to the"
+        " address of the registry"
     )
 
 
@@ -308,7 +308,7 @@ async def write_references(
     """Every pod counts: the run that reads the file decides by its own settings."""
     reading = Reading(settings=Settings(prune_over_size_limit=True), custom=custom)
     cluster = KubeCluster(client, address=address)
-    found = await observe.references(cluster, SystemClock(), reading)
+    (found,) = await observe.of_clusters((cluster,), SystemClock(), reading)
     await LocalStateFile(file).replace(references_file.encode(found))
     return found
 

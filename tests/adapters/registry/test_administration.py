@@ -178,6 +178,34 @@ async def test_a_manifest_of_any_form_is_read_and_its_digest_verified(
             await admin.manifest(at(bad.host, "a", digest=Digest.of(b"other")))
 
 
+@pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
+async def test_a_tag_has_the_digest_that_the_registry_states(
+    admin: AdministrationClient, algorithm: str
+) -> None:
+    body = b'{"schemaVersion": 2}'
+    stated = Digest.of(body, algorithm)
+    answer = hostile.whole(body, f"Docker-Content-Digest: {stated}")
+    async with hostile.served(hostile.always(answer)) as good:
+        assert (await admin.tagged_manifest(at(good.host, "a", "v1"))).digest == stated
+
+
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [
+        ([f"Docker-Content-Digest: {Digest.of(b'other')}"], registry.DigestMismatch),
+        (["Docker-Content-Digest: garbage"], registry.MalformedAnswer),
+        ([], registry.MalformedAnswer),
+    ],
+    ids=["another", "garbage", "none"],
+)
+async def test_a_tag_without_a_digest_of_its_content_is_an_error(
+    admin: AdministrationClient, lines: list[str], error: type[Exception]
+) -> None:
+    async with hostile.served(hostile.always(hostile.whole(b"{}", *lines))) as bad:
+        with pytest.raises(error):
+            await admin.tagged_manifest(at(bad.host, "a", "v1"))
+
+
 async def test_a_registry_without_referrers_has_none(admin: AdministrationClient) -> None:
     answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
     async with hostile.served(answering(answer)) as bad:

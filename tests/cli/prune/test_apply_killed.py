@@ -143,3 +143,27 @@ async def test_killed_amid_its_writes_and_run_again_nothing_is_lost(tmp_path: Pa
         assert await world.digests() == before
         for tag in before:
             assert await world.shelf.pullable(f"team/app:{tag}")
+
+
+ANY_DELETED = asked("DELETE", "/v2/team/app/manifests/")
+
+
+@pytest.mark.timeout(300)
+async def test_killed_between_its_deletions_the_next_run_finishes(tmp_path: Path) -> None:
+    """The API shows no manifest without a tag; the ledger in the trash repository has it."""
+    async with opened(tmp_path) as world:
+        shelf = world.shelf
+        keep = await shelf.image("team/app:keep", layers=[b"keep"])
+        for deletions in (1, 2, 3):
+            arm = await shelf.image("team/app:arm", layers=[b"arm"])
+            index = await shelf.index("team/app:old", arm, keep)
+            await shelf.admin.delete(shelf.at("team/app:arm"))
+            moments = (ANY_DELETED,) * deletions
+            assert await world.lading("images", "--confirm", killed_at=moments) < 0
+            assert set(await world.digests()) == {"keep"}
+            assert await world.lading("images", "--confirm") == 0
+            for one in (arm, index):
+                left = await shelf.admin.head(shelf.at(f"team/app@{one.digest}"))
+                assert left is None, f"after {deletions} deletions"
+                assert await world.is_whole(str(one.digest))
+            assert await shelf.pullable("team/app:keep")

@@ -108,10 +108,8 @@ class AdministrationClient:
         except registry.NotFound:
             return None
         response.release()
-        stated = response.headers.get("Docker-Content-Digest", "")
-        try:
-            digest = reference.digest or digests.parse(stated)
-        except Malformed:
+        digest = reference.digest or _stated_digest(response)
+        if digest is None:
             digest = (await self.manifest(reference)).digest
         return Descriptor(
             media_type=response.content_type,
@@ -120,16 +118,25 @@ class AdministrationClient:
         )
 
     async def manifest(self, reference: Reference) -> Manifest:
-        what = f"manifest {reference}"
-        request = EndpointRequest(
-            method="GET", path=_manifest_path(reference), what=what, headers={"Accept": _ANY_FORM}
-        )
-        content, response = await self._read(reference, request, manifests.MANIFEST_BYTES_MAX)
+        content, response = await self._manifest(reference)
         digest = reference.digest or Digest.of(content)
-        if not digest.matches(content):
-            found = Digest.of(content, digest.algorithm)
-            raise registry.DigestMismatch(f"{what}: expected {digest}, the content has {found}")
-        return Manifest(media_type=response.content_type, digest=digest, content=content)
+        return _verified(reference, digest, content, response)
+
+    async def tagged_manifest(self, reference: Reference) -> Manifest:
+        content, response = await self._manifest(reference)
+        digest = _stated_digest(response)
+        if digest is None:
+            raise registry.MalformedAnswer(f"manifest {reference}: the answer states no digest")
+        return _verified(reference, digest, content, response)
+
+    async def _manifest(self, reference: Reference) -> tuple[bytes, aiohttp.ClientResponse]:
+        request = EndpointRequest(
+            method="GET",
+            path=_manifest_path(reference),
+            what=f"manifest {reference}",
+            headers={"Accept": _ANY_FORM},
+        )
+        return await self._read(reference, request, manifests.MANIFEST_BYTES_MAX)
 
     async def referrers(self, reference: Reference) -> tuple[Descriptor, ...] | None:
         what = f"referrers of {reference}"
@@ -277,6 +284,25 @@ def _manifest_path(reference: Reference) -> str:
     if reference.digest is None and reference.tag is None:
         raise registry.RegistryError(f"{reference} has neither tag nor digest; name one")
     return f"manifests/{reference.digest or reference.tag}"
+
+
+def _verified(
+    reference: Reference, digest: Digest, content: bytes, response: aiohttp.ClientResponse
+) -> Manifest:
+    if not digest.matches(content):
+        found = Digest.of(content, digest.algorithm)
+        raise registry.DigestMismatch(
+            f"manifest {reference}: expected {digest}, the content has {found}"
+        )
+    return Manifest(media_type=response.content_type, digest=digest, content=content)
+
+
+def _stated_digest(response: aiohttp.ClientResponse) -> Digest | None:
+    """What a tag names, as the registry states it."""
+    try:
+        return digests.parse(response.headers.get("Docker-Content-Digest", ""))
+    except Malformed:
+        return None
 
 
 def _date(response: aiohttp.ClientResponse) -> datetime | None:

@@ -164,7 +164,7 @@ def _challenge(
     found = challenges.parse(response.headers.getall("WWW-Authenticate", ()))
     response.release()
     if found is None:
-        reason = "asks for credentials (401), neither by Basic nor by Bearer"
+        reason = "asks for credentials (401), but not by Basic or Bearer authentication"
         message = f"{endpoint.image}: {endpoint.host} {reason}"
         raise registry.Unauthorized(message, status=_UNAUTHORIZED)
     if found.scheme is Scheme.BEARER:

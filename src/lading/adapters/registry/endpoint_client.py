@@ -168,7 +168,7 @@ class EndpointClient:
             if following is None:
                 return
             if following == request.query:
-                raise registry.TooLarge(f"{request.what}: no end, a page names itself as the next")
+                raise registry.TooLarge(f"{request.what}: a page names itself as the next page")
             request = replace(request, query=following)
         raise registry.TooLarge(f"{request.what}: more than {bounds.PAGES_MAX} pages")
 

@@ -109,7 +109,7 @@ def endpoint_at(
 def required_registry(reference: Reference) -> str:
     if reference.registry is None:
         raise RegistryError(
-            f"{reference} names no registry; write it whole, such as {DOCKER_HUB}/{reference}"
+            f"{reference} names no registry; write its full name, such as {DOCKER_HUB}/{reference}"
         )
     return reference.registry
 

@@ -90,5 +90,5 @@ class Canary:
 def _failed(place: Reference, gone: str) -> CanaryFailed:
     return CanaryFailed(
         f"{place} was gone after the deletion of {gone}, though it is another image. Nothing"
-        " else is deleted; `lading prune restore` puts images of the trash back"
+        " else is deleted; `lading prune restore` restores images from the trash"
     )

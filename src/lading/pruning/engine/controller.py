@@ -1,13 +1,11 @@
 """Wires one run of the pruner: observe, plan, guards, apply; decides nothing itself."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lading.kernel import digests
 from lading.kernel.errors import Malformed
-from lading.kernel.references import Reference
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster
 from lading.ports.registry_administration import RegistryAdministration
@@ -33,6 +31,7 @@ from lading.pruning.engine.apply import Applying, PruneOutcome
 from lading.pruning.engine.apply_streams import ApplyingStreams
 from lading.pruning.engine.guards import GuardRefused, Limits
 from lading.pruning.engine.ledger import Ledger
+from lading.pruning.engine.ledger_file import LedgerFile
 from lading.pruning.engine.manifest_table import ManifestTable
 from lading.pruning.engine.names import RegistryNames
 from lading.pruning.engine.observe import ClusterReferences, Reading
@@ -85,6 +84,10 @@ class ObservedPruning:
     now: datetime
     """By the clock of the server that dates the inventory."""
     trash: TrashState = NO_TRASH
+    asked: frozenset[str] = frozenset()
+    """The repositories of a plain registry that were asked for referrers."""
+    planned: PrunePlan | None = None
+    """The plan that showed that no other needs to be asked."""
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
@@ -119,26 +122,27 @@ class Pruner:
         self._registry = registry
         self._storage = storage
         self._trash = trash
-        self._ledger_file = ledger_file
+        self._ledger_file = LedgerFile(ledger_file)
         self._known = known
         self._clock = clock
         self.progress = PruneProgress()
 
     async def references(self) -> tuple[ClusterReferences, ...]:
-        reading = self._request.reading
-        found = [
-            await observe.references(one, self._clock, reading, self.progress)
-            for one in self._clusters
-        ]
+        found = await observe.of_clusters(
+            self._clusters, self._clock, self._request.reading, self.progress
+        )
         return (*found, *self._files)
 
-    async def observe(self, *, is_confirmed: bool = False) -> ObservedPruning:
+    async def observe(
+        self, *, is_confirmed: bool = False, with_every_referrer: bool = False
+    ) -> ObservedPruning:
         """References before the inventory: what is pushed and used meanwhile is in the latter.
 
-        Only a confirmed run writes to a storage to learn its time.
+        Only a confirmed run writes to a storage to learn its time. A plan needs the referrers of
+        some repositories only; an answer about one image needs them all.
         """
         clusters = await self.references()
-        remembered = await self._remembered()
+        remembered = await self._ledger_file.read()
         registry_names = mirrors.registry_names(
             self._request.registry_names,
             [*self._request.mirrors, *(pair for one in clusters for pair in one.mirrors)],
@@ -146,7 +150,7 @@ class Pruner:
         mentions = [mention for one in clusters for mention in one.mentions]
         references = names.gather(mentions, registry_names)
         inventory, now = await self._inventory(references, remembered, is_confirmed=is_confirmed)
-        return ObservedPruning(
+        observed = ObservedPruning(
             inventory=inventory,
             references=references,
             clusters=clusters,
@@ -155,9 +159,32 @@ class Pruner:
             now=now,
             trash=await self._trash_state(inventory, now),
         )
+        if inventory.source is not Source.REGISTRY:
+            return observed
+        if with_every_referrer:
+            return await self._with_referrers(observed, inventory.repositories)
+        while True:
+            plan = self.plan(observed)
+            wanted = planning.repositories_to_ask(plan, observed.inventory) - observed.asked
+            if not wanted:
+                return replace(observed, planned=plan)
+            del plan  # of a large registry two do not fit
+            observed = await self._with_referrers(observed, wanted)
+
+    async def _with_referrers(
+        self, observed: ObservedPruning, repositories: Iterable[str]
+    ) -> ObservedPruning:
+        assert self._registry is not None, "a plain registry is always opened"
+        wanted = frozenset(repositories) - observed.asked
+        if not wanted or observed.inventory.source is not Source.REGISTRY:
+            return observed
+        inventory = await observe_registry.with_referrers(
+            self._registry, self._scope(), observed.inventory, wanted, known=self._known
+        )
+        return replace(observed, inventory=inventory, asked=observed.asked | wanted)
 
     def plan(self, observed: ObservedPruning) -> PrunePlan:
-        return planning.plan(
+        return observed.planned or planning.plan(
             observed.inventory,
             observed.references,
             self._request.reading.settings,
@@ -198,10 +225,12 @@ class Pruner:
             lines = tuple(planning.common(chosen[1], plan).values())
         lines = planning.consistent(lines, observed.inventory)
         refusals = self.refusals(replace(plan, deletions=tuple(lines)), observed)
-        await self._remember(observed, is_refused=bool(refusals))
+        begun = _ledger(observed, lines, is_refused=bool(refusals))
+        await self._ledger_file.begin(begun)
         if refusals:
             raise GuardRefused(refusals)
         outcomes = await self._apply(lines, plan, observed)
+        await self._ledger_file.end(begun, outcomes)
         return Applied(
             plan=plan,
             outcomes=tuple(outcomes),
@@ -247,10 +276,6 @@ class Pruner:
         assert self._trash is not None, "a record comes from a trash"
         return await self._trash.restore(place, record)
 
-    async def _remembered(self) -> Ledger:
-        content = None if self._ledger_file is None else await self._ledger_file.read()
-        return ledger.decode(content)
-
     async def _inventory(
         self, references: References, remembered: Ledger, *, is_confirmed: bool
     ) -> tuple[Inventory, datetime]:
@@ -264,15 +289,7 @@ class Pruner:
             now = await cluster.server_time() or self._clock.now()
             return await observe_streams.inventory(cluster, request.registry, self.progress), now
         assert self._registry is not None, "a plain registry is always opened"
-        trash = self._trash
-        scope = Scope(
-            registry=request.registry,
-            leave_out=trash.settings.is_trash if trash else lambda _: False,
-            repositories=request.repositories,
-            workers=request.workers,
-            with_created=request.reading.settings.age_from is AgeFrom.CREATED,
-            progress=self.progress,
-        )
+        scope = self._scope()
         if self._storage is not None:
             time = storage_clock.server_time
             now = await time(self._storage) if is_confirmed else self._clock.now()
@@ -287,43 +304,36 @@ class Pruner:
         )
         return found, now
 
-    async def _remember(self, observed: ObservedPruning, *, is_refused: bool) -> None:
-        """Only a run that may delete lets ages begin.
-
-        After a refused run the references are still compared with those of the last good one: a
-        second attempt must not pass because of the first.
-        """
-        if self._ledger_file is None:
-            return
-        good = observed.unread.references if is_refused else observed.references.of_this_registry
-        fresh = ledger.updated(observed.unread, observed.inventory, observed.now, references=good)
-        await self._ledger_file.replace(ledger.encode(fresh))
+    def _scope(self) -> Scope:
+        request, trash = self._request, self._trash
+        return Scope(
+            registry=request.registry,
+            leave_out=trash.settings.is_trash if trash else lambda _: False,
+            repositories=request.repositories,
+            workers=request.workers,
+            with_created=request.reading.settings.age_from is AgeFrom.CREATED,
+            progress=self.progress,
+        )
 
     async def _restore_used(self, observed: ObservedPruning) -> tuple[Record, ...]:
         """What was deleted and is used again comes back before anything else is deleted."""
+        if self._trash is None:
+            return ()
         records = await self.records()
-        held = used_again.held_by_indexes(records, observed.inventory)
+        places = {record.repository for _, record in records}
+        # An index that was pushed while an image was deleted may be attached and have no tag.
+        asked = await self._with_referrers(
+            observed, places & observed.inventory.repositories.keys()
+        )
+        held = used_again.held_by_indexes(records, asked.inventory)
         restored: list[Record] = []
         for place, record in records:
             is_gone = not used_again.is_in_place(record, observed.inventory)
             is_used = is_gone and used_again.is_used(record, observed.references)
-            if is_used or await self._is_missed(record, held):
-                assert self._trash is not None, "a record comes from a trash"
+            if is_used or await self._trash.misses(record, held.get(record.repository, set())):
                 await self._trash.restore(place, record)
                 restored.append(record)
         return tuple(restored)
-
-    async def _is_missed(self, record: Record, held: Mapping[str, set[str]]) -> bool:
-        """Whether an index in its place holds a manifest of the record that is gone from there.
-
-        The inventory cannot say it: what an earlier run read counts as present there.
-        """
-        assert self._registry is not None, "a record comes from a registry"
-        place = Reference(registry=self._request.registry, repository=record.repository)
-        for digest in sorted(held.get(record.repository, set()) & record.manifests.keys()):
-            if await self._registry.head(place.at(digests.parse(digest))) is None:
-                return True
-        return False
 
     async def _expire(self, now: datetime) -> int:
         if self._trash is None:
@@ -360,22 +370,25 @@ class Pruner:
                 now=observed.now,
                 progress=self.progress,
             )
-            await self._check_storage(lines, observed.inventory)
+            if self._storage is not None:
+                await observe_storage.check_registry(
+                    self._storage, self._registry, observed.inventory, lines
+                )
             kept = canary.kept_tags(lines, plan, observed.inventory)
             return await applying.run(lines, kept, workers=self._request.workers)
 
-    async def _check_storage(self, lines: Sequence[Deletion], inventory: Inventory) -> None:
-        """A tag that the registry has and its storage has not: it is another registry's."""
-        if self._storage is None:
-            return
-        assert self._registry is not None, "a plain registry is always opened"
-        for name in sorted({line.repository for line in lines}):
-            known = {tag.name for tag in inventory.repositories[name].tags}
-            place = Reference(registry=self._request.registry, repository=name)
-            for tag in await self._registry.tags(place):
-                link = observe_storage.tag_link(name, tag)
-                if tag not in known and await self._storage.head(link) is None:
-                    raise observe_storage.NoRegistry(
-                        f"{self._request.registry} has {name}:{tag}, and the storage does not:"
-                        " this is the storage of another registry. Nothing is deleted"
-                    )
+
+def _ledger(observed: ObservedPruning, lines: Sequence[Deletion], *, is_refused: bool) -> Ledger:
+    """Only a run that may delete lets ages begin.
+
+    After a refused run the references are still compared with those of the last good one: a
+    second attempt must not pass because of the first.
+    """
+    fresh = observed.references.of_this_registry
+    return ledger.updated(
+        observed.unread,
+        observed.inventory,
+        observed.now,
+        references=observed.unread.references if is_refused else fresh,
+        going=() if is_refused else lines,
+    )

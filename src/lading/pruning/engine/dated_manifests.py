@@ -1,19 +1,20 @@
-"""Manifests with a push time of their own: what tags named before, and what none names. Pure.
+"""Manifests that no tag names, with rules of their own. Pure.
 
-Only the storage of a registry shows them. What a kept tag named before stays by
-`--keep-tag-revisions`; any manifest stays while it is young. The rest is left to the graph.
+The storage of a registry shows them, with push times: what a kept tag named before stays by
+`--keep-tag-revisions`; any manifest stays while it is young. By the API only those are known that a
+run which was ended was about to delete. The rest is left to the graph.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 
 from lading.pruning.engine import content, rules
 from lading.pruning.engine.manifest_table import InventoryManifest
 from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.rules import Candidate, Facts
+from lading.pruning.engine.rules import Candidate, Facts, Rule
 from lading.pruning.engine.types import Decision, Inventory, Repository, Revision, Tag, Verdict
 
 _NO_TAG = Tag("")
-_FOLLOWS = (False, "it goes with what it belongs to")
+_FOLLOWS = (False, "it is deleted with the image that it belongs to")
 
 
 def verdicts(
@@ -25,14 +26,21 @@ def verdicts(
 ) -> dict[str, Verdict]:
     """By digest; a manifest that nothing is found about is not in it."""
     if not repository.manifest_times:
-        return {}
+        left = {*repository.left_over}
+        chain = rules.LEFT_OVER
+        return (
+            dict(_untagged(repository, inventory, facts, tag_policy, chain, left)) if left else {}
+        )
     found: dict[str, Verdict] = {}
     for tag in repository.tags:
         verdict = tags.get((repository.name, tag.name))
         if verdict is not None and verdict.decision is Decision.KEEP:
             for digest, one in _previous(repository, tag, inventory, facts):
                 _add(found, digest, one)
-    for digest, verdict in _untagged(repository, inventory, facts, tag_policy):
+    every = set(repository.manifests)
+    for digest, verdict in _untagged(
+        repository, inventory, facts, tag_policy, rules.UNTAGGED, every
+    ):
         _add(found, digest, verdict)
     return found
 
@@ -68,7 +76,12 @@ def _previous(
 
 
 def _untagged(
-    repository: Repository, inventory: Inventory, facts: Facts, tag_policy: Policy
+    repository: Repository,
+    inventory: Inventory,
+    facts: Facts,
+    tag_policy: Policy,
+    chain: Sequence[Rule],
+    chosen: Set[str],
 ) -> list[tuple[str, Verdict]]:
     own_policy = tag_policy.of(repository.name)
     types = own_policy.artifact_types if own_policy else ()
@@ -82,6 +95,8 @@ def _untagged(
     }
     found = []
     for manifest in known:
+        if manifest.digest not in chosen:
+            continue
         time = repository.manifest_times.get(manifest.digest)
         candidate = Candidate(
             repository=repository,
@@ -91,7 +106,7 @@ def _untagged(
             manifest=manifest,
             retained=_FOLLOWS if _belongs(manifest, inside, types) else None,
         )
-        verdict = rules.first_found(candidate, facts, rules.UNTAGGED)
+        verdict = rules.first_found(candidate, facts, chain)
         if verdict is not None:
             found.append((manifest.digest, verdict))
     return found

@@ -114,7 +114,7 @@ def raw(digest: str) -> bytes:
         found = b""
     if len(found) == RAW_BYTES:
         return found
-    return hashlib.sha256(digest.encode()).digest()
+    return hashlib.sha256(digest.encode(errors="surrogatepass")).digest()
 
 
 def split(content: bytes | bytearray) -> tuple[Keys, Keys]:

@@ -14,9 +14,13 @@ SMALL_PLAN = 10  # a share of so few objects means nothing
 
 class Guard(StrEnum):
     SHARE = "share"
+    """The run would delete more than `--max-delete-percent` of the manifests."""
     BYTES = "bytes"
+    """The run would delete more than `--max-delete-bytes`."""
     FEWER_REFERENCES = "fewer-references"
+    """The run reads less than half of the references of the last confirmed run."""
     NO_REFERENCES = "no-references"
+    """The run reads no reference that names this registry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +93,8 @@ def _fewer_references(references: References, last_time: int | None) -> Iterator
     found = references.of_this_registry
     if last_time and found * 100 < FEWER_REFERENCES_PERCENT * last_time:
         message = (
-            f"The clusters have {found} references to this registry, and had {last_time} last time."
+            "The clusters have fewer references to this registry than last time:"
+            f" {found} instead of {last_time}."
         )
         yield Refusal(guard=Guard.FEWER_REFERENCES, message=message)
 
@@ -98,7 +103,7 @@ def _no_references(inventory: Inventory, references: References) -> Iterator[Ref
     if references.of_this_registry:
         return
     hosts = _most_used(references.hosts)
-    used = f"They use {hosts}; is one of these a name of it? Then give it with --registry-name."
+    used = f"They use {hosts}. If one of these is a name of this registry, set --registry-name."
     message = f"No reference of the clusters names {inventory.registry}."
     yield Refusal(guard=Guard.NO_REFERENCES, message=f"{message} {used if hosts else ''}".strip())
 

@@ -1,17 +1,19 @@
 """What confirmed runs remember: since when each tag names its digest, and how much was used. Pure.
 
 A registry does not say when something was pushed. The age of a digest under a tag begins when a
-confirmed run first saw it there; a tag that names another digest begins again.
+confirmed run first saw it there; a tag that names another digest begins again. It does not list a
+manifest that lost its tag either, so a run also remembers what it is about to delete.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
+from lading.kernel import digests
 from lading.kernel.errors import UNREADABLE, Malformed
-from lading.pruning.engine.types import Inventory, Source
+from lading.pruning.engine.types import Deletion, Inventory, Source, What
 
 VERSION = "lading.prune.ledger/v2"
 FirstSeen = dict[str, tuple[str, Annotated[datetime, msgspec.Meta(tz=True)]]]
@@ -25,6 +27,8 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How many references named this registry in the last confirmed run."""
     first_seen: dict[str, msgspec.Raw] = {}
     """By repository, not decoded: as values, a million tags would take 350 MB."""
+    unfinished: dict[str, tuple[str, ...]] = {}
+    """By repository, the manifests that a run was about to delete and may have left."""
 
     def of(self, repository: str) -> FirstSeen:
         content = self.first_seen.get(repository)
@@ -42,8 +46,15 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         """
         if source is not Source.REGISTRY:
             return self
-        rest = {name: own for name, own in self.first_seen.items() if only and name not in only}
-        return Ledger(references=self.references, first_seen=rest)
+
+        def unread(name: str) -> bool:
+            return bool(only) and name not in only
+
+        return Ledger(
+            references=self.references,
+            first_seen={name: own for name, own in self.first_seen.items() if unread(name)},
+            unfinished={name: own for name, own in self.unfinished.items() if unread(name)},
+        )
 
 
 EMPTY = Ledger()
@@ -58,11 +69,16 @@ def decode(content: bytes | None) -> Ledger:
         raise _malformed(content[:64], str(error)) from error
     if found.version != VERSION:
         raise _malformed(found.version, f"expected {VERSION}; it was written by another release")
+    try:
+        for digest in (one for own in found.unfinished.values() for one in own):
+            digests.parse(digest)
+    except Malformed as error:
+        raise _malformed(error.text, error.reason) from error
     return found
 
 
 def _malformed(text: object, reason: str) -> Malformed:
-    advice = f"{reason}; remove it, and ages begin again"
+    advice = f"{reason}; remove the file, then all ages begin again"
     return Malformed(what="prune ledger", text=text, reason=advice)
 
 
@@ -71,15 +87,41 @@ def encode(ledger: Ledger) -> bytes:
 
 
 def updated(
-    unread: Ledger, inventory: Inventory, now: datetime, *, references: int | None
+    unread: Ledger,
+    inventory: Inventory,
+    now: datetime,
+    *,
+    references: int | None,
+    going: Iterable[Deletion] = (),
 ) -> Ledger:
     """With the tags of today: their ages are in the inventory, and what is new begins now.
 
-    `unread` is what is remembered of repositories that this run did not read.
+    `unread` is what is remembered of repositories that this run did not read. `going` is what it
+    is about to delete; what an earlier run left stays remembered until it is gone or has a tag.
     """
+    if inventory.source is not Source.REGISTRY:
+        return msgspec.structs.replace(unread, references=references)
     seen = dict(unread.first_seen)
-    is_dated_here = inventory.source is Source.REGISTRY
-    for repository in inventory.repositories.values() if is_dated_here else ():
+    unfinished = {name: {*own} for name, own in unread.unfinished.items()}
+    for repository in inventory.repositories.values():
         own = {tag.name: (tag.digest, tag.pushed_at or now) for tag in repository.tags}
         seen[repository.name] = msgspec.Raw(msgspec.json.encode(own))
-    return Ledger(references=references, first_seen=seen)
+        if repository.left_over:
+            unfinished.setdefault(repository.name, set()).update(repository.left_over)
+    for line in going:
+        if line.what is What.MANIFEST:
+            unfinished.setdefault(line.repository, set()).add(line.digest)
+    return Ledger(
+        references=references,
+        first_seen=seen,
+        unfinished={name: tuple(sorted(own)) for name, own in unfinished.items()},
+    )
+
+
+def finished(ledger: Ledger, deleted: Iterable[Deletion]) -> Ledger:
+    """Without what a run deleted."""
+    unfinished = {name: {*own} for name, own in ledger.unfinished.items()}
+    for line in deleted:
+        unfinished.get(line.repository, set()).discard(line.digest)
+    left = {name: tuple(sorted(own)) for name, own in unfinished.items() if own}
+    return msgspec.structs.replace(ledger, unfinished=left)

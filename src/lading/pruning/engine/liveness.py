@@ -147,7 +147,8 @@ class _Marking:
         alive = {digest for digest, node in nodes.subjects if marks[node]}
         for name, own in nodes.with_attached.items():
             for tag in self._inventory.repositories[name].tags:
-                if subject := content.subject_of_tag(tag.name):
+                subject = content.subject_of_tag(tag.name)
+                if subject and (name, tag.name) not in self._tags:
                     is_live = bool(marks[own[tag.digest]])
                     stays = is_live or subject in alive or subject not in self._in_place
                     self._tags[name, tag.name] = _verdict(subject, stays=stays)

@@ -4,7 +4,7 @@ A list that is forbidden, breaks off or fails makes the whole observation fail, 
 would have shown is not known. A kind that discovery does not list has no objects.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
 from lading.pruning.engine import extraction, mirrors
-from lading.pruning.engine.custom_paths import CustomPath
+from lading.pruning.engine.custom_paths import READY_MADE, CustomPath
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.types import Mention, Settings
 
@@ -55,6 +55,8 @@ class ClusterReferences:
     mirrors: tuple[tuple[str, str], ...] = ()
     watched: tuple[tuple[Untyped, str], ...] = field(default=(), compare=False)
     """(resource, resourceVersion of its list)."""
+    unserved: tuple[str, ...] = field(default=(), compare=False)
+    """Declared kinds that the cluster does not serve, and the ones that may be meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,22 @@ class Reading:
         )
 
 
+async def of_clusters(
+    clusters: Sequence[Cluster],
+    clock: Clock,
+    reading: Reading,
+    progress: PruneProgress | None = None,
+) -> tuple[ClusterReferences, ...]:
+    """A declared kind that no cluster serves is an error: misspelt, it would protect nothing."""
+    found = tuple([await references(one, clock, reading, progress) for one in clusters])
+    if found and (unserved := set.intersection(*({*one.unserved} for one in found))):
+        raise ReferencesIncomplete(
+            f"no cluster serves {', '.join(sorted(unserved))}; `kubectl api-resources` shows the"
+            " kinds, and --custom-path takes KIND.GROUP=JSONPATH"
+        )
+    return found
+
+
 async def references(
     cluster: Cluster, clock: Clock, reading: Reading, progress: PruneProgress | None = None
 ) -> ClusterReferences:
@@ -91,7 +109,8 @@ async def references(
     identity = await cluster.identity()
     try:
         now = await cluster.server_time() or clock.now()
-        resources = _chosen(await cluster.kinds(), reading.custom)
+        kinds = await cluster.kinds()
+        resources = _chosen(kinds, reading.custom)
     except kube.KubeError as error:
         raise _incomplete(identity, f"discovery: {error}") from error
     mentions: dict[Mention, None] = {}
@@ -110,7 +129,19 @@ async def references(
         mentions=tuple(mentions),
         mirrors=tuple(pairs),
         watched=tuple(watched),
+        unserved=tuple(_unserved(kinds, reading.custom)),
     )
+
+
+def _unserved(kinds: tuple[Untyped, ...], custom: tuple[CustomPath, ...]) -> Iterator[str]:
+    """Of those that the user declared; of the ready-made ones a cluster serves only some."""
+    served = {(one.group, one.kind) for one in kinds}
+    meant = {(one.group, one.plural): one.kind for one in kinds}
+    for declared in custom:
+        key = declared.group, declared.kind
+        if declared not in READY_MADE and key not in served:
+            hint = f" (the kind is {meant[key]})" if key in meant else ""
+            yield f"{declared.kind}.{declared.group}{hint}"
 
 
 def _chosen(kinds: tuple[Untyped, ...], custom: tuple[CustomPath, ...]) -> tuple[Untyped, ...]:

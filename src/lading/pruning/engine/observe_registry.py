@@ -1,13 +1,14 @@
 """Reads the inventory of a plain registry by its API: repositories, tags, manifests, referrers.
 
-A tag costs one HEAD, a digest that is not known yet one GET. Untagged manifests cannot be listed:
-only those that a tag, an index, a list of referrers or a reference leads to are known. A list that
-breaks off is an error; a manifest that cannot be read keeps its repository.
+A tag costs one request, and so does a manifest that is not known and has no tag. Untagged manifests
+cannot be listed: only those that a tag, an index, a list of referrers, a reference or the ledger
+leads to are known. A list that breaks off is an error; a manifest that cannot be read keeps its
+repository.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -55,20 +56,49 @@ async def inventory(
     remembered: Ledger,
     used: Iterable[tuple[str, str]] = (),
 ) -> Inventory:
-    """`remembered` says since when each tag names its digest.
+    """`remembered` says since when each tag names its digest, and what a run may have left.
 
     `used` are the paths and digests of references: an index in use may have no tag, and its
-    manifests may be those of another index, too.
+    manifests may be those of another index, too. Referrers are left to `with_referrers`.
     """
-    every = scope.repositories or await _catalogue(registry, scope.registry)
-    chosen = sorted(name for name in every if not scope.leave_out(name))
+    every = scope.repositories or (
+        *await _catalogue(registry, scope.registry),
+        *remembered.unfinished,  # a registry may not list a repository without tags
+    )
+    chosen = sorted({name for name in every if not scope.leave_out(name)})
     scope.progress.begin("reading repositories", len(chosen))
     reader = _Reader(registry, scope, known, used)
 
     async def dated(name: str) -> Repository:
-        return _dated(await reader.repository(name), remembered.of(name))
+        first_seen = remembered.of(name)
+        left = remembered.unfinished.get(name, ())
+        return _dated(await reader.repository(name, first_seen, left), first_seen)
 
-    found = await parallel.results(dated, chosen, workers=scope.workers)
+    return _inventory(scope, await parallel.results(dated, chosen, workers=scope.workers), known)
+
+
+async def with_referrers(
+    registry: RegistryAdministration,
+    scope: Scope,
+    inventory: Inventory,
+    repositories: Iterable[str],
+    *,
+    known: ManifestTable,
+) -> Inventory:
+    """The same, with what is attached to the manifests of these repositories and has no tag."""
+    chosen = sorted(repositories)
+    scope.progress.begin("reading referrers", len(chosen))
+    reader = _Reader(registry, scope, known, ())
+
+    async def asked(name: str) -> Repository:
+        return await reader.with_referrers(inventory.repositories[name])
+
+    found = await parallel.results(asked, chosen, workers=scope.workers)
+    every = {**inventory.repositories, **{one.name: one for one in found}}
+    return _inventory(scope, every.values(), known)
+
+
+def _inventory(scope: Scope, found: Iterable[Repository], known: ManifestTable) -> Inventory:
     repositories = {one.name: one for one in found}
     held = (digest for one in repositories.values() for digest in one.manifests)
     return Inventory(
@@ -93,12 +123,7 @@ def _dated(repository: Repository, first_seen: FirstSeen) -> Repository:
         digest, time = first_seen.get(tag.name, ("", None))
         return Tag(tag.name, tag.digest, time if digest == tag.digest else None)
 
-    return Repository(
-        name=repository.name,
-        tags=tuple(map(dated, repository.tags)),
-        manifests=repository.manifests,
-        opaque_digests=repository.opaque_digests,
-    )
+    return replace(repository, tags=tuple(map(dated, repository.tags)))
 
 
 class _Reader:
@@ -117,57 +142,107 @@ class _Reader:
         for path, digest in used:
             self._used.setdefault(path.rpartition("/")[2], []).append((path, digest))
         self._slots = asyncio.Semaphore(scope.workers)
-        self._has_referrers = True
+        self._knows_nothing = not known
 
-    async def repository(self, name: str) -> Repository:
+    async def repository(
+        self, name: str, first_seen: FirstSeen, unfinished: Sequence[str]
+    ) -> Repository:
         async with self._slots:
             tag_names = await self._registry.tags(self._reference(name))
-        heads = await self._each(lambda tag: self._head(name, tag), sorted(tag_names))
-        tags = tuple(tag for tag in heads if tag is not None)
-        opaque: list[str] = []
-        held: set[str] = set()
-        pending = {tag.digest for tag in tags}
-        used = await self._each(
-            lambda one: self._used_digest(name, one), sorted(self._used_in(name) - pending)
-        )
-        pending |= {*used} - {""}
-        while pending:
-            held |= pending
-            read = await self._each(lambda one: self._manifest(name, one), sorted(pending))
-            present = [one for one in read if one is not None]
-            opaque += [one.digest for one in present if one.is_opaque]
-            held -= pending - {one.digest for one in present}
-            related = await self._each(
-                lambda one: self._referrers(name, one), [one.digest for one in present]
-            )
-            following = {child for one in present for child in one.children}
-            following |= {digest for found in related for digest in found}
-            pending = following - held
+        found = await self._each(lambda tag: self._tag(name, tag, first_seen), sorted(tag_names))
+        tags = tuple(tag for tag in found if tag is not None)
+        tagged = {tag.digest for tag in tags}
+        used = await self._present(name, self._used_in(name) - tagged)
+        held, opaque = await self._held(name, tagged | used)
+        left = await self._present(name, {*unfinished} - held)
+        left_held, left_opaque = await self._held(name, left, known_here=held)
         self._scope.progress.advance()
         return Repository(
             name=name,
             tags=tags,
+            manifests=tuple(sorted(held | left_held)),
+            opaque_digests=tuple(sorted(opaque | left_opaque)),
+            left_over=tuple(sorted(left & left_held)),
+        )
+
+    async def with_referrers(self, repository: Repository) -> Repository:
+        """Also those of a referrer, and of what it holds."""
+        name = repository.name
+        first, *others = repository.manifests or ("",)
+        attached = await self._referrers(name, first) if first else None
+        self._scope.progress.advance()
+        if attached is None:  # the registry has no such list
+            return repository
+        held, opaque = set(repository.manifests), set(repository.opaque_digests)
+        pending = attached | await self._attached(name, others)
+        while pending := pending - held:
+            present, unreadable = await self._held(name, pending, known_here=held)
+            held |= present
+            opaque |= unreadable
+            pending = await self._attached(name, present)
+        return replace(
+            repository,
             manifests=tuple(sorted(held)),
             opaque_digests=tuple(sorted(opaque)),
         )
 
+    async def _held(
+        self, repository: str, roots: Set[str], *, known_here: Set[str] = frozenset()
+    ) -> tuple[set[str], set[str]]:
+        """These and what they hold that is not `known_here`; and those that cannot be read."""
+        held: set[str] = set()
+        opaque: set[str] = set()
+        asked: set[str] = {*known_here}
+        pending = {*roots}
+        while pending:
+            asked |= pending
+            read = await self._each(lambda one: self._manifest(repository, one), sorted(pending))
+            present = [one for one in read if one is not None]
+            held |= {one.digest for one in present}
+            opaque |= {one.digest for one in present if one.is_opaque}
+            pending = {child for one in present for child in one.children} - asked
+        return held, opaque
+
     async def _each(self, work: Callable[[str], Awaitable[T]], names: Sequence[str]) -> list[T]:
         return await parallel.results(work, names, workers=self._scope.workers)
 
-    async def _head(self, repository: str, tag: str) -> Tag | None:
-        """A tag that is gone since the list was read is no tag."""
+    async def _tag(self, repository: str, tag: str, first_seen: FirstSeen) -> Tag | None:
+        """A tag that is gone since the list was read is no tag.
+
+        Where the manifest is most likely not known, one request reads it together with its digest.
+        """
+        place = self._reference(repository, tag=tag)
         async with self._slots:
-            found = await self._registry.head(self._reference(repository, tag=tag))
-        if found is None:
-            return None
-        return Tag.of(tag, [Revision(self._known.shared(str(found.digest)))])
+            digest = "" if self._is_known(tag, first_seen) else await self._read_by_tag(place)
+            if not digest:
+                found = await self._registry.head(place)
+                digest = "" if found is None else str(found.digest)
+        return Tag.of(tag, [Revision(self._known.shared(digest))]) if digest else None
+
+    def _is_known(self, tag: str, first_seen: FirstSeen) -> bool:
+        if not first_seen:
+            return not self._knows_nothing
+        return tag in first_seen and first_seen[tag][0] in self._known
+
+    async def _read_by_tag(self, place: Reference) -> str:
+        """Its digest; empty for a tag that is gone, or names something that cannot be read."""
+        try:
+            answer = await self._registry.tagged_manifest(place)
+        except (registries.NotFound, *_UNREADABLE_ANSWERS):
+            return ""
+        await self._learn(place.repository, str(answer.digest), answer.content)
+        return str(answer.digest)
 
     def _used_in(self, repository: str) -> set[str]:
         named = self._used.get(repository.rpartition("/")[2], ())
         return {digest for path, digest in named if names.paths_end_alike(path, repository)}
 
-    async def _used_digest(self, repository: str, digest: str) -> str:
-        """Empty for a manifest that another repository is known to have and this one has not."""
+    async def _present(self, repository: str, digests: Set[str]) -> set[str]:
+        """Without those of which the manifest is known and is not in this repository."""
+        found = await self._each(lambda one: self._if_present(repository, one), sorted(digests))
+        return {*found} - {""}
+
+    async def _if_present(self, repository: str, digest: str) -> str:
         if digest in self._known:
             async with self._slots:
                 if await self._registry.head(self._reference(repository, digest=digest)) is None:
@@ -186,11 +261,14 @@ class _Reader:
                 return None
             except _UNREADABLE_ANSWERS:
                 return InventoryManifest(digest=digest, is_opaque=True)
-            manifest, sizes = documents.read(digest, answer.content)
-            config = documents.config_of(answer.content) if self._scope.with_created else ""
-            if config:
-                created = await self._created(repository, config)
-                manifest = msgspec.structs.replace(manifest, created_at=created)
+            return await self._learn(repository, digest, answer.content)
+
+    async def _learn(self, repository: str, digest: str, content: bytes) -> InventoryManifest:
+        manifest, sizes = documents.read(digest, content)
+        config = documents.config_of(content) if self._scope.with_created else ""
+        if config:
+            created = await self._created(repository, config)
+            manifest = msgspec.structs.replace(manifest, created_at=created)
         if not manifest.is_opaque:
             self._known.add(manifest)
             self._known.add_sizes(sizes)
@@ -205,16 +283,31 @@ class _Reader:
             return None
         return documents.created(content)
 
-    async def _referrers(self, repository: str, digest: str) -> tuple[str, ...]:
-        """Asked until the registry says that it has no such list."""
+    async def _attached(self, repository: str, digests: Iterable[str]) -> set[str]:
+        found = await self._each(
+            lambda one: self._listed_referrers(repository, one), sorted(digests)
+        )
+        return {digest for one in found for digest in one}
+
+    async def _listed_referrers(self, repository: str, digest: str) -> set[str]:
+        """Where the registry has such lists, a list that is missing is an incomplete inventory."""
+        found = await self._referrers(repository, digest)
+        if found is not None:
+            return found
+        place = self._reference(repository, digest=digest)
         async with self._slots:
-            if not self._has_referrers:
-                return ()
+            if await self._registry.head(place) is None:
+                return set()
+        raise registries.MalformedAnswer(
+            f"{self._scope.registry} lists referrers in {repository}, but not those of {digest}"
+        )
+
+    async def _referrers(self, repository: str, digest: str) -> set[str] | None:
+        async with self._slots:
             found = await self._registry.referrers(self._reference(repository, digest=digest))
         if found is None:
-            self._has_referrers = False
-            return ()
-        return tuple(self._known.shared(str(one.digest)) for one in found)
+            return None
+        return {self._known.shared(str(one.digest)) for one in found}
 
     def _reference(self, repository: str, *, tag: str = "", digest: str = "") -> Reference:
         return Reference(

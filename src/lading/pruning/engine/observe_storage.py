@@ -15,12 +15,14 @@ import msgspec
 from lading.kernel import digests
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import CONFIG_BYTES_MAX
+from lading.kernel.references import Reference
 from lading.ports import storage as storages
+from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.storage import Storage, StoredObject
 from lading.pruning.engine import documents, parallel
 from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.observe_registry import Scope
-from lading.pruning.engine.types import Inventory, Repository, Revision, Source, Tag
+from lading.pruning.engine.types import Deletion, Inventory, Repository, Revision, Source, Tag
 
 ROOT = "docker/registry/v2"
 REPOSITORIES = f"{ROOT}/repositories"
@@ -68,6 +70,24 @@ async def inventory(storage: Storage, scope: Scope, *, known: ManifestTable) -> 
         repositories=repositories,
         manifests=reader.manifests,
     )
+
+
+async def check_registry(
+    storage: Storage,
+    registry: RegistryAdministration,
+    inventory: Inventory,
+    lines: Iterable[Deletion],
+) -> None:
+    """A tag that the registry has and its storage has not: it is another registry's."""
+    for name in sorted({line.repository for line in lines}):
+        known = {tag.name for tag in inventory.repositories[name].tags}
+        place = Reference(registry=inventory.registry, repository=name)
+        for tag in await registry.tags(place):
+            if tag not in known and await storage.head(tag_link(name, tag)) is None:
+                raise NoRegistry(
+                    f"{inventory.registry} has {name}:{tag}, and the storage does not: this is the"
+                    " storage of another registry. Nothing is deleted"
+                )
 
 
 def tag_link(repository: str, tag: str) -> str:

@@ -30,7 +30,10 @@ async def inventory(cluster: Cluster, registry: str, progress: PruneProgress) ->
     """Streams first: an Image that is pushed meanwhile is at worst one too many."""
     kinds = {(one.group, one.plural): one for one in await cluster.kinds()}
     if STREAMS not in kinds or IMAGES not in kinds:
-        raise NoImageStreams("the cluster serves no image.openshift.io; name a registry to prune")
+        raise NoImageStreams(
+            "the cluster has no ImageStreams (image.openshift.io); to prune a registry, set"
+            " --registry-url and --source=registry"
+        )
     limits = await _limits(cluster, kinds.get(LIMIT_RANGES))
     streams = await repositories(cluster, kinds[STREAMS], limits)
     images = ManifestTable()

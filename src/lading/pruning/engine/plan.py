@@ -147,6 +147,19 @@ def _savings(
     return tuple(Saving(name, *found[name]) for name in sorted(found))
 
 
+def repositories_to_ask(found: PrunePlan, inventory: Inventory) -> frozenset[str]:
+    """Where a referrer without a tag, which a registry does not list, could change this plan.
+
+    Where a manifest goes: its referrers go with it, and one of another manifest may be an index
+    that holds it. Where nothing goes no answer can change that. A tag that is attached to a
+    manifest (`sha256-HEX.sig`) stays while any repository has that manifest, so if one goes,
+    every repository is asked.
+    """
+    if any(content.subject_of_tag(line.tag) for line in found.deletions):
+        return frozenset(inventory.repositories)
+    return frozenset(line.repository for line in found.deletions if line.what is What.MANIFEST)
+
+
 def consistent(lines: Iterable[Deletion], inventory: Inventory) -> tuple[Deletion, ...]:
     """Without the lines that would break what stays, after lines were removed by hand.
 

@@ -46,8 +46,9 @@ def _decoded(decoder: msgspec.json.Decoder[Decoded], line: bytes, number: int) -
     try:
         return decoder.decode(line)
     except UNREADABLE as error:
+        shown = line[:64].decode(errors="replace").rstrip()
         reason = f"line {number} is not what `lading prune plan` writes: {error}"
-        raise Malformed(what="plan file", text=line[:64], reason=reason) from error
+        raise Malformed(what="plan file", text=shown, reason=reason) from error
 
 
 def check_same(header: Header, *, registry: str, source: Source, clusters: tuple[str, ...]) -> None:
@@ -58,7 +59,7 @@ def check_same(header: Header, *, registry: str, source: Source, clusters: tuple
         ("clusters", header.clusters, clusters),
     ):
         if before != now:
-            reason = f"it was made of {what} {_shown(before)}, this is {_shown(now)}"
+            reason = f"the plan is for {what} {_shown(before)}, and this run is for {_shown(now)}"
             raise Malformed(what="plan file", text=_shown(before), reason=reason)
 
 

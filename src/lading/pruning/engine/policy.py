@@ -68,6 +68,7 @@ class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
         )
 
 
+WHAT = "prune policy"
 NO_POLICY = Policy()
 
 
@@ -201,4 +202,4 @@ def _text(error: Exception) -> str:
 
 
 def _malformed(reason: str) -> Malformed:
-    return Malformed(what="prune policy", text="policy", reason=reason)
+    return Malformed(what=WHAT, text="policy", reason=reason)

@@ -30,7 +30,7 @@ class RegistryFile:
             (layer,) = msgspec.json.decode(manifest.content)["layers"]
             digest = digests.parse(layer["digest"])
         except (KeyError, TypeError, *UNREADABLE) as error:
-            reason = "it is no file of the pruner; delete the tag, and ages begin again"
+            reason = "it is not a file of the pruner; delete the tag, then all ages begin again"
             raise Malformed(what="prune ledger", text=str(self._place), reason=reason) from error
         return await self._registry.blob(self._place, digest, bytes_max=FILE_BYTES_MAX)
 

@@ -50,6 +50,7 @@ def decide(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Decided:
         for digest, is_live in live.flags(repository):
             manifests[name, digest] = _manifest_verdict(dated[name].get(digest), is_live=is_live)
     del live, dated
+    _keep_tags_of_attached(inventory, tags, manifests)
     freed = _Freed(inventory, manifests)
     deletions = tuple(
         line
@@ -57,6 +58,29 @@ def decide(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Decided:
         for line in _lines(repository, inventory, tags, manifests, freed)
     )
     return Decided(tags=tags, manifests=manifests, deletions=deletions)
+
+
+def _keep_tags_of_attached(
+    inventory: Inventory, tags: TagVerdicts, manifests: ManifestVerdicts
+) -> None:
+    """A manifest that stays with its subject keeps its tags.
+
+    Without them the next run could not find it, where the registry does not list referrers.
+    """
+    for (name, tag), digest in _going_tags(inventory, tags):
+        subject = inventory.manifests.subject(digest)
+        verdict = manifests.get((name, subject)) if subject else None
+        if verdict is not None and verdict.decision is Decision.KEEP:
+            tags[name, tag] = Verdict(
+                Decision.KEEP, PruneReason.REACHABLE, f"attached to {subject}"
+            )
+
+
+def _going_tags(inventory: Inventory, tags: TagVerdicts) -> Iterator[tuple[tuple[str, str], str]]:
+    for name, repository in inventory.repositories.items():
+        for tag in repository.tags:
+            if tags[name, tag.name].decision is Decision.DELETE:
+                yield (name, tag.name), tag.digest
 
 
 class _Freed:
@@ -89,13 +113,14 @@ class _Freed:
 
 
 def _tag_verdicts(inventory: Inventory, facts: Facts, tag_policy: Policy) -> TagVerdicts:
+    """Of all tags but those that follow their subject."""
     found = Verdicts()
     for repository in inventory.repositories.values():
         tags = [tag for tag in repository.tags if not content.subject_of_tag(tag.name)]
-        tagged = {tag.digest: inventory.manifests.get(tag.digest) for tag in tags}
+        tagged = {tag.digest: inventory.manifests.get(tag.digest) for tag in repository.tags}
         own_policy = tag_policy.of(repository.name)
         retained = _retained(tags, tagged, own_policy, facts) if own_policy else {}
-        for tag in tags:
+        for tag in repository.tags:
             candidate = Candidate(
                 repository=repository,
                 tag=tag,
@@ -104,7 +129,9 @@ def _tag_verdicts(inventory: Inventory, facts: Facts, tag_policy: Policy) -> Tag
                 manifest=tagged[tag.digest],
                 retained=retained.get(tag.name),
             )
-            found[repository.name, tag.name] = rules.decide(candidate, facts, rules.REGISTRY)
+            chain = rules.ATTACHED if content.subject_of_tag(tag.name) else rules.REGISTRY
+            if (verdict := rules.first_found(candidate, facts, chain)) is not None:
+                found[repository.name, tag.name] = verdict
     return found
 
 
@@ -114,14 +141,23 @@ def _retained(
     own: RepositoryPolicy,
     facts: Facts,
 ) -> Mapping[str, tuple[bool, str]]:
-    """What the policy says about each tag that it is about."""
+    """What the policy says about each tag that it is about.
+
+    A tag of a manifest with a subject, such as a signature, takes no place of other tags.
+    """
     times: dict[str, datetime | None] = {}
+    found: dict[str, tuple[bool, str]] = {}
     for tag in tags:
         manifest = tagged[tag.digest]
         kind = manifest.artifact_type if manifest else ""
-        if not kind or kind in own.artifact_types:
-            times[tag.name] = _time(tag, manifest, facts.settings)
-    return policy.verdicts(own, times, facts.instant)
+        if kind and kind not in own.artifact_types:
+            continue
+        time = _time(tag, manifest, facts.settings)
+        if manifest and manifest.subject:
+            found |= policy.verdicts(own, {tag.name: time}, facts.instant)
+        else:
+            times[tag.name] = time
+    return found | policy.verdicts(own, times, facts.instant)
 
 
 def _time(tag: Tag, manifest: InventoryManifest | None, settings: Settings) -> datetime | None:

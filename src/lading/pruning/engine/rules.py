@@ -150,7 +150,7 @@ def tag_is_possibly_used(candidate: Candidate, facts: Facts) -> Verdict | None:
         if names.paths_end_alike(path, name):
             uses = facts.references
             users = uses.possible_tags.get((path, tag)) or uses.tags[path, tag]
-            message = f"tag of {path}, which may be this one, is used by {shown(users)}"
+            message = f"tag of {path}, which may be this repository, is used by {shown(users)}"
             return _keep(PruneReason.POSSIBLY_USED, message)
     return None
 
@@ -218,7 +218,9 @@ def revision_is_young(candidate: Candidate, facts: Facts) -> Verdict | None:
 def push_time_is_unknown(candidate: Candidate, facts: Facts) -> Verdict | None:
     if not facts.settings.keep_younger_than or _time_of(candidate, facts) is not None:
         return None
-    return _keep(PruneReason.UNKNOWN_PUSH_TIME, f"{facts.settings.age_from} time is not known")
+    return _keep(
+        PruneReason.UNKNOWN_PUSH_TIME, f"it is not known when it was {facts.settings.age_from}"
+    )
 
 
 def image_does_not_exist(candidate: Candidate, _: Facts) -> Verdict | None:
@@ -242,7 +244,9 @@ def is_recent_revision(candidate: Candidate, facts: Facts) -> Verdict | None:
     settings = facts.settings
     if settings.prune_over_size_limit or candidate.position >= settings.keep_tag_revisions:
         return None
-    message = f"revision {candidate.position + 1} of the {settings.keep_tag_revisions} that stay"
+    message = (
+        f"revision {candidate.position + 1}; the newest {settings.keep_tag_revisions} are kept"
+    )
     return _keep(PruneReason.TAG_REVISIONS, message)
 
 
@@ -256,7 +260,7 @@ def is_old_revision(candidate: Candidate, facts: Facts) -> Verdict | None:
         limit = candidate.repository.size_limit_bytes
         return _delete(PruneReason.OVER_LIMIT, f"larger than the image limit of {limit} bytes")
     keep = facts.settings.keep_tag_revisions
-    message = f"revision {candidate.position + 1}, and {keep} stay"
+    message = f"revision {candidate.position + 1}; only the newest {keep} are kept"
     return _delete(PruneReason.OLD_REVISION, message)
 
 
@@ -313,6 +317,12 @@ REGISTRY: tuple[Rule, ...] = (
     policy_retains_it,
     is_not_retained,
 )
+ATTACHED: tuple[Rule, ...] = (
+    tag_is_used,
+    tag_is_possibly_used,
+    is_out_of_scope,
+)
+"""Of a tag like `sha256-HEX.sig`; where none finds anything, it follows its subject."""
 IMAGE_STREAM: tuple[Rule, ...] = (
     trash_holds_it,
     unreadable_text_may_name_it,
@@ -342,3 +352,8 @@ UNTAGGED: tuple[Rule, ...] = (
     push_time_is_unknown,
 )
 """Of any manifest, whether a tag names it or not; where none finds anything, the graph decides."""
+LEFT_OVER: tuple[Rule, ...] = (
+    is_out_of_scope,
+    artifact_has_no_policy,
+)
+"""Of a manifest that a run was about to delete; its age was decided about by then."""

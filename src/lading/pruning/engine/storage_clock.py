@@ -14,6 +14,8 @@ async def server_time(storage: Storage) -> datetime:
     path = f"{FOLDER}/clock-{secrets.token_hex(8)}"
     try:
         await storage.put(path, b"clock", condition=storages.OnlyNew())
+    except storages.AlreadyExists:
+        pass  # the name is random: an attempt that got no answer has written it
     except (storages.Denied, storages.Unsupported) as error:
         raise storages.Denied(
             f"the time of the storage cannot be read, because {FOLDER}/ cannot be written"

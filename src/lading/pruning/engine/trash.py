@@ -6,16 +6,16 @@ back and never moves a tag that exists.
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
 
 import msgspec
 
-from lading.kernel import digests, manifests
+from lading.kernel import digests, manifests, references
 from lading.kernel.digests import Digest
-from lading.kernel.errors import UNREADABLE
+from lading.kernel.errors import UNREADABLE, Malformed
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
@@ -27,6 +27,7 @@ from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
 REPOSITORY_DEFAULT = "lading-trash"
 RECORD_TYPE = "application/vnd.lading.trash.record.v1+json"
 RECORD_BYTES_MAX = 4 * 1024 * 1024
+_ANY_HOST = "localhost"
 
 
 ZonedTime = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -148,6 +149,17 @@ class Trash:
                 await self.registry.push_manifest(reference, manifest)
         return tuple(taken)
 
+    async def misses(self, record: Record, held: Set[str]) -> bool:
+        """Whether an index in its place holds a manifest of the record that is gone from there.
+
+        An inventory cannot say it: what an earlier run read counts as present there.
+        """
+        for digest in sorted(held & record.manifests.keys()):
+            place = self._at(record.repository, digest=digests.parse(digest))
+            if await self.registry.head(place) is None:
+                return True
+        return False
+
     async def _held(self, trash_repository: str, record: Record) -> dict[str, Manifest]:
         """Children first. A tag that went alone needs its image, too, if that went later."""
         found: dict[str, Manifest] = {}
@@ -230,9 +242,25 @@ class Trash:
             record = msgspec.json.decode(content, type=Record)
             for digest in (*record.manifests, *record.tags.values()):
                 digests.parse(digest)
-            return record
         except (registries.NotFound, KeyError, TypeError, *UNREADABLE):
             return None
+        return record if self._belongs(repository, record) else None
+
+    def _belongs(self, trash_repository: str, record: Record) -> bool:
+        """Whether the pruner could have put it there.
+
+        Else a user who may push into the trash of one project would have images restored into
+        another. A name that is none could lead a request to any address of the registry.
+        """
+        try:
+            for tag in record.tags or ("any",):
+                place = references.parse(f"{_ANY_HOST}/{record.repository}:{tag}")
+                if (place.repository, place.tag) != (record.repository, tag):
+                    return False
+        except Malformed:
+            return False
+        own = self.settings.repository_for(record.repository)
+        return own == trash_repository and own != record.repository
 
     async def _verify(self, target: str, record: Record) -> None:
         expected: dict[str, str | None] = {tag: digest for digest, tag in record.manifests.items()}

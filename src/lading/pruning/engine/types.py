@@ -103,6 +103,8 @@ class Repository:
     opaque_digests: tuple[str, ...] = ()
     manifest_times: Mapping[str, datetime] = field(default_factory=dict)
     """When each manifest was pushed here; empty where the source does not list untagged ones."""
+    left_over: tuple[str, ...] = ()
+    """Of `manifests`, what a run that was ended was about to delete and nothing else leads to."""
 
 
 class Source(StrEnum):
@@ -172,29 +174,52 @@ class PruneReason(StrEnum):
     """Why something stays or goes, in the order in which the rules ask."""
 
     UNREADABLE = "UnreadableManifest"
+    """Kept: a manifest of its repository cannot be read."""
     UNKNOWN_REFERENCE = "UnknownReference"
+    """Kept: a reference that cannot be read may name it."""
     USED = "Used"
+    """Kept: an object of a cluster names the tag."""
     POSSIBLY_USED = "PossiblyUsed"
+    """Kept: an object names the same path under a host that may be a mirror."""
     USED_DIGEST = "UsedDigest"
+    """Kept: an object of a cluster names the digest."""
     OUT_OF_SCOPE = "OutOfScope"
+    """Kept: it is outside of `--namespace`."""
     ARTIFACT = "OtherArtifact"
+    """Kept: no policy names its artifact type."""
     YOUNG = "Young"
+    """Kept: it is younger than `--keep-younger-than`."""
     UNKNOWN_PUSH_TIME = "UnknownPushTime"
+    """Kept: its age is unknown."""
     NO_POLICY = "NoPolicy"
+    """Kept: no policy is about its repository."""
     RETAINED = "RetainedByPolicy"
+    """Kept: the policy keeps the tag."""
     TAG_REVISIONS = "KeepTagRevisions"
+    """Kept: it is one of the last revisions of its tag."""
     WITHIN_LIMIT = "WithinSizeLimit"
+    """Kept: it is within the size limit of its namespace."""
     REACHABLE = "Reachable"
+    """Kept: something that is kept needs it."""
     NOT_MANAGED = "NotManaged"
+    """Kept: it is imported, and `--all` is false."""
     IN_TRASH = "InTrash"
+    """Kept: an image of an ImageStream is in the trash."""
     # and why something goes
     NOT_RETAINED = "NotRetained"
+    """Deleted: no entry of the policy keeps the tag."""
     OLD_REVISION = "OldRevision"
+    """Deleted: its tag has enough newer revisions."""
     NO_IMAGE = "ImageDoesNotExist"
+    """Deleted: the entry of the stream names an Image that does not exist."""
     OVER_LIMIT = "OverSizeLimit"
+    """Deleted: it exceeds the size limit of its namespace."""
     UNREACHABLE = "Unreachable"
+    """Deleted: nothing that is kept needs it."""
     SUBJECT_GONE = "SubjectGoes"
+    """Deleted: its subject is deleted."""
     TRASH_PERIOD_OVER = "TrashPeriodOver"
+    """Deleted: its trash period is over."""
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):

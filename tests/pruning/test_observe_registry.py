@@ -1,0 +1,250 @@
+"""How many requests the inventory of a registry takes, and that it lacks nothing."""
+
+import itertools
+
+import pytest
+
+from lading.kernel.manifests import Descriptor
+from lading.kernel.references import Reference
+from lading.ports import registry as registries
+from lading.ports.registry import Manifest
+from lading.pruning.engine.manifest_table import ManifestTable
+from lading.pruning.engine.types import Mention
+from tests.pruning import memory_pruner
+from tests.pruning.builders import REGISTRY
+from tests.pruning.counted_registry import Counted, entry, keeping
+from tests.pruning.memory_pruner import MemoryFile
+
+REPOSITORIES = 100
+TAGS = 10_000
+CHILDREN = 2
+SHARED = 2  # tags of one image
+
+
+async def large(*, children: int) -> Counted:
+    """Every image has two tags; every second image is named `keep`."""
+    registry = Counted()
+    images = TAGS // REPOSITORIES // SHARED
+    for number in range(REPOSITORIES):
+        name = f"r{number:03}"
+        for image in range(images):
+            held = [
+                entry(await registry.push(name, (), own=f"{name} {image} {child}"))
+                for child in range(children)
+            ]
+            kind = "keep" if image % 2 else "old"
+            tags = tuple(f"{kind}-{image}-{one}" for one in range(SHARED))
+            await registry.push(name, tags, own=f"{name} {image}", manifests=held)
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("children", "pruned"),
+    [(0, REPOSITORIES), (CHILDREN, REPOSITORIES // 3)],
+    ids=["images, some go of each repository", "indexes, some go of each third repository"],
+)
+async def test_ten_thousand_tags_take_a_request_each_and_one_for_each_digest(
+    children: int, pruned: int
+) -> None:
+    registry = await large(children=children)
+    bound = TAGS + registry.digests + REPOSITORIES + 1  # pages of tags and of the catalogue
+    for has_referrers, goes in itertools.product((True, False), (0, pruned)):
+        registry.has_referrers = has_referrers
+        known = ManifestTable()
+        for run in (1, 2):
+            registry.count_anew()
+            pruner = memory_pruner.pruner(registry, policy=keeping(goes), known=known)
+            observed = await pruner.observe()
+            tags = sum(len(one.tags) for one in observed.inventory.repositories.values())
+            assert tags == TAGS
+            assert bool(pruner.plan(observed).deletions) is bool(goes)
+            assert registry.calls <= bound, f"run {run}"
+            if run == 2:
+                assert registry.manifests_read == [], "no known manifest is read again"
+            if not goes:
+                assert registry.referrers_read == [], "no answer could change anything"
+            elif not has_referrers:
+                assert len(registry.referrers_read) == goes, "each repository is asked once"
+
+
+async def test_a_second_run_keeps_the_bound_wherever_something_goes() -> None:
+    """A first one takes one more for each manifest without a tag where something goes."""
+    registry = Counted()
+    for image in range(50):
+        held = [entry(await registry.push("r000", (), own=f"{image} {one}")) for one in range(2)]
+        await registry.push("r000", (f"{'keep' if image % 2 else 'old'}-{image}",), manifests=held)
+    known = ManifestTable()
+    for without_tag in (100, 0):
+        registry.count_anew()
+        await memory_pruner.pruner(registry, policy=keeping(1), known=known).observe()
+        pages = 2
+        assert registry.calls == 50 + registry.digests + pages + without_tag
+
+
+async def test_a_tag_that_is_new_or_moved_is_read_with_one_request() -> None:
+    registry, known, ledger = Counted(), ManifestTable(), MemoryFile()
+    await registry.push("a", ("keep-1", "keep-2"), n=1)
+    await registry.push("a", ("keep-3",), n=2)
+    everything = {"known": known, "ledger": ledger, "policy": keeping(0)}
+    await memory_pruner.pruner(registry, **everything).apply()  # type: ignore[arg-type]
+    new = await registry.push("a", ("keep-4",), n=3)
+    moved = await registry.push("a", ("keep-1",), n=4)
+    registry.count_anew()
+    found = await memory_pruner.pruner(registry, **everything).observe()  # type: ignore[arg-type]
+    named = {tag.name: tag.digest for tag in found.inventory.repositories["a"].tags}
+    assert named["keep-4"] == str(new.digest)
+    assert named["keep-1"] == str(moved.digest)
+    assert sorted(registry.manifests_read) == sorted([str(new.digest), str(moved.digest)])
+    pages = 2
+    assert registry.calls == pages + len(named) + 1, "what moved is seen by HEAD, then read"
+
+
+async def test_an_index_without_a_tag_that_is_attached_to_a_kept_image_keeps_what_it_holds() -> (
+    None
+):
+    registry = Counted()
+    kept = await registry.push("r000", ("keep",), own="kept")
+    child = await registry.push("r000", ("old",), own="child")
+    await registry.push("r000", ("old-2",), own="goes")
+    inner = await registry.push("r000", (), manifests=[entry(child)])
+    await registry.push("r000", (), manifests=[entry(inner)], subject=entry(kept))
+    await memory_pruner.pruner(registry, policy=keeping(1)).apply()
+    assert set(registry.repositories["r000"].tags) == {"keep"}
+    assert registry.is_whole("r000", str(inner.digest))
+
+
+async def test_a_referrer_of_a_referrer_goes_with_its_image_into_the_trash() -> None:
+    registry = Counted()
+    image = await registry.push("r000", ("old",), own="goes")
+    signature = await registry.push("r000", (), own="sig", subject=entry(image))
+    statement = await registry.push("r000", (), own="of the signature", subject=entry(signature))
+    await memory_pruner.pruner(registry, policy=keeping(1)).apply()
+    assert registry.repositories["r000"].manifests == {}
+    held = registry.repositories[memory_pruner.TRASH.repository].manifests
+    assert {str(one.digest) for one in (image, signature, statement)} <= held.keys()
+
+
+@pytest.mark.parametrize("pruned", [1, 2], ids=["nothing else goes there", "something goes there"])
+async def test_a_signature_by_tag_stays_while_any_repository_has_its_subject(pruned: int) -> None:
+    """Of r001 nothing goes; there the subject hangs, without a tag, on a kept image."""
+    registry = Counted()
+    subject = await registry.push("r000", ("old",), own="subject")
+    assert subject == await registry.push("r001", (), own="subject")
+    kept = await registry.push("r001", ("keep",), own="kept")
+    await registry.push("r001", (), manifests=[entry(subject)], subject=entry(kept))
+    signature = f"sha256-{subject.digest.encoded}.sig"
+    await registry.push("r000", (signature,), own="signature")
+    await memory_pruner.pruner(registry, policy=keeping(pruned)).apply()
+    assert set(registry.repositories["r000"].tags) == {signature}
+    assert registry.is_whole("r001", str(subject.digest))
+
+
+async def test_an_image_comes_back_for_an_index_without_a_tag_that_was_pushed_meanwhile() -> None:
+    registry, ledger = Counted(), MemoryFile()
+    kept = await registry.push("r000", ("keep",), own="kept")
+    image = await registry.push("r000", ("old",), own="goes")
+    delete = registry.delete
+
+    async def push_then_delete(reference: Reference) -> bool:
+        if reference.digest == image.digest:
+            await registry.push("r000", (), manifests=[entry(image)], subject=entry(kept))
+        return await delete(reference)
+
+    registry.delete = push_then_delete  # type: ignore[method-assign]
+    await memory_pruner.pruner(registry, policy=keeping(1), ledger=ledger).apply()
+    assert not registry.is_whole("r000", str(image.digest))
+    await memory_pruner.pruner(registry, policy=keeping(1), ledger=ledger).apply()
+    assert registry.is_whole("r000", str(image.digest))
+
+
+async def test_a_list_of_referrers_that_is_missing_deletes_nothing() -> None:
+    registry = Counted()
+    every = [await registry.push("r000", (f"old-{one}",), own=one) for one in range(3)]
+    missing = max(str(one.digest) for one in every)
+    original = registry.referrers
+
+    async def lost(reference: Reference) -> tuple[Descriptor, ...] | None:
+        return None if str(reference.digest) == missing else await original(reference)
+
+    registry.referrers = lost  # type: ignore[method-assign]
+    with pytest.raises(ExceptionGroup) as caught:
+        await memory_pruner.pruner(registry, policy=keeping(1)).apply()
+    assert caught.group_contains(registries.MalformedAnswer, match=f"not those of {missing}")
+    assert len(registry.repositories["r000"].tags) == len(every)
+
+
+async def test_a_manifest_that_vanished_meanwhile_has_no_referrers() -> None:
+    registry = Counted()
+    every = [await registry.push("r000", (f"old-{one}",), own=one) for one in range(3)]
+    gone = max(str(one.digest) for one in every)
+    original = registry.referrers
+
+    async def vanish(reference: Reference) -> tuple[Descriptor, ...] | None:
+        if str(reference.digest) != gone:
+            return await original(reference)
+        registry.repositories["r000"].manifests.pop(gone, None)
+        return None
+
+    registry.referrers = vanish  # type: ignore[method-assign]
+    pruner = memory_pruner.pruner(registry, policy=keeping(1))
+    assert len((await pruner.observe()).inventory.repositories["r000"].manifests) == len(every)
+
+
+async def test_why_knows_a_referrer_of_a_kept_image() -> None:
+    registry = Counted()
+    image = await registry.push("r000", ("keep",), own="kept")
+    signature = await registry.push("r000", (), own="sig", subject=entry(image))
+    pruner = memory_pruner.pruner(registry, mentions=[Mention(f"{REGISTRY}/r000:keep", "Pod a/b")])
+    found = await pruner.observe(with_every_referrer=True)
+    verdict = pruner.plan(found).manifest_verdicts["r000", str(signature.digest)]
+    assert verdict.decision == "keep"
+
+
+async def test_a_tag_that_goes_alone_needs_no_referrers() -> None:
+    registry = Counted()
+    await registry.push("r000", ("keep", "old"), own="stays")
+    pruner = memory_pruner.pruner(registry, policy=keeping(1))
+    assert len(pruner.plan(await pruner.observe()).deletions) == 1
+    assert registry.referrers_read == []
+
+
+async def test_ages_without_known_manifests_take_one_request_for_each_tag() -> None:
+    """A Job without a folder of its own has the ages of the trash repository."""
+    registry, ledger = Counted(), MemoryFile()
+    for number in range(5):
+        await registry.push("r000", (f"keep-{number}",), own=number)
+    await memory_pruner.pruner(registry, policy=keeping(0), ledger=ledger).apply()
+    registry.count_anew()
+    await memory_pruner.pruner(registry, policy=keeping(0), ledger=ledger).observe()
+    pages = 2
+    assert registry.calls == 5 + pages
+
+
+async def test_a_referrer_that_leads_to_another_repository_is_followed_there() -> None:
+    """What r000 shows lets the signature in r001 go; only then must r001 be asked."""
+    registry = Counted()
+    image = await registry.push("r000", ("old",), own="image")
+    statement = await registry.push("r000", (), own="statement", subject=entry(image))
+    tag = f"sha256-{statement.digest.encoded}.sig"
+    signature = await registry.push("r001", (tag,), own="signature")
+    kept = await registry.push("r001", ("keep",), own="kept")
+    index = await registry.push("r001", (), manifests=[entry(signature)], subject=entry(kept))
+    await memory_pruner.pruner(registry, policy=keeping(1)).apply()
+    assert registry.repositories["r000"].manifests == {}
+    assert registry.is_whole("r001", str(index.digest))
+
+
+async def test_a_referrer_that_cannot_be_read_keeps_its_repository() -> None:
+    registry = Counted()
+    kept = await registry.push("r000", ("keep",), own="kept")
+    await registry.push("r000", ("old",), own="may be in it")
+    hidden = await registry.push("r000", (), own="hidden", subject=entry(kept))
+    original = registry.manifest
+
+    async def broken(reference: Reference) -> Manifest:
+        if reference.digest == hidden.digest:
+            raise registries.DigestMismatch("wrong")
+        return await original(reference)
+
+    registry.manifest = broken  # type: ignore[method-assign]
+    assert (await memory_pruner.pruner(registry, policy=keeping(1)).apply()).outcomes == ()
