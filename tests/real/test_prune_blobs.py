@@ -286,7 +286,7 @@ async def test_a_sweep_that_is_killed_in_any_phase_is_resumed(
             ("probe", lambda: (root / layout.REPOSITORIES / PROBE_REPOSITORY).exists()),
             ("condemned", lambda: b"sha256:" in _content(own / "state.json")),
             ("links gone", lambda: not (root / layout.layer_link("a", str(orphan))).exists()),
-            ("aside", lambda: any((own / "aside").glob("sha256-*"))),
+            ("aside", lambda: (root / layout.aside_path(str(orphan))).exists()),
         ]
         async with shelves(swept) as (shelf,):
             kept = await shelf.image("a:v1", layers=[b"kept"])

@@ -7,7 +7,7 @@ has a generation, and conditions name it.
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +27,10 @@ class Bucket:
     objects: dict[str, tuple[bytes, datetime]] = field(default_factory=dict)
     locked: set[str] = field(default_factory=set)
     """Keys that DeleteObjects and DELETE refuse."""
+    broken: set[str] = field(default_factory=set)
+    """Keys that DeleteObjects cannot delete."""
+    names_missing_keys: bool = False
+    """DeleteObjects reports a key that is not there; versitygw does, when two delete it at once."""
     forbidden_methods: set[str] = field(default_factory=set)
     refusal: str = ""
     """Everything is refused with this text; `{authorization}` is what was received."""
@@ -38,6 +42,8 @@ class Bucket:
     unavailable_every: int = 0
     """Each request of this number is answered with 503; 0 for none."""
     latency_seconds: float = 0.0
+    fault: "Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None" = None
+    """Asked before each request is answered; what it returns is the answer."""
     url: str = ""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -51,12 +57,14 @@ class Bucket:
             return web.Response(status=403, text=text)
         await asyncio.sleep(self.latency_seconds)
         if self.unavailable_every and len(self.methods) % self.unavailable_every == 0:
-            return _error(503, "SlowDown")
+            return error(503, "SlowDown")
+        if self.fault is not None and (faulty := await self.fault(request)) is not None:
+            return faulty
         bucket, _, key = request.path.lstrip("/").partition("/")
         if bucket != self.name:
-            return _error(404, "NoSuchBucket")
+            return error(404, "NoSuchBucket")
         if request.method in self.forbidden_methods:
-            return _error(403, "AccessDenied")
+            return error(403, "AccessDenied")
         if not key:
             return await self._of_bucket(request)
         match request.method:
@@ -96,6 +104,12 @@ class Bucket:
             if key in self.locked:
                 parts.append(f"<Error><Key>{escape(key)}</Key><Code>AccessDenied</Code>"
                              "<Message>locked</Message></Error>")  # fmt: skip
+            elif key in self.broken:
+                parts.append(f"<Error><Key>{escape(key)}</Key><Code>InvalidObjectState</Code>"
+                             "<Message>broken</Message></Error>")  # fmt: skip
+            elif self.names_missing_keys and key not in self.objects:
+                parts.append(f"<Error><Key>{escape(key)}</Key><Code>NoSuchKey</Code>"
+                             "<Message>does not exist</Message></Error>")  # fmt: skip
             else:
                 self.objects.pop(key, None)
                 parts.append(f"<Deleted><Key>{escape(key)}</Key></Deleted>")
@@ -103,26 +117,26 @@ class Bucket:
 
     def _delete(self, key: str) -> web.StreamResponse:
         if key in self.locked:
-            return _error(403, "AccessDenied")
+            return error(403, "AccessDenied")
         self.objects.pop(key, None)
         return web.Response(status=204)
 
     async def _put(self, request: web.Request, key: str) -> web.StreamResponse:
         known = self.objects.get(key)
         if request.headers.get("If-None-Match") == "*" and known is not None:
-            return _error(412, "PreconditionFailed")
+            return error(412, "PreconditionFailed")
         wanted = request.headers.get("If-Match")
         if wanted is not None and (known is None or _tag(known[0]) != wanted):
-            return _error(412, "PreconditionFailed")
+            return error(412, "PreconditionFailed")
         generation = request.headers.get("x-goog-if-generation-match")
         if generation is not None and generation != _generation(known and known[0]):
-            return _error(412, "PreconditionFailed")
+            return error(412, "PreconditionFailed")
         headers = request.headers
         source = unquote(headers.get("x-amz-copy-source", headers.get("x-goog-copy-source", "")))
         if source:
             copied = self.objects.get(source.lstrip("/").partition("/")[2])
             if copied is None:
-                return _error(404, "NoSuchKey")
+                return error(404, "NoSuchKey")
             self.objects[key] = copied[0], datetime.now(UTC)
             return _xml(f"<CopyObjectResult><ETag>{_tag(copied[0])}</ETag></CopyObjectResult>")
         content = await request.read()
@@ -132,7 +146,7 @@ class Bucket:
     def _get(self, key: str) -> web.StreamResponse:
         found = self.objects.get(key)
         if found is None:
-            return _error(404, "NoSuchKey")
+            return error(404, "NoSuchKey")
         content, time = found
         modified = time.strftime("%a, %d %b %Y %H:%M:%S GMT")
         return web.Response(body=content, headers={**_marks(content), "Last-Modified": modified})
@@ -155,7 +169,7 @@ def _xml(body: str) -> web.Response:
     return web.Response(text=body, content_type="application/xml")
 
 
-def _error(status: int, code: str) -> web.Response:
+def error(status: int, code: str) -> web.Response:
     text = f"<Error><Code>{code}</Code><Message>{code}</Message></Error>"
     return web.Response(status=status, text=text, content_type="application/xml")
 

@@ -61,7 +61,9 @@ async def test_a_link_that_leads_nowhere_is_an_error(on_files: FileStorage, tmp_
     """Repositories on a volume that is not mounted would seem to need nothing."""
     await on_files.put("a/x", b"")
     (tmp_path / "a" / "linked").symlink_to(tmp_path / "unmounted")
-    with pytest.raises(storages.Unavailable, match="a/linked is a link to what does not exist"):
+    with pytest.raises(
+        storages.Unavailable, match="a/linked is a link to a path that does not exist"
+    ):
         [page async for page in on_files.pages("a")]
 
 
@@ -77,6 +79,23 @@ async def test_what_vanishes_during_a_list_is_not_in_it(
     gone = left.pop()
     shutil.rmtree((tmp_path / gone).parent)
     assert {one.path async for page in pages for one in page} == left
+
+
+async def test_what_vanishes_right_after_a_look_is_no_error(
+    on_files: FileStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the lock of a sweep that ends while another one looks at it."""
+    await on_files.put("a", b"")
+    look = Path.stat
+
+    def look_and_remove(path: Path, **more: bool) -> os.stat_result:
+        found = look(path, **more)
+        path.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "stat", look_and_remove)
+    assert await on_files.head("a") is not None
+    assert await on_files.head("a") is None
 
 
 async def test_a_folder_that_is_replaced_during_a_list_is_an_error(
@@ -125,6 +144,20 @@ async def test_after_a_list_only_folders_that_were_empty_and_old_go(
     assert os.listdir(tmp_path / "top") == ["filled"]
 
 
+@pytest.mark.parametrize("is_listed", [False, True])
+async def test_the_folder_that_is_cleaned_stays_itself(
+    on_files: FileStorage, tmp_path: Path, is_listed: bool
+) -> None:
+    """A registry would not find its root directory."""
+    (tmp_path / "top").mkdir()
+    os.utime(tmp_path / "top", PAST)
+    if is_listed:
+        assert await paths(on_files, "top") == []
+    hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    assert await on_files.remove_empty_folders("top", before=hour_ago) == 0
+    assert (tmp_path / "top").is_dir()
+
+
 async def test_a_file_that_cannot_be_deleted_is_named_and_the_others_go(
     on_files: FileStorage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,3 +189,89 @@ async def test_a_full_disk_leaves_nothing_behind(
         with pytest.raises(storages.Full, match="a/x: No space left"):
             await on_files.put("a/x", b"content", condition=condition)
     assert os.listdir(tmp_path / "a") == []
+
+
+async def test_a_link_to_a_folder_above_it_is_an_error(
+    on_files: FileStorage, tmp_path: Path
+) -> None:
+    await on_files.put("a/b/x", b"")
+    (tmp_path / "a/b/up").symlink_to(tmp_path / "a")
+    with pytest.raises(storages.Unavailable, match="up is a link to a folder above it"):
+        [page async for page in on_files.pages("a")]
+
+
+async def test_a_link_to_a_folder_beside_it_is_followed(
+    on_files: FileStorage, tmp_path: Path
+) -> None:
+    await on_files.put("a/b/x", b"")
+    (tmp_path / "a/bc").symlink_to(tmp_path / "a/b")
+    assert await paths(on_files, "a") == ["a/b/x", "a/bc/x"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "year"), [(-1, 1969), (2**33, 2242), (2**40, 9999), (-(2**40), 1)]
+)
+async def test_any_time_of_a_file_is_a_time(
+    on_files: FileStorage, tmp_path: Path, seconds: int, year: int
+) -> None:
+    await on_files.put("a/x", b"")
+    os.utime(tmp_path / "a/x", (0, seconds))
+    if (tmp_path / "a/x").stat().st_mtime != seconds:
+        pytest.skip("this file system has no such time")
+    ((found,),) = [page async for page in on_files.pages("a")]
+    assert found.modified_at.year == year
+
+
+async def test_a_file_in_the_place_of_a_folder_has_nothing_in_it(on_files: FileStorage) -> None:
+    await on_files.put("a", b"")
+    assert await paths(on_files, "a") == []
+    assert await paths(on_files, "a/b") == []
+
+
+@pytest.mark.timeout(30)
+async def test_a_pipe_in_the_place_of_a_file_is_empty(
+    on_files: FileStorage, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert await on_files.read("pipe", bytes_max=10) == b""
+
+
+async def test_a_symbolic_link_is_not_moved(on_files: FileStorage, tmp_path: Path) -> None:
+    """In another folder it may lead nowhere, and would end every list."""
+    await on_files.put("a/data", b"content")
+    (tmp_path / "a/link").symlink_to("data")
+    with pytest.raises(storages.Unavailable, match="symbolic link"):
+        await on_files.move("a/link", "aside/link")
+    assert await on_files.read("a/link", bytes_max=10) == b"content"
+
+
+async def test_a_folder_in_the_place_of_a_file_is_named(
+    on_files: FileStorage, tmp_path: Path
+) -> None:
+    await on_files.put("a/data", b"content")
+    (tmp_path / "b/data").mkdir(parents=True)
+    with pytest.raises(storages.Unavailable, match="b/data is a folder; remove it"):
+        await on_files.move("a/data", "b/data")
+    assert await on_files.read("a/data", bytes_max=10) == b"content"
+
+
+@pytest.mark.parametrize("condition", [None, OnlyNew()])
+async def test_a_file_in_the_place_of_a_folder_is_named(
+    on_files: FileStorage, condition: OnlyNew | None
+) -> None:
+    """It is no object that exists already, which a lock would take for another sweep."""
+    await on_files.put("lading", b"")
+    with pytest.raises(storages.Unavailable, match="lading is not a folder; remove it"):
+        await on_files.put("lading/sweep/lock", b"", condition=condition)
+
+
+async def test_another_file_system_is_named(
+    on_files: FileStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_self: Path, target: Path) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    await on_files.put("a/data", b"content")
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(storages.Unavailable, match="aside must be on the same file system"):
+        await on_files.move("a/data", "aside/data")

@@ -1,5 +1,6 @@
 """`lading prune blobs` on the embedded registry, from the first look to the freed storage."""
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
@@ -7,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from lading.adapters.storage import object_storage
 from lading.pruning.engine.observe_storage import data_path
@@ -139,6 +141,7 @@ async def test_state_and_known_manifests_in_a_directory(
         (("--grace=-1h",), 2, "expected 0 or more"),
         (("--offline", "--confirm", "--report=/no/such/folder/report"), 2, "no such folder"),
         (("--registry-url=ftp://r.test",), 2, "ftp"),
+        (("--probe-repository=../x",), 2, "is not the name of a repository"),
         (("--offline", "--confirm"), 1, "nothing in docker/registry/v2/repositories"),
         ((), 1, "nothing in docker/registry/v2/repositories"),
     ],
@@ -198,6 +201,40 @@ async def test_a_bucket_that_is_missing_forbidden_or_empty_is_one_sentence(
             assert message in sentence
             assert sentence.startswith(("Error: the storage has", f"Error: s3://{name}: docker"))
         assert bucket.objects == {}
+
+
+@pytest.mark.parametrize("words", [("--untagged",), ("--cluster-images",), ()])
+async def test_what_clusters_decide_about_is_not_decided_without_them(
+    shelf: Shelf, root: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    await shelf.image("a:v1")
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        json.dumps(
+            {
+                "current-context": "absent",
+                "contexts": [{"name": "absent", "context": {"cluster": "absent", "user": "u"}}],
+                "clusters": [{"name": "absent", "cluster": {"server": "http://127.0.0.1:1"}}],
+                "users": [{"name": "u", "user": {}}],
+            }
+        )
+    )
+    answer = await lading(
+        "prune", "blobs", f"--storage=file://{root}", f"--kubeconfig={kubeconfig}", *words
+    )
+    assert answer.code == (1 if words else 0)
+    assert ("127.0.0.1:1" in answer.errors) is bool(words)
+
+
+async def test_a_registry_that_cannot_store_the_probe_is_refused(shelf: Shelf, root: Path) -> None:
+    await shelf.image("a:v1")
+    answer = await lading(
+        *("prune", "blobs", f"--storage=file://{root}", "--registry-url=http://127.0.0.1:1"),
+        *("--confirm", *AT_ONCE),
+    )
+    assert answer.code == 3
+    assert "the probe image failed" in " ".join(answer.errors.split())
+    assert "--offline" in answer.errors
 
 
 async def test_a_second_sweep_is_refused(shelf: Shelf, root: Path) -> None:
@@ -264,6 +301,90 @@ async def test_what_could_not_be_deleted_ends_with_an_error(bucket: Bucket) -> N
     assert "failed 1 times" in answer.output
     assert layout.data_path(locked) in bucket.objects
     assert layout.data_path(free) not in bucket.objects
+
+
+async def test_a_bucket_that_stops_deleting_is_one_clear_message_and_the_next_run_finishes(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_storage, "CHANGE_TIMEOUT", timedelta(seconds=0.3))
+    registry = registry_on(bucket, age=timedelta(days=2))
+    kept = registry.image("a", "v1")
+    for number in range(40):
+        registry.upload("a", b"%d" % number)
+    end = asyncio.Event()
+
+    async def never(request: web.Request) -> web.StreamResponse | None:
+        if request.method != "POST" or "/blobs/" not in await request.text():
+            return None
+        await end.wait()
+        return s3.error(503, "SlowDown")
+
+    bucket.fault = never
+    words = ("prune", "blobs", f"--storage=s3://{bucket.name}", "--offline", "--confirm")
+    everything = ("--max-delete-percent=100", "-o", "json")
+    answer = await lading(*words, *everything)
+    end.set()
+    bucket.fault = None
+    found = json.loads(answer.output)
+    assert (answer.code, found["blobsFreed"], found["failed"]) == (1, 0, 40)
+    assert "no answer in time" in answer.errors
+    assert "20 more failures are not shown. Run the command again" in answer.errors
+    again = await lading(*words, *everything)
+    assert (again.code, json.loads(again.output)["blobsFreed"]) == (0, 40)
+    assert registry.can_pull("a", kept)
+
+
+async def test_a_bucket_that_deletes_on_after_the_time_limit_has_true_counts(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_storage, "CHANGE_TIMEOUT", timedelta(seconds=0.3))
+    registry = registry_on(bucket, age=timedelta(days=2))
+    kept = registry.image("a", "v1")
+    for number in range(20):
+        registry.upload("a", b"%02d" % number)
+    bulks: list[str] = []
+
+    async def late(request: web.Request) -> None:
+        if request.method == "POST" and (await request.text()).count("<Key>") == 20:
+            bulks.append(request.method)
+            await asyncio.sleep(0.5)
+
+    bucket.fault = late
+    words = ("prune", "blobs", f"--storage=s3://{bucket.name}", "--offline", "--confirm")
+    answer = await lading(*words, "--max-delete-percent=100", "-o", "json")
+    assert len(bulks) == 2, "of links and of data"
+    found = json.loads(answer.output)
+    assert (answer.code, answer.errors) == (0, "")
+    assert (found["blobsFreed"], found["bytesFreed"], found["failed"]) == (20, 40, 0)
+    assert len([one for one in bucket.objects if one.startswith(layout.BLOBS)]) == 3
+    assert registry.can_pull("a", kept)
+
+
+async def test_a_client_that_cannot_be_opened_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.setenv(name, "/no/such")
+    answer = await lading("prune", "blobs", "--storage=s3://images")
+    assert answer.code == 1
+    assert "Error: s3://images: cannot be opened: the HTTP client failed: No CA" in answer.errors
+    assert "URL" not in answer.errors
+
+
+async def test_a_state_that_cannot_be_written_changes_nothing(
+    shelf: Shelf, root: Path, tmp_path: Path
+) -> None:
+    await shelf.image("a:v1")
+    orphan = await shelf.admin.push_blob(shelf.at("a"), b"orphan")
+    state = tmp_path / "file"
+    state.write_bytes(b"")
+    answer = await lading(
+        *("prune", "blobs", f"--storage=file://{root}", f"--registry-url=http://{shelf.host}"),
+        *(f"--state-dir={state / 'below'}", "--confirm", *AT_ONCE),
+    )
+    assert answer.code == 1
+    assert "Not a directory" in answer.errors
+    assert await shelf.admin.has_blob(shelf.at("a"), orphan.digest)
 
 
 async def test_what_the_bucket_cannot_copy_waits_for_offline(

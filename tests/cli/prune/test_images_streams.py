@@ -123,7 +123,7 @@ async def test_with_the_trash_an_image_comes_back_whole(cluster: OpenShift) -> N
     assert record["tags"] == {"latest": str(old.digest)}
     restored = await cluster.lading("restore", str(old.digest), "--trash")
     assert restored.code == 0, restored.errors
-    assert "Tag latest now names another image and is not moved" in restored.errors
+    assert "Tag latest names another image now and is not changed" in restored.errors
     assert await cluster.shelf.pullable(f"images/app@{old.digest}")
     found = await cluster.shelf.admin.head(cluster.shelf.at("images/app:latest"))
     assert found is not None

@@ -18,7 +18,9 @@ from lading.adapters.kube.exchange import NetworkExchange
 from lading.adapters.registry import client as registry_client
 from lading.adapters.registry.administration import AdministrationClient
 from lading.adapters.registry.transport import RegistryCall, Transport
+from lading.cli.prune import running
 from lading.ports.http import Request
+from lading.ports.registry import Unavailable
 from lading.servers.registry import server as registry_server
 from lading.standalone import api_server
 from lading.web.pruning_plan import PlanReader
@@ -109,7 +111,8 @@ async def test_a_dry_run_shows_what_would_go_and_only_reads(
     assert result.errors.startswith("Dry run enabled - no modifications will be made.")
     assert "Deleting tag team/app:old (no entry of keepTags matches it)" in result.output
     assert result.output.endswith("Summary: deleted 1 tag(s), deleted 1 manifest(s)\n")
-    assert methods == {"GET", "HEAD"}
+    assert "GET" in methods
+    assert methods <= {"GET", "HEAD"}
     assert await bench.shelf.tags("team/app") == {"old", "keep", "used"}
     assert await bench.shelf.admin.catalogue(bench.shelf.host) == ("team/app",)
 
@@ -139,7 +142,7 @@ async def test_without_a_policy_it_is_said_that_tags_stay(bench: Bench) -> None:
     await three(bench)
     where = [one for one in bench.where if one != "--policy" and not one.endswith("policy.yaml")]
     result = await command.lading("prune", "images", *where)
-    assert "2 tags stay because no policy is about their repositories" in result.errors
+    assert "2 tags stay because no policy names their repositories" in result.errors
 
 
 async def test_an_age_that_is_not_known_begins_with_a_confirmed_run(bench: Bench) -> None:
@@ -215,6 +218,16 @@ async def test_a_plan_that_cannot_be_saved_stops_no_run(bench: Bench) -> None:
     assert await bench.shelf.tags("team/app") == {"keep", "used"}
 
 
+async def test_why_knows_a_signature_without_a_tag_where_nothing_goes(bench: Bench) -> None:
+    used = await bench.shelf.image("team/app:used")
+    subject = bench.shelf.entry(used.digest, len(used.content), used.media_type)
+    signature = await bench.shelf.image("team/app:sig", layers=[b"sig"], subject=subject)
+    assert await bench.shelf.admin.delete(bench.shelf.at("team/app:sig"))
+    found = await bench.lading("why", f"team/app@{signature.digest}")
+    assert found.code == 0, found.errors
+    assert "keep (Reachable" in found.output
+
+
 async def test_why_names_the_pod_or_the_rule(bench: Bench) -> None:
     await three(bench)
     used = await bench.lading("why", "team/app:used")
@@ -225,9 +238,12 @@ async def test_why_names_the_pod_or_the_rule(bench: Bench) -> None:
         assert (await bench.lading("why", name)).output == used.output
     absent = await bench.lading("why", "team/app:absent")
     assert absent.code == 1
-    assert "team/app, which has keep, old, used" in " ".join(absent.errors.split())
+    assert "team/app has no tag absent; its tags are: keep, old, used" in absent.errors
     other = await bench.lading("why", "team/other:1")
-    assert "untagged manifests are not listed" in " ".join(other.errors.split())
+    assert "has no repository team/other" in " ".join(other.errors.split())
+    for name in (f"team/app@sha256:{'0' * 64}", f"sha256:{'0' * 64}"):
+        untagged = await bench.lading("why", name)
+        assert f"no such manifest or blob: {name}; it lists no untagged" in untagged.errors
 
 
 async def test_a_guard_ends_with_3(bench: Bench) -> None:
@@ -353,7 +369,8 @@ async def test_a_policy_that_is_no_usable_yaml_is_refused(tmp_path: Path, conten
     file.write_bytes(content)
     result = await command.lading("prune", "images", "--policy", str(file))
     assert result.code == 2
-    assert "prune policy" in result.errors
+    (error,) = (line for line in result.errors.splitlines() if line.startswith("Error: "))
+    assert error.startswith(f"Error: Invalid value for --policy: {file}: this is not YAML: ")
 
 
 async def test_z06_a_policy_by_pull_time_is_refused(tmp_path: Path) -> None:
@@ -376,7 +393,7 @@ async def test_e11_an_unreadable_reference_stops_nothing_and_hints_at_no_version
     result = await bench.lading("images")
     assert result.code == 0, result.errors
     assert "Pod default/typo" in result.errors
-    assert "is no image reference" in result.errors
+    assert "is not a valid image reference" in result.errors
     assert "version" not in result.errors
     assert "Deleting tag team/app:old" in result.output, "it does not contain team/app"
 
@@ -423,8 +440,8 @@ async def test_the_storage_of_the_registry_shows_the_history_of_a_tag(bench: Ben
     [
         (("--storage", "/var/lib/registry"), "expected file:///PATH"),
         (("--storage", "file:///no/such/folder"), "there is no such folder"),
-        (("--source", "storage"), "must be used together"),
-        (("--storage", "file:///tmp", "--source", "registry"), "must be used together"),
+        (("--source", "storage"), "--source=storage needs --storage URL"),
+        (("--storage", "file:///tmp", "--source", "registry"), "no other --source takes it"),
     ],
 )
 async def test_bad_storage_is_a_clear_error(
@@ -434,6 +451,11 @@ async def test_bad_storage_is_a_clear_error(
     assert result.code in (1, 2)
     assert reason in " ".join(result.errors.split())
     assert "Traceback" not in result.errors
+
+
+def test_a_registry_that_does_not_answer_is_named_and_not_what_was_read() -> None:
+    error = Unavailable("manifest r:1/lading-trash:ledger: cannot connect to r:1: refused")
+    assert running._reason(error) == "cannot connect to r:1: refused"
 
 
 async def test_a_file_that_is_no_plan_is_refused(bench: Bench) -> None:

@@ -25,6 +25,8 @@ class MemoryStorage:
     changes_max: int | None = None
     """After so many changes it is cut off."""
     before_change: Callable[[str], None] = lambda _path: None
+    after_list: Callable[[str], None] = lambda _prefix: None
+    """Called at the end of each list."""
     locked: set[str] = field(default_factory=set)
     """Paths that cannot be deleted."""
     reads: list[str] = field(default_factory=list)
@@ -43,6 +45,7 @@ class MemoryStorage:
         for begin in range(0, len(paths), PAGE):
             page = [self._stored(one) for one in paths[begin : begin + PAGE] if one in self.objects]
             yield page
+        self.after_list(prefix)
 
     def _stored(self, path: str) -> StoredObject:
         content, time = self.objects[path]

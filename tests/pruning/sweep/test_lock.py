@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from lading.adapters.storage import object_storage
+from lading.ports import storage as storages
 from lading.ports.storage import Storage
 from lading.pruning.sweep import lock
 from lading.pruning.sweep.lock import Holder, StorageLock, SweepInProgress
 from tests.pruning.sweep.memory_storage import MemoryStorage
 
-NOBODY = 2**22 + 1  # above the largest process id of Linux
+NO_PROCESS = 2**22 + 1  # above the largest process id of Linux
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -45,7 +46,7 @@ async def test_the_lock_of_a_process_of_this_machine_that_has_ended_is_taken_ove
     storage: Storage,
 ) -> None:
     own = StorageLock(storage)
-    await leave(storage, host=own._own.host, pid=NOBODY)
+    await leave(storage, host=own._own.host, pid=NO_PROCESS)
     async with own.held():
         await own.check()
 
@@ -53,7 +54,7 @@ async def test_the_lock_of_a_process_of_this_machine_that_has_ended_is_taken_ove
 async def test_the_lock_of_another_machine_is_taken_over_when_its_period_is_over(
     storage: Storage,
 ) -> None:
-    await leave(storage, host="elsewhere", pid=NOBODY)
+    await leave(storage, host="elsewhere", pid=NO_PROCESS)
     with pytest.raises(SweepInProgress, match="on elsewhere"):
         async with StorageLock(storage).held():
             pass
@@ -65,13 +66,13 @@ async def test_who_lost_the_lock_changes_nothing_more(storage: Storage) -> None:
     own = StorageLock(storage)
     async with own.held():
         await leave(storage, host="elsewhere", pid=1)
-        with pytest.raises(SweepInProgress, match="taken over"):
+        with pytest.raises(SweepInProgress, match="took over"):
             await own.check()
     assert await storage.head(lock.PATH) is not None
 
 
 async def test_of_several_that_take_over_one_gets_it(storage: Storage) -> None:
-    await leave(storage, host=StorageLock(storage)._own.host, pid=NOBODY)
+    await leave(storage, host=StorageLock(storage)._own.host, pid=NO_PROCESS)
     end = asyncio.Event()
     everyone = asyncio.Event()
     held: list[bool] = []
@@ -110,7 +111,7 @@ async def test_a_claim_of_a_sweep_that_was_cut_off_holds_up_one_run(tmp_path: Pa
     """On files, where the stale lock is replaced by who has the claim to it."""
     storage = object_storage.open_storage(f"file://{tmp_path}", environment={})
     own = StorageLock(storage, period=timedelta(0))
-    await leave(storage, host=own._own.host, pid=NOBODY)
+    await leave(storage, host=own._own.host, pid=NO_PROCESS)
     await storage.put(f"{lock.PATH}-left", b"")
     with pytest.raises(SweepInProgress):
         async with own.held():
@@ -125,7 +126,7 @@ async def test_a_stale_lock_that_another_took_over_before_the_claim_stays_with_i
     """On files: the other had the claim, replaced the lock and dropped the claim."""
     storage = object_storage.open_storage(f"file://{tmp_path}", environment={})
     own, other = StorageLock(storage), StorageLock(storage)
-    await leave(storage, host=own._own.host, pid=NOBODY)
+    await leave(storage, host=own._own.host, pid=NO_PROCESS)
     whole = storage.put
 
     async def put(path: str, content: bytes, **more: Any) -> None:
@@ -144,5 +145,54 @@ async def test_who_lost_the_lock_does_not_renew_it(storage: Storage) -> None:
     own = StorageLock(storage, period=timedelta(milliseconds=1))
     await leave(storage, host="elsewhere", pid=1)
     async with asyncio.timeout(60):
-        with pytest.raises(SweepInProgress, match="taken over"):
+        with pytest.raises(SweepInProgress, match="took over"):
             await own._renew()
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+async def test_a_lock_that_an_attempt_without_answer_has_written_is_held(
+    is_stale: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client repeats a request that failed on its way back, and finds its own lock."""
+    storage = MemoryStorage()
+    own = StorageLock(storage)
+    if is_stale:
+        await leave(storage, host=own._own.host, pid=NO_PROCESS)
+    whole = storage.put
+
+    async def put(path: str, content: bytes, **more: Any) -> None:
+        await whole(path, content, **more)
+        await whole(path, content, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(storage, "put", put)
+        async with own.held():
+            await own.check()
+    assert await storage.head(lock.PATH) is None
+
+
+async def test_a_lock_that_gets_no_answer_is_not_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    storage = MemoryStorage()
+    whole = storage.put
+
+    async def put(path: str, content: bytes, **more: Any) -> None:
+        await whole(path, content, **more)
+        raise storages.Unavailable(f"{path}: no answer in time")
+
+    monkeypatch.setattr(storage, "put", put)
+    with pytest.raises(storages.Unavailable, match="no answer"):
+        async with StorageLock(storage).held():
+            pass
+    assert storage.objects == {}
+
+
+async def test_a_lock_that_cannot_be_read_counts_by_its_age(storage: Storage) -> None:
+    await storage.put(lock.PATH, b"half a lo")
+    with pytest.raises(SweepInProgress):
+        async with StorageLock(storage).held():
+            pass
+    own = StorageLock(storage, period=timedelta(0))
+    async with own.held():
+        await own.check()

@@ -198,6 +198,16 @@ async def test_an_upload_that_is_removed_in_part_is_not_counted(swept: SweepWorl
     assert (counts.uploads, counts.failed) == (0, 1)
 
 
+@pytest.mark.parametrize("offline", [False, True])
+async def test_young_data_without_a_link_stays(swept: SweepWorld, offline: bool) -> None:
+    """A push stores the data before the link."""
+    swept.registry.image("a", "v1")
+    digest = swept.registry.upload("a", b"1")
+    del swept.storage.objects[layout.layer_link("a", digest)]
+    swept.storage.pass_time(hours=23)
+    assert (await swept.reasons(offline=offline))[digest] is BlobReason.YOUNG
+
+
 async def test_a_link_makes_old_data_young(swept: SweepWorld) -> None:
     digest = swept.registry.upload("a", b"1")
     swept.storage.pass_time(hours=100)
@@ -409,7 +419,7 @@ async def test_what_a_tag_named_before_goes_with_its_history(swept: SweepWorld) 
     assert [one.split("/")[-2] for one in left] == [now.removeprefix("sha256:")]
 
 
-async def test_only_uploads_that_nobody_will_finish_go(swept: SweepWorld) -> None:
+async def test_z12_only_stale_uploads_are_removed(swept: SweepWorld) -> None:
     swept.registry.image("a", "v1")
     old, young = (f"{layout.REPOSITORIES}/a/_uploads/{one}" for one in ("old", "young"))
     for folder in (old, young):

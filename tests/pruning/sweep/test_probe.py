@@ -2,6 +2,7 @@
 
 import pytest
 
+from lading.ports import storage as storages
 from lading.pruning.engine.observe_storage import NoRegistry
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.defaults import PROBE_REPOSITORY
@@ -20,6 +21,7 @@ async def test_a_registry_that_pulls_what_is_pushed_again(has_cache: bool) -> No
     before = set(storage.objects)
     await world.run()
     assert {one for one in storage.objects if one.startswith(layout.ROOT)} == before
+    assert not [name for name, _ in registry._cache if name == PROBE_REPOSITORY]
 
 
 async def test_a_registry_that_trusts_its_cache_for_manifests_is_refused() -> None:
@@ -61,3 +63,47 @@ async def test_the_second_replica_is_probed_as_well() -> None:
     with pytest.raises(ProbeFailed):
         await SweepWorld(storage=storage, replicas=(good, bad)).run()
     assert not [one for one in storage.objects if PROBE_REPOSITORY in one]
+
+
+@pytest.mark.parametrize("name", [PROBE_REPOSITORY, f"{PROBE_REPOSITORY}/below"])
+async def test_other_images_where_the_probe_is_pushed_stay(swept: SweepWorld, name: str) -> None:
+    """--probe-repository may name a repository that is in use, or a folder of them."""
+    images = [swept.registry.image(name, tag, [tag.encode()]) for tag in ("v1", "probe")]
+    untagged = swept.registry.image(name, layers=[b"untagged"])
+    swept.registry.write(f"{layout.REPOSITORIES}/{name}/_uploads/young/data", b"")
+    before = {one for one in swept.storage.objects if one.startswith(layout.ROOT)}
+    await swept.run()
+    assert {one for one in swept.storage.objects if one.startswith(layout.ROOT)} == before
+    assert all(swept.registry.can_pull(name, one) for one in (*images, untagged))
+
+
+async def test_the_probe_of_a_run_that_was_cut_off_goes(swept: SweepWorld) -> None:
+    kept = swept.registry.image("a", "v1")
+    swept.registry.image(PROBE_REPOSITORY, "lading-probe-0123", [b"left behind"])
+    user = swept.registry.image(PROBE_REPOSITORY, "lading", [b"of a user"])
+    await swept.whole()
+    assert swept.registry.can_pull("a", kept)
+    assert swept.registry.can_pull(PROBE_REPOSITORY, user)
+    assert len(swept.blobs) == 6, "three of each image"
+
+
+class _BelowTheRoot(set[str]):
+    """Every path of the registry."""
+
+    def __contains__(self, path: object) -> bool:
+        return str(path).startswith(layout.ROOT)
+
+
+async def test_without_the_right_to_delete_nothing_else_is_changed(swept: SweepWorld) -> None:
+    """Nor is another probe image pushed by the next run."""
+    swept.registry.image("a", "v1")
+    orphan = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    swept.storage.locked = _BelowTheRoot()
+    left: list[set[str]] = []
+    for _ in range(2):
+        with pytest.raises(storages.Denied, match="locked"):
+            await swept.run()
+        left.append(set(swept.storage.objects))
+    assert swept.has_layer("a", orphan)
+    assert left[0] == left[1]

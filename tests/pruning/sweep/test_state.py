@@ -35,7 +35,11 @@ def test_what_is_condemned_anew_waits_anew_and_keeps_its_former_links() -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"no JSON", "starts again"), (b'{"version": "other/v2"}', "another release")],
+    [
+        (b"no JSON", "starts again"),
+        (b'{"version": "other/v2"}', "another release"),
+        (b'{"condemned": {"sha256:1": {"since": "2026-11-01T00:00:00"}}}', "starts again"),
+    ],
 )
 def test_a_state_that_cannot_be_read_is_an_error(content: bytes, message: str) -> None:
     with pytest.raises(Malformed, match=message):

@@ -1,10 +1,12 @@
 """A storage in memory with a registry on it, and sweeps of both."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 from lading.kernel.digests import Digest
+from lading.ports import registry as registries
 from lading.ports.cluster import Cluster
 from lading.ports.registry_administration import RegistryAdministration
 from lading.pruning.engine.custom_paths import READY_MADE
@@ -18,11 +20,13 @@ from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.storage_file import StorageFile
 from lading.pruning.sweep.types import BlobReason, SweepSettings
 from tests.pruning.sweep.memory_storage import START, MemoryStorage
-from tests.pruning.sweep.storage_registry import StorageRegistry
+from tests.pruning.sweep.storage_registry import StorageRegistry, image_content
 
 GRACE = timedelta(hours=24)
 STATE = f"{layout.OWN}/state.json"
 HOST = "registry.test"
+OTHER_HOLDER = b'{"token": "other", "host": "elsewhere", "pid": 1}'
+"""A lock that another sweep has taken over."""
 
 
 @dataclass
@@ -116,6 +120,21 @@ class SweepWorld:
             blobs.digest(place): BlobReason(int(reason))
             for place, reason in enumerate(plan.reasons)
         }
+
+    def push_again(self, name: str, tag: str, layers: list[bytes]) -> str:
+        """As a client does it: without what the registry has, and once more when it is refused."""
+        registry = self.registry
+        for _ in range(2):
+            contents = [f"config {layers!r}".encode(), *layers]
+            digests = []
+            for content in contents:
+                digest = self.digest(content)
+                if not registry._has(name, digest):
+                    registry.upload(name, content)
+                digests.append(digest)
+            with suppress(registries.MalformedAnswer):
+                return registry.put_manifest(name, image_content(digests[0], digests[1:]), tag)
+        raise AssertionError("a push that is repeated succeeds")
 
     @staticmethod
     def digest(content: bytes) -> str:

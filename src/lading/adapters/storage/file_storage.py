@@ -1,8 +1,8 @@
 """A `Storage` on the files of a folder, and the one place that translates its errors.
 
 Every call waits in a thread, because the folder may be on a network. Links to folders are
-followed; one that leads nowhere is an error, because what it named may only be unmounted. What
-vanishes while a list is read is not in it.
+followed; one that leads nowhere is an error, because what it named may only be unmounted, and so is
+one that leads to a folder above itself. What vanishes while a list is read is not in it.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import errno
 import itertools
 import os
 import secrets
+import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,8 @@ THREADS_MAX = 16
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_FOUND = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+_EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_NO_FOLDER = (FileNotFoundError, NotADirectoryError)
 _Result = TypeVar("_Result")
 
 
@@ -73,7 +76,13 @@ class FileStorage:
         if isinstance(condition, OnlyVersion):
             raise storage.Unsupported(f"{self._name}: {path}: files have no versions")
         write = _create if isinstance(condition, OnlyNew) else files.write_atomically
-        await self._done(path, lambda: write(self._folder / path, content))
+        file = self._folder / path
+
+        def written() -> None:
+            _make_folder(file.parent)
+            write(file, content)
+
+        await self._done(path, written)
 
     async def move(self, source: str, target: str) -> None:
         await self._done(source, lambda: _move(self._folder / source, self._folder / target))
@@ -131,18 +140,20 @@ def _objects(root: str, prefix: str, empty: list[str]) -> Iterator[StoredObject]
     while waiting:
         folder = waiting.pop()
         is_empty = True
-        with contextlib.suppress(FileNotFoundError), os.scandir(f"{root}{folder}") as entries:
+        with contextlib.suppress(*_NO_FOLDER), os.scandir(f"{root}{folder}") as entries:
             for entry in entries:
                 is_empty = False
                 path = f"{folder}/{entry.name}"
                 if entry.is_dir():
+                    if entry.is_symlink():
+                        _check_link(f"{root}{folder}", entry)
                     waiting.append(path)
                     continue
                 try:
                     yield _stored(path, entry.stat())
                 except FileNotFoundError:
                     if os.path.islink(f"{root}{path}"):
-                        reason = f"{path} is a link to what does not exist. Is it mounted?"
+                        reason = f"{path} is a link to a path that does not exist. Is it mounted?"
                         raise OSError(errno.ENOLINK, reason) from None
         if is_empty:
             empty.append(f"{root}{folder}")
@@ -150,10 +161,17 @@ def _objects(root: str, prefix: str, empty: list[str]) -> Iterator[StoredObject]
         raise OSError(errno.ESTALE, "the folder was replaced or unmounted while it was listed")
 
 
+def _check_link(folder: str, entry: "os.DirEntry[str]") -> None:
+    """A list through a link to a folder above it would have no end."""
+    target = os.path.realpath(entry.path)
+    if os.path.commonpath((os.path.realpath(folder), target)) == target:
+        raise OSError(errno.ELOOP, f"{entry.name} is a link to a folder above it; remove it")
+
+
 def _identity(folder: str) -> tuple[int, int] | None:
     try:
         found = os.stat(folder)
-    except FileNotFoundError:
+    except _NO_FOLDER:
         return None
     return found.st_dev, found.st_ino
 
@@ -163,18 +181,34 @@ def _page(objects: Iterator[StoredObject]) -> list[StoredObject]:
 
 
 def _stored(path: str, found: os.stat_result) -> StoredObject:
-    return StoredObject(path, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+    return StoredObject(path, found.st_size, _time(found.st_mtime))
+
+
+def _time(seconds: float) -> datetime:
+    """A file may have a time that no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return _EARLIEST if seconds < 0 else _LATEST
 
 
 def _head(file: Path, path: str) -> StoredObject | None:
-    return _stored(path, file.stat()) if file.is_file() else None
+    try:
+        found = file.stat()
+    except _NO_FOLDER:
+        return None
+    return _stored(path, found) if stat.S_ISREG(found.st_mode) else None
 
 
 def _read(path: str, bytes_max: int) -> bytes | None:
-    """None for more than the limit."""
-    with open(path, "rb", buffering=0) as file:
+    """None for more than the limit; a pipe in the place of a file is empty."""
+    with open(path, "rb", buffering=0, opener=_without_waiting) as file:
         is_larger = os.fstat(file.fileno()).st_size > bytes_max
         return None if is_larger else file.readall()
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _create(path: Path, content: bytes) -> None:
@@ -187,9 +221,27 @@ def _create(path: Path, content: bytes) -> None:
         temporary.unlink()
 
 
+def _make_folder(folder: Path) -> None:
+    try:
+        files.make_folder(folder)
+    except FileExistsError as error:
+        raise OSError(errno.ENOTSUP, f"{error.filename} is not a folder; remove it") from None
+
+
 def _move(source: Path, target: Path) -> None:
-    files.make_folder(target.parent)
-    source.rename(target)
+    """Not a symbolic link, which may lead elsewhere from another folder."""
+    if source.is_symlink():
+        raise OSError(errno.ENOTSUP, "it is a symbolic link; replace it with its file")
+    _make_folder(target.parent)
+    try:
+        source.rename(target)
+    except IsADirectoryError:
+        raise OSError(errno.ENOTEMPTY, f"{target} is a folder; remove it") from None
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        reason = f"{target.parent} must be on the same file system"
+        raise OSError(errno.EXDEV, reason) from None
 
 
 def _folders(top: Path) -> Iterator[str]:

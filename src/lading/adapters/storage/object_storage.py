@@ -1,4 +1,9 @@
-"""Opens a `Storage` by its address; object storage is on obstore, and its errors are translated."""
+"""Opens a `Storage` by its address; object storage is on obstore, and its errors are translated.
+
+A request that is given up may still be executed, so one that changes something has a long limit of
+its own. obstore repeats reads, and all that the storage refuses for the moment; it does not repeat
+a deletion that got no answer.
+"""
 
 import asyncio
 import re
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 
 PAGE_OBJECTS = 1000  # the most that S3 lists or deletes in one request
 BULK_DELETIONS_MAX = 4  # requests at a time; a server may delete their objects one by one
-DELETIONS_MAX = 16  # of single objects at a time
+DELETIONS_MAX = 16  # of single objects at a time, and without an answer one after the other
 COPY_BYTES_MAX = {"s3": 5_000_000_000, "az": 0}
 """S3 copies at most 5 GB in one request. Azure may answer before a copy is done."""
 SCHEMES = ("file", "s3", "gs", "az")
@@ -37,14 +42,33 @@ _PRECONDITION_FAILED = (exceptions.PreconditionError, exceptions.NotModifiedErro
 _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
 _UNSUPPORTED = (exceptions.NotSupportedError, NotImplementedError)
 _ANSWER_DENIED = re.compile(r"status code: 40[13]|AccessDenied")
-_ANSWER_NOT_FOUND = re.compile(r"status code: 404|NoSuchBucket")
+_ANSWER_NOT_FOUND = re.compile(r"status code: 404|NoSuchBucket|code: NoSuchKey")
+_ANSWER_OF_ONE_KEY = re.compile(r"request failed for key ")
+"""The storage answers, and cannot delete this object."""
 _REASONS = (
     re.compile(r"<Code>(.*?)</Code>(?:.*?<Message>([^<\n]*))?", re.DOTALL),
     re.compile(r"status code: (.*)", re.DOTALL),
 )
 """Where the answer of a storage says what is wrong: in its document, or in its status."""
 _NO_SPACE = re.compile(r"No space left on device|InsufficientStorage|Disk quota exceeded")
-_RETRIES: "RetryConfig" = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_BAD_URL = re.compile(r"Generic URL error: (.*)")
+_HTTP_FAILED = re.compile(r"HTTP error: |HTTP client error: ")
+_NO_ANSWER = re.compile(r"kind: Timeout")
+_CAUSES = (
+    re.compile(r'message: "([^"]+)"'),
+    re.compile(r'error: "([^"]+)"'),
+    re.compile(r'General\(\s*"([^"]+)"'),
+)
+"""Why no request was sent, in the debugging text of obstore."""
+CONNECT_TIMEOUT = timedelta(seconds=10)
+READ_TIMEOUT = timedelta(minutes=1)
+"""Of one attempt to read an object or a page of a list; others follow."""
+CHANGE_TIMEOUT = timedelta(minutes=3)
+"""versitygw deletes 1,000 objects in 11 s on an idle machine, and may be 10 times as slow under
+load; S3 copies 5 GB in one request. It is below the period of the lock of a sweep, so that a
+renewal that hangs does not lose it."""
+_RETRIES: "RetryConfig" = {"max_retries": 10, "retry_timeout": timedelta(minutes=2)}
+"""With waits from 0.1 to 15 s, so that the time ends them and not their number."""
 
 
 def open_storage(url: str, *, environment: Mapping[str, str]) -> Storage:
@@ -58,16 +82,37 @@ def open_storage(url: str, *, environment: Mapping[str, str]) -> Storage:
     parts = urlsplit(url)
     if scheme == "file" and (parts.netloc or parts.path in ("", "/")):
         raise _malformed(url, "expected file:// and the absolute path of a folder")
+    if scheme != "file" and not parts.netloc:
+        raise _malformed(url, f"expected the name of a bucket or container after {scheme}://")
     if parts.query or parts.fragment or parts.username is not None:
         raise _malformed(url, "it must not have a user, a query or a fragment")
     try:
         if scheme == "file":
             return _open_folder(url, Path(unquote(parts.path)))
-        options: ClientConfig = {"allow_http": _has_plain_endpoint(environment)}
-        store = from_url(url, client_options=options, retry_config=_RETRIES)
+        may_be_plain = _has_plain_endpoint(environment)
+        reads, changes = (
+            _store(url, timeout, may_be_plain=may_be_plain)
+            for timeout in (READ_TIMEOUT, CHANGE_TIMEOUT)
+        )
     except exceptions.BaseError as error:
-        raise _malformed(url, _sentence(error)) from error
-    return ObjectStorage(store, name=url, copy_bytes_max=COPY_BYTES_MAX.get(scheme))
+        if bad := _BAD_URL.match(str(error)):
+            raise _malformed(url, bad[1]) from error
+        raise StorageError(
+            f"{url}: cannot be opened: {_sentence(error)}; check the environment variables of the"
+            " storage (AWS_*, GOOGLE_*, AZURE_*) and the certificate authorities of this machine"
+        ) from error
+    return ObjectStorage(
+        reads=reads, changes=changes, name=url, copy_bytes_max=COPY_BYTES_MAX.get(scheme)
+    )
+
+
+def _store(url: str, timeout: timedelta, *, may_be_plain: bool) -> ObjectStore:
+    options: ClientConfig = {
+        "allow_http": may_be_plain,
+        "connect_timeout": CONNECT_TIMEOUT,
+        "timeout": timeout,
+    }
+    return from_url(url, client_options=options, retry_config=_RETRIES)
 
 
 def _open_folder(url: str, folder: Path) -> FileStorage:
@@ -90,12 +135,15 @@ class ObjectStorage:
 
     def __init__(
         self,
-        store: ObjectStore,
         *,
+        reads: ObjectStore,
+        changes: ObjectStore,
         name: str,
         copy_bytes_max: int | None = None,
     ) -> None:
-        self._store = store
+        """The same store twice, with the limits of requests that read and that change."""
+        self._reads = reads
+        self._changes = changes
         self._name = name
         self._copy_bytes_max = copy_bytes_max
 
@@ -105,19 +153,19 @@ class ObjectStorage:
 
     async def pages(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
         with self._translated(prefix):
-            async for page in obstore.list(self._store, prefix, chunk_size=PAGE_OBJECTS):
+            async for page in obstore.list(self._reads, prefix, chunk_size=PAGE_OBJECTS):
                 yield [_stored(one) for one in page]
 
     async def head(self, path: str) -> StoredObject | None:
         try:
             with self._translated(path):
-                return _stored(await obstore.head_async(self._store, path))
+                return _stored(await obstore.head_async(self._reads, path))
         except storage.NotFound:
             return None
 
     async def read(self, path: str, *, bytes_max: int) -> bytes:
         with self._translated(path):
-            found = await obstore.get_async(self._store, path)
+            found = await obstore.get_async(self._reads, path)
             if found.meta["size"] > bytes_max:
                 size = found.meta["size"]
                 raise storage.TooLarge(f"{self._name}: {path} has {size} bytes, over {bytes_max}")
@@ -129,29 +177,32 @@ class ObjectStorage:
         with self._translated(path):
             match condition:
                 case None:
-                    await obstore.put_async(self._store, path, content)
+                    await obstore.put_async(self._changes, path, content)
                 case OnlyNew():
-                    await obstore.put_async(self._store, path, content, mode="create")
+                    await obstore.put_async(self._changes, path, content, mode="create")
                 case OnlyVersion(version):
                     tag, _, number = version.rpartition(" ")
                     known: UpdateVersion = {"e_tag": tag, "version": number}
-                    await obstore.put_async(self._store, path, content, mode=known)
+                    await obstore.put_async(self._changes, path, content, mode=known)
 
     async def move(self, source: str, target: str) -> None:
         with self._translated(source):
-            await obstore.rename_async(self._store, source, target)
+            await obstore.rename_async(self._changes, source, target)
 
     async def delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
         """In bulk, and where that fails one by one: the failure does not say which are left."""
         slots = asyncio.Semaphore(BULK_DELETIONS_MAX)
+        patience = _Patience()
 
         async def deleted(some: list[str]) -> dict[str, StorageError]:
             async with slots:
+                if patience.ended is not None:
+                    return dict.fromkeys(some, patience.ended)
                 try:
                     with self._translated(some[0]):
-                        await obstore.delete_async(self._store, some)
+                        await obstore.delete_async(self._changes, some)
                 except StorageError:
-                    return await self._delete_singly(some)
+                    return await self._delete_singly(some, patience)
             return {}
 
         begins = range(0, len(paths), PAGE_OBJECTS)
@@ -162,19 +213,23 @@ class ObjectStorage:
     async def remove_empty_folders(self, prefix: str, *, before: datetime) -> int:
         return 0  # there are none
 
-    async def _delete_singly(self, paths: Sequence[str]) -> dict[str, StorageError]:
+    async def _delete_singly(
+        self, paths: Sequence[str], patience: "_Patience"
+    ) -> dict[str, StorageError]:
         slots = asyncio.Semaphore(DELETIONS_MAX)
 
         async def deleted(path: str) -> StorageError | None:
             async with slots:
+                if patience.ended is not None:
+                    return patience.ended
                 try:
                     with self._translated(path):
-                        await obstore.delete_async(self._store, path)
+                        await obstore.delete_async(self._changes, path)
                 except storage.NotFound:
-                    return None
+                    return patience.noted(None)
                 except StorageError as error:
-                    return error
-            return None
+                    return patience.noted(error)
+            return patience.noted(None)
 
         results = await asyncio.gather(*map(deleted, paths))
         return {
@@ -201,6 +256,20 @@ class ObjectStorage:
             raise kind(f"{place}: {_sentence(error)}") from error
 
 
+class _Patience:
+    """Ends when one object after the other gets no answer: each would wait for minutes."""
+
+    def __init__(self) -> None:
+        self._failed = 0
+        self.ended: StorageError | None = None
+
+    def noted(self, error: StorageError | None) -> StorageError | None:
+        self._failed = self._failed + 1 if isinstance(error, storage.Unavailable) else 0
+        if self._failed == DELETIONS_MAX:
+            self.ended = error
+        return error
+
+
 def _stored(found: "ObjectMeta") -> StoredObject:
     """S3 and Azure compare the first part of a version, Google Cloud Storage the second."""
     version = f"{found['e_tag'] or ''} {found['version'] or ''}"
@@ -213,18 +282,31 @@ def _kind(message: str) -> type[StorageError]:
         return storage.Denied
     if _NO_SPACE.search(message):
         return storage.Full
-    return storage.NotFound if _ANSWER_NOT_FOUND.search(message) else storage.Unavailable
+    if _ANSWER_NOT_FOUND.search(message):
+        return storage.NotFound
+    return StorageError if _ANSWER_OF_ONE_KEY.search(message) else storage.Unavailable
 
 
 def _sentence(error: Exception) -> str:
     """The reason in the answer of the storage, or else what obstore says.
 
     Not the debugging text that obstore adds after an empty line: it has the whole answer in it,
-    which may repeat what was asked with.
+    which may repeat what was asked with. Only where there was no answer it has the cause.
     """
-    text = str(error).partition("\n\n")[0].strip()
+    text, _, debugging = str(error).partition("\n\n")
+    text = text.strip()
+    if _HTTP_FAILED.search(text):
+        return texts.bounded_text(_without_answer(text, debugging))
     for reason in _REASONS:
         if found := reason.search(text):
             text = ": ".join(part.strip() for part in found.groups() if part)
             break
     return texts.bounded_text(text.rstrip("."))
+
+
+def _without_answer(text: str, debugging: str) -> str:
+    if _NO_ANSWER.search(debugging):
+        return "no answer in time; the storage may be overloaded, and may still do what was asked"
+    causes = [found[1] for cause in _CAUSES if (found := cause.search(debugging))]
+    reason = causes[0] if causes else text.rpartition(" - ")[2]
+    return f"the HTTP client failed: {reason}"

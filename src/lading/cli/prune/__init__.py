@@ -31,4 +31,4 @@ class _Prune(LazyGroup):
 
 @click.group(name="prune", cls=_Prune, package="lading.cli.prune", commands=_COMMANDS)
 def command() -> None:
-    """Delete images from a registry that are no longer needed, each with a reason."""
+    """Delete images that are no longer needed from a registry, each with a reason."""

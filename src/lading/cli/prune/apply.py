@@ -8,7 +8,8 @@ import click
 from lading.cli import output
 from lading.cli.output import Format
 from lading.cli.prune import progress, report, running
-from lading.cli.prune.options import FILE, prune_options
+from lading.cli.prune.option_groups import FILE
+from lading.cli.prune.options import prune_options
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import plan_file
 from lading.pruning.engine.types import Header
@@ -28,7 +29,7 @@ def command(options: "Options", file: Path, form: Format) -> None:
             header, lines = plan_file.read(source)
             chosen = (header, tuple(lines))
         except Malformed as error:
-            raise click.UsageError(str(error)) from error
+            raise click.BadParameter(f"{file}: {error.reason}", param_hint="FILE") from error
 
     async def work(opened: "Opened") -> None:
         async with progress.shown(opened.pruner.progress):
@@ -37,7 +38,7 @@ def command(options: "Options", file: Path, form: Format) -> None:
         left = len(chosen[1]) - len(applied.outcomes)
         if left > 0:
             output.sentence(
-                f"{left} lines of the plan are left out, because a plan of now has them not"
+                f"Deletions that are left out, because a new plan does not have them: {left}"
                 f"{_other_settings(header, applied.plan.header)}",
                 err=True,
             )
@@ -54,4 +55,4 @@ def _other_settings(old: Header, new: Header) -> str:
         return ""
     before = ", ".join(f"{name} {old.settings.get(name)}" for name in differ)
     now = ", ".join(f"{name} {new.settings[name]}" for name in differ)
-    return f"; it was made with {before}, and this run has {now}"
+    return f"; the file was made with {before}, and this run has {now}"

@@ -11,8 +11,9 @@ import click
 from lading.cli import options as general
 from lading.cli import output
 from lading.cli.output import Format
+from lading.cli.prune import option_groups
 from lading.cli.prune import options as pruning
-from lading.kernel import durations
+from lading.kernel import durations, references
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import registry_url
 from lading.pruning.engine.custom_paths import READY_MADE
@@ -39,6 +40,12 @@ def urls(_context: object, _option: object, given: tuple[str, ...]) -> tuple[Reg
         raise click.BadParameter(str(error)) from error
 
 
+def repository(_context: object, _option: object, given: str) -> str:
+    if not references.is_repository(given):
+        raise click.BadParameter(f"{given!r} is not the name of a repository")
+    return given
+
+
 def in_a_folder(_context: object, _option: object, given: Path | None) -> Path | None:
     """Checked before anything goes, because the file is written last."""
     if given is not None and not given.absolute().parent.is_dir():
@@ -47,41 +54,109 @@ def in_a_folder(_context: object, _option: object, given: Path | None) -> Path |
 
 
 _OWN = (
-    click.option("--storage", required=True,
-                 help="The storage of the registry: file:///FOLDER, s3://BUCKET/PREFIX, gs, az."),
-    pruning.many("--registry-url", "The address of a replica of the registry; name every one.",
-                 callback=urls),
-    click.option("--certificate-authority", type=pruning.FILE, default=None,
-                 help="The authority of the registry's certificate."),
-    pruning.switch("--force-insecure", default=False,
-                   help="Do not verify the registry's certificate."),
-    pruning.many("--registry-name", "Another name by which the registry is pulled from."),
-    pruning.switch("--offline", default=False,
-                   help="The registry is stopped or read-only: free everything in one pass."),
-    pruning.switch("--untagged", default=False,
-                   help="Keep only what tags, referrers and the references of clusters reach."),
-    pruning.switch("--cluster-images", default=False,
-                   help="Also keep what Image objects of the clusters (OpenShift) name."),
-    click.option("--grace", callback=general.meaning(period), default="24h", show_default=True,
-                 help="The minimum age of a blob, and the minimum time from condemning to"
-                      " deleting it."),
-    click.option("--second-look-after", callback=general.meaning(period), default="30s",
-                 show_default=True,
-                 help="The time for requests in progress, before the second look."),
-    click.option("--state-dir", type=pruning.FOLDER, default=None,
-                 help="The directory for the list of condemned blobs; default: in the storage."),
-    click.option("--probe-repository", default=PROBE_REPOSITORY, show_default=True,
-                 help="Where the probe image is pushed."),
-    click.option("--report", type=click.Path(path_type=Path, dir_okay=False), default=None,
-                 callback=in_a_folder,
-                 help="A file for the reason of every blob, one JSON document per line."),
-)  # fmt: skip
+    click.option(
+        "--storage",
+        metavar="URL",
+        required=True,
+        help="The storage of the registry: file:///FOLDER, s3://BUCKET/PREFIX,"
+        " gs://BUCKET, az://CONTAINER.",
+    ),
+    option_groups.many(
+        "--registry-url",
+        "The address of a replica of the registry. Name every replica. --confirm needs it, or "
+        "--offline.",
+        metavar="URL",
+        callback=urls,
+    ),
+    click.option(
+        "--certificate-authority",
+        type=option_groups.FILE,
+        default=None,
+        help="The authority of the registry's certificate.",
+    ),
+    option_groups.switch(
+        "--force-insecure", default=False, help="Do not verify the registry's certificate."
+    ),
+    option_groups.many(
+        "--registry-name", "Another name by which clients pull from the registry.", metavar="HOST"
+    ),
+    option_groups.switch(
+        "--offline",
+        default=False,
+        help="The registry is stopped or read-only: delete everything in one pass.",
+    ),
+    option_groups.switch(
+        "--untagged",
+        default=False,
+        help="Keep only what tags, referrers and the references of clusters reach.",
+    ),
+    option_groups.switch(
+        "--cluster-images",
+        default=False,
+        help="Also keep what Image objects of the clusters (OpenShift) name.",
+    ),
+    click.option(
+        "--grace",
+        metavar="DURATION",
+        callback=general.meaning(period),
+        default="24h",
+        show_default=True,
+        help="The minimum age of a blob, and the minimum time from condemning to deleting it.",
+    ),
+    click.option(
+        "--second-look-after",
+        metavar="DURATION",
+        callback=general.meaning(period),
+        default="30s",
+        show_default=True,
+        help="How long to wait for requests in progress before the second check.",
+    ),
+    click.option(
+        "--state-dir",
+        metavar="FOLDER",
+        type=option_groups.FOLDER,
+        default=None,
+        help="The folder for the list of condemned blobs; default: in the storage.",
+    ),
+    click.option(
+        "--probe-repository",
+        metavar="NAME",
+        default=PROBE_REPOSITORY,
+        show_default=True,
+        callback=repository,
+        help="Where the probe image is pushed; other images there are not changed.",
+    ),
+    click.option(
+        "--report",
+        type=click.Path(path_type=Path, dir_okay=False),
+        default=None,
+        callback=in_a_folder,
+        help="Write the reason of every blob to this file, one JSON document per line.",
+    ),
+)
 _NAMES = (
-    "storage", "registry_url", "certificate_authority", "force_insecure", "registry_name",
-    "offline", "untagged", "cluster_images", "grace", "second_look_after", "state_dir",
-    "probe_repository", "kubeconfig", "context", "other_kubeconfig", "references",
-    "references_max_age", "custom_path", "max_delete_percent", "max_delete_bytes", "ignore_guard",
-)  # fmt: skip
+    "storage",
+    "registry_url",
+    "certificate_authority",
+    "force_insecure",
+    "registry_name",
+    "offline",
+    "untagged",
+    "cluster_images",
+    "grace",
+    "second_look_after",
+    "state_dir",
+    "probe_repository",
+    "kubeconfig",
+    "context",
+    "other_kubeconfig",
+    "references",
+    "references_max_age",
+    "custom_path",
+    "max_delete_percent",
+    "max_delete_bytes",
+    "ignore_guard",
+)
 
 
 def _sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,7 +172,7 @@ def _sweep_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(options=options, **given)
 
     decorated: Callable[..., Any] = with_options
-    for option in reversed((*_OWN, *pruning.CLUSTER, *pruning.GUARDS)):
+    for option in reversed((*_OWN, *option_groups.CLUSTER, *option_groups.GUARDS)):
         decorated = option(decorated)
     return decorated
 
@@ -141,11 +216,15 @@ def _options(given: dict[str, Any]) -> "SweepOptions":
 
 
 @click.command(name="blobs")
-@pruning.switch("--confirm", default=False, help="Delete; without it only the plan is shown.")
+@option_groups.switch("--confirm", default=False, help="Delete; without it only the plan is shown.")
 @output.form_option(default=Format.TABLE)
 @_sweep_options
 def command(options: "SweepOptions", confirm: bool, form: Format, report: Path | None) -> None:
-    """Free the storage that no manifest needs; without --confirm only show the plan."""
+    """Free the storage that no manifest needs; without --confirm only show the plan.
+
+    The first run condemns blobs that no manifest needs. A run after the time of --grace deletes
+    them if still no manifest needs them.
+    """
     if confirm and not options.urls and not options.settings.is_offline:
         raise click.UsageError(
             "name every replica of the registry with --registry-url; if it is stopped or read-only,"

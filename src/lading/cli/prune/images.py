@@ -10,7 +10,8 @@ from lading.cli.options import LOG_LEVELS
 from lading.cli.output import Format
 from lading.cli.prune import progress, report, running, saved_plan
 from lading.cli.prune import reporting as reports
-from lading.cli.prune.options import prune_options, switch
+from lading.cli.prune.option_groups import switch
+from lading.cli.prune.options import prune_options
 from lading.cli.prune.reporting import Reporting, reporting_options
 from lading.cli.prune.sweep_after import SweepAfter, sweep_after_options
 from lading.pruning.engine.apply import Result
@@ -23,13 +24,18 @@ if TYPE_CHECKING:
 
 @click.command(name="images")
 @switch("--confirm", default=False, help="Delete; without it only the plan is shown.")
-@click.option("--allow-nothing", is_flag=True, help="End with 0 when no registry is known.")
 @click.option(
-    "--log-level", type=click.Choice(LOG_LEVELS), default=None, help="Log from this level on."
+    "--allow-nothing", is_flag=True, help="End with exit code 0 when there is no registry to prune."
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(LOG_LEVELS),
+    default=None,
+    help="The lowest level that is logged; default: warnings only.",
 )
 @click.option("--save-plan", "saved", type=click.Path(path_type=Path, dir_okay=False),
               envvar="LADING_PRUNE_SAVE_PLAN", default=None,
-              help="A file for the plan and what is kept,"
+              help="Write the plan and what is kept to this file,"
               " for `lading dashboard --plan`.")  # fmt: skip
 @output.form_option(default=Format.TABLE)
 @reporting_options
@@ -64,6 +70,7 @@ def command(
             await prune(opened, reporting, form, saved)
         else:
             save(saved, *await show(opened, form))
+            click.echo(report.DRY_RUN_ENDED, err=True)
         if swept is not None and confirm:
             await sweeping.sweep_after_images(swept, opened, reporting, form)
         elif swept is not None:
@@ -107,8 +114,8 @@ async def show(opened: "Opened", form: Format) -> tuple[PrunePlan, "ObservedPrun
     report.show_plan(plan, form)
     for mention in observed.references.unknown:
         output.sentence(
-            f"Warning: {mention.found_in}: {mention.text!r} is no image reference; repositories"
-            " that it names stay",
+            f"Warning: {mention.found_in}: {mention.text!r} is not a valid image reference; all"
+            " repositories that it may name stay",
             err=True,
         )
     for refusal in pruner.refusals(plan, observed):

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @click.command(name="plan")
 @click.option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
-              required=True, help="The file, one deletion per line.")  # fmt: skip
+              required=True, help="The file to write, one deletion per line.")  # fmt: skip
 @click.option("--contents", is_flag=True, help="Also write what is kept and why, for the"
               " dashboard; the file is then as large as the registry's manifests.")  # fmt: skip
 @prune_options
 def command(options: "Options", file: Path, contents: bool) -> None:
-    """Write the plan into a file; you may remove lines from it before `apply`."""
+    """Write the plan into a file; you may remove lines from it before `lading prune apply`."""
 
     async def work(opened: "Opened") -> None:
         async with progress.shown(opened.pruner.progress):
@@ -29,8 +29,8 @@ def command(options: "Options", file: Path, contents: bool) -> None:
         saved_plan.write(file, plan, observed, contents=contents)
         report.show_header(plan)
         output.sentence(
-            f"Wrote {len(plan.deletions)} deletions to {file}; nothing is deleted yet."
-            f" `lading prune apply {file}` with the same options deletes them"
+            f"Wrote {len(plan.deletions)} deletions to {file}. Nothing is deleted yet: to delete,"
+            f" run `lading prune apply {file}` with the same options"
         )
         for refusal in opened.pruner.refusals(plan, observed):
             output.sentence(f"Warning: guard {refusal.guard}: {refusal.message}", err=True)

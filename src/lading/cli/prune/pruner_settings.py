@@ -14,6 +14,7 @@ def pruner_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option(
         "--pruner-image",
+        metavar="IMAGE",
         default="",
         help="Lading's own image for pruning Jobs; default: that of the controller's pod.",
     )

@@ -17,6 +17,7 @@ DRY_RUN = "Dry run enabled - no modifications will be made. Add --confirm to rem
 ONLY_OBJECTS = (
     "Only API objects will be removed.  No modifications to the image registry will be made."
 )
+DRY_RUN_ENDED = "This was a dry run: nothing is deleted"
 NOT_YET_FREE = (
     "The bytes are free when the images are out of the trash and the registry has collected its"
     " garbage"
@@ -92,22 +93,22 @@ def show_header(plan: PrunePlan, *, is_confirmed: bool = False) -> None:
     if header.kept_for_unknown_push_time:
         begins = "now" if is_confirmed else "with the first run with --confirm"
         output.sentence(
-            f"{header.kept_for_unknown_push_time} stay because it is not known when they were"
-            f" pushed; their age begins {begins}",
+            f"{header.kept_for_unknown_push_time} tags and manifests stay because their push time"
+            f" is unknown; their age begins {begins}",
             err=True,
         )
     verdicts = plan.tag_verdicts.values()
     if without := sum(one.reason is PruneReason.NO_POLICY for one in verdicts):
         output.sentence(
-            f"{without} tags stay because no policy is about their repositories; --policy names a"
-            " file with rules for tags",
+            f"{without} tags stay because no policy names their repositories; --policy takes a file"
+            " with rules for tags",
             err=True,
         )
 
 
 def show_restored(records: Iterable[Record]) -> None:
     for record in records:
-        output.sentence(f"Restored {record.repository}: it is used again", err=True)
+        output.sentence(f"Restored an image of {record.repository}: it is used again", err=True)
 
 
 def _table(what: str, savings: Sequence[Saving]) -> str:

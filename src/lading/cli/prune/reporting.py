@@ -51,17 +51,22 @@ def reporting_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--report-to",
         type=click.Choice([IMAGE_PRUNER, CONFIG_MAP]),
         default=None,
-        help="Report the run to the status of the ImagePruner, or to a ConfigMap.",
+        help="Report the run to the status of the ImagePruner, or to ConfigMap "
+        "lading-image-pruner-report.",
     )
     @click.option(
         "--report-as",
+        metavar="NAME",
         default=IMAGE_STREAMS,
         show_default=True,
         help="The name of the run in the report.",
     )
-    @click.option("--pod-name", envvar="POD_NAME", default="", help="The pod of the run.")
+    @click.option(
+        "--pod-name", metavar="NAME", envvar="POD_NAME", default="", help="The pod of the run."
+    )
     @click.option(
         "--pod-namespace",
+        metavar="NAME",
         envvar="POD_NAMESPACE",
         default="default",
         help="The namespace of that pod.",

@@ -25,13 +25,13 @@ def command(options: "Options", names: tuple[str, ...]) -> None:
             meant = [(place, one) for place, one in records if _is_meant(one, own)]
             if not meant:
                 raise click.ClickException(
-                    f"{name} is not in the trash; `lading prune trash` lists what is"
+                    f"{name} is not in the trash; `lading prune trash` lists the images in it"
                 )
             place, record = max(meant, key=lambda found: found[1].deleted_at)
             taken = await opened.pruner.restore(place, record)
             click.echo(f"Restored {record.repository}: {', '.join(record.tags) or record.group}")
             for tag in taken:
-                click.echo(f"Tag {tag} now names another image and is not moved", err=True)
+                click.echo(f"Tag {tag} names another image now and is not changed", err=True)
 
     running.run(options, work)
 

@@ -17,12 +17,18 @@ if TYPE_CHECKING:
 def _hint(error: RegistryError) -> str:
     """The option that helps to reach the registry."""
     if isinstance(error, Untrusted):
-        return "give its authority with --certificate-authority, or --force-insecure"
+        return "name its authority with --certificate-authority, or set --force-insecure"
     if not isinstance(error, Unavailable) or error.status:
         return ""
     if "TLS failed" in str(error):
         return "if it does not use TLS, begin --registry-url with http://"
-    return "give an address that this machine can reach with --registry-url"
+    return "set --registry-url to an address that this machine can reach"
+
+
+def _reason(error: RegistryError) -> str:
+    """Without what was read first: the registry did not answer to anything."""
+    _, found, reason = str(error).partition(": cannot connect to ")
+    return f"cannot connect to {reason}" if found else str(error).removesuffix(".")
 
 
 def run(
@@ -50,7 +56,7 @@ def run(
         output.sentence(f"Nothing to prune: {error}")
     except RegistryError as error:
         if hint := _hint(error):
-            raise click.ClickException(f"{error}; {hint}") from error
+            raise click.ClickException(f"{_reason(error)}; {hint}") from error
         raise
     except (GuardRefused, CanaryFailed, ProbeFailed) as error:
         raise RefusedByGuard(texts.bounded_text(str(error), keep_lines=True)) from error

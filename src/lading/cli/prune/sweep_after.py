@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lading.cli import options as general
-from lading.cli.prune import blobs
-from lading.cli.prune import options as pruning
+from lading.cli.prune import blobs, option_groups
 from lading.pruning.engine.registry_url import RegistryUrl
 
 if TYPE_CHECKING:
@@ -38,18 +37,21 @@ def sweep_after_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--sweep-blobs",
         is_flag=True,
-        help="Then free the storage that no manifest needs, as `lading prune blobs` does.",
+        help="Then free the storage that no manifest needs, as `lading prune blobs` does; needs "
+        "--storage and --registry-url.",
     )
     @click.option(
         "--sweep-grace",
+        metavar="DURATION",
         callback=general.meaning(blobs.period),
         default="24h",
         show_default=True,
-        help="The --grace of that sweep.",
+        help="The --grace of `lading prune blobs`.",
     )
-    @pruning.many(
+    @option_groups.many(
         "--sweep-replica",
-        "A replica of the registry; default: --registry-url.",
+        "The address of a replica of the registry; default: --registry-url.",
+        metavar="URL",
         callback=blobs.urls,
     )
     @functools.wraps(command)

@@ -57,6 +57,10 @@ def show_swept(swept: Swept, form: Format) -> None:
         )
     for failure in counts.failures:
         output.sentence(f"Failed: {failure}", err=True)
+    if counts.failed:
+        hidden = counts.failed - len(counts.failures)
+        more = f"{hidden} more failures are not shown. " if hidden else ""
+        output.sentence(f"{more}Run the command again: it tries again what failed", err=True)
 
 
 def _summary(swept: Swept) -> str:
@@ -64,7 +68,7 @@ def _summary(swept: Swept) -> str:
     freed = quantities.format_bytes(counts.freed_bytes)
     parts = [f"freed {freed} in {counts.freed_blobs} blobs"]
     for count, what in (
-        (counts.condemned, "condemned {} blobs that a run after the grace period deletes"),
+        (counts.condemned, "condemned {} blobs, which a run after the grace period deletes"),
         (counts.links, "removed {} links"),
         (counts.put_back, "put back {} blobs"),
         (counts.restored, "restored {} links"),

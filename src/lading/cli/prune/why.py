@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lading.wiring.prune import Opened, Options
 
 _TAGS_SHOWN_MAX = 10
+_ALGORITHMS = ("sha256", "sha512")
 
 
 @click.command(name="why")
@@ -28,7 +29,7 @@ def command(options: "Options", reference: str, form: Format) -> None:
 
     async def work(opened: "Opened") -> None:
         async with progress.shown(opened.pruner.progress):
-            observed = await opened.pruner.observe()
+            observed = await opened.pruner.observe(with_every_referrer=True)
             plan = opened.pruner.plan(observed)
         name = observed.names.without_host(reference)
         answer = why.why(name, observed.inventory, observed.references, plan)
@@ -40,14 +41,17 @@ def command(options: "Options", reference: str, form: Format) -> None:
 
 
 def _unknown(reference: str, registry: str, inventory: Inventory) -> str:
-    name = reference.removeprefix(f"{registry}/").partition("@")[0].partition(":")[0]
+    own = reference.removeprefix(f"{registry}/")
+    name, _, tag = own.partition(":")
+    if "@" in own or name in _ALGORITHMS:
+        return f"{registry} lists no such manifest or blob: {own}; it lists no untagged manifests"
     repository = inventory.repositories.get(name)
-    if repository is None or "@" in reference:
-        return f"{reference} is not in {registry}; untagged manifests are not listed"
-    tags = ", ".join(tag.name for tag in repository.tags[:_TAGS_SHOWN_MAX])
+    if repository is None:
+        return f"{registry} has no repository {name}"
+    tags = ", ".join(one.name for one in repository.tags[:_TAGS_SHOWN_MAX])
     more = len(repository.tags) - _TAGS_SHOWN_MAX
     shown = f"{tags} and {more} more" if more > 0 else tags
-    return f"{reference} is no tag of {registry}/{name}, which has {shown or 'none'}"
+    return f"{registry}/{name} has no tag {tag or 'latest'}; its tags are: {shown or 'none'}"
 
 
 def _shown(answer: "Answer", form: Format) -> str:

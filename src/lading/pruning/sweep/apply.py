@@ -1,19 +1,19 @@
 """Changes the storage: removes and restores links, sets data aside, puts it back, deletes it.
 
-Every step may be cut off and done again. What could not be done is counted and reported, and what
-is reported as freed is gone.
+Every step may be cut off and done again. What could not be done is counted and reported, holds up
+nothing else, and is done by the next run. What is reported as freed is gone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from lading.kernel import digests
 from lading.ports import storage as storages
-from lading.ports.storage import Storage
+from lading.ports.registry import RegistryError
+from lading.ports.storage import Storage, StorageError
 from lading.pruning.engine import graph, parallel
-from lading.pruning.engine.observe_storage import STORED_AS
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.sweep import layout, probe
 from lading.pruning.sweep.observe import ManifestReader
@@ -61,16 +61,19 @@ class Sweeping:
         self._replicas = replicas
         self._through_registry = through_registry
         self._progress = progress
-        self._unmoved: set[str] = set()
-        """What could not be moved whole: there may be a copy of it aside."""
+        self._copied: set[str] = set()
+        """What was copied aside and is still in its place."""
+        self._left_aside: set[str] = set()
+        """What may only be decided about by the next run."""
         self.counts = SweepCounts()
 
     async def aside(self) -> dict[str, int]:
         """What is aside, with its size."""
         return {
-            layout.digest_aside(one.path): one.size_bytes
+            digest: one.size_bytes
             async for page in self._storage.pages(layout.ASIDE)
             for one in page
+            if (digest := layout.digest_aside(one.path))
         }
 
     async def put_back(self, digests_: Iterable[str]) -> None:
@@ -81,16 +84,31 @@ class Sweeping:
             else:
                 await self._delete([layout.aside_path(digest)])  # it was uploaded again
 
-        await parallel.each(back, digests_)
+        async def tried(digest: str) -> None:
+            try:
+                await back(digest)
+            except StorageError as error:
+                self._left_aside.add(digest)
+                self.counts.fail(error)
 
-    async def restore(self, links: Iterable[Link]) -> None:
-        contents = {layout.link_path(one): one.data for one in links}
+        await parallel.each(tried, (one for one in digests_ if one not in self._left_aside))
+
+    async def restore(self, links: Iterable[Link]) -> set[str]:
+        """The digests with a link that could not be written."""
+        by_path = {layout.link_path(one): one for one in links}
+        failed: set[str] = set()
 
         async def write(path: str) -> None:
-            await self._storage.put(path, contents[path].encode())
-            self.counts.restored += 1
+            try:
+                await self._storage.put(path, by_path[path].data.encode())
+            except StorageError as error:
+                failed.add(by_path[path].data)
+                self.counts.fail(error)
+            else:
+                self.counts.restored += 1
 
-        await parallel.each(write, contents)
+        await parallel.each(write, by_path)
+        return failed
 
     async def unlink(
         self, links: Sequence[Link], *, reader: ManifestReader, listed_at: int
@@ -107,15 +125,26 @@ class Sweeping:
             await self._unlink(own)
             still = set(await look.unneeded(own))
             await self.restore([link for link in own if link not in still])
+
+        async def tried(name: str) -> None:
+            try:
+                await one(name)
+            except StorageError as error:
+                self.counts.fail(error)
             self._progress.advance(len(by_repository[name]))
 
-        await parallel.each(one, by_repository)
+        await parallel.each(tried, by_repository)
 
-    async def unlink_at_once(self, links: Sequence[Link]) -> None:
-        """While no registry runs; manifests first, so that none names what is gone."""
+    async def unlink_at_once(self, links: Sequence[Link]) -> set[str]:
+        """While no registry runs; manifests first, so that none names what is gone.
+
+        The digests with a link that could not be removed.
+        """
+        failed: set[str] = set()
         for kind in (LinkKind.MANIFEST, LinkKind.LAYER):
-            paths = [layout.link_path(one) for one in links if one.kind is kind]
-            await self._delete_links(paths)
+            by_path = {layout.link_path(one): one.data for one in links if one.kind is kind}
+            failed |= {by_path[path] for path in await self._delete_links(list(by_path))}
+        return failed
 
     async def _unlink(self, links: Sequence[Link]) -> None:
         """A registry with a cache forgets a layer with its link, a manifest only after its link."""
@@ -132,21 +161,34 @@ class Sweeping:
         await parallel.each(forget, manifests)
 
     async def unanswered(self, condemned: dict[str, Condemned]) -> list[str]:
-        """The digests that no replica answers for in a repository that had them."""
+        """The digests that no replica answers for in a repository that had them.
+
+        When a replica cannot be asked, the others stay.
+        """
         self._progress.begin("asking the registry", len(condemned))
         found: list[str] = []
+        failures: list[RegistryError] = []
 
-        async def ask(digest: str) -> None:
-            self._progress.advance()
+        async def is_answered(digest: str) -> bool:
             for link in condemned[digest].links(digest):
                 for replica in self._replicas:
                     place = replica.place(link.repository)
                     if await replica.registry.has_blob(place, digests.parse(link.digest)):
-                        self.counts.answered.append(digest)
-                        return
-            found.append(digest)
+                        return True
+            return False
+
+        async def ask(digest: str) -> None:
+            self._progress.advance()
+            if failures:
+                return
+            try:
+                (self.counts.answered if await is_answered(digest) else found).append(digest)
+            except RegistryError as error:
+                failures.append(error)
 
         await parallel.each(ask, condemned)
+        if failures:
+            self.counts.fail(failures[0])
         return sorted(found)
 
     async def set_aside(self, digests_: Sequence[str]) -> None:
@@ -158,26 +200,30 @@ class Sweeping:
                 await self._storage.move(layout.data_path(digest), layout.aside_path(digest))
             except storages.NotFound:
                 return
-            except storages.StorageError as error:
-                self._unmoved.add(digest)
+            except storages.Unavailable as error:
+                # The storage may still delete the data, also what a push stores there meanwhile.
+                self._left_aside.add(digest)
+                self.counts.fail(error)
+            except StorageError as error:
+                self._copied.add(digest)
                 self.counts.fail(error)
 
         await parallel.each(move, digests_)
 
-    async def delete_aside(self, sizes: dict[str, int]) -> set[str]:
-        """The digests that are gone for good; not those with data that is still in its place."""
-        await self._delete([layout.aside_path(one) for one in sizes if one in self._unmoved])
-        moved = {one: size for one, size in sizes.items() if one not in self._unmoved}
-        return await self._free({layout.aside_path(one): (one, moved[one]) for one in moved})
+    async def delete_aside(self, sizes: dict[str, int], *, copies: Collection[str]) -> set[str]:
+        """The digests that are gone for good; not `copies` of data that is still in its place."""
+        going = sizes.keys() - self._left_aside
+        only_copies = going & (self._copied | set(copies))
+        await self._delete([layout.aside_path(one) for one in only_copies])
+        moved = sorted(going - only_copies)
+        return await self._free({layout.aside_path(one): (one, sizes[one]) for one in moved})
 
     async def delete_data(self, sizes: dict[str, int]) -> set[str]:
         return await self._free({layout.data_path(one): (one, sizes[one]) for one in sizes})
 
     async def _free(self, blobs: dict[str, tuple[str, int]]) -> set[str]:
         self._progress.begin("deleting data", len(blobs))
-        failures = await self._storage.delete(list(blobs))
-        for error in failures.values():
-            self.counts.fail(error)
+        failures = await self._delete(list(blobs))
         gone = {path: one for path, one in blobs.items() if path not in failures}
         self.counts.freed_blobs += len(gone)
         self.counts.freed_bytes += sum(size for _, size in gone.values())
@@ -198,26 +244,36 @@ class Sweeping:
             ]
             await self._delete_links(paths)
 
-        await parallel.each(clean, gone)
+        async def tried(name: str) -> None:
+            try:
+                await clean(name)
+            except StorageError as error:
+                self.counts.fail(error)
+
+        await parallel.each(tried, gone)
 
     async def remove_uploads(self, folders: Iterable[str]) -> None:
         async def remove(folder: str) -> None:
-            pages = [page async for page in self._storage.pages(folder)]
-            paths = [one.path for page in pages for one in page]
-            if await self._delete(paths) == len(paths):
+            try:
+                pages = [page async for page in self._storage.pages(folder)]
+            except StorageError as error:
+                self.counts.fail(error)
+                return
+            if not await self._delete([one.path for page in pages for one in page]):
                 self.counts.uploads += 1
 
         await parallel.each(remove, folders)
 
-    async def _delete_links(self, paths: Sequence[str]) -> None:
-        removed = await self._delete(paths)  # first: several repositories count at a time
-        self.counts.links += removed
+    async def _delete_links(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
+        failures = await self._delete(paths)  # first: several repositories count at a time
+        self.counts.links += len(paths) - len(failures)
+        return failures
 
-    async def _delete(self, paths: Sequence[str]) -> int:
+    async def _delete(self, paths: Sequence[str]) -> Mapping[str, StorageError]:
         failures = await self._storage.delete(paths)
         for error in failures.values():
             self.counts.fail(error)
-        return len(paths) - len(failures)
+        return failures
 
 
 class _RepositoryLook:
@@ -239,7 +295,13 @@ class _RepositoryLook:
             for one in page:
                 algorithm, encoded = one.path.split("/")[-3:-1]
                 times[f"{algorithm}:{encoded}"] = seconds(one.modified_at)
-        fresh = {digest for digest, time in times.items() if time > self._listed_at}
+        known = {one.digest for one in links}
+        # Times are whole seconds: in that of the list a manifest may be older or younger than it.
+        fresh = {
+            digest
+            for digest, time in times.items()
+            if time > self._listed_at or (time == self._listed_at and digest not in known)
+        }
         needs = await self._needs(fresh)
         if needs is None:
             return []
@@ -247,9 +309,10 @@ class _RepositoryLook:
         return [one for one in links if graph.key_of(one.data) not in needed]
 
     async def _needs(self, fresh: set[str]) -> set[int] | None:
-        """None when that is not known: then every link stays until the next run."""
-        if any(not one.startswith(STORED_AS) for one in fresh):
-            return None
+        """None when that is not known: then every link stays until the next run.
+
+        So with a link that is not sha256 and names data elsewhere, which is not followed here.
+        """
         keys = np.array([graph.key_of(one) for one in fresh], dtype=np.uint64)
         unknown = set(self._reader.unknown(keys).tolist())
         reader = ManifestReader(self._storage, PruneProgress())

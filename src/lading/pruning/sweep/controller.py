@@ -1,6 +1,6 @@
 """Wires one sweep: observe, plan, guards, apply, and the second look before data goes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -205,13 +205,10 @@ class Sweeper:
 
     async def _references(self) -> References:
         request = self._request
-        found = [
-            *[
-                await engine_observe.references(one, self._clock, request.reading, self.progress)
-                for one in self._clusters
-            ],
-            *self._files,
-        ]
+        read = await engine_observe.of_clusters(
+            self._clusters, self._clock, request.reading, self.progress
+        )
+        found = (*read, *self._files)
         registry_names = mirrors.registry_names(
             request.registry_names,
             [*request.mirrors, *(pair for one in found for pair in one.mirrors)],
@@ -248,27 +245,30 @@ class Sweeper:
     async def _sweep_at_once(
         self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep
     ) -> None:
+        listing = observed.facts.listing
         await sweeping.put_back(plan.put_back)
-        await sweeping.restore(plan.restored)
-        await sweeping.unlink_at_once(plan.links)
-        sizes = _sizes(observed.facts.listing, plan.swept.tolist())
-        gone = await sweeping.delete_data(sizes)
-        aside = await sweeping.aside()
-        gone |= await sweeping.delete_aside(aside)
+        unrestored = await sweeping.restore(plan.restored)
+        linked = await sweeping.unlink_at_once(plan.links)
+        due = _sizes(listing, plan.swept.tolist())
+        unlinked = {one: size for one, size in due.items() if one not in linked}
+        gone = await sweeping.delete_data(unlinked)
+        gone |= await sweeping.delete_aside(
+            await sweeping.aside(), copies=_in_place(listing, observed.facts.aside)
+        )
         await sweeping.forget_in_tags(
             one for one in plan.links if one.kind is LinkKind.MANIFEST and one.data in gone
         )
-        state = states.without(observed.state, (*plan.dropped, *gone))
+        state = states.without(observed.state, {*plan.dropped, *gone} - unrestored)
         if state != observed.state:
-            await self._write(state)
+            await self._write_last(sweeping, state)
 
     async def _sweep(self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep) -> None:
         """The state is written before links go, so that a run that is cut off can restore them."""
         listing = observed.facts.listing
         await sweeping.put_back(plan.put_back)
-        await sweeping.restore(plan.restored)
+        unrestored = await sweeping.restore(plan.restored)
         condemned = [listing.blobs.digest(one) for one in plan.condemned.tolist()]
-        state = states.without(observed.state, plan.dropped)
+        state = states.without(observed.state, set(plan.dropped) - unrestored)
         state = states.with_condemned(state, condemned, plan.links, observed.now)
         if observed.references is not None:
             count = observed.references.of_this_registry
@@ -281,14 +281,13 @@ class Sweeper:
         chosen = await sweeping.unanswered({one: state.condemned[one] for one in due})
         await self._lock.check()
         await sweeping.set_aside(chosen)
-        await self._finish(sweeping, observed, state, is_changed=bool(plan.links or chosen))
+        if plan.links or chosen or observed.facts.aside:
+            await self._finish(sweeping, observed, state, chosen)
 
     async def _finish(
-        self, sweeping: Sweeping, observed: ObservedSweep, state: SweepState, *, is_changed: bool
+        self, sweeping: Sweeping, observed: ObservedSweep, state: SweepState, moved: list[str]
     ) -> None:
         """The second look: what was linked or named meanwhile comes back, the rest is deleted."""
-        if not (is_changed or observed.facts.aside):
-            return
         settings = self._request.settings
         self.progress.begin("waiting for uploads in progress")
         await self._clock.sleep(settings.second_look_after.total_seconds())
@@ -300,14 +299,16 @@ class Sweeper:
         await sweeping.restore(again.restored)
         left = await sweeping.aside()
         await self._lock.check()
-        gone = await sweeping.delete_aside(left)
+        copies = _in_place(observed.facts.listing, observed.facts.aside) - set(moved)
+        gone = await sweeping.delete_aside(left, copies=copies)
         await sweeping.forget_in_tags(
             link
             for digest in gone & state.condemned.keys()
             for link in state.condemned[digest].links(digest)
             if link.kind is LinkKind.MANIFEST
         )
-        await self._write(states.without(state, (*again.dropped, *gone)))
+        state = states.with_used_again(state, again.used_again)
+        await self._write_last(sweeping, states.without(state, gone))
 
     async def _clean(self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep) -> None:
         await sweeping.remove_uploads(plan.uploads)
@@ -317,12 +318,24 @@ class Sweeper:
         )
         try:
             await self._known_file.replace(self._reader.known(observed.facts.listing))
-        except storages.Full:
+        except (storages.StorageError, OSError):
             return  # it only saves time
 
     async def _write(self, state: SweepState) -> None:
         await self._state_file.replace(states.encode(state))
 
+    async def _write_last(self, sweeping: Sweeping, state: SweepState) -> None:
+        """When everything else is done; the next run finds out what is not written."""
+        try:
+            await self._write(state)
+        except (storages.StorageError, OSError) as error:
+            sweeping.counts.fail(error)
+
 
 def _sizes(listing: Listing, positions: Sequence[int]) -> dict[str, int]:
     return {listing.blobs.digest(one): int(listing.blobs.sizes[one]) for one in positions}
+
+
+def _in_place(listing: Listing, digests: Iterable[str]) -> set[str]:
+    """Those of the digests that have their data in its place."""
+    return {one for one in digests if listing.blobs.has(one)}

@@ -58,7 +58,8 @@ def _references(references: References | None, last_time: int | None) -> Iterato
     found = references.of_this_registry
     if last_time and found * 100 < FEWER_REFERENCES_PERCENT * last_time:
         message = (
-            f"The clusters have {found} references to this registry, and had {last_time} last time."
+            "The clusters have fewer references to this registry than last time:"
+            f" {found} instead of {last_time}."
         )
         yield Refusal(guard=Guard.FEWER_REFERENCES, message=message)
     if not found:

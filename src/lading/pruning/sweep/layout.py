@@ -1,5 +1,7 @@
 """Paths of a registry's storage, and of what a sweep keeps beside it. Pure."""
 
+from lading.kernel import digests
+from lading.kernel.errors import Malformed
 from lading.pruning.engine.observe_storage import REPOSITORIES, ROOT, data_path, revision_link
 from lading.pruning.engine.storage_clock import FOLDER
 from lading.pruning.sweep.types import Link, LinkKind
@@ -35,11 +37,20 @@ def aside_path(digest: str) -> str:
 
 
 def digest_aside(path: str) -> str:
-    algorithm, _, encoded = path.rpartition("/")[2].partition("-")
-    return f"{algorithm}:{encoded}"
+    """Empty for what no sweep has put there."""
+    algorithm, _, encoded = path.removeprefix(f"{ASIDE}/").partition("-")
+    return digest_of(algorithm, encoded)
+
+
+def digest_of(algorithm: str, encoded: str) -> str:
+    """Empty for parts of a path that are no digest."""
+    try:
+        return str(digests.parse(f"{algorithm}:{encoded}"))
+    except Malformed:
+        return ""
 
 
 __all__ = (
     "ASIDE", "BLOBS", "OWN", "REPOSITORIES", "ROOT", "aside_path", "data_path", "digest_aside",
-    "layer_link", "link_path", "revision_link", "revisions_folder", "tags_folder",
+    "digest_of", "layer_link", "link_path", "revision_link", "revisions_folder", "tags_folder",
 )  # fmt: skip

@@ -57,10 +57,9 @@ class StorageLock:
 
     async def check(self) -> None:
         """Before anything that cannot be undone."""
-        holder = await self._holder()
-        if holder is None or holder.token != self._own.token:
+        if not self._is_own(await self._holder()):
             raise SweepInProgress(
-                "another sweep has taken over the lock of this one; nothing more is changed"
+                "another sweep took over the lock; this sweep changes nothing more"
             )
 
     async def _acquire(self) -> None:
@@ -68,17 +67,27 @@ class StorageLock:
             await self._put(OnlyNew())
         except storages.AlreadyExists:
             await self._take_over()
+        except storages.Unavailable:
+            with suppress(storages.StorageError):
+                await self._release()  # it may be written all the same
+            raise
 
     async def _take_over(self) -> None:
         found = await self._storage.head(PATH)
         holder = await self._holder()
         if found is None or holder is None:
-            raise SweepInProgress("another sweep has just ended; run this one again")
+            raise SweepInProgress(
+                "another sweep has just ended; run this one again."
+                f" If {PATH} is a folder, remove it"
+            )
+        if self._is_own(holder):
+            return  # an attempt that got no answer has written it
         await self._check_stale(found, holder)
         try:
             await self._put(OnlyVersion(found.version))
         except storages.Changed as error:
-            raise _in_progress(holder) from error
+            if not self._is_own(await self._holder()):
+                raise _in_progress(holder) from error
         except storages.Unsupported:
             await self._replace(holder)
 
@@ -119,9 +128,11 @@ class StorageLock:
                 await self._put(None)
 
     async def _release(self) -> None:
-        holder = await self._holder()
-        if holder is not None and holder.token == self._own.token:
+        if self._is_own(await self._holder()):
             await self._storage.delete([PATH])
+
+    def _is_own(self, holder: Holder | None) -> bool:
+        return holder is not None and holder.token == self._own.token
 
     async def _holder(self) -> Holder | None:
         try:

@@ -44,7 +44,7 @@ def unreadable_repositories(facts: SweepFacts) -> Ids:
     """Those with a manifest or a link that cannot be read: they keep all that they link."""
     found = np.array(sorted(facts.listing.opaque), dtype=np.int32)
     opaque = np.array(sorted(facts.documents.opaque), dtype=np.uint64)
-    for revisions in _manifest_links(facts.listing):
+    for revisions in manifest_links(facts.listing):
         found = np.union1d(found, revisions.repositories[np.isin(revisions.keys, opaque)])
     return found.astype(np.int32)
 
@@ -67,7 +67,7 @@ def contains(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
 
 
 def _root_keys(facts: SweepFacts, young_since: int) -> Keys:
-    links = _manifest_links(facts.listing)
+    links = manifest_links(facts.listing)
     if facts.roots is None:
         return np.concatenate([one.keys for one in links])
     kept = np.union1d(unreadable_repositories(facts), _numbers(facts.listing, facts.roots))
@@ -85,7 +85,7 @@ def _numbers(listing: Listing, roots: Roots) -> Ids:
     return np.array(found, dtype=np.int32)
 
 
-def _manifest_links(listing: Listing) -> tuple[Links, Links]:
+def manifest_links(listing: Listing) -> tuple[Links, Links]:
     return listing.revisions, listing.of_aliases(LinkKind.MANIFEST)
 
 

@@ -4,6 +4,7 @@ The paths of the list give nearly everything. Read are links that are not sha256
 decide, and each manifest once. A list that breaks off is an error.
 """
 
+import contextlib
 import hashlib
 import re
 from array import array
@@ -13,8 +14,8 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from lading.kernel import digests
-from lading.kernel.errors import Malformed
+from lading.kernel import digests, references
+from lading.kernel.errors import UNREADABLE, Malformed
 from lading.ports import storage as storages
 from lading.ports.storage import Storage, StoredObject
 from lading.pruning.engine import documents as manifest_documents
@@ -42,6 +43,7 @@ from lading.pruning.sweep.types import (
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 _SHA256 = "sha256"
+_BLOBS, _REPOSITORIES = f"{layout.BLOBS}/", f"{layout.REPOSITORIES}/"
 _NOTHING = (
     f"the storage has nothing in {layout.REPOSITORIES}; give the folder or prefix that the registry"
     " has as its root directory"
@@ -127,22 +129,31 @@ class _Found:
     def add(self, one: StoredObject) -> None:
         self._objects += 1
         path = one.path
-        if path.startswith(layout.BLOBS):
-            self._add_blob(path[len(layout.BLOBS) + 1 :], one)
-        elif path.startswith(layout.REPOSITORIES):
-            name, mark, own = path[len(layout.REPOSITORIES) + 1 :].partition("/_")
+        if path.startswith(_BLOBS):
+            self._add_blob(path[len(_BLOBS) :], one)
+        elif path.startswith(_REPOSITORIES):
+            name, mark, own = path[len(_REPOSITORIES) :].partition("/_")
             if mark:
-                number = self.repositories.setdefault(name, len(self.repositories))
+                number = self.repositories.get(name)
+                if number is None:
+                    number = self._add_repository(name)
                 self._add_own(number, name, own.split("/"), one)
+
+    def _add_repository(self, name: str) -> int:
+        """No registry has one with a name that is not valid: what it links stays."""
+        number = self.repositories[name] = len(self.repositories)
+        if not references.is_repository(name):
+            self.opaque.add(number)
+        return number
 
     def _add_blob(self, path: str, one: StoredObject) -> None:
         parts = path.split("/")
-        if len(parts) != 4 or parts[3] != "data":
+        if len(parts) != 4 or parts[3] != "data" or parts[1] != parts[2][:2]:
             return
         if parts[0] == _SHA256 and _HEX.fullmatch(parts[2]):
             self._raw += bytes.fromhex(parts[2])
         else:
-            digest = _digest(parts[0], parts[2])
+            digest = layout.digest_of(parts[0], parts[2])
             if not digest:
                 return  # not of a registry that we know; it stays
             self._raw += graph.raw(digest)
@@ -160,7 +171,7 @@ class _Found:
                 self._add_link(self._revisions, number, link, one)
             case ["manifests", "tags", tag, "current", "link"] if self._with_tags:
                 self._tags.append((number, tag))
-            case ["uploads", session, *_]:
+            case ["uploads", session, _, *_] if session.isascii() and number not in self.opaque:
                 folder = f"{layout.REPOSITORIES}/{name}/_uploads/{session}"
                 time = seconds(one.modified_at)
                 self._uploads[folder] = max(time, self._uploads.get(folder, 0))
@@ -170,10 +181,10 @@ class _Found:
         time = seconds(one.modified_at)
         if link.digest.startswith(_SHA256) and _HEX.fullmatch(encoded):
             column.add(number, encoded, time, with_raw=link.kind is LinkKind.MANIFEST)
-        elif _digest(*link.digest.split(":", 1)):
-            self.aliases.append(Alias(link=link, time=time))
         else:
-            self.opaque.add(number)
+            self.aliases.append(Alias(link=link, time=time))
+            if not layout.digest_of(*link.digest.split(":", 1)):
+                self.opaque.add(number)
 
     def listing(self, aliases: Iterable[Alias]) -> Listing:
         return Listing(
@@ -282,7 +293,10 @@ class ManifestReader:
         )
         if hashlib.sha256(body).digest() != checksum:
             return
-        found = msgspec.msgpack.decode(body, type=_Known)
+        try:
+            found = msgspec.msgpack.decode(body, type=_Known)
+        except UNREADABLE:
+            return  # of another release
         self._keys.frombytes(found.keys)
         self._counts.frombytes(found.counts)
         self._targets.frombytes(found.targets)
@@ -310,7 +324,6 @@ class ManifestReader:
         self._known = np.sort(np.array(self._keys, dtype=np.uint64))
 
     async def read(self, digests_: Iterable[str], *, count: int = 0) -> None:
-        """Those that are gone by now are passed over."""
         self._progress.begin("reading manifests", count)
         await parallel.each(self._read, digests_)
         self._sort()
@@ -341,22 +354,19 @@ class ManifestReader:
             opaque=frozenset(self._opaque),
         )
 
-    async def _content(self, digest: str) -> bytes | None:
-        """Also of one that is aside: it may be linked again."""
+    async def _content(self, digest: str) -> bytes:
+        """Also of one that is aside: it may be linked again. Empty for what cannot be read.
+
+        No registry deletes data: what has a link and no data is damaged, or not restored yet.
+        """
         for path in (layout.data_path(digest), layout.aside_path(digest)):
-            try:
+            with contextlib.suppress(storages.NotFound, storages.TooLarge):
                 return await self._storage.read(path, bytes_max=MANIFEST_BYTES_MAX)
-            except storages.NotFound:
-                continue
-            except storages.TooLarge:
-                return b""
-        return None
+        return b""
 
     async def _read(self, digest: str) -> None:
         self._progress.advance()
         content = await self._content(digest)
-        if content is None:
-            return
         key = graph.key_of(digest)
         manifest, _ = manifest_documents.read(digest, content)
         if manifest.is_opaque or manifest.is_unknown or not digests.parse(digest).matches(content):
@@ -379,10 +389,3 @@ def unread_manifests(found: Listing, reader: ManifestReader) -> list[str]:
     )
     known = {graph.key_of(text) for text in texts}
     return texts + [one for one in sorted(others) if graph.key_of(one) in unknown - known]
-
-
-def _digest(algorithm: str, encoded: str) -> str:
-    try:
-        return str(digests.parse(f"{algorithm}:{encoded}"))
-    except Malformed:
-        return ""

@@ -66,7 +66,7 @@ def second_look(
     return SecondLook(
         restored=tuple(sorted(_restored(facts, state, live))),
         put_back=_put_back(facts, kept),
-        dropped=tuple(sorted(one for one in state.condemned if _is_in(graph.key_of(one), live))),
+        used_again=tuple(sorted(one for one in state.condemned if _is_in(graph.key_of(one), live))),
     )
 
 
@@ -123,9 +123,9 @@ def _unneeded(
         return np.full(len(blobs), BlobReason.UNREFERENCED, dtype=np.uint8)
     reasons = np.full(len(blobs), BlobReason.CONDEMNED, dtype=np.uint8)
     for digest, condemned in state.condemned.items():
-        place = _position(blobs, digest)
-        if place is None or is_linked[place]:
-            continue  # linked again: it is condemned anew
+        place = blobs.position(digest)
+        if place is None or is_linked[place] or condemned.is_used_again:
+            continue  # it is condemned anew
         is_over = condemned.since + settings.grace <= now
         reasons[place] = BlobReason.UNREFERENCED if is_over else BlobReason.WAITING
     if settings.copy_bytes_max is not None:
@@ -151,9 +151,10 @@ def _restored(facts: SweepFacts, state: SweepState, live: Keys) -> set[Link]:
         digest = by_key[key]
         is_manifest = bool(state.condemned[digest].manifests) or key in manifests
         kind = LinkKind.MANIFEST if is_manifest else LinkKind.LAYER
-        holders = _repositories_of(listing.revisions, documents.keys[source])
         if _is_in(int(documents.keys[source]), live):
-            found |= {Link(listing.repositories[one], kind, digest) for one in holders}
+            for links in mark.manifest_links(listing):
+                holders = _repositories_of(links, documents.keys[source])
+                found |= {Link(listing.repositories[one], kind, digest) for one in holders}
     return found - set(_present(listing, by_key))
 
 
@@ -181,7 +182,7 @@ def _dropped(
     waits = {BlobReason.WAITING, BlobReason.TOO_LARGE, BlobReason.UNREFERENCED}
     found = []
     for digest in state.condemned:
-        place = _position(blobs, digest)
+        place = blobs.position(digest)
         if place is None:
             is_dropped = digest not in aside
         else:
@@ -205,11 +206,6 @@ def _put_back(facts: SweepFacts, kept: list[Keys]) -> tuple[str, ...]:
 def _old_uploads(listing: Listing, settings: SweepSettings, now: datetime) -> Iterable[str]:
     oldest = seconds(now) - int(settings.upload_age_max.total_seconds())
     return (folder for folder, time in listing.uploads.items() if time < oldest)
-
-
-def _position(blobs: StoredBlobs, digest: str) -> int | None:
-    places, is_there = blobs.positions(np.array([graph.key_of(digest)], dtype=np.uint64))
-    return int(places[0]) if is_there[0] else None
 
 
 def _is_in(key: int, keys: Keys) -> bool:

@@ -14,14 +14,13 @@ from lading.kernel import manifests
 from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
-from lading.ports import registry as registries
 from lading.ports.registry import Manifest, RegistryError
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.storage import Storage
 from lading.pruning.engine.observe_storage import NoRegistry
-from lading.pruning.sweep import layout
+from lading.pruning.sweep import layout, observe
 
-_TAG = "probe"
+_TAG_PREFIX = "lading-probe-"
 _BLOB_BYTES_MAX = 1024
 _OFFLINE = "stop the registry or make it read-only, and use --offline"
 
@@ -46,6 +45,7 @@ class _Image:
     config: bytes
     layer: bytes
     manifest: Manifest
+    tag: str
 
     @property
     def blobs(self) -> tuple[Digest, Digest]:
@@ -55,6 +55,7 @@ class _Image:
 async def has_cache(storage: Storage, replica: Replica, repository: str) -> bool:
     """Whether the replica answers for links that are gone; an error when a sweep would not do."""
     image = _image()
+    await _remove_former(storage, repository)
     try:
         return await _Probe(storage, replica, repository, image).run()
     except RegistryError as error:
@@ -88,7 +89,7 @@ class _Probe:
         place = self.replica.place(self.repository)
         for content in (self.image.config, self.image.layer):
             await self.replica.registry.push_blob(place, content)
-        tagged = Reference(registry=place.registry, repository=place.repository, tag=_TAG)
+        tagged = Reference(registry=place.registry, repository=place.repository, tag=self.image.tag)
         await self.replica.registry.push_manifest(tagged, self.image.manifest)
 
     async def _check_pull(self) -> None:
@@ -120,12 +121,12 @@ class _Probe:
         """As a sweep does it; the registry must no longer answer for the layer."""
         registry, place = self.replica.registry, self.replica.place(self.repository)
         config, layer = self.image.blobs
-        await self.storage.delete([layout.layer_link(self.repository, str(config))])
+        await _delete(self.storage, [layout.layer_link(self.repository, str(config))])
         is_cached = await registry.has_blob(place, config)
         for digest in (config, layer):
             if is_cached:
                 await unlink([self.replica], place.repository, digest)
-            await self.storage.delete([layout.layer_link(self.repository, str(digest))])
+            await _delete(self.storage, [layout.layer_link(self.repository, str(digest))])
         if await registry.has_blob(place, config) or await registry.has_blob(place, layer):
             raise ProbeFailed(
                 f"{self.replica.host} answers from a cache for a layer that is deleted, and does"
@@ -135,7 +136,7 @@ class _Probe:
 
     async def _clear(self) -> None:
         """So that the cache of the registry does not know the image either."""
-        for digest in self.image.blobs:
+        for digest in (*self.image.blobs, self.image.manifest.digest):
             await unlink([self.replica], self.repository, digest)
 
 
@@ -150,7 +151,7 @@ async def unlink(replicas: Sequence[Replica], repository: str, digest: Digest) -
         try:
             if await replica.registry.has_blob(place, digest):
                 await replica.registry.delete_blob(place, digest)
-        except (registries.Unavailable, registries.Unsupported):
+        except RegistryError:
             continue  # a sweep asks the replica again before the data goes
 
 
@@ -167,6 +168,7 @@ def _image() -> _Image:
         config,
         layer,
         Manifest(media_type=manifests.OCI_MANIFEST, digest=Digest.of(content), content=content),
+        f"{_TAG_PREFIX}{secrets.token_hex(8)}",
     )
 
 
@@ -175,15 +177,35 @@ def _entry(content: bytes, media_type: str) -> dict[str, str | int]:
     return {"mediaType": media_type, "digest": str(found.digest), "size": found.size_bytes}
 
 
+async def _delete(storage: Storage, paths: Sequence[str]) -> None:
+    """A storage that does not delete this would not delete what a sweep takes away either."""
+    for error in (await storage.delete(paths)).values():
+        raise error
+
+
+async def _remove_former(storage: Storage, repository: str) -> None:
+    """The tags and manifests of probes that were cut off; a sweep frees their data."""
+    tags = f"{layout.tags_folder(repository)}/"
+    links = [one.path async for page in storage.pages(tags.rstrip("/")) for one in page]
+    for path in links:
+        tag, _, place = path.removeprefix(tags).partition("/")
+        if not tag.startswith(_TAG_PREFIX):
+            continue
+        if place == "current/link" and (digest := await observe.read_link(storage, path)):
+            await _delete(storage, [layout.revision_link(repository, digest)])
+        await _delete(storage, [path])
+
+
 async def _remove(storage: Storage, repository: str, image: _Image) -> None:
-    """The repository and the data; nothing else uses either."""
+    """What the probe has pushed and nothing else: the repository may have other images."""
+    tags = layout.tags_folder(repository)
+    tagged = [one.path async for page in storage.pages(f"{tags}/{image.tag}") for one in page]
+    digests = [str(one) for one in (*image.blobs, image.manifest.digest)]
+    paths = [layout.revision_link(repository, str(image.manifest.digest)), *tagged]
+    paths += [layout.layer_link(repository, one) for one in digests]
+    await _delete(storage, [*paths, *map(layout.data_path, digests)])
     folder = f"{layout.REPOSITORIES}/{repository}"
-    paths = [one.path async for page in storage.pages(folder) for one in page]
-    digests = (*image.blobs, image.manifest.digest)
-    await storage.delete([*paths, *(layout.data_path(str(one)) for one in digests)])
-    for prefix in (folder, *(_blob_folder(str(one)) for one in digests)):
-        await storage.remove_empty_folders(prefix, before=datetime.max.replace(tzinfo=UTC))
-
-
-def _blob_folder(digest: str) -> str:
-    return layout.data_path(digest).rpartition("/")[0]
+    is_empty = not [page async for page in storage.pages(folder) if page]
+    await storage.remove_empty_folders(
+        folder if is_empty else tags, before=datetime.max.replace(tzinfo=UTC)
+    )

@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.pruning.sweep import layout
 from lading.pruning.sweep.types import Link, LinkKind
 
 VERSION = "lading.prune.sweep/v1"
 
 
 class Condemned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    since: datetime
+    since: Annotated[datetime, msgspec.Meta(tz=True)]
+    is_used_again: bool = False
+    """By the last look: only its links are remembered, for those that a late deletion takes."""
     layers: tuple[str, ...] = ()
     """Repositories that had it as a layer."""
     manifests: tuple[str, ...] = ()
@@ -44,7 +48,10 @@ def decode(content: bytes | None) -> SweepState:
     try:
         found = msgspec.json.decode(content, type=SweepState)
     except UNREADABLE as error:
-        reason = f"{error}; remove the file, and condemning starts again"
+        reason = (
+            f"{error}; remove {layout.OWN}/state.json, or sweep-state.json in --state-dir, and"
+            " condemning starts again"
+        )
         raise Malformed(what="sweep state", text=content[:64], reason=reason) from error
     if found.version != VERSION:
         reason = f"expected {VERSION}; it was written by another release"
@@ -82,6 +89,14 @@ def without(state: SweepState, digests: Iterable[str]) -> SweepState:
     gone = set(digests)
     left = {digest: one for digest, one in state.condemned.items() if digest not in gone}
     return msgspec.structs.replace(state, condemned=left)
+
+
+def with_used_again(state: SweepState, digests: Iterable[str]) -> SweepState:
+    """The next run restores the links that are missing by then, and forgets these digests."""
+    again = {
+        one: msgspec.structs.replace(state.condemned[one], is_used_again=True) for one in digests
+    }
+    return msgspec.structs.replace(state, condemned=state.condemned | again)
 
 
 def _repositories(links: Iterable[Link], kind: LinkKind) -> tuple[str, ...]:

@@ -101,6 +101,13 @@ class StoredBlobs:
         other = self.others.get(int(self.keys[position]))
         return other or f"sha256:{self.raw[position].tobytes().hex()}"
 
+    def has(self, digest: str) -> bool:
+        return self.position(digest) is not None
+
+    def position(self, digest: str) -> int | None:
+        places, is_there = self.positions(np.array([graph.key_of(digest)], dtype=np.uint64))
+        return int(places[0]) if is_there[0] else None
+
     def positions(self, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Where each number is, and whether it is there at all."""
         if not len(self.keys):
@@ -237,7 +244,7 @@ class SweepPlan:
 class SecondLook:
     restored: tuple[Link, ...]
     put_back: tuple[str, ...]
-    dropped: tuple[str, ...]
+    used_again: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,103 @@
+"""What is condemned and used again gets its links back, manifests too."""
+
+from lading.pruning.engine.observe_storage import revision_link
+from lading.pruning.sweep import layout
+from tests.pruning.sweep.storage_registry import image_content
+from tests.pruning.sweep.worlds import SweepWorld
+
+
+async def test_a_manifest_of_a_repository_without_the_link_gets_one(swept: SweepWorld) -> None:
+    """A cache answers for a layer in a repository that never had it in the storage."""
+    swept.registry.image("c", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("b", b"{}")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry._cache |= {("b", layer), ("b", config)}
+    swept.registry.has_cache = True
+    image = swept.registry.put_manifest("b", image_content(config, [layer]), "v1")
+    swept.registry.has_cache = False
+    assert not swept.registry.can_pull("b", image)
+    await swept.run()
+    assert swept.registry.can_pull("b", image)
+
+
+async def test_a_manifest_that_nothing_needs_gets_no_links(swept: SweepWorld) -> None:
+    """What it names is needed again, but in another repository."""
+    swept.untagged = True
+    swept.registry.image("c", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("a", b"{}")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry._cache |= {(name, one) for name in ("a", "b") for one in (layer, config)}
+    swept.registry.put_manifest("b", image_content(config, [layer], annotations={"of": "b"}))
+    swept.storage.pass_time(hours=25)
+    image = swept.registry.put_manifest("a", image_content(config, [layer]), "v1")
+    swept.registry._cache.clear()
+    assert (await swept.run()).counts.restored == 2
+    assert swept.registry.can_pull("a", image)
+    assert not swept.has_layer("b", layer)
+
+
+async def test_an_untagged_manifest_that_is_tagged_again_gets_its_link_back(
+    swept: SweepWorld,
+) -> None:
+    swept.untagged = True
+    image = swept.registry.image("a", layers=[b"1"])
+    swept.registry.image("b", "v1", [b"2"])
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    assert not swept.registry.can_pull("a", image)
+    swept.registry.tag("a", "again", image)
+    await swept.run()
+    assert swept.registry.can_pull("a", image)
+    await swept.whole()
+    assert swept.registry.can_pull("a", image)
+
+
+async def test_an_untagged_index_that_is_tagged_again_gets_its_child_back_as_a_manifest(
+    swept: SweepWorld,
+) -> None:
+    swept.untagged = True
+    child = swept.registry.image("a", layers=[b"1"])
+    index = swept.registry.index("a", [child])
+    swept.registry.image("b", "v1", [b"2"])
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry.tag("a", "again", index)
+    await swept.run()
+    assert swept.registry.can_pull("a", index)
+    assert not swept.has_layer("a", child)
+
+
+async def test_a_child_that_was_deleted_and_came_back_elsewhere_is_a_manifest(
+    swept: SweepWorld,
+) -> None:
+    """A cache answers for it in `b`, where it had a link before it was deleted."""
+    child = swept.registry.image("a", layers=[b"1"])
+    swept.registry.delete_manifest("a", child)
+    content = swept.storage.objects[layout.data_path(child)][0]
+    swept.registry.image("c", "v1", [b"2"])
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry._cache |= {("b", child)}
+    swept.registry.index("b", [child], "v1")
+    swept.registry._cache.clear()
+    swept.registry.image("d", layers=[b"1"])
+    assert swept.registry.put_manifest("d", content) == child
+    await swept.run()
+    assert swept.registry.has(revision_link("b", child))
+    assert not swept.has_layer("b", child)
+
+
+async def test_a_manifest_by_another_digest_gets_the_links_that_it_needs(swept: SweepWorld) -> None:
+    """A cache answers for what it names in `b`, which never had it in the storage."""
+    swept.registry.image("c", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("a", b"{}")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    content = image_content(config, [layer])
+    other = f"sha512:{'cd' * 64}"
+    swept.registry.write(layout.data_path(swept.digest(content)), content)
+    swept.registry.write(revision_link("b", other), swept.digest(content).encode())
+    await swept.run()
+    assert swept.registry.can_pull("b", other)
