@@ -36,9 +36,16 @@ class _Options:
 
 
 @click.command(name="agent")
-@click.option("--node-name", envvar="NODE_NAME", required=True, help="The Node of this machine.")
+@click.option(
+    "--node-name",
+    metavar="NAME",
+    envvar="NODE_NAME",
+    required=True,
+    help="The Node of this machine.",
+)
 @click.option(
     "--runtime-endpoint",
+    metavar="SOCKET",
     envvar="CONTAINER_RUNTIME_ENDPOINT",
     default="unix:///run/containerd/containerd.sock",
     show_default=True,
@@ -46,6 +53,7 @@ class _Options:
 )
 @click.option(
     "--host-root",
+    metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("/"),
     show_default=True,
@@ -54,6 +62,7 @@ class _Options:
 @host_state.state_dir_option(help="The directory for state that must survive a restart.")
 @click.option(
     "--kubelet-port",
+    metavar="PORT",
     type=click.IntRange(1, 65535),
     default=KUBELET_PORT,
     show_default=True,
@@ -65,12 +74,14 @@ class _Options:
     help="The CA of the kubelet's serving certificate; default: the CA of the cluster.",
 )
 @setting_options.parallel_pulls_option
+@setting_options.behind_cache_option
 @setting_options.expansion_factor_option
 @setting_options.require_disk_check_option
 @setting_options.progress_timeout_option
 @click.option(
     "--resync-period",
     "resync_period",
+    metavar="DURATION",
     callback=options.meaning(options.positive_period),
     default=durations.format_duration(setting_options.DEFAULTS.resync_period),
     show_default=True,
@@ -89,6 +100,7 @@ def command(
     kubelet_port: int,
     kubelet_ca_file: Path | None,
     max_parallel_image_pulls: int,
+    behind_cache: bool,
     expansion_factor: float,
     require_disk_check: bool,
     pull_progress_timeout: timedelta,
@@ -115,6 +127,7 @@ def command(
         ),
         settings=PinSettings(
             parallel_pulls_max=max_parallel_image_pulls,
+            behind_cache=behind_cache,
             expansion_factor=expansion_factor,
             require_disk_check=require_disk_check,
             pull_progress_timeout=pull_progress_timeout,

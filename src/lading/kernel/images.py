@@ -18,6 +18,11 @@ class ImageKey(NamedTuple):
         """As the image names it; a mirror of it counts as the same."""
         return self.image.partition("/")[0]
 
+    @property
+    def repository(self) -> str:
+        """With its registry, of an image that is named by digest."""
+        return self.image.partition("@")[0]
+
 
 class Layer(NamedTuple):
     digest: str

@@ -31,7 +31,7 @@ def test_a_set_that_does_not_fit_is_refused_whole_and_others_are_pulled() -> Non
     plan = planned([image_set("large", "a", "b", "c"), image_set("small", "c")], seen)
     assert [action.key for action in actions_of(plan, StartPull)] == [key("c")]
     (large, small) = status_of(plan).pinned_image_sets
-    assert "needs 60 MiB of disk" in large.last_failed_generation_errors[0]
+    assert "need 60 MiB of disk space" in large.last_failed_generation_errors[0]
     assert small.last_failed_generation_errors == ()
 
 

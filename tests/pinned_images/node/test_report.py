@@ -62,7 +62,7 @@ def test_slow_is_progressing_and_not_degraded() -> None:
     progressing = conditions.find(status.conditions, report.PROGRESSING)
     assert progressing is not None
     assert progressing.message == (
-        "1 of 2 images are on the node, 10 MiB of 20 MiB to go, 1 being pulled"
+        "1 of 2 images are on the node, 10 MiB of 20 MiB to pull, 1 being pulled"
     )
 
 

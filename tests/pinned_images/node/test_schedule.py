@@ -1,9 +1,12 @@
 """Which pulls a node starts and cancels, and in which order."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lading.kernel.images import ImageKey, Resolution
 from lading.pinned_images.node.types import (
@@ -20,6 +23,7 @@ from tests.pinned_images.node.builders import (
     RUNNING,
     UNRESOLVED,
     actions_of,
+    budget,
     failed,
     image_set,
     key,
@@ -240,3 +244,154 @@ def test_issue_17_7_an_image_that_was_removed_twice_waits(
     assert bool(actions_of(plan, StartPull)) is is_pulled
     assert plan.recheck_at is not None
     assert is_pulled or plan.recheck_at < NOW + timedelta(minutes=2)
+
+
+def sharing(**layers: str) -> dict[ImageKey, Resolution]:
+    """Images by name, each with its layers; `a` is a layer of 1 MiB, `b` one of 2."""
+    return {
+        key(name): Resolution(
+            manifest=key(name).image, layers=tuple(layer(one, ord(one) - 96) for one in names)
+        )
+        for name, names in layers.items()
+    }
+
+
+APPS = image_set("s", "app-1", "app-2", "app-3")
+SHARED = sharing(**{"app-1": "zc", "app-2": "za", "app-3": "zb"})
+"""All have the layer z, and app-2 is the smallest."""
+
+
+def test_behind_a_cache_a_shared_layer_comes_with_the_smallest_image_first() -> None:
+    seen = observed(resolutions=SHARED)
+    assert started([APPS], seen, behind_cache=True) == ["app-2"]
+    assert len(started([APPS], seen)) == 3
+
+
+def test_behind_a_cache_the_others_follow_when_the_shared_layer_is_here() -> None:
+    seen = observed(images=present("app-2"), resolutions=SHARED)
+    assert sorted(started([APPS], seen, behind_cache=True)) == ["app-1", "app-3"]
+
+
+def test_behind_a_cache_a_running_pull_brings_the_shared_layer() -> None:
+    seen = observed(resolutions=SHARED, pulls={key("app-1"): RUNNING})
+    assert started([APPS], seen, behind_cache=True) == []
+
+
+def test_behind_a_cache_a_retry_that_runs_brings_the_shared_layer() -> None:
+    retry = replace(failed(PullErrorKind.UNAVAILABLE), running=True, attempts=2)
+    seen = observed(resolutions=SHARED, pulls={key("app-1"): retry})
+    assert started([APPS], seen, behind_cache=True) == []
+
+
+def test_behind_a_cache_an_image_is_tried_again_when_no_other_brings_its_layers() -> None:
+    pulls = {key("app-1"): failed(PullErrorKind.UNAVAILABLE)}
+    seen = observed(resolutions=SHARED, pulls=pulls)
+    later = NOW + timedelta(hours=1)
+    plan = planned([image_set("s", "app-1")], seen, behind_cache=True, now=later)
+    assert [one.key for one in actions_of(plan, StartPull)] == [key("app-1")]
+
+
+def test_behind_a_cache_an_image_that_failed_delays_no_other() -> None:
+    pulls = {key("app-2"): failed(PullErrorKind.NOT_FOUND)}
+    seen = observed(resolutions=SHARED, pulls=pulls)
+    assert started([APPS], seen, behind_cache=True) == ["app-3"]
+
+
+def test_behind_a_cache_a_retry_waits_for_the_shared_layer() -> None:
+    pulls = {key("app-2"): failed(PullErrorKind.UNAVAILABLE)}
+    seen = observed(resolutions=SHARED, pulls=pulls)
+    plan = planned([APPS], seen, behind_cache=True, now=NOW + timedelta(hours=1))
+    assert [one.key for one in actions_of(plan, StartPull)] == [key("app-3")]
+
+
+def test_behind_a_cache_an_image_that_is_removed_again_and_again_delays_no_other() -> None:
+    past = {key("app-2"): PastPulls(count=5, last_at=NOW)}
+    seen = observed(resolutions=SHARED, past_pulls=past)
+    assert started([APPS], seen, behind_cache=True) == ["app-3"]
+
+
+def test_behind_a_cache_images_without_a_shared_layer_are_pulled_at_once() -> None:
+    seen = observed(resolutions=sharing(x="a", y="b", z="c"))
+    assert sorted(started([image_set("s", *"xyz")], seen, behind_cache=True)) == ["x", "y", "z"]
+
+
+def test_behind_a_cache_images_of_one_repository_do_not_wait_for_each_other() -> None:
+    keys = tuple(ImageKey(f"registry.example/app@sha256:{number:064}") for number in range(3))
+    layers = (layer("base", 10),)
+    resolutions = {one: Resolution(manifest=one.image, layers=layers) for one in keys}
+    wanted = replace(image_set("s"), images=keys)
+    plan = planned([wanted], observed(resolutions=resolutions), behind_cache=True)
+    assert {one.key for one in actions_of(plan, StartPull)} == set(keys)
+
+
+def test_behind_a_cache_images_of_another_registry_are_not_waited_for() -> None:
+    """Each registry has a cache of its own."""
+    keys = tuple(ImageKey(f"{host}.example/app@sha256:{1:064}") for host in ("first", "second"))
+    layers = (layer("base", 10),)
+    resolutions = {one: Resolution(manifest=one.image, layers=layers) for one in keys}
+    wanted = replace(image_set("s"), images=keys)
+    plan = planned([wanted], observed(resolutions=resolutions), behind_cache=True)
+    assert {one.key for one in actions_of(plan, StartPull)} == set(keys)
+
+
+def test_behind_a_cache_nothing_starts_before_all_images_of_the_registry_are_resolved() -> None:
+    other = ImageKey(f"other.example/app@sha256:{1:064}")
+    resolutions = {
+        key("app-1"): SHARED[key("app-1")],
+        other: Resolution(manifest=other.image, layers=(layer("base", 10),)),
+    }
+    sets = [image_set("s", "app-1", "app-2"), replace(image_set("t"), images=(other,))]
+    plan = planned(sets, observed(resolutions=resolutions), behind_cache=True)
+    assert [one.key for one in actions_of(plan, StartPull)] == [other]
+    seen = observed(resolutions=resolutions, unresolved={key("app-2"): UNRESOLVED})
+    plan = planned(sets, seen, behind_cache=True)
+    assert {one.key for one in actions_of(plan, StartPull)} == {other, key("app-1"), key("app-2")}
+
+
+def test_behind_a_cache_a_set_that_starts_later_brings_a_shared_layer_all_the_same() -> None:
+    """Each node starts the sets at its own moments, and all pull from the same repository."""
+    later = image_set("later", "app-2", first_seen_at=NOW)
+    early = image_set("early", "app-1", first_seen_at=NOW - timedelta(hours=1))
+    seen = observed(resolutions=SHARED)
+    assert (
+        started([early, later], seen, behind_cache=True, start_spread=timedelta(minutes=10)) == []
+    )
+
+
+def test_behind_a_cache_an_image_that_does_not_fit_brings_nothing() -> None:
+    huge = {key("huge"): Resolution(manifest="", layers=(layer("huge", 10_000),))}
+    sets = [image_set("fits", "app-1"), image_set("too-large", "app-2", "huge")]
+    seen = observed(resolutions=SHARED | huge, budget=budget(free_mib=100))
+    assert started(sets, seen, behind_cache=True) == ["app-1"]
+
+
+@given(data=st.data())
+def test_behind_a_cache_every_layer_comes_from_one_repository_and_every_image_comes(
+    data: st.DataObject,
+) -> None:
+    """On two nodes that have different images, and on which pulls end in different orders."""
+    names = [f"app-{number}" for number in range(data.draw(st.integers(1, 6)))]
+    layers = st.text("uvwxyz", min_size=1, max_size=4)
+    resolutions = sharing(**{name: data.draw(layers) for name in names})
+    sources: dict[str, set[str]] = {}
+    for _node in range(2):
+        here, running = set(data.draw(st.lists(st.sampled_from(names)))), set[str]()
+        while here != set(names):
+            pulls = {key(name): RUNNING for name in running}
+            seen = observed(images=present(*here), resolutions=resolutions, pulls=pulls)
+            new = started([image_set("s", *names)], seen, behind_cache=True, parallel_pulls_max=3)
+            asked = set(_layers_of(new, resolutions)) - set(_layers_of(here | running, resolutions))
+            for digest in asked:
+                sources.setdefault(digest, set()).update(
+                    name for name in new if digest in _layers_of([name], resolutions)
+                )
+            running |= set(new)
+            assert running, "something is always on its way"
+            ended = data.draw(st.sampled_from(sorted(running)))
+            running.remove(ended)
+            here.add(ended)
+    assert all(len(names) == 1 for names in sources.values())
+
+
+def _layers_of(names: Iterable[str], resolutions: dict[ImageKey, Resolution]) -> list[str]:
+    return [one.digest for name in names for one in resolutions[key(name)].layers]

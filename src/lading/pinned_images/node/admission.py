@@ -93,8 +93,8 @@ def _refusal(*, needed_bytes: int, observed: ObservedNodeImages, factor: float) 
     return Problem(
         reason=Reason.INSUFFICIENT_STORAGE,
         message=(
-            f"needs {shown(int(needed_bytes * factor))} of disk for {shown(needed_bytes)} to pull; "
-            f"{shown(budget.free_bytes)} is free, and {shown(budget.reserve_bytes)} must stay free "
-            f"for {budget.reserve_reason}"
+            f"the images to pull need {shown(int(needed_bytes * factor))} of disk space "
+            f"({shown(needed_bytes)} compressed); {shown(budget.free_bytes)} is free, and "
+            f"{shown(budget.reserve_bytes)} must stay free for {budget.reserve_reason}"
         ),
     )

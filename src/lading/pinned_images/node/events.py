@@ -26,7 +26,7 @@ def events(
         before = last.get(name, NodePinnedImageSet(name=name))
         yield from _of_set(by_name[name], before, new[name], observed.reported_problems)
     for name in sorted(last.keys() - new.keys() - by_name.keys()):
-        because = "the node no longer has it"
+        because = "it no longer applies to this node, and its pins are removed"
         yield RecordNodeEvent(
             set_name=name, warning=False, reason=EventReason.UNPINNED, because=because
         )

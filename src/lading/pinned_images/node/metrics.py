@@ -23,18 +23,18 @@ class PinMetrics:
         )
         self.pull_failures = Counter(
             "lading_pinned_images_pull_failures",
-            "Failed pulls, by the reason in the status.",
+            "Pulls that failed, by reason (docs/reasons.md).",
             ("reason",),
             registry=registry,
         )
         self.pull_bytes = Counter(
             "lading_pinned_images_pull_bytes",
-            "Compressed bytes of layers that were pulled.",
+            "Compressed bytes of pulled layers, without those that the node already had.",
             registry=registry,
         )
         self.pull_seconds = Histogram(
             "lading_pinned_images_pull_seconds",
-            "Duration of successful pulls.",
+            "How long a successful pull took.",
             registry=registry,
             buckets=PULL_SECONDS_BUCKETS,
         )
@@ -45,7 +45,7 @@ class PinMetrics:
         )
         self.pinned = Gauge(
             "lading_pinned_images_pinned",
-            "Images that Lading pinned, as the runtime reports them.",
+            "Images that Lading pinned and that the runtime reports as pinned.",
             registry=registry,
         )
 
@@ -100,7 +100,8 @@ def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily
         ),
         GaugeMetricFamily(
             "lading_pinned_images_set_bytes",
-            "Compressed bytes of a set on this node: wanted, done; running pulls are estimated.",
+            "Compressed bytes of a set on this node: wanted, done; absent while a size is not "
+            "known. Running pulls are estimated by the growth of the disk.",
             labels=by_state,
         ),
         GaugeMetricFamily(

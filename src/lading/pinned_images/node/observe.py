@@ -144,7 +144,7 @@ def _disk_unchecked(space_of: Mapping[str, Space | None]) -> str:
     unseen = sorted(path for path, space in space_of.items() if space is None)
     if unseen:
         return f"the agent cannot see {', '.join(unseen)}; mount it below --host-root"
-    return "" if space_of else "the runtime names no image file system"
+    return "" if space_of else "the container runtime reports no image file system"
 
 
 async def used_bytes(runtime: Cri, disk: Disk) -> int | None:

@@ -305,7 +305,7 @@ def node_problem(observed: ObservedNodeImages, node_name: str) -> Problem | None
     if observed.disk_pressure:
         return Problem(
             reason=Reason.DISK_PRESSURE,
-            message=f"node {node_name} reports DiskPressure; images are pulled when it has passed",
+            message=f"node {node_name} reports DiskPressure; images are pulled when it ends",
         )
     return None
 

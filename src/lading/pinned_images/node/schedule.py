@@ -37,6 +37,8 @@ def pull_schedule(
     }
     running = {key for key, pull in observed.pulls.items() if pull.running}
     staying = running - {action.key for action in cancelled}
+    if desired.settings.behind_cache:
+        startable = _first_with_its_layers(startable, admitted, desired, observed)
     ordered = pull_order(startable, desired, observed)
     chosen = _within_the_cap(ordered, staying, desired.settings.parallel_pulls_max)
     here = rules.layers_present(observed) if chosen else frozenset()
@@ -76,6 +78,54 @@ def _may_start(
     removed = rules.removed_image_pulled_at(key, desired, observed, now)
     waits = (rules.starts_at(image_set, desired, now), retry, removed)
     return all(instant is None or instant <= now for instant in waits)
+
+
+def _first_with_its_layers(
+    startable: set[ImageKey],
+    admitted: frozenset[ImageKey],
+    desired: Desired,
+    observed: ObservedNodeImages,
+) -> set[ImageKey]:
+    """Without images that wait for an image of another repository which brings a shared layer.
+
+    A cache keeps a layer for the repository that it was pulled from, and fetches it again for
+    another one. So every node must pull a shared layer from the same repository: that of the
+    smallest image, for which the others wait the shortest. To find it, every image of the registry
+    must be resolved, or have failed to resolve.
+    """
+    wanted = {key for image_set in desired.sets for key in image_set.images}
+    known = observed.resolutions.keys() | observed.unresolved.keys()
+    unsettled = {key.registry for key in wanted - known}
+    here = rules.layers_present(observed)
+    brought_by: dict[tuple[str, Layer], str] = {}
+    for key in sorted(admitted, key=lambda key: _rank_behind_cache(key, observed)):
+        if _is_coming(key, observed):
+            for layer in rules.layers_of([key], observed) - here:
+                brought_by.setdefault((key.registry, layer), key.repository)
+    return {
+        key
+        for key in startable
+        if key.registry not in unsettled
+        and all(
+            brought_by.get((key.registry, layer), key.repository) == key.repository
+            for layer in rules.layers_of([key], observed)
+        )
+    }
+
+
+def _rank_behind_cache(key: ImageKey, observed: ObservedNodeImages) -> tuple[bool, int, ImageKey]:
+    """A running pull brings its layers already; then the smallest image, the same on all nodes."""
+    pull, found = observed.pulls.get(key), observed.resolutions.get(key)
+    is_running = pull is not None and pull.running
+    return not is_running, found.size_bytes if found else 0, key
+
+
+def _is_coming(key: ImageKey, observed: ObservedNodeImages) -> bool:
+    """Its pull runs or will start soon; an image that failed, or was removed, delays no other."""
+    pull = observed.pulls.get(key)
+    if pull is not None and pull.running:
+        return True
+    return (pull is None or pull.error is None) and key not in observed.past_pulls
 
 
 def pull_order(

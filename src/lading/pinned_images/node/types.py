@@ -38,6 +38,8 @@ class PinSettings:
     """What an administrator may change; the defaults are the design's."""
 
     parallel_pulls_max: int = 8
+    behind_cache: bool = False
+    """The node pulls through a cache that keeps a layer for each repository it is pulled from."""
     expansion_factor: float = 2.0
     """Bytes on disk per compressed byte: a release of 16 GiB takes 32 GiB."""
     start_spread: timedelta = timedelta(0)
@@ -110,14 +112,23 @@ class PullErrorKind(StrEnum):
     """Why a pull failed; a status, an event and a metric share the name."""
 
     NOT_FOUND = "ImageNotFound"
+    """The registry does not have the image."""
     UNAUTHORIZED = "Unauthorized"
+    """The registry refuses the credentials, or asks for some."""
     NO_SPACE = "NoSpace"
+    """The disk is full."""
     NO_MATCHING_PLATFORM = "NoMatchingPlatform"
+    """The image has no manifest for the platform."""
     UNKNOWN_HANDLER = "UnknownRuntimeHandler"
+    """The container runtime does not know the runtime handler."""
     REJECTED = "ContentRejected"
+    """The content does not match its digest, or is malformed."""
     STALLED = "Stalled"
+    """Nothing arrived for `--pull-progress-timeout`."""
     UNAVAILABLE = "Unavailable"
+    """The registry or the container runtime does not answer."""
     OTHER = "PullFailed"
+    """Another error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,11 +321,11 @@ class ImageCounts:
     activity: Activity = Activity()
 
     def __str__(self) -> str:
-        """`3 of 10 images are on the node, 120 MiB of 1.2 GiB to go, 4 being pulled, attempt 2`."""
+        """`3 of 9 images are on the node, 120 MiB of 1 GiB to pull, 4 being pulled, attempt 2`."""
         parts = [f"{self.present} of {self.wanted} images are on the node"]
         if self.missing_bytes is not None and self.present < self.wanted:
             shown = quantities.format_bytes
-            parts.append(f"{shown(self.missing_bytes)} of {shown(self.wanted_bytes)} to go")
+            parts.append(f"{shown(self.missing_bytes)} of {shown(self.wanted_bytes)} to pull")
         if self.pulling:
             parts.append(f"{self.pulling} being pulled")
         if str(self.activity):
