@@ -100,6 +100,8 @@ format: setup ## format and fix what can be fixed
 
 generate: setup ## write the files that are generated; those of built-in kinds need `make real-setup ONLY=kube`
 	@$(BIN)/python -m lading.wiring.generate .
+	@$(BIN)/python -m lading.cli.reference .
+	@$(BIN)/python -m tests.docs.metric_tables .
 	@$(BIN)/python -m lading.wire.generate
 	@$(BIN)/python -m tests.real.generate
 

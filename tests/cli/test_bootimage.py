@@ -71,8 +71,8 @@ async def test_restore_shows_its_plan_and_changes_nothing_without_yes(
     await restore._restore(target(cluster), "worker-a", 0, False)
     assert await cluster.get_set() == before
     shown = capsys.readouterr().out
-    assert f"{GCP_IMAGE} becomes {GCP_IMAGE_OLD}" in shown
-    assert "Nothing was changed" in shown
+    assert f"the boot image changes from {GCP_IMAGE} to {GCP_IMAGE_OLD}" in shown
+    assert "Nothing is changed yet" in shown
 
 
 async def test_a_restored_set_stays_until_it_is_resumed(cluster: BootCluster) -> None:
@@ -144,7 +144,7 @@ async def test_approve_proves_a_release_where_nothing_else_can(cluster: BootClus
     await cluster.make_node()
     await cluster.make_set()
     await cluster.enrol()
-    with pytest.raises(RefusedByGuard, match=r"of release 4.21.3, not 4.20.0"):
+    with pytest.raises(RefusedByGuard, match=r"is for release 4.21.3, not 4.20.0"):
         await approve._approve(target(cluster), BootImageSettings(), "4.20.0")
     await approve._approve(target(cluster), BootImageSettings(), "4.21.3")
     async with running(cluster):

@@ -95,7 +95,7 @@ async def test_it_prints_the_url_plans_its_files_and_ends_with_ctrl_c(tmp_path: 
             assert json.loads(dropped[1]) == {
                 **plan,
                 "files": ["dropped.yaml"],
-                "notes": ["dropped.yaml: a ConfigMap is not planned here"],
+                "notes": ["dropped.yaml: no plan is made for kind ConfigMap"],
             }
             assert broken[0] == 422
             assert broken[1].startswith("dropped.yaml:")

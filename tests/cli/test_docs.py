@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+from lading.cli import reference
 from tests.cli.commands import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
@@ -25,6 +26,11 @@ def documented(name: str) -> set[str]:
     shared = [page[anchor] for anchor in re.findall(r"\[[^]]* options\]\(#([a-z-]+)\)", own)]
     cells = re.findall(r"^\| (`-[^|]*) \|", "\n".join((own, *shared)), flags=re.MULTILINE)
     return {option for cell in cells for option in re.findall(r"(?<=`)--?[a-zA-Z-]+", cell)}
+
+
+def test_the_tables_are_fresh() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert reference.page(text) == text, "run `make generate`"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -58,7 +58,7 @@ def test_anchors_and_merge_keys_work(tmp_path: Path) -> None:
         ("a: [1\n", "this is not YAML"),
         ("- 1\n", ":1: expected an object"),
         ("\0", "yaml: this is not YAML: [^\n]*$"),
-        ("# nothing\n", "objects.yaml: it contains no object"),
+        ("# nothing\n", "objects.yaml: there is no object in it"),
         ("kind: ConfigMap\n", ":1: the object has no apiVersion"),
         ("apiVersion: v1\n", ":1: the object has no kind"),
         ("apiVersion: v1\nkind: [List]\n", ":2: kind: expected text"),

@@ -28,7 +28,7 @@ def in_shell(command: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_closed_standard_input_holds_no_object() -> None:
     done = in_shell('"$@" validate -f - <&-')
-    assert (done.returncode, done.stderr) == (1, "Error: -: it contains no object\n")
+    assert (done.returncode, done.stderr) == (1, "Error: -: there is no object in it\n")
 
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&-"])

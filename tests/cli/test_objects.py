@@ -54,6 +54,16 @@ async def test_one_object_that_is_refused_does_not_stop_the_others(lading: Ladin
     assert "1 of 2 objects were not applied" in result.errors
 
 
+async def test_a_field_that_does_not_exist_is_refused_with_the_way_to_its_line(
+    lading: Lading,
+) -> None:
+    result = await lading("apply", "-f", "-", text=MAP.format(name="a") + "dat: {key: mine}\n")
+    assert result.code == 1
+    assert ".dat: field not declared in schema; `lading validate -f -` shows the line" in (
+        result.errors
+    )
+
+
 async def test_a_conflict_names_the_other_manager_and_the_option(
     lading: Lading, tmp_path: Path
 ) -> None:
@@ -87,7 +97,7 @@ async def test_two_namespaces_that_contradict_each_other_are_refused(
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: here}\n"
     result = await lading(verb, "-f", "-", "-n", "there", text=text)
     assert result.code == 1
-    assert "its namespace is 'here', but --namespace is 'there'" in result.errors
+    assert "metadata.namespace is 'here', but --namespace is 'there'" in result.errors
 
 
 async def test_whole_objects_are_shown_without_their_managed_fields(lading: Lading) -> None:

@@ -82,6 +82,17 @@ def test_a_table_is_cut_where_it_is_widest_until_it_fits() -> None:
     assert output.fitted(headers, rows, 80) == [headers, *rows]
 
 
+def test_digests_and_times_are_shortened_first_and_then_the_end_of_an_image_is_kept() -> None:
+    image = f"registry.example.com/team/app@sha256:{'0123456789abcdef' * 4}"
+    rows = [(image, "2026-11-18T00:05:00Z")]
+    cells = [output.fitted(("IMAGE", "SINCE"), rows, columns)[1] for columns in (140, 80, 40)]
+    assert cells == [
+        (image, "2026-11-18T00:05:00Z"),
+        ("registry.example.com/team/app@0123456789ab", "11-18 00:05"),
+        ("registry...pp@0123456789ab", "11-18 00:05"),
+    ]
+
+
 @given(
     st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12),
              min_size=1, max_size=7),

@@ -13,6 +13,13 @@ from lading.ports import cri, kube
 
 NOT_THERE = FileNotFoundError(errno.ENOENT, "No such file or directory", "/etc/absent")
 IN_USE = OSError(errno.EADDRINUSE, "address already in use")
+BOUND = OSError(
+    errno.EADDRINUSE,
+    "error while attempting to bind on address ('127.0.0.1', 8080): address already in use",
+)
+NOT_IN_REGISTRY = cri.ImageNotFound(
+    "PullImage failed: a/b:1: not found. Check the name and the tag."
+)
 MALFORMED = Malformed(what="digest", text="x", reason="too short")
 
 
@@ -21,12 +28,18 @@ MALFORMED = Malformed(what="digest", text="x", reason="too short")
     [
         (NOT_THERE, "/etc/absent: No such file or directory"),
         (IN_USE,
-         "address already in use; choose another port, or stop the process that uses it"),
+         "the address is already in use; choose another port, or stop the process that uses it"),
+        (BOUND,
+         "127.0.0.1:8080 is already in use; choose another port, or stop the process that uses it"),
         (MALFORMED, "'x' is not a valid digest: too short"),
         (cri.NoSpace("the disk is full"), "the disk is full; free some with `lading image gc`"),
-        (kube.Unauthorized("who are you"), "who are you; check the user of the kubeconfig"),
+        (NOT_IN_REGISTRY, "PullImage failed: a/b:1: not found. Check the name and the tag."),
+        (kube.Unauthorized("who are you"),
+         "who are you; the API server refuses the credentials, check the user of the kubeconfig"),
+        (kube.Forbidden("pods is forbidden."),
+         "pods is forbidden; ask an administrator of the cluster for this right"),
         (NothingConfigured("nothing is configured"),
-         "nothing is configured; `lading up` starts a cluster on this machine"),
+         "nothing is configured; or start a cluster on this machine with `lading up`"),
         (ExceptionGroup("several", [NOT_THERE, MALFORMED, MALFORMED]),
          "/etc/absent: No such file or directory; 'x' is not a valid digest: too short"),
     ],

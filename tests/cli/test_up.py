@@ -135,8 +135,8 @@ async def test_a_registry_that_is_moved_names_the_objects_to_change(tmp_path: Pa
     for port in (("--registry-port", new), ()):
         async with welcomed(tmp_path, *port) as (process, shown):
             assert shown.startswith(
-                f"Warning: the registry moved from 127.0.0.1:{old} to 127.0.0.1:{new}, and 2"
-                f" objects name images at 127.0.0.1:{old}, where nothing is served:"
+                f"Warning: the address of the registry changed from 127.0.0.1:{old} to"
+                f" 127.0.0.1:{new}. 2 objects name images at the old address:"
                 " pinnedimageset/first, image/first."
             ), "at every start, until they are changed"
             assert f"--registry-port {old}." in shown

@@ -165,7 +165,7 @@ def test_without_the_option_each_node_has_10_gi(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("capacity", "sentence"),
     [
-        ("node-4=1Gi", "there is no 'node-4', only node-1, node-2, node-3"),
+        ("node-4=1Gi", "there is no node 'node-4'; the nodes are node-1, node-2, node-3"),
         ("much", "'much' is not a valid quantity"),
         ("-1", "expected 0 or more"),
         ("node-1=", "is not a valid quantity"),

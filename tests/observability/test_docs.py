@@ -9,21 +9,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
-from prometheus_client.metrics import MetricWrapperBase
 
 import lading
-from lading.pinned_images.cluster.fleet import Fleet
-from lading.prepull.types import RollOut
-from lading.pruning.operator.types import PrunerFacts
 from lading.wiring.features import FEATURES
-from tests.pinned_images.cluster.build import empty_caches
+from tests.docs import metric_tables
 
 REPOSITORY = Path(__file__).parents[2]
-PAGE = REPOSITORY / "docs" / "metrics.md"
 REASONS_PAGE = REPOSITORY / "docs" / "reasons.md"
 REASONS = ("Reason", "State", "ConditionType", "PullErrorKind", "Guard", "Why", "EnabledBy")
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
@@ -31,15 +24,6 @@ OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports
 PLAYS_KUBERNETES = ("standalone/node.py", "standalone/workloads")
 """Kubernetes' own words, which its documentation explains."""
 INTERNAL = {"lading.boot_images.ignition.findings.RejectionReason"}  # users read its sentences only
-NEEDED: dict[str, Any] = {
-    "fleet": Fleet(empty_caches()),
-    "images": (),
-    "progress": lambda: None,
-    "roll_out": RollOut,
-    "pruner_facts": PrunerFacts,
-}
-"""What the constructors of metrics want beside the registry."""
-Family = tuple[str, tuple[str, ...], str]
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
@@ -60,35 +44,20 @@ def classes(found: Iterable[ModuleType]) -> Iterator[type]:
                 yield one
 
 
-def served() -> set[Family]:
-    """Name as Prometheus stores it, labels and type of everything that any module registers."""
-    holders = [
-        one
-        for one in classes(modules(lading))
-        if one.__module__.endswith(".metrics") and one.__name__.endswith("Metrics")
-    ]
-    families: set[Family] = set()
-    for holder in holders:
-        registry = CollectorRegistry()
-        wanted = inspect.signature(holder).parameters
-        made = holder(registry, **{name: one for name, one in NEEDED.items() if name in wanted})
-        values = vars(made).values()
-        families |= {_described(one) for one in values if isinstance(one, MetricWrapperBase)}
-        collected = made.collect() if hasattr(made, "collect") else ()
-        families |= {(one.name, tuple(one._labelnames), one.type) for one in collected}
-    return families
+def test_a_generated_page_is_fresh() -> None:
+    text = (REPOSITORY / metric_tables.PAGE).read_text(encoding="utf-8")
+    assert metric_tables.page(text) == text, "run `make generate`"
 
 
-def _described(metric: MetricWrapperBase) -> Family:
-    kind = str(metric._type)
-    return metric._name + "_total" * (kind == "counter"), tuple(metric._labelnames), kind
+def documented() -> set[str]:
+    """The names in the tables of docs/metrics.md."""
+    text = (REPOSITORY / metric_tables.PAGE).read_text(encoding="utf-8")
+    return set(re.findall(r"^\| `(lading_\w+)` \|", text, flags=re.MULTILINE))
 
 
-def documented() -> set[Family]:
-    rows = re.findall(
-        r"^\| `(lading_\w+)` \|([^|]*)\| (\w+) \|", PAGE.read_text(), flags=re.MULTILINE
-    )
-    return {(name, tuple(re.findall(r"`(\w+)`", labels)), kind) for name, labels, kind in rows}
+def served() -> set[str]:
+    found = (one.__name__ for one in modules(lading) if one.__name__.endswith(".metrics"))
+    return {family.name for module in found for family in metric_tables.families(module)}
 
 
 def test_the_page_and_the_code_name_the_same_metrics() -> None:

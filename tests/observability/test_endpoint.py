@@ -123,7 +123,7 @@ async def test_an_unknown_path_is_answered_with_the_known_ones() -> None:
         waiting_for=tuple,
         pages=lambda: {"/state": nothing},
     ) as url:
-        there_are = "there are /metrics, /healthz, /readyz, /state\n"
+        there_are = "not found; there are /metrics, /healthz, /readyz, /state\n"
         assert await get(f"{url}/elsewhere") == (404, there_are)
 
 

@@ -12,7 +12,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.core import SECRETS
 from lading.kernel import references
 from lading.kernel.objects import Key
-from lading.ports import kube, registry
+from lading.ports import registry
 from lading.servers.registry import server as registry_server
 from lading.servers.registry.access import Passwords
 from lading.standalone import api_server
@@ -59,5 +59,5 @@ async def test_a_secret_of_another_kind_is_refused_by_name(client: KubeClient) -
 
 
 async def test_a_secret_that_does_not_exist_is_reported(client: KubeClient) -> None:
-    with pytest.raises(kube.NotFound, match='"pull" not found'):
+    with pytest.raises(UnusablePullSecret, match="pull secret default/pull does not exist"):
         await cluster_pull_secrets.read(client, [PULL])

@@ -261,7 +261,7 @@ async def test_a_kind_of_another_owner_is_used_and_noted_once(api: KubeClient) -
     with capture_logs() as logs:
         async with tasks.started(manager.run()):
             await waiting.until(lambda: has_event(api, "Seen"), "the widget is seen")
-    notes = [one["note"] for one in logs if one["event"] == "foreign kind"]
+    notes = [one["note"] for one in logs if one["event"] == "kind of another owner"]
     assert notes == ["widgets.example.com belongs to another owner and is not changed"]
 
 

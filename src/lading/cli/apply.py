@@ -22,7 +22,9 @@ from lading.ports import kube
 
 @click.command(name="apply")
 @options.files_option(required=True)
-@options.host_option(help="Preload and pin on this container runtime, unix:///...")
+@options.host_option(
+    help="Pull and pin on this container runtime, unix:///..., instead of a cluster."
+)
 @host_state.state_dir_option(help="The state directory of the host, with --runtime-endpoint.")
 @feature_gates_option()
 @setting_options.expansion_factor_option
@@ -53,7 +55,13 @@ def command(
     force_conflicts: bool,
     dry_run: str,
 ) -> None:
-    """Create or update the objects in files. All files are read before anything is written."""
+    """Create or update the objects in files. All files are read before anything is written.
+
+    With --runtime-endpoint the command needs no cluster: it pulls and pins the images of
+    PinnedImageSets on this host. Without it, these options have no effect: --state-dir,
+    --feature-gates, --expansion-factor, --require-disk-check, --max-parallel-image-pulls and
+    --pull-progress-timeout.
+    """
     is_trial = dry_run != "none"
     if runtime_endpoint and is_trial:
         raise click.UsageError("--dry-run asks an API server; see `lading pin plan` for a host")

@@ -12,7 +12,7 @@ _VARIABLE = "_LADING_COMPLETE"
 @click.command(name="completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the completion script of a SHELL.
+    """Print the completion script of a shell.
 
     For the running shell: `source <(lading completion bash)`. For every shell, add that line to
     ~/.bashrc or ~/.zshrc, or write the script to ~/.config/fish/completions/lading.fish.

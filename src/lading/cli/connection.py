@@ -71,11 +71,19 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option(
         "--kubeconfig",
+        metavar="FILE",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="The kubeconfig file; default: KUBECONFIG, ~/.kube/config, the pod's ServiceAccount.",
+        help="The kubeconfig file; default: KUBECONFIG, ~/.kube/config, the pod's ServiceAccount, "
+        "the cluster of `lading up`.",
     )
-    @click.option("--context", default="", help="The context of the kubeconfig.")
-    @click.option("-n", "--namespace", default="", help="The namespace.")
+    @click.option("--context", metavar="NAME", default="", help="The context of the kubeconfig.")
+    @click.option(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        default="",
+        help="The namespace; default: the namespace of the context.",
+    )
     @functools.wraps(command)
     def with_target(
         *args: Any, kubeconfig: Path | None, context: str, namespace: str, **more: Any

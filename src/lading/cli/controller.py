@@ -43,7 +43,7 @@ def command(
     pruner: PrunerSettings,
     timing: Timing,
 ) -> None:
-    """Run the controllers. --namespace is that of the Lease; default: the pod's namespace."""
+    """Run the controllers. --namespace is the namespace of the Lease; default: the pod's."""
     own = (settings, prepull, replace(pruner, pod_name=prepull.pod_name))
     running.run(
         process.serve(lambda: _run(target, process, gates, own, aws_credentials_file, timing))

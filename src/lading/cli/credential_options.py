@@ -17,21 +17,25 @@ def credential_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--pull-secrets",
         "folders",
+        metavar="FOLDER",
         type=click.Path(path_type=Path, file_okay=False),
         multiple=True,
-        help="Where a Kubernetes pull secret is mounted; may be given several times.",
+        help="The folder where a Kubernetes pull secret (.dockerconfigjson or .dockercfg) is "
+        "mounted; may be repeated.",
     )
     @click.option(
         "--image-credential-provider-config",
         "plugin_config",
+        metavar="FILE",
         type=click.Path(path_type=Path, exists=True),
         help="The CredentialProviderConfig that the kubelet is started with, or a folder of them.",
     )
     @click.option(
         "--image-credential-provider-bin-dir",
         "plugin_folder",
+        metavar="FOLDER",
         type=click.Path(path_type=Path, file_okay=False, exists=True),
-        help="The directory with the plugins that the configuration names.",
+        help="The folder with the plugins that the configuration names.",
     )
     @functools.wraps(command)
     def with_credentials(

@@ -17,21 +17,26 @@ if TYPE_CHECKING:
 @click.command(name="dashboard")
 @click.option(
     "--port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=0,
+    show_default=True,
     help="The port of the page on 127.0.0.1; 0 takes a free port.",
 )
 @click.option(
     "--plan",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A file of `lading prune plan` to show.",
+    help="A file of `lading prune plan` to show; --contents of that command adds what is kept.",
 )
-@options.files_option(required=False)
+@options.files_option(
+    required=False, help="PinnedImageSets to plan: a file or a folder; may be repeated."
+)
 @connection.target_options
 def command(target: Target, port: int, plan: Path | None, files: tuple[str, ...]) -> None:
     """Show the images of the cluster on a page in your browser, with your own rights.
 
-    The page only reads. It opens only with the printed URL.
+    The page changes nothing. It opens only with the URL that the command prints. With -f it also
+    shows what each node would pull for PinnedImageSets in files.
     """
     if "-" in files:
         raise click.UsageError("-f: expected a file or a folder, because it is read several times")

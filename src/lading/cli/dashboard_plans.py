@@ -92,5 +92,5 @@ async def _valid(sources: list[ManifestSource]) -> list[ManifestSource]:
 def _objects(texts: Mapping[str, str]) -> list[ManifestSource]:
     found = [source for name, text in texts.items() for source in documents.objects(name, text)]
     if not found:
-        raise UnreadableDocument(f"{', '.join(texts)}: it contains no object")
+        raise UnreadableDocument(f"{', '.join(texts)}: there is no object in it")
     return found

@@ -32,10 +32,18 @@ class Deleted:
 @click.command(name="delete")
 @click.argument("words", metavar="KIND NAME... | KIND/NAME... | KIND", nargs=-1)
 @options.files_option(required=False)
-@click.option("-l", "--selector", default="", help="Delete the objects of KIND with these labels.")
+@click.option(
+    "-l",
+    "--selector",
+    metavar="LABELS",
+    default="",
+    help="Delete the objects of KIND with these labels.",
+)
 @click.option("--all", "all_objects", is_flag=True, help="Delete all objects of KIND.")
 @click.option("--ignore-not-found", is_flag=True, help="A missing object is not an error.")
-@options.host_option(help="Unpin the sets on this container runtime, unix:///...")
+@options.host_option(
+    help="Unpin the sets on this container runtime, unix:///..., instead of a cluster."
+)
 @host_state.state_dir_option(help="The state directory of the host, with --runtime-endpoint.")
 @connection.target_options
 def command(
@@ -48,16 +56,20 @@ def command(
     runtime_endpoint: str,
     state_dir: Path,
 ) -> None:
-    """Delete the objects of a KIND with these NAMEs or labels, or the objects in files."""
+    """Delete the objects of a KIND with a NAME or with labels, or the objects in files."""
     names = tuple(objects.split(words))
     selects = bool(selector) or all_objects
     if selector and all_objects:
         raise click.UsageError("use either -l or --all")
     ways = (bool(names), bool(files), selects and len(words) == 1 and not names)
     if sum(ways) != 1 or bool(words) == bool(files) or (selects and not ways[2]):
-        raise click.UsageError("name a kind and objects of it, -l or --all, or files with -f")
+        raise click.UsageError(
+            "write KIND NAME..., KIND/NAME..., KIND with -l or --all, or -f FILE"
+        )
     if runtime_endpoint and selects:
-        raise click.UsageError("-l and --all select objects of a cluster")
+        raise click.UsageError(
+            "-l and --all need a cluster; with --runtime-endpoint, write the names of the sets"
+        )
     deleted = Deleted(
         names=names,
         kinds=words[0] if selects else "",

@@ -12,7 +12,10 @@ from lading.cli import options, running
 @click.command(name="demo")
 @options.log_level_option(default="error")
 def command(log_level: str) -> None:
-    """Run everything on this machine, check what it does, and end."""
+    """Run a cluster of three nodes on this machine, check every feature, and end.
+
+    The data is in a temporary folder, which the command removes at the end.
+    """
     from lading.observability import logs
 
     logs.configure(logs.LogFormat.CONSOLE, log_level)

@@ -22,6 +22,8 @@ _MANIFEST_SUFFIXES = (".json", ".yaml", ".yml")
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _MERGE = "tag:yaml.org,2002:merge"
 
+_WORDS: dict[type, str] = {str: "text", list: "a list", int: "a number", float: "a number"}
+
 FieldPath = tuple[str | int, ...]
 
 
@@ -60,7 +62,7 @@ def read(names: Sequence[str]) -> list[ManifestSource]:
     """The objects of files, of the manifests in folders, and of standard input for `-`."""
     found = [source for file in files(names) for source in objects(file, text(file))]
     if not found:
-        raise UnreadableDocument(f"{', '.join(names)}: it contains no object")
+        raise UnreadableDocument(f"{', '.join(names)}: there is no object in it")
     return found
 
 
@@ -93,7 +95,7 @@ def text(file: str) -> str:
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         if len(content) > FILE_BYTES_MAX:
-            raise UnreadableDocument(f"{file}: larger than {FILE_BYTES_MAX} bytes")
+            raise UnreadableDocument(f"{file}: the file is larger than {FILE_BYTES_MAX} bytes")
         return content.decode()
     except OSError as error:
         raise UnreadableDocument(f"{file}: {error.strerror}") from error
@@ -126,7 +128,8 @@ def _checked(source: ManifestSource) -> ManifestSource:
 
 def _problems(content: Any) -> Iterator[tuple[tuple[str, ...], str]]:
     if not isinstance(content, dict):
-        yield (), f"expected an object with apiVersion and kind, found {type(content).__name__}"
+        found = _WORDS.get(type(content), "a value")
+        yield (), f"expected an object with apiVersion and kind, found {found}"
         return
     for key in ("apiVersion", "kind"):
         if not content.get(key):
@@ -151,7 +154,7 @@ class _Reader:
     def value(self, node: yaml.Node, path: FieldPath) -> Any:
         self.lines[path] = node.start_mark.line + 1
         if len(self.lines) > VALUES_MAX or len(path) > DEPTH_MAX:
-            raise UnreadableDocument(f"{self._file}: too large or too deeply nested")
+            raise UnreadableDocument(f"{self._file}: the file is too large or too deeply nested")
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):

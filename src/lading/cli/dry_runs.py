@@ -13,6 +13,8 @@ from lading.ports import kube
 
 FIELD_MANAGER = "lading"
 _TAKE_OVER = "; set --force-conflicts to take the fields over"
+_UNDECLARED = "field not declared in schema"
+"""What server-side apply answers to a field that does not exist; it does not tell the line."""
 _OF_THE_SERVER = ("creationTimestamp", "generation", "resourceVersion", "uid")
 
 force_conflicts_option = click.option(
@@ -59,6 +61,8 @@ async def attempt(
 def refusal(source: ManifestSource, error: kube.KubeError) -> str:
     """Why an object is not applied, where it is written, and the option that would apply it."""
     step = _TAKE_OVER if isinstance(error, kube.Conflict) else ""
+    if _UNDECLARED in str(error):
+        step = f"; `lading validate -f {source.file}` shows the line"
     return f"{source.file}:{source.line(())}: {error}{step}"
 
 

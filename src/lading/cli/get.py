@@ -31,9 +31,16 @@ _TABLES = (OutputForm.TABLE, OutputForm.WIDE)
 
 @click.command(name="get")
 @click.argument("words", metavar="KIND[,KIND...] [NAME...] | KIND/NAME...", nargs=-1, required=True)
-@click.option("-l", "--selector", default="", help="Show only objects with these labels.")
+@click.option(
+    "-l", "--selector", metavar="LABELS", default="", help="Show only objects with these labels."
+)
 @click.option("-A", "--all-namespaces", is_flag=True, help="Show the objects of every namespace.")
-@click.option("-w", "--watch", is_flag=True, help="Then show each object that changes.")
+@click.option(
+    "-w",
+    "--watch",
+    is_flag=True,
+    help="After the table, show each object that changes, until Ctrl-C.",
+)
 @options.choice_option(
     "-o",
     "--output",
@@ -42,7 +49,9 @@ _TABLES = (OutputForm.TABLE, OutputForm.WIDE)
     choices=OutputForm,
     help="The output format.",
 )
-@options.host_option(help="Show the sets that are pinned on this container runtime, unix:///...")
+@options.host_option(
+    help="Show the PinnedImageSets of this container runtime, unix:///..., instead of a cluster."
+)
 @connection.target_options
 def command(
     target: Target,
@@ -53,9 +62,9 @@ def command(
     runtime_endpoint: str,
     form: OutputForm,
 ) -> None:
-    """Show objects of a KIND (`pis`, `mcp`, `nodes`, ...), or those with these NAMEs.
+    """Show the objects of a KIND (`pis`, `mcp`, `nodes`, ...), or only those with a NAME.
 
-    `lading get lading` shows those of all kinds of Lading.
+    `lading get lading` shows the objects of all kinds of Lading.
     """
     names = list(objects.split(words))
     if names and (selector or all_namespaces):

@@ -66,6 +66,7 @@ def timing_of(*, lease: timedelta, renew: timedelta, retry: timedelta) -> Timing
 def _option(name: str, seconds: float, help: str) -> options.Decorator:  # noqa: A002
     return click.option(
         name,
+        metavar="DURATION",
         callback=options.meaning(options.positive_period),
         default=durations.format_duration(timedelta(seconds=seconds)),
         show_default=True,

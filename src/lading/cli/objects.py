@@ -56,7 +56,7 @@ def described(source: "ManifestSource", catalogue: Catalogue, target: Target) ->
         raise kube.Invalid(f"this {source.kind} has no metadata.name; add one")
     if namespace and target.namespace not in ("", namespace):
         raise kube.Invalid(
-            f"its namespace is {namespace!r}, but --namespace is {target.namespace!r}"
+            f"metadata.namespace is {namespace!r}, but --namespace is {target.namespace!r}"
         )
     return ObjectName(
         resource=resource,

@@ -3,6 +3,7 @@
 Such a text is read once, and refused with what was expected.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from enum import StrEnum
@@ -17,6 +18,8 @@ T = TypeVar("T")
 Amount = TypeVar("Amount", timedelta, int)
 Choice = TypeVar("Choice", bound=StrEnum)
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_NAME_LENGTH_MAX = 253
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -50,6 +53,16 @@ def size(text: str) -> int:
     return _at_least(0, quantities.parse_bytes(text), text, what="size")
 
 
+def object_name(text: str) -> str:
+    """A name that Kubernetes accepts for most objects."""
+    if len(text) > _NAME_LENGTH_MAX or not _NAME.fullmatch(text):
+        reason = (
+            "expected lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+        )
+        raise Malformed(what="name", text=text, reason=reason)
+    return text
+
+
 def _at_least(smallest: Amount, found: Amount, text: str, *, what: str) -> Amount:
     if found < smallest:
         raise Malformed(what=what, text=text, reason="expected 0 or more")
@@ -80,16 +93,21 @@ def log_level_option(default: str) -> Decorator:
 
 def host_option(*, help: str) -> Decorator:  # noqa: A002
     """Hands over `runtime_endpoint`, which stands in the place of a cluster; empty by default."""
-    return click.option("--runtime-endpoint", default="", help=help)
+    return click.option("--runtime-endpoint", metavar="SOCKET", default="", help=help)
 
 
-def files_option(*, required: bool) -> Decorator:
+def files_option(
+    *,
+    required: bool,
+    help: str = "A file, a folder with manifests, or - for standard input; may be repeated.",  # noqa: A002
+) -> Decorator:
     """Hands over `files`, for `documents.read`."""
     return click.option(
         "-f",
         "--filename",
         "files",
+        metavar="FILE",
         multiple=True,
         required=required,
-        help="A file, a folder with manifests, or -; may be given several times.",
+        help=help,
     )

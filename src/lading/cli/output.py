@@ -21,6 +21,11 @@ _BAR_CELLS = 12
 _NAMES_MAX = 5
 _CUT = "..."
 _CELL_CHARACTERS_MIN = 12
+_SHORTER = (
+    (re.compile(r"@sha256:([0-9a-f]{12})[0-9a-f]{52}"), r"@\1"),
+    (re.compile(r"^\d{4}-(\d\d-\d\d)T(\d\d:\d\d):\d\dZ$"), r"\1 \2"),
+)
+"""Twelve characters of a digest tell images apart; a time needs no year and no seconds."""
 _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """What JSON and YAML may hold as it is, and a terminal obeys."""
 
@@ -97,10 +102,12 @@ def line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def fitted(
     headers: Sequence[str], rows: Iterable[Sequence[str]], columns: int | None
 ) -> list[tuple[str, ...]]:
-    """All lines, with the widest columns cut until a line fits."""
+    """All lines; where one does not fit, digests and times are shortened, then wide columns cut."""
     lines = [tuple(headers), *(tuple(map(texts.bounded_text, row)) for row in rows)]
     if columns is None:
         return lines
+    if _width(lines) > columns:
+        lines = [tuple(map(_shorter, one)) for one in lines]
     found = [max(map(len, column)) for column in zip(*lines, strict=True)]
     readable = [max(_CELL_CHARACTERS_MIN, len(header)) for header in headers]
     for smallest in (readable, [len(_CUT) + 1] * len(headers)):
@@ -112,11 +119,23 @@ def fitted(
     return [tuple(map(_cut, one, found)) for one in lines]
 
 
+def _shorter(cell: str) -> str:
+    for pattern, short in _SHORTER:
+        cell = pattern.sub(short, cell)
+    return cell
+
+
+def _width(lines: Sequence[Sequence[str]]) -> int:
+    return sum(widths(lines)) - _GAP
+
+
 def _cut(cell: str, width: int) -> str:
-    """Both ends of names of machines tell them apart; the beginning does more."""
+    """Both ends tell names apart: of machines mostly the beginning, of images mostly the end."""
     if len(cell) <= width:
         return cell
-    end = (width - len(_CUT)) // 3
+    kept = width - len(_CUT)
+    is_path = "/" in cell and " " not in cell
+    end = kept * 2 // 3 if is_path else kept // 3
     return f"{cell[: width - len(_CUT) - end]}{_CUT}{cell[len(cell) - end :]}"
 
 

@@ -3,6 +3,7 @@
 import click
 
 from lading.api import rbac
+from lading.cli import options
 from lading.installation import boot_image_policies, policies
 
 
@@ -10,23 +11,31 @@ from lading.installation import boot_image_policies, policies
 @click.option(
     "-n",
     "--namespace",
+    metavar="NAME",
+    callback=options.meaning(options.object_name),
     default=rbac.NAMESPACE,
     show_default=True,
-    help="Where the agents and the controller run.",
+    help="The namespace of the agents and the controller.",
 )
 @click.option(
     "--account",
+    metavar="NAME",
+    callback=options.meaning(options.object_name),
     default=policies.ACCOUNT,
     show_default=True,
     help="The ServiceAccount of the agents.",
 )
 @click.option(
     "--controller-account",
+    metavar="NAME",
+    callback=options.meaning(options.object_name),
     default=policies.CONTROLLER_ACCOUNT,
     show_default=True,
     help="The ServiceAccount of the controller.",
 )
-@click.option("--boot-images", is_flag=True, help="Also those of managed boot images.")
+@click.option(
+    "--boot-images", is_flag=True, help="Also print the policies for managed boot images."
+)
 def command(namespace: str, account: str, controller_account: str, boot_images: bool) -> None:
     """Print the ValidatingAdmissionPolicies of the agents and of the controller."""
     made = [

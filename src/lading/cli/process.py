@@ -120,14 +120,17 @@ def process_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option(
         "--metrics-host",
+        metavar="ADDRESS",
         default="127.0.0.1",
         show_default=True,
-        help="The address of the endpoint for metrics and health.",
+        help="The address of /metrics, /healthz and /readyz.",
     )
     @click.option(
         "--metrics-port",
+        metavar="PORT",
         type=click.IntRange(0, 65535),
         default=0,
+        show_default=True,
         help="The port of /metrics, /healthz and /readyz; 0 takes a free port and logs it.",
     )
     @options.log_level_option(default="info")

@@ -22,6 +22,7 @@ def timeout_option(default: str | None = None) -> Callable[[Callable[..., Any]],
     """Hands over `timeout`, for `run`."""
     return click.option(
         "--timeout",
+        metavar="DURATION",
         callback=options.meaning(options.positive_period),
         default=default,
         help="Stop waiting after this long, such as 10m, with exit code 124; "

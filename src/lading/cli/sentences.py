@@ -5,6 +5,7 @@ is a bug, has no sentence, and shows its trace.
 """
 
 import errno
+import re
 from collections.abc import Mapping
 
 from lading.adapters.kube.connection import NothingConfigured
@@ -16,21 +17,24 @@ _GIVE_CREDENTIALS = (
 )
 _NEXT_STEPS: Mapping[type[Exception], str] = {
     cri.Unavailable: "check that the runtime runs and that you may use its socket",
-    cri.RegistryUnavailable: "the runtime could not reach the registry; try again later",
+    cri.RegistryUnavailable: "check the registry in the name, and that this machine reaches it",
     cri.Unauthorized: _GIVE_CREDENTIALS,
-    cri.ImageNotFound: "check the name and the tag",
+    cri.ImageNotFound: "check the name, and the tag or the digest",
     cri.NoSpace: "free some with `lading image gc`",
     cri.NoMatchingPlatform: "name a runtime class that can run it with --runtime",
     cri.UnknownHandler: "`crictl info` lists the handlers of the runtime",
     registry.Unauthorized: _GIVE_CREDENTIALS,
     registry.NoMatchingPlatform: "name a runtime class that can run it with --runtime",
     kube.Unavailable: "check that the cluster runs, and the server address in the kubeconfig",
-    kube.Unauthorized: "check the user of the kubeconfig",
+    kube.Unauthorized: "the API server refuses the credentials, check the user of the kubeconfig",
+    kube.Forbidden: "ask an administrator of the cluster for this right",
     storage.NotFound: "check the name of the bucket or folder",
     storage.Denied: "allow the pruner to list, read, write and delete there",
+    storage.Unavailable: "check the storage, and run the command again",
     storage.Full: "stop the registry or make it read-only, and use --offline",
-    NothingConfigured: "`lading up` starts a cluster on this machine",
+    NothingConfigured: "or start a cluster on this machine with `lading up`",
 }
+_BOUND_ADDRESS = re.compile(r"address \('(?P<host>[^']+)', (?P<port>\d+)")
 
 
 def sentence(error: BaseException) -> str | None:
@@ -44,12 +48,28 @@ def sentence(error: BaseException) -> str | None:
     if not type(error).__module__.startswith("lading."):
         return None
     step = next((step for kind, step in _NEXT_STEPS.items() if isinstance(error, kind)), "")
-    return f"{error}; {step}" if step else str(error)
+    return _with_step(str(error), step)
+
+
+def _with_step(text: str, step: str) -> str:
+    """A registry's own error may already end with what to check."""
+    if not step or ". Check the " in text:
+        return text
+    return f"{text.removesuffix('.')}; {step}"
 
 
 def _of_the_system(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"{error.strerror}; choose another port, or stop the process that uses it"
+        return (
+            f"{_address(error)} is already in use; choose another port, or stop the process that"
+            " uses it"
+        )
     if error.filename is None:
         return error.strerror or str(error)
     return f"{error.filename}: {error.strerror}"
+
+
+def _address(error: OSError) -> str:
+    """asyncio writes the address that it could not bind into its message, as a tuple."""
+    found = _BOUND_ADDRESS.search(error.strerror or "")
+    return f"{found['host']}:{found['port']}" if found else "the address"

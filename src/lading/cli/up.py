@@ -43,13 +43,15 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
 @click.command(name="up")
 @click.option(
     "--data",
+    metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
     default=connection.DEFAULT_DATA,
     show_default=True,
-    help="The data directory; a later start continues from it.",
+    help="The folder for all data; a later start continues with it.",
 )
 @click.option(
     "--nodes",
+    metavar="COUNT",
     type=click.IntRange(1, 100),
     default=3,
     show_default=True,
@@ -61,43 +63,54 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
     metavar="[NODE=]SIZE",
     multiple=True,
     callback=_capacities,
-    help="How much each node may store, such as 10Gi, or one NODE; may be given several times."
-    f"  [default: {NODE_CAPACITY_BYTES // GIB}Gi]",
+    show_default=f"{NODE_CAPACITY_BYTES // GIB}Gi",
+    help="The size of the image disk of each node, or of one NODE; may be repeated.",
 )
 @click.option(
     "--runtime-config",
+    metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="TOML with the runtime handlers of the nodes and their guest platforms.",
+    help="A TOML file with the runtime handlers of the nodes and their guest platforms.",
 )
 @click.option(
     "--api-port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=0,
+    show_default=True,
     help="The port of the API server; 0 takes a free port.",
 )
 @click.option(
     "--dashboard-port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=0,
+    show_default=True,
     help="The port of the dashboard; 0 takes a free port.",
 )
 @click.option(
     "--metrics-port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=0,
+    show_default=True,
     help="The port of /metrics, /healthz and /readyz; 0 takes a free port.",
 )
 @click.option(
     "--registry-port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=0,
+    show_default=True,
     help="The port of the registry; 0 takes the port of the last start, or a free port.",
 )
 @click.option(
     "--registry-name",
     "registry_names",
+    metavar="HOST",
     multiple=True,
-    help="Another name by which clients reach the registry; may be given several times.",
+    help="Another name by which clients reach the registry; may be repeated. Requests for other "
+    "names are refused.",
 )
 @click.option(
     "--registry-auth",
@@ -107,7 +120,11 @@ def _size_option(name: str, default_bytes: int, text: str) -> options.Decorator:
 @_size_option(
     "--registry-quota", DEFAULT_LIMITS.store_bytes_max, "The most bytes that the registry stores."
 )
-@_size_option("--registry-blob-max", DEFAULT_LIMITS.blob_bytes_max, "The most bytes of one blob.")
+@_size_option(
+    "--registry-blob-max",
+    DEFAULT_LIMITS.blob_bytes_max,
+    "The most bytes of one blob in the registry.",
+)
 @prepull_image_option
 @feature_gates_option()
 @options.log_level_option(default="warning")

@@ -32,7 +32,8 @@ def nodes(
     names = [f"node-{number}" for number in range(1, count + 1)]
     for unknown in sorted(capacities.keys() - {*names, _EVERY_NODE}):
         raise click.BadParameter(
-            f"there is no {unknown!r}, only {output.names(names)}", param_hint="--node-capacity"
+            f"there is no node {unknown!r}; the nodes are {output.names(names)}",
+            param_hint="--node-capacity",
         )
     every = capacities.get(_EVERY_NODE, NODE_CAPACITY_BYTES)
     return tuple(
@@ -51,7 +52,7 @@ async def up(wanted: ClusterOptions, *, dashboard_port: int, metrics_port: int) 
         ):
             shown = welcome(made, wanted.data, dashboard.url, metrics_url)
             await process.until_signalled(_run(made, dashboard, shown))
-        click.echo("Stopping; `lading up` continues from here.")
+        click.echo("Stopping. All data is kept: the next `lading up` continues with it.")
 
 
 async def _warn_of_a_moved_registry(made: StandaloneCluster) -> None:
@@ -61,8 +62,8 @@ async def _warn_of_a_moved_registry(made: StandaloneCluster) -> None:
         if names:
             objects = "1 object names" if len(names) == 1 else f"{len(names)} objects name"
             output.sentence(
-                f"Warning: the registry moved from {host} to {made.registry.host}, and {objects}"
-                f" images at {host}, where nothing is served: {output.names(names)}. Change them to"
+                f"Warning: the address of the registry changed from {host} to {made.registry.host}."
+                f" {objects} images at the old address: {output.names(names)}. Change them to"
                 f" {made.registry.host}, or start with --registry-port {host.rpartition(':')[2]}.",
                 err=True,
             )
@@ -110,20 +111,20 @@ Metrics       {metrics_url}/metrics, and of node-1 {metrics_url}/nodes/node-1/me
 Nodes, each with a container runtime on a socket:
 {shown_nodes}
 
-In another terminal, to see three small images come to every node:
+In another terminal, to pull and pin three small images on every node:
 {_way_to_the_command()}{_exports(made)}
   lading get nodes
   lading pin plan -f {a_set}
   lading apply -f {a_set}
   lading pin status -w
-To see a pod on every node hold one of them:
+To hold one of them with a pod on every node:
   lading apply -f {an_image}
   lading prepull status -w
 To list the images of one node:
   lading image ls -r {shlex.quote(made.nodes[0].endpoint)}
-To look for what is wrong:
+To find what is wrong:
   lading doctor
-kubectl, crictl and skopeo work, too. To bring an image of your own into the registry:
+kubectl, crictl and skopeo work, too. To copy an image into the registry:
 skopeo copy --dest-tls-verify=false docker://IMAGE docker://{made.registry_host}/NAME:TAG
 Ctrl-C stops it; everything is kept."""
 

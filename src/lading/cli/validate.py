@@ -37,6 +37,7 @@ from lading.wiring.clock import system_clock
 T = TypeVar("T")
 
 _DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
+_UNKNOWN_FIELD = "unknown field"
 _TOKEN = "in-memory"  # the server is in this process and has no socket
 _PATH_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
@@ -105,9 +106,9 @@ def pool_warnings(sources: list[ManifestSource]) -> Iterator[str]:
         role = image_set.metadata.labels.get(group.ROLE_LABEL)
         why = f"its role is {role!r}" if role else f"it has no label {group.ROLE_LABEL}"
         yield (
-            f"{source.file}:{source.line(())}: no pool of these files and neither master nor worker"
-            f" takes PinnedImageSet {image_set.metadata.name}: {why}; add the label"
-            f" {group.ROLE_LABEL}: worker, unless your cluster has a pool for it"
+            f"{source.file}:{source.line(())}: neither a pool in these files nor master or worker"
+            f" takes PinnedImageSet {image_set.metadata.name}: {why}; set the label"
+            f" {group.ROLE_LABEL}: worker, unless your cluster has another pool for it"
         )
 
 
@@ -135,10 +136,21 @@ async def _server() -> AsyncIterator[KubeClient]:
 
 
 async def _problems_of(client: KubeClient, source: ManifestSource) -> list[ValidationProblem]:
-    content = source.content
+    """An API server that finds unknown fields looks no further: so the rest is tried alone."""
+    found = await _refused(client, source)
+    if any(problem.message == _UNKNOWN_FIELD for problem in found):
+        others = await _refused(client, source, is_strict=False)
+        found += [problem for problem in others if problem not in found]
+    return found
+
+
+async def _refused(
+    client: KubeClient, source: ManifestSource, *, is_strict: bool = True
+) -> list[ValidationProblem]:
     try:
         kinds = await discovery.discover(client)
-        await _create(client, kinds.of_kind(source.api_version, source.kind), content)
+        resource = kinds.of_kind(source.api_version, source.kind)
+        await _create(client, resource, source.content, is_strict=is_strict)
     except kube.AlreadyExists:
         return []  # it was validated before it was looked up
     except kube.KubeError as error:
@@ -146,7 +158,9 @@ async def _problems_of(client: KubeClient, source: ManifestSource) -> list[Valid
     return []
 
 
-async def _create(client: KubeClient, resource: Resource[Any], content: dict[str, Any]) -> None:
+async def _create(
+    client: KubeClient, resource: Resource[Any], content: dict[str, Any], *, is_strict: bool
+) -> None:
     """A definition is really created, anything else only tried."""
     namespace = _text_at(content, "metadata", "namespace") or "default"
     namespace = namespace if resource.namespaced else ""
@@ -157,8 +171,8 @@ async def _create(client: KubeClient, resource: Resource[Any], content: dict[str
         resource,
         content,
         namespace=namespace,
-        dry_run=resource.kind != _DEFINITION,
-        field_validation="Strict",
+        dry_run=resource.kind != _DEFINITION or not is_strict,
+        field_validation="Strict" if is_strict else "Ignore",
     )
 
 

@@ -107,7 +107,7 @@ def _by_path(
         found = find()
         page = found.get(request.path)
         if page is None:
-            return Response(status=404, text=f"there are {', '.join(found)}\n")
+            return Response(status=404, text=f"not found; there are {', '.join(found)}\n")
         if request.method not in ("GET", "HEAD"):
             return Response(status=405, headers={"Allow": "GET, HEAD"})
         return await page()

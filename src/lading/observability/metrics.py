@@ -5,6 +5,7 @@ Names and labels are user-visible: a change of one is a change of the documentat
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -19,62 +20,49 @@ SECONDS_BUCKETS = (0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0)
 class Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
-        self.build_info = Gauge(
-            "lading_build_info", "1, with the version as a label.", ("version",), registry=registry
+        gauge = partial(Gauge, registry=registry)
+        counter = partial(Counter, registry=registry)
+        histogram = partial(Histogram, registry=registry, buckets=SECONDS_BUCKETS)
+        self.build_info = gauge(
+            "lading_build_info", "1, with the version of the process as a label.", ("version",)
         )
         self.build_info.labels(lading.__version__).set(1)
-        self.queue_depth = Gauge(
-            "lading_queue_depth",
-            "Keys that wait for a worker.",
-            ("controller",),
-            registry=registry,
+        self.queue_depth = gauge(
+            "lading_queue_depth", "Keys that wait for a worker.", ("controller",)
         )
-        self.reconciles = Counter(
+        self.reconciles = counter(
             "lading_reconciles",
-            "Reconciles by how they ended: success, replan, transient, error.",
+            "Reconciles by outcome: success, replan (an object changed meanwhile), transient (a "
+            "temporary failure), error (a bug).",
             ("controller", "outcome"),
-            registry=registry,
         )
-        self.reconcile_seconds = Histogram(
-            "lading_reconcile_seconds",
-            "Duration of reconciles.",
-            ("controller",),
-            registry=registry,
-            buckets=SECONDS_BUCKETS,
+        self.reconcile_seconds = histogram(
+            "lading_reconcile_seconds", "How long a reconcile took.", ("controller",)
         )
-        self.informer_objects = Gauge(
-            "lading_informer_objects", "Objects in the cache.", ("resource",), registry=registry
-        )
-        self.informer_relists = Counter(
-            "lading_informer_relists",
-            "How often all objects were listed again.",
+        self.informer_objects = gauge(
+            "lading_informer_objects",
+            "Objects of the resource in the caches of the process.",
             ("resource",),
-            registry=registry,
         )
-        self.informer_events = Counter(
-            "lading_informer_events",
-            "Watch events, bookmarks included.",
-            ("resource", "type"),
-            registry=registry,
+        self.informer_relists = counter(
+            "lading_informer_relists", "How often all objects were listed again.", ("resource",)
         )
-        self.client_requests = Counter(
+        self.informer_events = counter(
+            "lading_informer_events", "Watch events, bookmarks included.", ("resource", "type")
+        )
+        self.client_requests = counter(
             "lading_client_requests",
             "Requests to the Kubernetes API by method and status code.",
             ("method", "code"),
-            registry=registry,
         )
-        self.client_request_seconds = Histogram(
+        self.client_request_seconds = histogram(
             "lading_client_request_seconds",
             "Time to the first byte of an answer of the Kubernetes API.",
             ("method",),
-            registry=registry,
-            buckets=SECONDS_BUCKETS,
         )
-        self.leader = Gauge(
-            "lading_leader", "1 while this process holds the lease.", ("lease",), registry=registry
-        )
-        self.events_dropped = Counter(
-            "lading_events_dropped", "Events that were not written.", registry=registry
+        self.leader = gauge("lading_leader", "1 while this process holds the lease.", ("lease",))
+        self.events_dropped = counter(
+            "lading_events_dropped", "Kubernetes Events that could not be written."
         )
 
     def watch_queue(self, controller: str, depth: Callable[[], float]) -> None:

@@ -16,6 +16,7 @@ from lading.wiring import (
     generate_kinds,
     generate_monitoring,
     generate_rbac,
+    generate_reasons,
 )
 from lading.wiring.features import FEATURES, definitions_of
 
@@ -30,12 +31,14 @@ resources:
 
 
 _PAGE = Path("docs/features.md")
+_REASONS_PAGE = Path("docs/reasons.md")
 
 
 def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Path, str]:
     """The content of each generated file, by its path in the repository."""
     definitions = definitions_of(features)
     page = (repository / _PAGE).read_text(encoding="utf-8")
+    reasons = (repository / _REASONS_PAGE).read_text(encoding="utf-8")
     rights = generate_rbac.files(features)
     return {
         **{Path("deploy", _file(one)): manifests.as_yaml(one) for one in definitions},
@@ -58,6 +61,7 @@ def files(repository: Path, features: tuple[Feature, ...] = FEATURES) -> dict[Pa
             )
         ),
         _PAGE: generate_docs.with_tables(page, features),
+        _REASONS_PAGE: generate_reasons.with_tables(reasons),
         Path("docs/kinds.md"): generate_kinds.page(definitions),
         **generate_monitoring.files(repository),
     }

@@ -3,11 +3,12 @@
 Each stands between two comments of the page; what is written around them stays.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 
 from lading.api.rbac import NAMESPACE, Process, Right
 from lading.loop.feature import Feature, Kind
+from lading.wiring import marked_tables
+from lading.wiring.marked_tables import head
 from lading.wiring.rights import rights_of
 
 
@@ -16,21 +17,12 @@ def with_tables(page: str, features: Iterable[Feature]) -> str:
     features = tuple(features)
     tables = {"gates": _gates(features), "kinds": _kinds(features), "rights": _rights(features)}
     for name, rows in tables.items():
-        table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-        begin, end = f"<!-- begin {name}: `make generate` writes it -->\n", f"<!-- end {name} -->"
-        between = re.compile(f"(?<={re.escape(begin)}).*?(?={re.escape(end)})", re.DOTALL)
-        assert between.search(page), f"the page has no place for the table of {name}"
-        page = between.sub(lambda _: table, page)  # noqa: B023 - called at once
+        page = marked_tables.with_table(page, name, rows)
     return page
 
 
-def _head(*columns: str) -> Iterator[tuple[str, ...]]:
-    yield columns
-    yield ("---",) * len(columns)
-
-
 def _gates(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
-    yield from _head("gate", "default", "feature", "while the gate is off")
+    yield from head("gate", "default", "feature", "while the gate is off")
     for one in features:
         what = f"{one.name}: {one.summary}"
         if one.gate is None:
@@ -40,7 +32,7 @@ def _gates(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _kinds(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
-    yield from _head("kind", "versions", "belongs to", "read by")
+    yield from head("kind", "versions", "belongs to", "read by")
     ours = {one.name for feature in features for one in feature.owns}
     readers: dict[Kind, list[str]] = {}
     for feature in features:
@@ -58,7 +50,7 @@ def _owner(kind: Kind) -> str:
 
 
 def _rights(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
-    yield from _head("process", "API group", "resources", "verbs", "where")
+    yield from head("process", "API group", "resources", "verbs", "where")
     for process in Process:
         for right in rights_of(process, features):
             resources = ", ".join(right.resources)

@@ -80,8 +80,8 @@ resources:
 
 _FIXED = Path("deploy/fixed-namespaces")
 _FIXED_KUSTOMIZATION = """\
-# For a kustomization with `namespace:`, which moves every Role. `transformers:` with this folder
-# puts those back that are meant for the namespaces of others.
+# For a kustomization with `namespace:`, which changes the namespace of every Role. List this folder
+# under `transformers:`, so that Roles for other namespaces stay there.
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:

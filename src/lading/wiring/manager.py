@@ -79,7 +79,7 @@ async def _note_foreign(feature: Feature, context: Context) -> None:
         log.warning("owners of kinds are unknown", feature=feature.name, error=str(error))
         return
     for note in notes:
-        log.warning("foreign kind", feature=feature.name, note=note)
+        log.warning("kind of another owner", feature=feature.name, note=note)
 
 
 async def _report_waiting(

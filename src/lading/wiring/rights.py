@@ -30,7 +30,7 @@ def _definitions(names: Iterable[str]) -> Iterator[Right]:
             resources=(CUSTOM_RESOURCE_DEFINITIONS.plural,),
             names=found,
             verbs=("get",),
-            why="To name the owner of a kind, and the versions that are served.",
+            why="To report the owner of a kind, and the versions that are served.",
         )
 
 

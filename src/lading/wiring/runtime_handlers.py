@@ -48,4 +48,6 @@ def _read(file: Path, parse: Callable[[str], dict[str, T]]) -> dict[str, T]:
     try:
         return parse(file.read_text(encoding="utf-8"))
     except (Malformed, UnicodeDecodeError) as error:
-        raise Malformed(what="runtime configuration", text=str(file), reason=str(error)) from error
+        is_whole = isinstance(error, Malformed) and error.what == "TOML document"
+        reason = error.reason if is_whole else str(error)
+        raise Malformed(what="runtime configuration", text=str(file), reason=reason) from error

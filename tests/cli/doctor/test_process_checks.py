@@ -1,9 +1,11 @@
 """The judgements of `lading doctor` about gates and pods, on values."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from lading.api.coordination import LeaseSpec
 from lading.cli.doctor import process_checks
 from lading.cli.doctor.findings import CheckResult
 
@@ -27,7 +29,7 @@ def test_the_gates_of_a_workload(container: dict[str, Any], gates: str) -> None:
 def test_gates_that_differ_are_a_warning() -> None:
     found = list(process_checks.gates({"controller": "", "agent": "PinnedImages=false"}))
     assert [one.result for one in found] == ["ok", "ok", "warning"]
-    assert found[-1].found == "On in one process only: PinnedImages."
+    assert found[-1].found == "On in only one of the two: PinnedImages."
     assert "PinnedImages=false" in found[1].found
 
 
@@ -54,3 +56,21 @@ def test_an_unknown_gate_fails() -> None:
 )
 def test_pods_that_are_ready(kind: str, status: dict[str, int], result: str) -> None:
     assert process_checks.ready(kind, "lading", status).result == result
+
+
+@pytest.mark.parametrize(
+    ("holder", "renewed_at", "result"),
+    [
+        ("lading-1", "2026-01-01T11:59:58.000000Z", "ok"),
+        ("lading-1", "2026-01-01T11:58:59.000000Z", "failed"),
+        ("", "2026-01-01T11:59:58.000000Z", "warning"),
+        ("", "2026-01-01T11:58:59.000000Z", "failed"),
+        ("", None, "failed"),
+    ],
+)
+def test_a_lease_without_a_holder_fails_only_after_a_while(
+    holder: str, renewed_at: str | None, result: str
+) -> None:
+    lease = LeaseSpec(holder_identity=holder, renew_time=renewed_at)
+    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert process_checks.leadership(lease, now).result == result

@@ -16,7 +16,7 @@ async def test_gc_without_yes_shows_the_plan_and_changes_nothing(
         registry.local/team/app:1   <default>       remove     97.9 KiB   Unused   no container uses it
         registry.local/team/app:1   handler:arm     remove     1.91 MiB   Unused   no container uses it
     """)  # noqa: E501 - lines as they are printed
-    assert "2 to remove, which frees 2 MiB; add --yes to do it" in shown.errors
+    assert "2 images to remove, which frees 2 MiB; add --yes to remove" in shown.errors
     assert await handlers(stand) == ["", "arm"]
 
 
@@ -49,4 +49,4 @@ async def test_gc_never_claims_to_have_removed_what_the_gate_hides(
 async def test_thresholds_in_the_wrong_order_are_a_usage_error(run: Run) -> None:
     refused = await run("gc", "--low", "90")
     assert refused.code == 2
-    assert "--low must not be above --high" in refused.errors
+    assert "--low must not be above --high: --low is 90, --high is 85" in refused.errors

@@ -89,7 +89,7 @@ async def test_an_unknown_word_for_the_policy_is_a_usage_error(run: Run, tag: st
 @pytest.mark.parametrize(
     ("name", "arguments", "sentence"),
     [
-        ("team/app:2", (), "check the name and the tag"),
+        ("team/app:2", (), "Check the name and the tag"),
         ("team/app:1", ("--runtime", "handler:riscv"), "known: arm, wcow-2019"),
         ("team/app:1", ("--runtime", "handler:wcow-2019"), "the index offers linux/amd64"),
         ("team/app:1", ("--runtime", "arm"), "--runtime handler:NAME"),

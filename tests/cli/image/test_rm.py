@@ -34,6 +34,7 @@ async def test_rm_all_fails_on_what_is_needed_and_rm_prune_only_says_so(
         refused = await run("rm", option, "--runtime", "handler:arm")
         assert (refused.code, refused.output) == (code, "")
         assert refused.errors.startswith(f"{word}: registry.local/team/app:1 is needed: run by")
+        assert ("--force removes it" in refused.errors) is (word == "Error")
     assert (await run("rm", "-q")).output == "Deleted: registry.local/team/app:1\n"
     assert (await run("rm", "-a", "--force", "--runtime", "handler:arm")).code == 0
     assert await handlers(stand) == []

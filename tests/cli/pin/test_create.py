@@ -59,7 +59,7 @@ async def test_issue_17_24_an_image_that_is_not_resolved_ends_the_command(
     found = await created(f"{served.host}/app:v1", "-f", "-", text=f"{served.host}/app:gone\n")
     assert (found.code, found.output) == (1, "")
     assert f"{served.host}/app:gone (standard input): not found in the registry" in found.errors
-    assert "1 image could not be resolved; no set is written" in found.errors
+    assert "1 image could not be resolved; no set is made" in found.errors
 
 
 async def test_issue_17_24_more_than_500_images_become_several_sets() -> None:
@@ -138,7 +138,7 @@ async def test_issue_17_24_the_pods_of_a_cluster_count_by_the_digests_that_run(
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ((), "name images, or use -f"),
+        ((), "write the images after NAME"),
         (("-l", "a=b", "busybox"), "it needs --from-cluster"),
         (("--role", "a/b", "busybox"), "is not a valid role"),
     ],

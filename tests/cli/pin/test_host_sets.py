@@ -65,7 +65,7 @@ async def host(served: ServedRegistry, tmp_path: Path) -> AsyncIterator[PinnedHo
 async def test_issue_17_28_the_sets_of_a_host_are_listed(host: PinnedHost) -> None:
     result = await host.run("get", "pis")
     assert [line.split() for line in result.output.splitlines()] == [
-        ["NAME", "PINS", "IN", "FORCE"],
+        ["NAME", "PINS", "EFFECTIVE"],
         ["one", "2", "2"],
         ["two", "1", "1"],
     ]
@@ -85,12 +85,12 @@ async def test_issue_17_28_one_set_of_a_host_is_removed_alone(host: PinnedHost) 
 async def test_a_set_that_the_host_does_not_have_is_an_error(host: PinnedHost) -> None:
     result = await host.delete("pis", "three")
     assert result.code == 1
-    assert "the host has no set 'three' pinned; it has one, two" in result.errors
+    assert "no PinnedImageSet 'three' is pinned on this host; pinned are: one, two" in result.errors
     assert await host.pinned() == {host.own, host.shared}
 
 
 def test_only_sets_live_on_a_host() -> None:
-    with pytest.raises(click.UsageError, match="PinnedImageSets only, not 'nodes'"):
+    with pytest.raises(click.UsageError, match="the only kind is PinnedImageSet, not 'nodes'"):
         host_sets.require_kind("nodes")
 
 

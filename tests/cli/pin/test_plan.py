@@ -205,7 +205,7 @@ async def test_a_plan_without_any_set_is_refused(host: HostUnderTest) -> None:
     path.write_text("apiVersion: v1\nkind: ConfigMap\n")
     result = await lading(host, "pin", "plan", "-f", str(path), "--runtime-endpoint", host.endpoint)
     assert result.code == 1
-    assert "a ConfigMap is not planned here" in result.output
+    assert "no plan is made for kind ConfigMap" in result.output
     assert "there is no PinnedImageSet in it" in result.output
 
 

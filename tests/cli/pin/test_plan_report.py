@@ -70,7 +70,7 @@ def test_behind_a_cache_a_layer_that_several_nodes_pull_is_counted_once() -> Non
     previews = [preview(), preview(node_name="m", pull_layers=frozenset({LAYER, other}))]
     text = plan_report.rendered(previews, Format.TABLE, columns=80, behind_cache=True)
     assert text.splitlines()[-1] == (
-        "Together the nodes pull 25 B; a pull-through cache of the site downloads 15 B"
+        "All nodes together pull 25 B; a pull-through cache of the site downloads 15 B"
     )
     document = json.loads(
         plan_report.rendered(previews, Format.JSON, columns=80, behind_cache=True)
@@ -83,5 +83,5 @@ def test_an_image_of_unknown_size_makes_the_sums_lower_limits() -> None:
     previews = [preview(unknown=(HOST,))]
     text = plan_report.rendered(previews, Format.TABLE, columns=80, behind_cache=True)
     assert text.splitlines()[-1] == (
-        "Together the nodes pull 10 B+; a pull-through cache of the site downloads 10 B+"
+        "All nodes together pull 10 B+; a pull-through cache of the site downloads 10 B+"
     )

@@ -89,7 +89,9 @@ async def test_a_plan_tells_what_stays_free_and_what_does_not_fit(
     assert header[-2:] == ["FREE NOW", "FREE AFTER"]
     assert (large[0], large[3], large[-2:]) == ("large", "1", ["100 MiB", "90 MiB"])
     assert (small[0], small[3], small[-2:]) == ("small", "0", ["10 MiB", "10 MiB"])
-    assert refusal[0].startswith("small refuses mine: needs 10 MiB of disk for 5 MiB to pull")
+    assert refusal[0].startswith(
+        "small refuses mine: the images to pull need 10 MiB of disk space (5 MiB compressed)"
+    )
 
 
 async def test_a_plan_knows_what_the_runtime_of_a_node_stores_already(
@@ -242,7 +244,7 @@ async def test_issue_17_26_a_plan_tells_what_the_file_adds_from_what_is_there(
         [{"image": added}, {"image": existing}], key=lambda one: one["image"]
     )
     assert (
-        "1 of the 2 images to pull is already wanted by sets of the cluster, on large"
+        "1 of the 2 images to pull is already needed by sets of the cluster, on large"
         in found.table.output
     )
 

@@ -36,13 +36,13 @@ def test_a_ready_set_is_ready() -> None:
 def test_issue_17_25_a_ready_set_that_is_being_deleted_has_failed() -> None:
     deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     found = judged(condition("Ready", "True"), NOT_DEGRADED, metadata=deleted)
-    assert (found.ready, found.failed) == ((), ("s: there is no such set",))
+    assert (found.ready, found.failed) == ((), ("s: there is no PinnedImageSet of this name",))
 
 
 def test_issue_17_25_ready_of_an_earlier_generation_does_not_count() -> None:
     found = judged(condition("Ready", "True", observedGeneration=1), NOT_DEGRADED)
     assert (found.ready, found.failed) == ((), ())
-    assert "has not observed this generation" in found.pending[0]
+    assert "has not observed the newest generation yet" in found.pending[0]
 
 
 def test_a_set_in_progress_is_pending() -> None:
@@ -75,4 +75,4 @@ def test_a_set_that_no_node_takes_has_failed(reason: str) -> None:
 
 
 def test_a_set_that_is_not_there_has_failed() -> None:
-    assert readiness.readiness({}, ["s"]).failed == ("s: there is no such set",)
+    assert readiness.readiness({}, ["s"]).failed == ("s: there is no PinnedImageSet of this name",)

@@ -110,7 +110,7 @@ async def test_the_progress_of_a_set_comes_from_its_own_counts(api: KubeClient) 
     counts = {"imageCount": 8, "presentImageCount": 2, "missingBytes": 3 * 1024**2}
     row = await row_of(api, {"desiredGeneration": 2, **counts}, degraded=False)
     assert (row.state, row.present, row.images) == ("Pulling", 2, 8)
-    assert row.detail == "2 of 8 images are on the node, 3 MiB to go"
+    assert row.detail == "2 of 8 images are on the node, 3 MiB to pull"
 
 
 async def test_a_failure_without_a_message_is_shown_all_the_same(api: KubeClient) -> None:
@@ -274,9 +274,9 @@ def test_issue_17_25_nodes_with_the_same_error_and_other_times_are_explained_onc
 
 def test_issue_17_25_exit_status_fails_unless_everything_is_pinned() -> None:
     status.require_pinned([row(), row()])
-    with pytest.raises(click.ClickException, match="1 of 2 are not pinned"):
+    with pytest.raises(click.ClickException, match="1 of 2 rows are not Pinned"):
         status.require_pinned([row(), row(state=RowState.NO_NODES)])
-    with pytest.raises(click.ClickException, match="no set is pinned"):
+    with pytest.raises(click.ClickException, match="there is no PinnedImageSet to show"):
         status.require_pinned([])
 
 
@@ -302,7 +302,7 @@ async def test_issue_17_25_the_option_exit_status_fails_what_is_only_shown_witho
     await report(api, {"desiredGeneration": 1}, degraded=False)
     await make_set(api)
     await show(api)
-    with pytest.raises(click.ClickException, match="1 of 1 are not pinned"):
+    with pytest.raises(click.ClickException, match="1 of 1 rows are not Pinned"):
         await show(api, exit_status=True)
 
 

@@ -87,5 +87,5 @@ async def test_issue_17_25_wait_ends_with_124_when_the_time_is_over(
 async def test_a_set_that_does_not_exist_is_not_waited_for(served_api: ApiUnderTest) -> None:
     result = await served_api.wait("other", "--timeout", "60s")
     assert result.code == 1
-    assert "other: there is no such set" in result.errors
+    assert "other: there is no PinnedImageSet of this name" in result.errors
     assert (await served_api.wait()).code == 1

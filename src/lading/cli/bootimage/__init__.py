@@ -6,7 +6,7 @@ from lading.cli.lazy import LazyGroup
 
 _COMMANDS = {
     "status": "Show the machine sets and whether they boot the image of the release.",
-    "plan": "Show what the controller would do, without doing it.",
+    "plan": "Show what the controller would do, and change nothing.",
     "history": "Show the boot images that a machine set had.",
     "restore": "Give a machine set an earlier boot image, and pause its updates.",
     "resume": "Let the controller update a machine set again.",

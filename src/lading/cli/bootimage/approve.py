@@ -27,17 +27,19 @@ async def _approve(target: Target, settings: BootImageSettings, release: str) ->
         version = await observe.get_or_none(client, CLUSTER_VERSIONS, "version")
         if version is not None:
             raise RefusedByGuard(
-                "this cluster has a ClusterVersion, which alone decides when an update is complete"
+                "this cluster has a ClusterVersion, which decides when an update is complete"
             )
         found = await preview.golden(client, settings)
         if found is None:
             raise click.ClickException(
-                f"ConfigMap {settings.golden_namespace}/{stream.NAME} does not exist"
+                f"ConfigMap {settings.golden_namespace}/{stream.NAME} does not exist; create it,"
+                " or set --boot-images-namespace"
             )
         golden = stream.golden(found.data)
         if golden.release_version != release:
             raise RefusedByGuard(
-                f"the golden ConfigMap is of release {golden.release_version}, not {release}"
+                f"ConfigMap {settings.golden_namespace}/{stream.NAME} is for release"
+                f" {golden.release_version}, not {release}"
             )
         stamp = proof.stamped(golden, by="lading bootimage approve")
         patch = {
@@ -53,4 +55,6 @@ async def _approve(target: Target, settings: BootImageSettings, release: str) ->
             namespace=settings.golden_namespace,
             field_manager=machine_set.FIELD_MANAGER,
         )
-    click.echo(f"Release {release} is approved; enrolled machine sets are updated to it.")
+    click.echo(
+        f"Release {release} is approved. The controller updates enrolled machine sets to it."
+    )

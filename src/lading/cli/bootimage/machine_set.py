@@ -37,7 +37,7 @@ def meant(
     ]
     if not found:
         raise click.ClickException(
-            f"no history of machine set {name!r}; `lading bootimage status` lists all"
+            f"machine set {name!r} has no history; `lading bootimage status` lists those that have"
         )
     if len(found) > 1:
         places = " or ".join(
@@ -45,7 +45,7 @@ def meant(
             f"--namespace={one.spec.machine_set_namespace}"
             for one in found
         )
-        raise click.UsageError(f"{name!r} is not unique; write {places}")
+        raise click.UsageError(f"there are several machine sets {name!r}; write {places}")
     return found[0]
 
 

@@ -24,7 +24,10 @@ from lading.wiring.clock import system_clock
 def command(
     target: Target, settings: BootImageSettings, form: Format, aws_credentials_file: Path | None
 ) -> None:
-    """Show what the controller would do, without doing it. Reads the stubs of enrolled sets."""
+    """Show what the controller would do, and change nothing.
+
+    It reads the Secrets with the Ignition stubs of machine sets. You need the right to get them.
+    """
     running.run(_plan(target, settings, form, aws_credentials_file))
 
 
@@ -73,7 +76,7 @@ def rendered(rows: list[dict[str, str]], form: Format) -> str:
     if form is not Format.TABLE:
         return output.document(rows, form)
     if not rows:
-        return "There is no machine set in the named namespaces.\n"
+        return "No machine set. Check --machine-namespace and --cluster-api-namespace.\n"
     lines = []
     for one in rows:
         lines.append(f"{one['name']}: {one['state']} ({one['reason']})")

@@ -18,14 +18,19 @@ from lading.cli.exit_codes import RefusedByGuard
 @click.command(name="restore")
 @click.argument("name", metavar="[KIND/]NAME")
 @click.option(
-    "--to", "index", type=click.IntRange(min=0), required=True, help="The index in the history."
+    "--to",
+    "index",
+    metavar="INDEX",
+    type=click.IntRange(min=0),
+    required=True,
+    help="The INDEX that `lading bootimage history` shows.",
 )
 @click.option("--yes", is_flag=True, help="Apply the plan; without --yes it is only shown.")
 @connection.target_options
 def command(target: Target, name: str, index: int, yes: bool) -> None:
-    """Give a machine set an earlier boot image and stub, and pause its updates.
+    """Give a machine set an earlier boot image and Ignition stub, and pause its updates.
 
-    Machines that exist stay as they are; new ones boot the restored image.
+    Existing machines do not change; new machines boot the restored image.
     """
     running.run(_restore(target, name, index, yes))
 
@@ -45,7 +50,7 @@ async def _restore(target: Target, name: str, index: int, yes: bool) -> None:
             click.echo(f"{_verb(action)}: {action.because}")
         click.echo(f"stub: {detail.stub_secret_ref or '(none)'}; updates are paused")
         if not yes:
-            click.echo("Nothing was changed. To apply it, add --yes.")
+            click.echo("Nothing is changed yet. To apply this plan, add --yes.")
             return
         for action in actions:
             await apply.apply(
@@ -58,7 +63,7 @@ def _detail(history: MachineSetBootImageHistory, index: int) -> BootImageHistory
     found = next((one for one in history.spec.details if one.index == index), None)
     if found is None:
         known = ", ".join(str(one.index) for one in history.spec.details)
-        raise click.ClickException(f"the history has no index {index}; it has {known}")
+        raise click.ClickException(f"the history has no entry {index}; it has {known}")
     return found
 
 

@@ -15,7 +15,10 @@ from lading.ports.kube import PatchType
 @click.argument("name", metavar="[KIND/]NAME")
 @connection.target_options
 def command(target: Target, name: str) -> None:
-    """Let the controller update a machine set again, after a restore or a competing writer."""
+    """Let the controller update a machine set again.
+
+    Use it after a restore, or after another program changed the boot image too.
+    """
     running.run(_resume(target, name))
 
 

@@ -17,6 +17,7 @@ _OPTIONS = (
     click.option(
         "--machine-namespace",
         "machine_namespaces",
+        metavar="NAMESPACE",
         multiple=True,
         default=_DEFAULTS.machine_namespaces,
         show_default=True,
@@ -25,6 +26,7 @@ _OPTIONS = (
     click.option(
         "--cluster-api-namespace",
         "cluster_api_namespaces",
+        metavar="NAMESPACE",
         multiple=True,
         default=_DEFAULTS.cluster_api_namespaces,
         show_default=True,
@@ -32,12 +34,15 @@ _OPTIONS = (
     ),
     click.option(
         "--cluster-name",
+        metavar="NAME",
         default="",
-        help="The Cluster of Cluster API; else OpenShift's infrastructure name.",
+        help="The Cluster of Cluster API; default: OpenShift's infrastructure name. Without a "
+        "name, no machine set of Cluster API is changed.",
     ),
     click.option(
         "--boot-images-namespace",
         "golden_namespace",
+        metavar="NAMESPACE",
         default=_DEFAULTS.golden_namespace,
         show_default=True,
         help="The namespace of ConfigMap coreos-bootimages.",
@@ -45,8 +50,10 @@ _OPTIONS = (
     click.option(
         "--trusted-boot-image",
         "trusted_boot_images",
+        metavar="IMAGE",
         multiple=True,
-        help="A boot image that may be replaced; it may end with *; may be repeated.",
+        help="A boot image that may be replaced without proof that it is the cluster's own; "
+        "it may end with *; may be repeated.",
     ),
     click.option(
         "--keep-unused-templates",
@@ -55,14 +62,14 @@ _OPTIONS = (
         default=durations.format_duration(_DEFAULTS.unused_templates_retention),
         show_default=True,
         metavar="DURATION",
-        help="How long to keep clones of templates that nothing needs.",
+        help="How long to keep clones of Cluster API templates that nothing needs.",
     ),
 )
 
 aws_credentials_option = click.option(
     "--aws-credentials-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Keys or a role in the form of AWS's tools, to ask EC2 for the owner of an AMI.",
+    help="A credentials file of AWS, profile `default`, to ask EC2 for the owner of an AMI.",
 )
 
 

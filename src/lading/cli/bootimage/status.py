@@ -48,7 +48,10 @@ def rendered(rows: list[dict[str, str]], machines: dict[str, int], form: Format)
     if form is not Format.TABLE:
         return output.document({"machineSets": rows, "machinesByBootImage": machines}, form)
     if not rows:
-        return "No machine set has a history. Check that the controller runs with the gate on.\n"
+        return (
+            "No machine set has a history. Check that the controller runs with"
+            " --feature-gates=ManagedBootImages=true.\n"
+        )
     shown = output.table(
         ("MACHINE SET", "STATE", "REASON", "IMAGE"),
         [(one["name"], one["state"], one["reason"], _short(one["image"])) for one in rows],

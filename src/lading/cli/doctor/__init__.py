@@ -32,7 +32,7 @@ from lading.cli.output import Format
 def command(target: Target, runtime_endpoint: str, bundle: Path | None, form: Format) -> None:
     """Check the cluster, this node and the registries, and show what to do.
 
-    Ends with 1 if a check failed.
+    It changes nothing. The exit code is 1 if a check failed.
     """
     running.run(_examine(target, runtime_endpoint, bundle, form))
 

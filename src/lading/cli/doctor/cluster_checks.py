@@ -65,10 +65,14 @@ async def _made(name: str, client: KubeClient, check: ClusterCheck) -> list[Chec
         async with asyncio.timeout(CHECK_SECONDS_MAX):
             return [one async for one in check(client)]
     except TimeoutError:
-        reason = f"no answer within {CHECK_SECONDS_MAX:.0f} s"
+        reason = f"No answer within {CHECK_SECONDS_MAX:.0f} s."
         return [findings.failed(name, reason, "check the network to the API server")]
     except kube.Forbidden as error:
-        return [findings.skipped(name, str(error), "run it as an administrator")]
+        return [
+            findings.skipped(
+                name, str(error), "run `lading doctor` as an administrator of the cluster"
+            )
+        ]
     except kube.KubeError as error:
         return [findings.failed(name, str(error), _step(error))]
 
@@ -84,7 +88,7 @@ async def api_server(client: KubeClient) -> AsyncIterator[CheckFinding]:
     answer = await client.answer(Request(method="GET", path="/version"))
     date = answer.headers.get("date") or answer.headers.get("Date") or ""
     version = await _version(client)
-    yield findings.ok("API server", f"It answers, and its version is {version}.")
+    yield findings.ok("API server", f"The API server answers. Its version is {version}.")
     yield clock(date, system_clock().now())
 
 

@@ -21,8 +21,8 @@ async def examine(endpoint: str) -> list[CheckFinding]:
     try:
         found = endpoints.find(runtime=endpoint, images="", config=CRICTL_CONFIG).runtime
     except click.ClickException as error:
-        step = "run it on a node, or name the socket with --runtime-endpoint"
-        return [findings.skipped("Runtime", f"{error.message.partition(';')[0]}.", step)]
+        step = "run `lading doctor` on a node, or name the socket with --runtime-endpoint"
+        return [findings.skipped("Runtime", _first_sentence(error.message), step)]
     if (refused := socket(found)) is not None:
         return [refused]
     try:
@@ -42,8 +42,13 @@ def socket(endpoint: str) -> CheckFinding | None:
         step = "check that the runtime runs, and the path"
         return findings.failed("Runtime", f"There is no socket {path}.", step)
     if not os.access(path, os.R_OK | os.W_OK):
-        return findings.failed("Runtime", f"You may not use {path}.", "run it as root")
+        return findings.failed("Runtime", f"You may not use {path}.", "run `lading doctor` as root")
     return None
+
+
+def _first_sentence(message: str) -> str:
+    found = message.partition(";")[0]
+    return f"{found[:1].upper()}{found[1:]}."
 
 
 async def _answers(endpoint: str, runtime: Cri) -> list[CheckFinding]:

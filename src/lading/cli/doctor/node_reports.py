@@ -26,7 +26,7 @@ async def nodes(client: KubeClient) -> AsyncIterator[CheckFinding]:
     found = [one async for one in client.each(NODES)]
     silent = await _silent(client, found)
     if silent:
-        step = "look at the agents' pods there: kubectl -n lading-system get pods -o wide"
+        step = "check the pods of the agents there: kubectl -n lading-system get pods -o wide"
         sentence = f"{len(silent)} of {len(found)} nodes do not report: {output.names(silent)}."
         yield findings.failed("Nodes", sentence, step)
     else:
@@ -50,7 +50,7 @@ async def limits(client: KubeClient) -> AsyncIterator[CheckFinding]:
         try:
             limit, space = await kubelets.image_disk(client, name)
         except KubeletSilent as error:
-            step = "allow `get` on nodes/proxy to you, or run it on the node"
+            step = "get the right to `get` nodes/proxy, or run `lading doctor` on the node"
             yield findings.skipped("Kubelet limits", f"{name}: {error}.", step)
         else:
             yield judged(name, limit, space, check="Kubelet limits")
@@ -64,8 +64,8 @@ def judged(name: str, limit: KubeletLimits, space: Space, *, check: str) -> Chec
     threshold = limit.image_gc_high_threshold_percent
     used = 100 - 100 * space.available_bytes // max(1, space.capacity_bytes)
     free = quantities.format_bytes(space.available_bytes)
-    found = f"{name}: {used}% of the image disk is used, {free} is free; the kubelet removes"
-    found += f" images from {threshold}%."
+    found = f"{name}: {used}% of the image disk is used, {free} is free; from {threshold}% on, the"
+    found += " kubelet removes images."
     if used >= threshold:
         return findings.failed(check, found, _FREE_SPACE)
     if used >= threshold - NEAR_PERCENT:

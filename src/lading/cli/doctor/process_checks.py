@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lading.adapters.kube.client import KubeClient
-from lading.api.coordination import LEASES
+from lading.api.coordination import LEASES, LeaseSpec
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.api.rbac import NAMESPACE, Process
@@ -27,7 +27,7 @@ _REVIEWS = "/apis/authorization.k8s.io/v1"
 _LEASE_SILENT = timedelta(minutes=1)
 """Four times as long as a leader may be silent."""
 _GATES_ARGUMENT = "--feature-gates"
-_INSTALL = "see docs/install.md; on a cluster of `lading up` the processes run in it"
+_INSTALL = "install Lading: docs/install.md. A cluster of `lading up` needs no installation"
 _WORKLOADS: Mapping[Process, tuple[str, str]] = {
     Process.CONTROLLER: ("Deployment", "lading-controller"),
     Process.AGENT: ("DaemonSet", "lading-agent"),
@@ -151,7 +151,9 @@ def gates(texts_by_process: Mapping[str, str]) -> Iterator[CheckFinding]:
         unlike = [gate for gate in first if first[gate] is not second[gate]]
         if unlike:
             step = f"give both processes the same {_GATES_ARGUMENT}"
-            yield findings.warning("Gates", f"On in one process only: {', '.join(unlike)}.", step)
+            yield findings.warning(
+                "Gates", f"On in only one of the two: {', '.join(unlike)}.", step
+            )
 
 
 async def _rights_of(
@@ -169,7 +171,7 @@ async def _rights_of(
             where = f" in {attributes['namespace']}" if attributes["namespace"] else ""
             denied.append(f"{attributes['verb']} {attributes['resource']}{where}")
     if denied:
-        step = "apply deploy/ of this version again, which has the Roles"
+        step = "apply deploy/ of this version again: it has the Roles"
         found = f"The account {account} may not: {', '.join(denied)}."
         yield findings.failed("Rights", found, step)
     else:
@@ -193,10 +195,18 @@ async def _leader(client: KubeClient) -> CheckFinding:
     except kube.NotFound:
         step = f"kubectl -n {NAMESPACE} logs deployment/lading-controller"
         return findings.failed("Processes", "No controller has been the leader yet.", step)
-    silent = system_clock().now() - datetime.fromisoformat(lease.renew_time or "1970-01-01T00:00Z")
-    found = f"{lease.holder_identity or 'No controller'} leads since {lease.acquire_time}."
-    if lease.holder_identity and silent < _LEASE_SILENT:
-        return findings.ok("Processes", found)
-    step = f"kubectl -n {NAMESPACE} logs deployment/lading-controller"
+    return leadership(lease, system_clock().now())
+
+
+def leadership(lease: LeaseSpec, now: datetime) -> CheckFinding:
+    """A leader that ends releases the lease; then another replica takes it within seconds."""
+    silent = now - datetime.fromisoformat(lease.renew_time or "1970-01-01T00:00Z")
     seconds = silent.total_seconds()
-    return findings.failed("Processes", f"The lease was not renewed for {seconds:.0f} s.", step)
+    step = f"kubectl -n {NAMESPACE} logs deployment/lading-controller"
+    if silent >= _LEASE_SILENT:
+        return findings.failed("Processes", f"The lease was not renewed for {seconds:.0f} s.", step)
+    if not lease.holder_identity:
+        found = f"The last leader released the lease {seconds:.0f} s ago. No other has it yet."
+        return findings.warning("Processes", found, f"run this command again; {step}")
+    found = f"{lease.holder_identity} is the leader since {lease.acquire_time}."
+    return findings.ok("Processes", found)

@@ -30,7 +30,9 @@ async def registries(client: KubeClient) -> AsyncIterator[CheckFinding]:
         for image in list(images.values())[:REGISTRIES_MAX]:
             yield await reached(opened.client, image)
     if len(images) > REGISTRIES_MAX:
-        yield findings.skipped(_CHECK, f"{len(images) - REGISTRIES_MAX} more were not asked.")
+        yield findings.skipped(
+            _CHECK, f"{len(images) - REGISTRIES_MAX} more registries were not asked."
+        )
 
 
 async def _one_image_by_registry(client: KubeClient) -> dict[str, Reference]:
@@ -63,4 +65,6 @@ async def reached(client: Registry, image: Reference) -> CheckFinding:
         return findings.failed(_CHECK, sentence, "check the network to it and its proxy settings")
     if held is None:
         return findings.failed(_CHECK, f"{image} is not in its registry.", "check the digest")
-    return findings.ok(_CHECK, f"{image.registry} answers from this machine, with credentials.")
+    return findings.ok(
+        _CHECK, f"{image.registry} answers to this machine, and has {image.repository}."
+    )

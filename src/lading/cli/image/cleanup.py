@@ -20,7 +20,7 @@ def command(node: NodeOptions, yes: bool, form: Format) -> None:
 
     Run it after the feature gate RuntimeClassInImageCriApi was turned off, and before it is turned
     on again: while the gate is off, a pod of the host could use such an image. Images that
-    containers use stay; the output names the containers to restart.
+    containers use stay; the output names these containers. Restart them and run it again.
     """
     running.run(_clean_up(node, form, yes=yes))
 
@@ -37,5 +37,6 @@ async def _clean_up(node: NodeOptions, form: Format, *, yes: bool) -> None:
 def _hint(plan: GcPlan) -> None:
     in_use = sum(verdict.reason is GcReason.IN_USE for verdict in plan.verdicts)
     if in_use:
-        text = "restart the pods that are named, then clean up again"
-        output.sentence(f"Note: {in_use} still in use: {text}", err=True)
+        images = "1 image is" if in_use == 1 else f"{in_use} images are"
+        text = "restart the containers that the plan names, then run the command again"
+        output.sentence(f"Note: {images} still in use; {text}", err=True)

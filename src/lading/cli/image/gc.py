@@ -24,16 +24,38 @@ from lading.wiring import image_commands as wiring
     is_flag=True,
     help="Remove every unused image, even with enough free space.",
 )
-@click.option("--high", type=click.IntRange(0, 100), default=85, show_default=True,
-              help="The disk usage in percent that starts the removal.")  # fmt: skip
-@click.option("--low", type=click.IntRange(0, 100), default=80, show_default=True,
-              help="The disk usage in percent that ends the removal.")  # fmt: skip
-@click.option("--minimum-age", callback=options.meaning(options.period), default="2m",
-              show_default=True,
-              help="Keep images that were first detected more recently.")  # fmt: skip
-@click.option("--maximum-age", callback=options.meaning(options.period), default=None,
-              help="Remove images that are unused for longer."
-              " Run the command at least twice in this time.")  # fmt: skip
+@click.option(
+    "--high",
+    metavar="PERCENT",
+    type=click.IntRange(0, 100),
+    default=85,
+    show_default=True,
+    help="The disk usage in percent that starts the removal.",
+)
+@click.option(
+    "--low",
+    metavar="PERCENT",
+    type=click.IntRange(0, 100),
+    default=80,
+    show_default=True,
+    help="The disk usage in percent that ends the removal.",
+)
+@click.option(
+    "--minimum-age",
+    metavar="DURATION",
+    callback=options.meaning(options.period),
+    default="2m",
+    show_default=True,
+    help="Keep images that were first seen less than this time ago.",
+)
+@click.option(
+    "--maximum-age",
+    metavar="DURATION",
+    callback=options.meaning(options.period),
+    default=None,
+    help="Also remove images that are unused for longer than this."
+    " Run the command at least twice in this time.",
+)
 @removals.yes_option
 @removals.form_option
 @runtime_option
@@ -49,7 +71,10 @@ def command(
     form: Format,
     runtime: str | None,
 ) -> None:
-    """Remove unused images; the plan gives a reason for each image."""
+    """Remove unused images as the kubelet does; without --yes only show the plan.
+
+    The plan gives a reason for each image.
+    """
     try:
         policy = GcPolicy(
             high_threshold_percent=high,
@@ -59,7 +84,8 @@ def command(
             everything_unused=everything,
         )
     except Malformed as error:
-        raise click.UsageError(f"--low must not be above --high: {error}") from error
+        reason = f"--low must not be above --high: --low is {low}, --high is {high}"
+        raise click.UsageError(reason) from error
     running.run(_collect(node, policy, runtime, form, yes=yes))
 
 

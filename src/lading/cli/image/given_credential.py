@@ -42,7 +42,7 @@ def credential_option(command: Callable[..., None]) -> Callable[..., None]:
 
 def _given(creds: str | None, auth: str | None) -> Credential | None:
     if creds is not None and auth is not None:
-        raise click.UsageError("use either --creds or --auth")
+        raise click.UsageError("use either --creds or --auth, not both")
     if auth is not None:
         return _credential(_decoded(auth), option="--auth")
     if creds == STANDARD_INPUT:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 @click.argument("image")
 @credential_option
 @options.choice_option(
-    "--policy", default=PullPolicy.ALWAYS, choices=PullPolicy, help="When to pull, as in a pod."
+    "--policy",
+    default=PullPolicy.ALWAYS,
+    choices=PullPolicy,
+    help="The imagePullPolicy, as in a pod.",
 )
 @running.timeout_option()
 @runtime_option
@@ -44,7 +47,7 @@ def command(
     runtime: str | None,
     credentials: "CredentialSettings",
 ) -> None:
-    """Pull an image. --runtime selects the image for the guests of that runtime class."""
+    """Pull an image; with --runtime, the image that the guests of a runtime class can run."""
     running.run(_pull(node, image, given, policy, runtime, credentials), timeout=timeout)
 
 

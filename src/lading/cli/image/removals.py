@@ -1,12 +1,12 @@
 """Shows the plan of a garbage collection, and carries it out with --yes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 import msgspec
 
 from lading.cli import output
-from lading.cli.image.runtime_classes import RuntimeClasses
+from lading.cli.image.runtime_classes import DEFAULT_CLASS, RuntimeClasses
 from lading.cli.output import Format
 from lading.kernel import quantities
 from lading.ports.cri import Cri
@@ -24,6 +24,8 @@ from lading.runtime_images.types import LocalImageId
 from lading.wiring import image_commands as wiring
 
 _HEADERS = ("IMAGE", "RUNTIME CLASS", "DECISION", "FREES", "REASON", "BECAUSE")
+
+_UNINFORMATIVE = {"RUNTIME CLASS": DEFAULT_CLASS, "FREES": ""}
 
 _WORDS = {
     RemovalOutcome.REMOVED: "Deleted",
@@ -44,17 +46,28 @@ async def show(plan: GcPlan, form: Format, classes: RuntimeClasses) -> None:
         )
         return
     labels = await classes.labels(plan.handlers)
-    rows = (_cells(verdict, labels) for verdict in plan.verdicts)
-    click.echo(output.table(_HEADERS, rows), nl=False)
+    rows = [_cells(verdict, labels) for verdict in plan.verdicts]
+    click.echo(_table(rows), nl=False)
     for note in _notes(plan):
         output.sentence(f"Note: {note}", err=True)
 
 
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Without the class where every image is for the host, and without FREES where none goes."""
+    informative = [
+        index
+        for index, header in enumerate(_HEADERS)
+        if not rows or any(row[index] != _UNINFORMATIVE.get(header) for row in rows)
+    ]
+    shown = [tuple(row[index] for index in informative) for row in rows]
+    return output.table([_HEADERS[index] for index in informative], shown)
+
+
 def _notes(plan: GcPlan) -> Iterator[str]:
     if not plan.space_is_known:
-        yield "the file system of the images is not visible from here, so thresholds are off"
+        yield "the file system of the images is not visible here; --high and --low have no effect"
     if not plan.sandbox_image_is_known:
-        yield "the runtime does not report its sandbox image"
+        yield "the runtime does not report its sandbox image, so images called pause are kept"
 
 
 async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, yes: bool) -> None:
@@ -66,7 +79,8 @@ async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, yes: bool
         failures += removal.outcome is RemovalOutcome.FAILED
         # What is printed is the plan, which a program may read.
         words = _WORDS[removal.outcome]
-        output.sentence(f"{words}: {removal.image}: {removal.message}", err=True)
+        name = node_images.display_name(action.image)
+        output.sentence(f"{words}: {name}: {removal.message}", err=True)
     for write in plan.actions:
         if isinstance(write, WriteImageRecords):
             await state.save_records(write.records)
@@ -77,7 +91,8 @@ async def finish(plan: GcPlan, runtime: Cri, state: ImageStateFile, *, yes: bool
 def _summary(plan: GcPlan, *, yes: bool) -> str:
     if plan.removals:
         count, size = len(plan.removals), quantities.format_bytes(plan.freed_bytes)
-        return f"{count} to remove, which frees {size}{'' if yes else '; add --yes to do it'}"
+        images = "1 image" if count == 1 else f"{count} images"
+        return f"{images} to remove, which frees {size}{'' if yes else '; add --yes to remove'}"
     if plan.first_old_enough_at is not None:
         at = f"{plan.first_old_enough_at:%H:%M:%S} UTC"
         return f"Nothing to remove; the first image is old enough at {at}"

@@ -20,6 +20,11 @@ from lading.wiring import image_commands as wiring
 class Needed(Exception):
     """The image may not be removed now; names what needs it."""
 
+    def __init__(self, message: str, *, step: str) -> None:
+        super().__init__(message)
+        self.step = step
+        """What removes it anyway; not for a command that removes only what is not needed."""
+
 
 class NotRemoved(Exception):
     """The runtime reported no error, and still lists the image."""
@@ -67,9 +72,9 @@ def command(
 ) -> None:
     """Remove images with all their names; the same image of another runtime class stays."""
     if (bool(images), everything, unneeded).count(True) != 1:
-        raise click.UsageError("expected names of images, or --all, or --prune")
+        raise click.UsageError("write the names of images, or use --all or --prune")
     if unneeded and force:
-        raise click.UsageError("--prune keeps images that are needed; with --force, use --all")
+        raise click.UsageError("--prune keeps images that are needed; use --all with --force")
     running.run(_remove_all(node, images, runtime, force=force, unneeded=unneeded))
 
 
@@ -98,7 +103,8 @@ async def _remove_all(
                 is_kept = unneeded and isinstance(error, Needed)
                 failures += not is_kept
                 outcome = "Kept" if is_kept else "Error"
-                output.sentence(f"{outcome}: {sentences.sentence(error)}", err=True)
+                step = f"; {error.step}" if isinstance(error, Needed) and not is_kept else ""
+                output.sentence(f"{outcome}: {sentences.sentence(error)}{step}", err=True)
     if failures:
         raise click.exceptions.Exit(1)
 
@@ -119,15 +125,15 @@ async def _removed(images: ImagesOfHandler, name: str, *, force: bool) -> Image:
 async def _require_unneeded(images: ImagesOfHandler, image: Image, name: str) -> None:
     if others := images.others(image):
         users = " and ".join(others)
-        raise Needed(f"{name} is needed: it is here for {users}; --force removes it for all")
+        raise Needed(f"{name} is needed: it is here for {users}", step="--force removes it for all")
     reason = await apply.reason_to_keep(local_id(image), images.runtime, wiring.clock().now())
     if reason is not None:
-        raise Needed(f"{name} is needed: {reason}; --force removes it anyway")
+        raise Needed(f"{name} is needed: {reason}", step="--force removes it anyway")
 
 
 def _report(image: Image, asked: str) -> None:
     gone = image.repo_tags or image.repo_digests or (image.id,)
     if len(gone) > 1:
-        click.echo(f"{asked} had {len(gone)} names, and all are gone", err=True)
+        click.echo(f"{asked} had {len(gone)} names; all are removed", err=True)
     for name in gone:
         output.sentence(f"Deleted: {name}")

@@ -16,7 +16,7 @@ from lading.wiring import runtime_handlers
 
 HANDLER_PREFIX = "handler:"
 CLUSTER_SECONDS_MAX = 3.0  # a list of images does not wait longer for nicer names
-_DEFAULT = "<default>"
+DEFAULT_CLASS = "<default>"
 
 runtime_option = click.option(
     "--runtime",
@@ -63,7 +63,7 @@ class RuntimeClasses:
             handler: ",".join(names[handler]) if names.get(handler) else HANDLER_PREFIX + handler
             for handler in wanted
         }
-        return {"": _DEFAULT} | known
+        return {"": DEFAULT_CLASS} | known
 
     async def _handler_in_cluster(self, name: str) -> str:
         from lading.cli.connection import Target

@@ -15,4 +15,4 @@ _COMMANDS = {
 
 @click.group(name="pin", cls=LazyGroup, package="lading.cli.pin", commands=_COMMANDS)
 def command() -> None:
-    """Plan PinnedImageSets and watch the progress of the nodes."""
+    """Create and plan PinnedImageSets, and watch the nodes pin them."""

@@ -42,12 +42,30 @@ class _Wanted:
 @click.argument("name")
 @click.argument("images", nargs=-1)
 @options.files_option(required=False)
-@click.option("--all-fields", is_flag=True, help="Read every field `image` of any kind.")
-@click.option("--from-cluster", is_flag=True, help="Take the images that pods run.")
-@click.option("-l", "--selector", default="", help="Only pods with these labels.")
-@click.option("--from-release", "release", default="", help="Take those of an OpenShift release.")
-@click.option("--role", default=rules.WORKER, show_default=True, help="The role of the nodes.")
-@click.option("--apply", "is_applied", is_flag=True, help="Apply the sets instead of printing.")
+@click.option(
+    "--all-fields",
+    is_flag=True,
+    help="Also read the fields `image` of other kinds, such as custom resources.",
+)
+@click.option("--from-cluster", is_flag=True, help="Take the images of pods in the cluster.")
+@click.option("-l", "--selector", metavar="LABELS", default="", help="Only pods with these labels.")
+@click.option(
+    "--from-release",
+    "release",
+    default="",
+    metavar="IMAGE",
+    help="Take the images of this OpenShift release image.",
+)
+@click.option(
+    "--role",
+    metavar="ROLE",
+    default=rules.WORKER,
+    show_default=True,
+    help="The role of the nodes that pin the sets, as their label.",
+)
+@click.option(
+    "--apply", "is_applied", is_flag=True, help="Apply the sets instead of printing them."
+)
 @setting_options.pull_secret_option
 @output.form_option(default=Format.YAML, forms=(Format.YAML, Format.JSON))
 @connection.target_options
@@ -65,15 +83,17 @@ def command(
     secrets: tuple[Key, ...],
     form: Format,
 ) -> None:
-    """Write the PinnedImageSet NAME with the digests of IMAGES and of other sources.
+    """Print the PinnedImageSet NAME with the digests of IMAGES and of other sources.
 
     A file of -f has one image per line, or Kubernetes manifests. With --from-cluster, -n
     names the namespaces, separated by commas; default: all.
 
-    If an image cannot be resolved, the command names it, writes no set and fails.
+    If an image cannot be resolved, the command names it, prints no set and fails.
     """
     if not (images or files or from_cluster or release):
-        raise click.UsageError("name images, or use -f, --from-cluster or --from-release")
+        raise click.UsageError(
+            "write the images after NAME, or use -f, --from-cluster or --from-release"
+        )
     if selector and not from_cluster:
         raise click.UsageError("-l selects pods; it needs --from-cluster")
     new_sets.check_names(name, role)
@@ -152,9 +172,9 @@ def _require_all(found: ImageDigests) -> None:
     for problem in problems:
         output.sentence(str(problem), err=True)
     if problems:
-        raise click.ClickException(f"{_counted(problems)} could not be resolved; no set is written")
+        raise click.ClickException(f"{_counted(problems)} could not be resolved; no set is made")
     if not found.names:
-        raise click.ClickException("the sources name no image; no set is written")
+        raise click.ClickException("the sources name no image; no set is made")
 
 
 def _counted(problems: tuple[Unresolved, ...]) -> str:

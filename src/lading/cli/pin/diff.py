@@ -62,7 +62,9 @@ def lines(found: Sequence[SetDiff], sizes: Sizes) -> Iterator[str]:
         return
     added, freed = map(quantities.format_bytes, (sizes.added_bytes, sizes.freed_bytes))
     yield f"Each node pulls up to {added} and can free up to {freed}, compressed."
-    yield from (f"The size of {image} is unknown and not counted." for image in sizes.unknown)
+    if sizes.unknown:
+        yield "Images that are not in these numbers, because their registry did not give a size:"
+        yield from (f"  {image}" for image in sizes.unknown)
 
 
 def _summary(one: SetDiff) -> str:

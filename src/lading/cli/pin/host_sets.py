@@ -27,7 +27,9 @@ _KIND_NAMES = {
 
 def require_kind(kind: str) -> None:
     if kind.lower().partition(".")[0] not in _KIND_NAMES:
-        raise click.UsageError(f"a host without a cluster has PinnedImageSets only, not {kind!r}")
+        raise click.UsageError(
+            f"with --runtime-endpoint the only kind is PinnedImageSet, not {kind!r}"
+        )
 
 
 async def pinned_sets(endpoint: str) -> dict[str, list[RecordedPin]]:
@@ -50,7 +52,9 @@ async def remove(endpoint: str, names: Sequence[str], *, state_dir: Path) -> Non
 def require_pinned(name: str, found: Mapping[str, Sequence[RecordedPin]]) -> None:
     if name not in found:
         known = output.names(sorted(found)) or "none"
-        raise click.ClickException(f"the host has no set {name!r} pinned; it has {known}")
+        raise click.ClickException(
+            f"no PinnedImageSet {name!r} is pinned on this host; pinned are: {known}"
+        )
 
 
 def by_set(pins: Iterable[RecordedPin]) -> dict[str, list[RecordedPin]]:
@@ -66,7 +70,7 @@ def table(found: Mapping[str, Sequence[RecordedPin]]) -> str:
         (name, str(len(pins)), str(sum(pin.effective for pin in pins)))
         for name, pins in found.items()
     ]
-    return output.table(("NAME", "PINS", "IN FORCE"), rows)
+    return output.table(("NAME", "PINS", "EFFECTIVE"), rows)
 
 
 def documents(found: Mapping[str, Sequence[RecordedPin]]) -> list[dict[str, Any]]:

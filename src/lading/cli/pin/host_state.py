@@ -11,13 +11,14 @@ from lading.cli.options import Decorator
 from lading.ports.node import NodeOwned
 from lading.wiring import ownership
 
-STOP_OR_CHANGE = "change the PinnedImageSets of its cluster, or stop it first"
+STOP_OR_CHANGE = "change the PinnedImageSets of its cluster, or stop that process first"
 
 
 def state_dir_option(*, help: str) -> Decorator:  # noqa: A002
     """Hands over `state_dir`."""
     return click.option(
         "--state-dir",
+        metavar="FOLDER",
         type=click.Path(path_type=Path, file_okay=False),
         default=ownership.STATE_FOLDER,
         show_default=True,

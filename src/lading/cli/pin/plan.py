@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 @click.option(
     "--runtime-endpoint",
     "endpoints",
+    metavar="SOCKET",
     multiple=True,
-    help="A container runtime, unix:///..., instead of a cluster; may be given several times.",
+    help="A container runtime, unix:///..., instead of a cluster; may be repeated.",
 )
 @setting_options.pull_secret_option
 @feature_gates_option()
@@ -55,12 +56,12 @@ def command(
 ) -> None:
     """Show the images and bytes that each node would pull, its free space, and what it refuses.
 
-    The files may also have new pools and runtime classes. The command fails when a node would
+    The files may also have new pools and runtime classes. The exit code is 1 when a node would
     refuse an image, when an image cannot be pulled from its registry, when the free space of a node
-    is unknown, and when no node would take a set. Give it the feature gates and the expansion
-    factor of the agents.
+    is unknown, and when no node would take a set. Set --feature-gates and --expansion-factor as for
+    the agents.
 
-    The free space comes from the kubelets, through the API server. This needs `get` on
+    The free space comes from the kubelets, through the API server. This needs the right to `get`
     `nodes/proxy`.
     """
     if endpoints and secrets:

@@ -20,7 +20,7 @@ def complaints(previews: Sequence[Preview], set_names: Sequence[str]) -> list[st
         if name not in taken
     ]
     if refusing := sum(bool(one.refusals) for one in previews):
-        found.append(f"{refusing} of {len(previews)} nodes would refuse")
+        found.append(f"{refusing} of {len(previews)} nodes would refuse images")
     if unavailable := {failure.key for one in previews for failure in one.unavailable}:
         found.append(f"{_counted(len(unavailable), 'image')} cannot be pulled")
     if unknown := sum(_space_is_needed(one) for one in previews):
@@ -63,7 +63,7 @@ def _site_line(previews: Sequence[Preview]) -> str:
         f"{quantities.format_bytes(count)}{plus}"
         for count in (_sum_of_nodes(previews), bytes_behind_cache(previews))
     )
-    return f"Together the nodes pull {each}; a pull-through cache of the site downloads {once}"
+    return f"All nodes together pull {each}; a pull-through cache of the site downloads {once}"
 
 
 def _site(previews: Sequence[Preview], nodes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _explanations(previews: Sequence[Preview]) -> Iterator[str]:
         yield f"{output.names(nodes)} {'refuses' if len(nodes) == 1 else 'refuse'} {text}"
     pending = ((_pending(one), one.node_name) for one in previews if one.pending_before)
     for text, nodes in _by_text(pending):
-        yield f"{text} already wanted by sets of the cluster, on {output.names(nodes)}"
+        yield f"{text} already needed by sets of the cluster, on {output.names(nodes)}"
     failed = ((_failure(failure), one.node_name) for one in previews for failure in one.unavailable)
     for text, nodes in _by_text(failed):
         yield f"{text}; wanted on {output.names(nodes)}"

@@ -32,7 +32,7 @@ def readiness(sets: Mapping[str, PinnedImageSet], names: Iterable[str]) -> Readi
     for name in names:
         image_set = sets.get(name)
         if image_set is None or image_set.metadata.deletion_timestamp:
-            failed.append(f"{name}: there is no such set")
+            failed.append(f"{name}: there is no PinnedImageSet of this name")
             continue
         condition = _current(image_set, ConditionType.READY)
         if condition is not None and condition.status is Truth.TRUE:
@@ -65,5 +65,5 @@ def _problems(image_set: PinnedImageSet, ready: Condition | None) -> tuple[str, 
 
 def _waiting_for(ready: Condition | None) -> str:
     if ready is None:
-        return "the controller has not observed this generation; check that it runs"
+        return "the controller has not observed the newest generation yet"
     return ready.message

@@ -47,7 +47,7 @@ async def planned_in(files: Sequence[str]) -> "Planned":
 def left_out(sources: Sequence[ManifestSource]) -> list[str]:
     """A sentence for each object that no plan of sets is about."""
     return [
-        f"{source.file}: a {source.kind} is not planned here"
+        f"{source.file}: no plan is made for kind {source.kind}"
         for source in sources
         if source.kind not in _PLANNED_KINDS
     ]

@@ -14,6 +14,7 @@ DEFAULTS = PinSettings()
 
 expansion_factor_option = click.option(
     "--expansion-factor",
+    metavar="FACTOR",
     type=click.FloatRange(1, 10),
     default=DEFAULTS.expansion_factor,
     show_default=True,
@@ -21,10 +22,17 @@ expansion_factor_option = click.option(
 )
 parallel_pulls_option = click.option(
     "--max-parallel-image-pulls",
+    metavar="COUNT",
     type=click.IntRange(1, 100),
     default=DEFAULTS.parallel_pulls_max,
     show_default=True,
     help="The most pulls at a time; at most 2 on a control plane node.",
+)
+behind_cache_option = click.option(
+    "--behind-cache",
+    is_flag=True,
+    help="Pull a layer that several images share from the same repository on every node. "
+    "For nodes that use a pull-through cache.",
 )
 require_disk_check_option = click.option(
     "--require-disk-check",
@@ -34,6 +42,7 @@ require_disk_check_option = click.option(
 progress_timeout_option = click.option(
     "--pull-progress-timeout",
     "pull_progress_timeout",
+    metavar="DURATION",
     callback=options.meaning(options.positive_period),
     default=durations.format_duration(DEFAULTS.pull_progress_timeout),
     show_default=True,
@@ -54,5 +63,5 @@ pull_secret_option = click.option(
     multiple=True,
     metavar="NAMESPACE/NAME",
     callback=lambda _context, _option, texts: tuple(_secret_key(text) for text in texts),
-    help="A Secret of the cluster with credentials for the registries; may be given several times.",
+    help="A Secret of the cluster with credentials for the registries; may be repeated.",
 )

@@ -31,9 +31,17 @@ _DIGEST = re.compile(r"(sha256:[0-9a-f]{12})[0-9a-f]{52}")
 
 @click.command(name="status")
 @click.argument("sets", nargs=-1)
-@click.option("--node", "nodes", multiple=True, help="Only this node; may be given several times.")
-@click.option("-w", "--watch", is_flag=True, help="Watch until every set is pinned on its nodes.")
-@click.option("--exit-status", is_flag=True, help="Fail when something is not pinned.")
+@click.option(
+    "--node", "nodes", metavar="NAME", multiple=True, help="Show only this node; may be repeated."
+)
+@click.option(
+    "-w", "--watch", is_flag=True, help="Watch until all sets are pinned on all their nodes."
+)
+@click.option(
+    "--exit-status",
+    is_flag=True,
+    help="End with exit code 1 if anything shown is not Pinned, or if nothing is shown.",
+)
 @running.timeout_option()
 @output.form_option(default=Format.TABLE)
 @connection.target_options
@@ -72,9 +80,9 @@ async def _status(
 def require_pinned(found: Sequence[Row]) -> None:
     missing = sum(row.state is not RowState.PINNED for row in found)
     if missing:
-        raise click.ClickException(f"{missing} of {len(found)} are not pinned")
+        raise click.ClickException(f"{missing} of {len(found)} rows are not Pinned")
     if not found:
-        raise click.ClickException("no set is pinned")
+        raise click.ClickException("there is no PinnedImageSet to show")
 
 
 async def read(client: KubeClient, chosen: rows.RowChoice = rows.ALL) -> list[Row]:
@@ -101,7 +109,7 @@ def rendered(found: Sequence[Row], form: Format, *, columns: int) -> str:
     if form is not Format.TABLE:
         return output.document([_plain(row) for row in found], form)
     if not found:
-        return "No pinned image sets; `lading pin create` and `lading apply -f FILE` make one\n"
+        return "No PinnedImageSets. Create one: lading pin create NAME IMAGE... --apply\n"
     headers: tuple[str, ...] = ("NODE", "SET", "GENERATION", "STATE", "IMAGES", "TO PULL")
     is_arriving = any(row.bytes_per_second for row in found)
     if is_arriving:

@@ -41,7 +41,9 @@ async def _wait(target: Target, names: tuple[str, ...], timeout: timedelta, cloc
     async with target.open() as client:
         names = names or await _all_names(client)
         if not names:
-            raise click.ClickException("there is no PinnedImageSet to wait for")
+            raise click.ClickException(
+                "there is no PinnedImageSet to wait for; create one with `lading pin create`"
+            )
         try:
             while pending := await _pending(client, names):
                 line.show(pending)
@@ -65,7 +67,7 @@ async def _pending(client: KubeClient, names: tuple[str, ...]) -> str:
         return str(error) or "the API server does not answer"
     if found.failed:
         problems = "\n".join(map(texts.bounded_text, found.failed))
-        raise click.ClickException(f"{problems}\n`lading pin status` shows the nodes")
+        raise click.ClickException(f"{problems}\n`lading pin status` shows each node")
     return texts.bounded_text("; ".join(found.pending))
 
 

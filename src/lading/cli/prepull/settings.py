@@ -189,7 +189,7 @@ prepull_image_option = click.option(
     metavar="NAME=URL",
     multiple=True,
     callback=_listed,
-    help="An image that every worker node holds; may be repeated.",
+    help="An image that every worker node holds; may be repeated, each name once.",
 )
 _OPTIONS = (
     prepull_image_option,
@@ -200,11 +200,13 @@ _OPTIONS = (
         default=str(_DEFAULTS.default_value).lower(),
         show_default=True,
         callback=_one(parse_default),
-        help="The first value of Setting start-pre-pull-manager-images.",
+        help="The value that Setting start-pre-pull-manager-images gets when it is created; it"
+        " also applies if the Setting cannot be created.",
     ),
     click.option(
         "--prepull-hold-image",
         "hold_image",
+        metavar="IMAGE",
         default="",
         callback=_one(parse_hold_image),
         help="Lading's own image for holder pods; default: that of the controller's pod.",
@@ -216,7 +218,7 @@ _OPTIONS = (
         default=f"{_DEFAULTS.wave.percent}%",
         show_default=True,
         callback=_one(parse_wave),
-        help="How many worker nodes pull at once: a number or a percentage.",
+        help="How many worker nodes pull at once: a number, or a percentage (at least one node).",
     ),
     click.option(
         "--prepull-toleration",
@@ -245,6 +247,7 @@ _OPTIONS = (
     click.option(
         "--prepull-priority-class",
         "priority_class",
+        metavar="NAME",
         default=_DEFAULTS.priority_class,
         show_default=True,
         callback=_one(parse_optional_name),
@@ -275,8 +278,20 @@ _OPTIONS = (
         callback=_each(parse_name),
         help="A pull secret in the controller's namespace; may be repeated.",
     ),
-    click.option("--pod-name", envvar="POD_NAME", default="", help="The controller's own pod."),
-    click.option("--node-name", envvar="NODE_NAME", default="", help="The node of that pod."),
+    click.option(
+        "--pod-name",
+        metavar="NAME",
+        envvar="POD_NAME",
+        default="",
+        help="The controller's own pod.",
+    ),
+    click.option(
+        "--node-name",
+        metavar="NAME",
+        envvar="NODE_NAME",
+        default="",
+        help="The node of that pod, for status.ownerID.",
+    ),
 )
 _NAMES = (
     *("images", "default_value", "hold_image", "wave", "tolerations", "node_selector", "affinity"),

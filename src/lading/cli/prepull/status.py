@@ -30,7 +30,10 @@ _WITHOUT_NOTE = {ImageReason.DEPLOYED, ImageReason.DEPLOYING}
 @output.form_option(default=Format.TABLE)
 @connection.target_options
 def command(target: Target, watch: bool, form: Format) -> None:
-    """Show which worker nodes hold each Image, and why others do not."""
+    """Show which worker nodes hold each Image, and why others do not.
+
+    Without --namespace it shows the Images of all namespaces.
+    """
     running.run(_status(target, watch, form))
 
 
@@ -64,7 +67,7 @@ def rendered(found: list[Image], form: Format) -> str:
     if form is not Format.TABLE:
         return output.document(rows, form)
     if not rows:
-        return "No Images; --prepull-image of the controller or `lading apply -f FILE` makes one\n"
+        return "No Images. Apply one with `lading apply -f FILE`, or set --prepull-image.\n"
     headers = ("IMAGE", "STATE", "NODES", "REASON", "URL")
     cells = [
         (

@@ -1,0 +1,22 @@
+"""`lading policies`, as a user types it."""
+
+import pytest
+from click.testing import CliRunner
+
+from lading.cli.main import lading_command
+
+
+@pytest.mark.parametrize("option", ["--namespace", "--account", "--controller-account"])
+@pytest.mark.parametrize("name", ["x y", "", "Team", "-a", "a'", "a" * 254])
+def test_a_name_that_cannot_exist_is_refused(option: str, name: str) -> None:
+    answer = CliRunner().invoke(lading_command, ["policies", option, name])
+    assert answer.exit_code == 2
+    assert "is not a valid name: expected lower-case letters" in answer.output
+
+
+def test_the_policies_have_the_names_that_were_given() -> None:
+    names = ["-n", "team.images", "--account", "node-agent", "--controller-account", "leader"]
+    answer = CliRunner().invoke(lading_command, ["policies", *names])
+    assert answer.exit_code == 0
+    assert "system:serviceaccount:team.images:node-agent" in answer.output
+    assert "system:serviceaccount:team.images:leader" in answer.output
