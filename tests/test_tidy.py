@@ -52,6 +52,7 @@ WHOLE_SYSTEM_TESTS = {
     "pruning/test_hostile.py",
     "pruning/test_promises.py",
     "pruning/test_promises_streams.py",
+    "test_makefile.py",
     "test_tidy.py",
 }
 """What a whole command, node, cluster or repository does; no one module does it."""

@@ -842,6 +842,10 @@ def test_with_its_copy_the_set_gets_image_and_secret_in_one_patch() -> None:
     (patch,) = actions(world, PatchMachineSet)
     value = gcp_spec(GCP_IMAGE, userDataSecret={"name": COPY})
     assert patched(one, patch) == machine_set(value=value).spec
+    assert patch.because == (
+        f"the boot image changes from {GCP_IMAGE_OLD} to {GCP_IMAGE}; "
+        f"the stub changes to Secret {COPY}"
+    )
     assert actions(world, WriteStub) == []
 
 
@@ -850,6 +854,7 @@ def test_a_stub_is_translated_although_the_image_is_current() -> None:
     world = observed(one, secrets=by_key(source, *copies(source)))
     (patch,) = actions(world, PatchMachineSet)
     assert len(patch.operations) == 2
+    assert patch.because == f"the stub changes to Secret {COPY}"
 
 
 def test_a_copy_follows_its_source() -> None:

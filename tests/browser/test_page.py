@@ -249,7 +249,8 @@ async def test_what_stays_is_walked_from_the_repository_to_the_blob_and_back(
         await page.get_by_role("button", name="team/app").first.click()
         await page.get_by_role("button", name="v1", exact=True).click()
         await expect(panel).to_contain_text("tag is used by Pod foo/web")
-        await panel.locator("h3", has_text="It names").locator("+ p").get_by_role("link").click()
+        heading = panel.locator("h3", has_text="It points to")
+        await heading.locator("+ p").get_by_role("link").click()
         await expect(panel).to_contain_text("Why manifest")
         blob = digest("l")
         await page.get_by_label("Why?").fill(blob)
@@ -352,7 +353,7 @@ async def test_a_file_that_is_dropped_on_any_view_is_planned_per_node(
         await page.evaluate(_DROP, "hello")
         await expect(page.locator(".errors")).to_contain_text("the object has no kind")
         one.errors[:] = [text for text in one.errors if "422" not in text]
-        await page.get_by_role("button", name="Leave this plan").click()
+        await page.get_by_role("button", name="Close this plan").click()
         chooser = page.get_by_label("Or choose files")
         await chooser.set_input_files(
             {"name": "s.yaml", "mimeType": "text/yaml", "buffer": b"kind: PinnedImageSet"}

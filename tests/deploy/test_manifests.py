@@ -257,16 +257,16 @@ async def test_an_agent_writes_events_about_its_own_node(kind: str) -> None:
         pytest.param(event(reportingInstance="node-b"), "as lading-agent", id="as another node"),
         pytest.param(
             event(regarding={"kind": "MachineConfigNode", "name": "node-b"}),
-            "must not write Events about others",
+            "must not write Events about other objects",
             id="about another node",
         ),
         pytest.param(
             event(regarding={"kind": "Pod", "name": "node-a"}),
-            "must not write Events about others",
+            "must not write Events about other objects",
             id="about another kind",
         ),
         pytest.param(event(regarding=None), "must not write Events", id="about nothing"),
-        pytest.param(OLD_FORM, "events.k8s.io only", id="in the old form"),
+        pytest.param(OLD_FORM, "only Events of events.k8s.io", id="in the old form"),
     ],
 )
 async def test_an_agent_writes_no_other_events(body: dict[str, Any], words: str) -> None:
@@ -337,7 +337,9 @@ async def test_an_agent_writes_one_condition_of_the_holder_pods_of_its_node() ->
         await make_holder_pod(admin, "no-holder", "node-a", label="agent")
         await write_pod(agent, "own")
         for name in ("of-b", "no-holder"):
-            with pytest.raises(kube.KubeError, match="must write only pods that hold images there"):
+            with pytest.raises(
+                kube.KubeError, match="must write only pods that hold images on that node"
+            ):
                 await write_pod(agent, name)
         with pytest.raises(kube.KubeError, match="must change only condition"):
             await write_pod(agent, "own", phase="Failed")
@@ -379,9 +381,9 @@ async def test_the_controller_creates_only_the_daemon_set_that_holds_images() ->
         await controller.create(DAEMON_SETS, holder_body(), namespace=manifests.NAMESPACE)
         other = holder_body()
         other["metadata"]["name"] = "other"
-        with pytest.raises(kube.KubeError, match="writes only DaemonSet lading-prepull"):
+        with pytest.raises(kube.KubeError, match="must write only DaemonSet lading-prepull"):
             await controller.create(DAEMON_SETS, other, namespace=manifests.NAMESPACE)
-        with pytest.raises(kube.KubeError, match="writes only DaemonSet lading-prepull"):
+        with pytest.raises(kube.KubeError, match="must write only DaemonSet lading-prepull"):
             await controller.delete(DAEMON_SETS, "lading-agent", namespace=manifests.NAMESPACE)
         refused: tuple[Document, ...] = (
             {"hostPID": True},
@@ -431,7 +433,7 @@ async def test_the_controller_creates_only_the_cron_job_of_the_pruner() -> None:
                 await controller.create(CRON_JOBS, pruner_body(**change), namespace=namespace)
         other = pruner_body()
         other["metadata"]["name"] = "other"
-        with pytest.raises(kube.KubeError, match="writes only CronJob lading-image-pruner"):
+        with pytest.raises(kube.KubeError, match="must write only CronJob lading-image-pruner"):
             await controller.create(CRON_JOBS, other, namespace=namespace)
         await controller.create(CRON_JOBS, pruner_body(), namespace=namespace)
 
@@ -445,7 +447,7 @@ async def test_the_controller_gives_rights_to_the_pruner_only() -> None:
             await controller.create(SERVICE_ACCOUNTS, body, namespace=namespace)
         (binding,) = objects.bindings(PRUNER, namespace, is_openshift=False)
         binding["subjects"] = [{**binding["subjects"][0], "name": "lading-agent"}]
-        with pytest.raises(kube.KubeError, match="binds roles to ServiceAccount"):
+        with pytest.raises(kube.KubeError, match="must bind roles only to ServiceAccount"):
             await controller.create(CLUSTER_ROLE_BINDINGS, binding)
 
 

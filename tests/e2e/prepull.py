@@ -194,7 +194,7 @@ class PrePullScenarios:
         assert await prepull.daemon_set() is None, "a restart keeps the edit"
         await prepull.write_setting("true")
         await prepull.until_deployed("setting", *names_of(listed))
-        with pytest.raises(kube.Invalid, match="value must be the text 'true' or 'false'"):
+        with pytest.raises(kube.Invalid, match="value must be the string 'true' or 'false'"):
             await prepull.write_setting("yes")
         await prepull.delete_image("setting")
 

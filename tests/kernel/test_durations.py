@@ -20,7 +20,7 @@ def test_a_duration_has_its_value(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "5 m", "m", "1d", "1h-5m", "∞"])
 def test_a_malformed_duration_is_refused(text: str) -> None:
-    with pytest.raises(Malformed, match="Go syntax"):
+    with pytest.raises(Malformed, match="expected a duration such as"):
         durations.parse(text)
 
 

@@ -24,8 +24,8 @@ def test_what_is_named_is_changed_and_nothing_else() -> None:
     ("text", "expected"),
     [
         ("Beta=true", "'Beta' is not a valid feature gate: expected one of On, Alpha"),
-        ("On", "expected 'Name=true'"),
-        ("On=1", "expected 'Name=true'"),
+        ("On", "expected On=true or On=false"),
+        ("On=1", "expected On=true or On=false"),
         ("on=true", "expected one of On, Alpha"),
     ],
 )

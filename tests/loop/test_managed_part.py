@@ -210,7 +210,7 @@ async def test_a_part_starts_without_a_restart_when_its_last_kind_comes(
     assert [(one["event"], one.get("missing", ())) for one in logs] == [
         ("feature waits for kinds", ("configmaps", "nodes")),
         ("feature waits for kinds", ("nodes",)),
-        ("feature has its kinds", ()),
+        ("feature starts, all its kinds are served", ()),
     ]
     assert len(parts.reported) == 1
 

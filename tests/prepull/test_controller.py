@@ -111,7 +111,7 @@ async def test_false_stops_and_true_starts_again(cluster: PrePullCluster) -> Non
 
 
 async def test_other_values_and_names_of_settings_are_refused(cluster: PrePullCluster) -> None:
-    with pytest.raises(kube.Invalid, match="value must be the text 'true' or 'false'"):
+    with pytest.raises(kube.Invalid, match="value must be the string 'true' or 'false'"):
         await cluster.create(SETTINGS, SETTING_NAME, value="yes")
     with pytest.raises(kube.Invalid, match="the name must be start-pre-pull-manager-images"):
         await cluster.create(SETTINGS, "another", value="true")

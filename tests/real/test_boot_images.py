@@ -272,7 +272,7 @@ async def a_clone_that_nothing_needs_is_removed(
     settings = {"unused_templates_retention": second, "secrets_interval": second}
     async with clusters.running(cluster, client=controller, settings=settings):
         await cluster.until(only_its_source_is_left, "the clone is removed")
-    with pytest.raises(kube.KubeError, match="only templates that it made"):
+    with pytest.raises(kube.KubeError, match="only templates that it created"):
         await controller.delete(templates, "gcp", namespace=CLUSTER_NAMESPACE)
 
 

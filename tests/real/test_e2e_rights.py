@@ -259,7 +259,9 @@ async def test_an_agent_writes_events_about_its_own_node_in_its_own_name(
     others = {"kind": MACHINE_CONFIG_NODES.kind, "name": OTHER}
 
     async def is_in_force() -> bool:
-        return "about others" in await refusal(write_event(agent, "others", regarding=others))
+        return "about other objects" in await refusal(
+            write_event(agent, "others", regarding=others)
+        )
 
     await waiting.until(is_in_force, "the agent cannot write about another node")
     await write_event(agent, "own")

@@ -24,7 +24,7 @@ from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
 from tests.real.prometheus import Prometheus
 
 pytestmark = pytest.mark.components("kube", "containerd", "helm")
-COMMANDS = re.compile(r"`make real` runs them:\n\n```console\n(.*?)```", re.DOTALL)
+COMMANDS = re.compile(r"`make real` runs these commands:\n\n```console\n(.*?)```", re.DOTALL)
 SET = re.compile(r"```yaml\n(# first.yaml\n.*?)```", re.DOTALL)
 COMMANDS_MAX = 10
 WAIT = ("--wait", "--timeout=4m")

@@ -24,6 +24,23 @@ policies:
   keepTags:
   - patterns: ["release.*"]
 """
+DATABASES = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: databases.example.com
+spec:
+  group: example.com
+  scope: Cluster
+  names: {plural: databases, singular: database, kind: Database, listKind: DatabaseList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+"""The custom resources of a page."""
 
 
 ELSEWHERE = {
@@ -47,6 +64,9 @@ class Site:
         image = self.pods.push(name)
         (self.folder / "set.yaml").write_text(yaml.safe_dump(_set(name, image)))
         (self.folder / "policy.yaml").write_text(POLICY)
+        (self.folder / "databases.yaml").write_text(DATABASES)
+        self.run("kubectl apply -f databases.yaml")
+        self.run("kubectl wait --for condition=Established crd/databases.example.com")
 
     def run(self, command: str) -> str:
         registry = self.pods.bed.registry

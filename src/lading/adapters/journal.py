@@ -27,7 +27,9 @@ class FileJournal:
         try:
             self._read()
         except OSError as error:
-            log.warning("journal begun anew", path=str(path), error=str(error))
+            log.warning(
+                "journal cannot be read; a new one is started", path=str(path), error=str(error)
+            )
             self._set_aside()
 
     def entries(self) -> Mapping[str, Any]:

@@ -67,7 +67,7 @@ async def _signed_certificate(port: int, trust: KubeletTrust) -> bytes | str:
         async with _connected(port, context, trust.node_name) as connection:
             return _certificate(connection)
     except ssl.SSLCertVerificationError as error:
-        return f"its certificate is not proven: {error.verify_message}"
+        return f"its certificate is not trusted: {error.verify_message}"
 
 
 @contextlib.asynccontextmanager

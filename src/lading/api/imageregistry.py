@@ -95,7 +95,7 @@ class ImagePrunerSpec(Model, frozen=True, kw_only=True):
     keep_younger_than_duration: Annotated[
         str,
         Field(
-            "The same in the form that OpenShift ships.",
+            "The same as keepYoungerThan, in OpenShift's form. The longer of the two is used.",
             max_length=64,
             rules=(DURATION_RULE,),
         ),
@@ -103,7 +103,7 @@ class ImagePrunerSpec(Model, frozen=True, kw_only=True):
     resources: Annotated[dict[str, Any], Field("Requests and limits of each container.")] = {}
     affinity: Annotated[dict[str, Any], Field("The affinity of the pods.")] = {}
     node_selector: Annotated[
-        dict[str, str], Field("The labels of the nodes for the pods.", map_type="atomic")
+        dict[str, str], Field("The labels of the nodes that run the pods.", map_type="atomic")
     ] = {}
     tolerations: Annotated[
         tuple[dict[str, Any], ...],
@@ -120,21 +120,35 @@ class ImagePrunerSpec(Model, frozen=True, kw_only=True):
     history: Annotated[PrunerHistory | None, Field("How many finished Jobs are kept.")] = None
     successful_jobs_history_limit: Annotated[
         int | None,
-        Field("The same in the form that OpenShift ships.", minimum=1, maximum=1000),
+        Field(
+            "The same as history.successfulJobsHistoryLimit, in OpenShift's form. The larger of "
+            "the two is used.",
+            minimum=1,
+            maximum=1000,
+        ),
     ] = None
     failed_jobs_history_limit: Annotated[
         int | None,
-        Field("The same in the form that OpenShift ships.", minimum=1, maximum=1000),
+        Field(
+            "The same as history.failedJobsHistoryLimit, in OpenShift's form. The larger of the "
+            "two is used.",
+            minimum=1,
+            maximum=1000,
+        ),
     ] = None
     ignore_invalid_image_references: Annotated[
         bool,
-        Field("Accepted, without effect: an unreadable reference always keeps what it may name."),
+        Field(
+            "Accepted, but has no effect: what a reference may name is always kept, even if the "
+            "reference cannot be read."
+        ),
     ] = False
     log_level: Annotated[LogLevel, Field("How much the Job logs.")] = LogLevel.UNSET
     registries: Annotated[
         tuple[PrunedRegistry, ...],
         Field(
-            "Plain registries to prune.",
+            "Plain registries (without ImageStreams) to prune. Their Secrets and ConfigMaps are in "
+            "the namespace of Lading.",
             max_items=REGISTRIES_MAX,
             list_type="map",
             list_map_keys=("name",),
@@ -161,14 +175,14 @@ class PruneRun(Model, frozen=True, kw_only=True):
             max_length=64,
         ),
     ]
-    job: Annotated[str, Field("The Job.", max_length=253)] = ""
+    job: Annotated[str, Field("The name of the Job.", max_length=253)] = ""
     phase: Annotated[
         str, Field("Running, Succeeded, Failed or Refused (by a guard).", max_length=32)
     ] = ""
     message: Annotated[str, Field("What happened.", max_length=2048)] = ""
-    start_time: Annotated[str, Field("When it began.", format="date-time")] = ""
-    update_time: Annotated[str, Field("When this was written.", format="date-time")] = ""
-    duration_seconds: Annotated[int, Field("How long it has run.", minimum=0)] = 0
+    start_time: Annotated[str, Field("When the run began.", format="date-time")] = ""
+    update_time: Annotated[str, Field("When this entry was written.", format="date-time")] = ""
+    duration_seconds: Annotated[int, Field("How long the run has taken.", minimum=0)] = 0
     candidates: Annotated[int, Field("Deletions that are planned.", minimum=0)] = 0
     deleted: Annotated[int, Field("Deletions that are done.", minimum=0)] = 0
     released_bytes: Annotated[
@@ -180,12 +194,12 @@ class PruneRun(Model, frozen=True, kw_only=True):
         Field("What is kept, by reason.", max_properties=REASONS_MAX, map_type="atomic"),
     ] = {}
     unknown_references: Annotated[
-        int, Field("References that cannot be read; they keep what they may name.", minimum=0)
+        int, Field("References that cannot be read. What they may name is kept.", minimum=0)
     ] = 0
     unknown_reference_objects: Annotated[
         tuple[str, ...],
         Field(
-            "The first objects with such a reference.",
+            "The first objects with a reference that cannot be read.",
             max_items=OBJECTS_MAX,
             list_type="atomic",
             items=Field("An object and a field.", max_length=1024),
@@ -215,8 +229,8 @@ class ImagePrunerStatus(Model, frozen=True, kw_only=True):
     next_schedule_time: Annotated[str, Field("When the next Job is due.", format="date-time")] = ""
     last_success_time: Annotated[str, Field("When a Job last succeeded.", format="date-time")] = ""
     last_job: Annotated[str, Field("The most recent Job that has ended.", max_length=253)] = ""
-    last_job_end_time: Annotated[str, Field("When it ended.", format="date-time")] = ""
-    last_job_duration_seconds: Annotated[int, Field("How long it ran.", minimum=0)] = 0
+    last_job_end_time: Annotated[str, Field("When lastJob ended.", format="date-time")] = ""
+    last_job_duration_seconds: Annotated[int, Field("How long lastJob ran.", minimum=0)] = 0
     last_run: Annotated[
         tuple[PruneRun, ...],
         Field(
@@ -234,7 +248,7 @@ class ImagePruner(Object, frozen=True, kw_only=True):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"self.metadata.name == '{NAME}'",
-            message=f"the name must be {NAME}, the one image pruner there is",
+            message=f"the name must be {NAME}: a cluster has one ImagePruner",
         ),
     )
     spec: Annotated[ImagePrunerSpec, Field("When and how images are pruned.")] = ImagePrunerSpec()
@@ -289,7 +303,7 @@ IMAGE_PRUNER = Definition(
             name="Last success",
             type="date",
             json_path=".status.lastSuccessTime",
-            description="Since a Job last succeeded.",
+            description="Time since a Job last succeeded.",
         ),
         Column(
             name="Failed",
@@ -301,7 +315,7 @@ IMAGE_PRUNER = Definition(
             name="Available",
             type="string",
             json_path='.status.conditions[?(@.type=="Available")].status',
-            description="Whether the CronJob is there.",
+            description="Whether the CronJob is as the spec describes it.",
             priority=1,
         ),
         AGE,

@@ -55,7 +55,7 @@ class ImageSpec(Model, frozen=True, kw_only=True):
     image_url: Annotated[
         str,
         Field(
-            "The image, as in a container: any reference that a kubelet takes.",
+            "The image, as in a container: any reference that a kubelet accepts.",
             min_length=1,
             max_length=URL_CHARACTERS_MAX,
             rules=(_URL_RULE,),
@@ -64,7 +64,7 @@ class ImageSpec(Model, frozen=True, kw_only=True):
     instance_manager_image: Annotated[
         str,
         Field(
-            "The same under the name that the design of Longhorn gives it.",
+            "Another name for imageURL, from the design of Longhorn.",
             min_length=1,
             max_length=URL_CHARACTERS_MAX,
             rules=(_URL_RULE,),
@@ -80,7 +80,7 @@ class ImageFailure(Model, frozen=True, kw_only=True):
     """Why a node does not hold the image."""
 
     node: Annotated[str, Field("The node's name.", max_length=253)]
-    reason: Annotated[str, Field("One word for programs.", max_length=64)]
+    reason: Annotated[str, Field("The cause, as one word.", max_length=64)]
     message: Annotated[str, Field("What the node reports.", max_length=FAILURE_CHARACTERS_MAX)] = ""
 
 
@@ -99,7 +99,7 @@ class ImageStatus(Model, frozen=True, kw_only=True):
         int, Field("The generation that the status is about.", minimum=0)
     ] = 0
     node_count: Annotated[int, Field("Worker nodes.", minimum=0)] = 0
-    deployed_node_count: Annotated[int, Field("Worker nodes that hold it.", minimum=0)] = 0
+    deployed_node_count: Annotated[int, Field("Worker nodes that hold the image.", minimum=0)] = 0
     failed_node_count: Annotated[int, Field("Worker nodes with an error.", minimum=0)] = 0
     failures: Annotated[
         tuple[ImageFailure, ...],
@@ -124,7 +124,7 @@ class Image(Object, frozen=True, kw_only=True):
     """An image that every worker node pulls and holds."""
 
     spec: Annotated[ImageSpec, Field("The image to hold.")] = ImageSpec()
-    status: Annotated[ImageStatus, Field("Where it is held.")] = ImageStatus()
+    status: Annotated[ImageStatus, Field("Where the image is held.")] = ImageStatus()
 
 
 class Setting(Object, frozen=True, kw_only=True):
@@ -133,14 +133,14 @@ class Setting(Object, frozen=True, kw_only=True):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule=f"self.metadata.name == '{SETTING_NAME}'",
-            message=f"the name must be {SETTING_NAME}, the one setting there is",
+            message=f"the name must be {SETTING_NAME}: Lading reads no other Setting",
         ),
         Rule(
             rule="self.value in ['true', 'false']",
-            message="value must be the text 'true' or 'false'",
+            message="value must be the string 'true' or 'false'",
         ),
     )
-    value: Annotated[str, Field("The text true or false.", max_length=64)] = ""
+    value: Annotated[str, Field("The string 'true' or 'false'.", max_length=64)] = ""
 
 
 IMAGE = Definition(
@@ -180,7 +180,7 @@ IMAGE = Definition(
             name="Reason",
             type="string",
             json_path='.status.conditions[?(@.type=="Deployed")].reason',
-            description="Why it has that state.",
+            description="Why the image has its state.",
         ),
         Column(
             name="URL",

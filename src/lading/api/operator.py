@@ -35,7 +35,8 @@ class ManagedBootImageConfig(Model, frozen=True, kw_only=True):
         Rule(
             rule="self.mode == 'MatchSelector' ? has(self.matchSelector) : "
             "!has(self.matchSelector)",
-            message="matchSelector is required with mode MatchSelector, and only then",
+            message="matchSelector is required with mode MatchSelector and not allowed with other "
+            "modes",
         ),
         Rule(
             rule=f"!has(self.matchSelector) || {_selects('self.matchSelector')}",
@@ -71,20 +72,20 @@ class MachineManagerSelector(Model, frozen=True, kw_only=True):
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             rule="self.mode == 'Partial' ? has(self.partial) : !has(self.partial)",
-            message="partial is required with mode Partial, and only then",
+            message="partial is required with mode Partial and not allowed with other modes",
         ),
     )
 
-    mode: Annotated[SelectionMode, Field("All, Partial or None.")]
-    partial: Annotated[PartialSelector | None, Field("Which, with mode Partial.")] = None
+    mode: Annotated[SelectionMode, Field("All, Partial or None: which objects are enrolled.")]
+    partial: Annotated[PartialSelector | None, Field("The objects, with mode Partial.")] = None
 
 
 class MachineManager(Model, frozen=True, kw_only=True):
     """The enrolment of one resource."""
 
     resource: Annotated[str, Field("The resource, for example machinesets.", max_length=253)]
-    api_group: Annotated[str, Field("Its API group.", max_length=253)]
-    selection: Annotated[MachineManagerSelector, Field("Which of its objects are enrolled.")]
+    api_group: Annotated[str, Field("The API group of the resource.", max_length=253)]
+    selection: Annotated[MachineManagerSelector, Field("Which objects are enrolled.")]
 
 
 class ManagedBootImages(Model, frozen=True, kw_only=True):
@@ -93,7 +94,7 @@ class ManagedBootImages(Model, frozen=True, kw_only=True):
     machine_managers: Annotated[
         tuple[MachineManager, ...],
         Field(
-            "The enrolment by resource.",
+            "Which objects are enrolled, for each resource.",
             max_items=5,
             list_type="map",
             list_map_keys=("resource", "apiGroup"),
@@ -108,7 +109,8 @@ class MachineConfigurationSpec(Model, frozen=True, kw_only=True):
         ManagedBootImageConfig | None, Field("Which machine sets are kept up to date.")
     ] = None
     managed_boot_images: Annotated[
-        ManagedBootImages | None, Field("The same in the form that OpenShift ships.")
+        ManagedBootImages | None,
+        Field("The same as managedBootImageConfig, in OpenShift's form. Use only one of the two."),
     ] = None
 
 
@@ -144,7 +146,7 @@ class MachineConfigurationStatus(Model, frozen=True, kw_only=True):
 
 
 class MachineConfiguration(Object, frozen=True, kw_only=True):
-    """The administrator's settings for the machines of the cluster."""
+    """Which machine sets are kept at the boot image of the release."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -153,10 +155,8 @@ class MachineConfiguration(Object, frozen=True, kw_only=True):
         ),
     )
 
-    spec: Annotated[MachineConfigurationSpec, Field("What the administrator wants.")] = (
-        MachineConfigurationSpec()
-    )
-    status: Annotated[MachineConfigurationStatus, Field("What is in force.")] = (
+    spec: Annotated[MachineConfigurationSpec, Field("The settings.")] = MachineConfigurationSpec()
+    status: Annotated[MachineConfigurationStatus, Field("The settings in effect.")] = (
         MachineConfigurationStatus()
     )
 

@@ -11,16 +11,17 @@ DURATION_RULE = Rule(
     message="must be a duration that is not negative, such as 60m, 1h30m or 0s",
 )
 STORAGE = "^(file:///|s3://|gs://|az://)"
-_STORAGE_RULE = Rule(
+STORAGE_RULE = Rule(
     rule=f"self.matches('{STORAGE}')",
     message="must begin with file:///, s3://, gs:// or az://",
 )
 URL = "^(https?://)?[A-Za-z0-9.:\\[\\]-]+/?$"
-_URL_RULE = Rule(
+URL_RULE = Rule(
     rule="self.matches('{}')".format(URL.replace("\\", "\\\\")),
-    message="must be host[:port], with https:// or http:// before it or without",
+    message="must be host[:port], https://host[:port] or http://host[:port]",
 )
 NAME = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+NAME_EXPECTED = "must be lower-case letters, digits and '-', with a letter or digit at both ends"
 NAME_LENGTH_MAX = 40
 NAME_TAKEN = "imagestreams"
 
@@ -33,7 +34,7 @@ class RegistryStorage(Model, frozen=True, kw_only=True):
             rule=(
                 "!has(self.claimName) || self.claimName == '' || self.url.startsWith('file:///')"
             ),
-            message="claimName needs a url of file:///",
+            message="claimName requires a url that begins with file:///",
         ),
     )
     url: Annotated[
@@ -42,18 +43,19 @@ class RegistryStorage(Model, frozen=True, kw_only=True):
             "file:///FOLDER, s3://BUCKET/PREFIX, gs://BUCKET or az://CONTAINER.",
             min_length=1,
             max_length=1024,
-            rules=(_STORAGE_RULE,),
+            rules=(STORAGE_RULE,),
         ),
     ]
     secret_name: Annotated[
         str,
         Field(
-            "A Secret with environment variables: the credentials of the storage.", max_length=253
+            "A Secret with the credentials of the storage, as environment variables.",
+            max_length=253,
         ),
     ] = ""
     claim_name: Annotated[
         str,
-        Field("A PersistentVolumeClaim, mounted at the folder of file:///.", max_length=253),
+        Field("A PersistentVolumeClaim that is mounted at the folder of the url.", max_length=253),
     ] = ""
 
 
@@ -90,7 +92,7 @@ class BlobSweep(Model, frozen=True, kw_only=True):
             "The address of each replica of the registry; default: the address of the registry.",
             max_items=16,
             list_type="set",
-            items=Field("An address.", min_length=1, max_length=253, rules=(_URL_RULE,)),
+            items=Field("An address.", min_length=1, max_length=253, rules=(URL_RULE,)),
         ),
     ] = ()
 
@@ -99,47 +101,58 @@ class PrunedRegistry(Model, frozen=True, kw_only=True):
     """A plain registry to prune. Secrets and ConfigMaps are in the namespace of Lading."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(rule="!has(self.sweep) || has(self.storage)", message="sweep needs storage"),
+        Rule(rule="!has(self.sweep) || has(self.storage)", message="sweep requires storage"),
     )
     name: Annotated[
         str,
         Field(
-            "A name for reports and the container.",
+            "The name of the registry in reports. Its container is registry-NAME.",
             min_length=1,
             max_length=NAME_LENGTH_MAX,
             pattern=NAME,
             rules=(
-                Rule(rule=f"self != '{NAME_TAKEN}'", message=f"the name {NAME_TAKEN} is taken"),
+                Rule(rule=f"self != '{NAME_TAKEN}'", message=f"the name {NAME_TAKEN} is reserved"),
             ),
         ),
     ]
     url: Annotated[
         str,
-        Field("The address of the registry.", min_length=1, max_length=253, rules=(_URL_RULE,)),
+        Field("The address of the registry.", min_length=1, max_length=253, rules=(URL_RULE,)),
     ]
     registry_names: Annotated[
         tuple[str, ...],
         Field(
-            "Other names by which pods pull from it.",
+            "Other addresses that pods use to pull from the registry.",
             max_items=32,
             list_type="atomic",
-            items=Field("A host with port.", min_length=1, max_length=253),
+            items=Field("A host, with its port if it has one.", min_length=1, max_length=253),
         ),
     ] = ()
     policy_config_map_name: Annotated[
         str, Field("A ConfigMap with the policy in key policy.yaml.", max_length=253)
     ] = ""
     credentials_secret_name: Annotated[
-        str, Field("A Secret of type kubernetes.io/dockerconfigjson.", max_length=253)
+        str,
+        Field(
+            "A Secret of type kubernetes.io/dockerconfigjson with the credentials of the registry.",
+            max_length=253,
+        ),
     ] = ""
     certificate_authority_config_map_name: Annotated[
-        str, Field("A ConfigMap with the authority in key ca.crt.", max_length=253)
+        str,
+        Field(
+            "A ConfigMap with the certificate authority of the registry in key ca.crt.",
+            max_length=253,
+        ),
     ] = ""
     storage: Annotated[RegistryStorage | None, Field("The storage of the registry.")] = None
     sweep: Annotated[
-        BlobSweep | None, Field("Free the storage that no manifest needs, after the images.")
+        BlobSweep | None,
+        Field("After the images are pruned, free the storage that no manifest needs."),
     ] = None
-    trash: Annotated[RegistryTrash | None, Field("Where deleted images are kept.")] = None
+    trash: Annotated[
+        RegistryTrash | None, Field("Where deleted images are kept until they expire.")
+    ] = None
     kubeconfig_secret_names: Annotated[
         tuple[str, ...],
         Field(

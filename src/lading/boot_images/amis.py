@@ -80,5 +80,5 @@ async def _facts(ec2: Ec2, region: str, ami: str) -> AmiFacts:
         others = await ec2.images_of_product(region, found.owner, product) if product else ()
         return AmiFacts(ami=found, product_images=others)
     except Ec2Error as error:
-        log.warning("EC2 could not be asked", region=region, ami=ami, error=str(error))
+        log.warning("EC2 request failed", region=region, ami=ami, error=str(error))
         return AmiFacts(problem=str(error))

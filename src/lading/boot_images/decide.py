@@ -116,7 +116,7 @@ def decide(
     try:
         rules.check(machine_set, observed, one_pass.settings)
         if enrolment.is_reporting_only or not enrolment.includes(observed.api, machine_set):
-            message = enrolment.problem or f"{enrolment.source} does not select it"
+            message = enrolment.problem or f"{enrolment.source} does not select this machine set"
             raise Skipped(enrolment.why, message)
         for problem in (unreadable, one_pass.release.problem):
             if problem is not None:
@@ -182,7 +182,7 @@ def _target(
     label = machine_set.metadata.labels.get(stream.STREAM_LABEL)
     chosen = golden.chosen(label)
     if chosen is None:
-        raise Skipped(Why.STREAM_UNKNOWN, f"the golden ConfigMap has no stream {label!r}")
+        raise Skipped(Why.STREAM_UNKNOWN, f"ConfigMap {stream.NAME} has no stream {label!r}")
     template = observed.templates.get(machine_specs.template_reference(machine_set))
     question = Question(
         api=observed.api,
@@ -225,9 +225,9 @@ def _update(
     lane = "set", observed.api, machine_set.key
     failure = observed.failures.get(choice.write.lane if choice.write else lane)
     retry_at = _retry_at(failure, one_pass.settings.retry, now)
-    message = f"{present.image.reference} becomes {target.reference}" + (
-        f"; {notes}" if notes else ""
-    )
+    changes = patches.changes(machine, present, image=target, secret=choice.secret)
+    message = changes or f"Secret {choice.secret} is updated"
+    message = f"{message}; {notes}" if notes else message
     verdict = seen.verdict(MachineSetState.UPDATING, Why.UPDATING, message, target.reference)
     if failure is not None and (failure.refused or failure.attempts >= ATTEMPTS_BEFORE_DEGRADED):
         verdict = seen.verdict(
@@ -271,7 +271,7 @@ def _check_neighbours(
         path = (*path, *present.path)
     manager = rules.other_applier(seen.machine_set, path)
     if manager:
-        message = f"{manager} applies the boot image of this machine set; change it there"
+        message = f"{manager} applies the boot image of this machine set; change the image there"
         raise Skipped(Why.MANAGED_BY_OTHER, message)
     times = history.reversals(past, {seen.field: target.value}, secret)
     if times >= history.REVERSALS_MAX:

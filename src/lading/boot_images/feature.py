@@ -154,7 +154,9 @@ _PROOF_RIGHT = Right(
 FEATURE = Feature(
     name="boot-images",
     gate=MANAGED_BOOT_IMAGES,
-    summary="Keeps machine sets at the boot image of the release, with a stub that it can read.",
+    summary=(
+        "Keeps machine sets at the boot image of the release, with a stub that the image can read."
+    ),
     owns=(MACHINE_CONFIGURATION, MACHINE_SET_BOOT_IMAGE_HISTORY),
     controller=(
         Part(

@@ -41,8 +41,18 @@ def patch(
         operations.append(machine_specs.operation(machine.secret_path, secret))
     if annotations is not None:
         operations.append(machine_specs.operation(("metadata", "annotations"), dict(annotations)))
-    because = f"{present.image.reference} becomes {image.reference}"
+    because = changes(machine, present, image=image, secret=secret) or "updates are paused"
     whole = PatchMachineSet(
         key=machine_set.key, operations=tuple(operations), lane=lane, because=because
     )
     return (*cloned, whole)
+
+
+def changes(machine: MachineSpec, present: CurrentImage, *, image: BootImage, secret: str) -> str:
+    """What a patch changes for new machines; empty if nothing does."""
+    found = []
+    if image.value != present.image.value:
+        found.append(f"the boot image changes from {present.image.reference} to {image.reference}")
+    if secret != machine.secret:
+        found.append(f"the stub changes to Secret {secret}")
+    return "; ".join(found)

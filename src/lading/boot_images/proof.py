@@ -13,6 +13,7 @@ import msgspec
 
 from lading.api.core import Node
 from lading.api.openshift_config import ClusterVersion
+from lading.boot_images import stream
 from lading.boot_images.stream import Golden
 from lading.boot_images.types import OS_RELEASE_LABEL
 from lading.kernel.conditions import Truth
@@ -52,7 +53,8 @@ def prove(
         return ReleaseProof(
             is_proven=False,
             message=f"no ready node runs release {golden.release_version} yet; if nodes are "
-            f"replaced, run `lading bootimage approve {golden.release_version}`",
+            "replaced instead of updated, run "
+            f"`lading bootimage approve {golden.release_version}`",
         )
     message = f"node {node.metadata.name} runs release {golden.release_version}"
     stamp = stamped(golden, by=f"node/{node.metadata.name}")
@@ -73,11 +75,11 @@ def _by_cluster_version(golden: Golden, cluster_version: ClusterVersion) -> Rele
     if newest is None or newest.state != "Completed":
         return ReleaseProof(is_proven=False, message="the cluster is being installed or updated")
     for source, version in (
-        ("the golden ConfigMap", golden.release_version),
+        (f"ConfigMap {stream.NAME}", golden.release_version),
         ("the machine config operator", golden.operator_version),
     ):
         if version and version != newest.version:
-            message = f"the cluster runs {newest.version}, but {source} is of {version}"
+            message = f"the cluster runs {newest.version}, but {source} is of release {version}"
             return ReleaseProof(is_proven=False, message=message)
     return ReleaseProof(
         is_proven=True, message=f"the cluster completed its update to {newest.version}"

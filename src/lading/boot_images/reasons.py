@@ -8,13 +8,13 @@ from enum import StrEnum
 
 class BootImageConditionType(StrEnum):
     PROGRESSING = "BootImageUpdateProgressing"
-    """Of a MachineConfiguration: machine sets are being updated."""
+    """Machine sets are being updated."""
     DEGRADED = "BootImageUpdateDegraded"
-    """Of a MachineConfiguration and of the worker pool: machine sets fail."""
+    """Machine sets fail; also on the worker pool."""
 
 
 class BootImageEventReason(StrEnum):
     """Of events about a machine set; one that fails has the reason of its verdict."""
 
     UPDATED = "BootImageUpdated"
-    """The machine set was patched."""
+    """The machine set got the image of the release."""

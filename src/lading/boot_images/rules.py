@@ -208,11 +208,11 @@ def _check_authority(machine_set: MachineSet, observed: ObservedMachineSets) -> 
     if observed.api is Api.MACHINE:
         authority = authority_of(machine_set)
         if authority not in ("", "MachineAPI"):
-            raise Skipped(Why.MIRROR, f"the authority for this machine set is {authority}")
+            raise Skipped(Why.MIRROR, f"the authoritative API of this machine set is {authority}")
         return
     authority = observed.other_machine_sets.get(machine_set.metadata.name, "")
     if authority not in ("", "ClusterAPI"):
-        raise Skipped(Why.MIRROR, f"the authority for this machine set is {authority}")
+        raise Skipped(Why.MIRROR, f"the authoritative API of this machine set is {authority}")
 
 
 def authority_of(machine_set: MachineSet) -> str:

@@ -147,7 +147,7 @@ def _write(
     version = ""
     if isinstance(present, Secret):
         if not is_ours(present):
-            message = f"Secret {key} exists and is not ours; rename or delete it"
+            message = f"Secret {key} was not created by Lading; rename or delete it"
             raise Skipped(Why.STUB_NAME_TAKEN, message)
         if present.data == data:
             return None

@@ -44,12 +44,12 @@ def _managed_stubs() -> list[Document]:
         {
             "expression": f'object.metadata.name.endsWith("{STUB_SUFFIX}")',
             "message": (
-                f"the controller writes only Secrets with a name that ends with {STUB_SUFFIX}"
+                f"the controller must write only Secrets with a name that ends with {STUB_SUFFIX}"
             ),
         },
         {
             "expression": f'request.operation == "CREATE" || {_is_ours("oldObject")}',
-            "message": "the controller changes only Secrets that it made",
+            "message": "the controller must change only Secrets that it created",
         },
     ]
 
@@ -59,11 +59,11 @@ def _cloned_templates() -> list[Document]:
     return [
         {
             "expression": _is_ours(template),
-            "message": "the controller writes and deletes only templates that it made",
+            "message": "the controller must write and delete only templates that it created",
         },
         {
             "expression": 'request.operation != "UPDATE" || object.spec == oldObject.spec',
-            "message": "the controller does not change the content of a template",
+            "message": "the controller must not change the content of a template",
         },
     ]
 

@@ -95,7 +95,7 @@ def _own_events(namespace: str, account: str) -> Document:
     validations = [
         {
             "expression": 'request.resource.group == "events.k8s.io"',
-            "message": "an agent writes Events of events.k8s.io only",
+            "message": "an agent must write only Events of events.k8s.io",
         },
         {
             "expression": _of_each(f"{writer} && {instance}"),
@@ -107,7 +107,8 @@ def _own_events(namespace: str, account: str) -> Document:
         {
             "expression": _of_each(f"{regarding} && {kind}"),
             "messageExpression": (
-                '"the agent of node " + variables.node + " must not write Events about others"'
+                '"the agent of node " + variables.node + " must not write Events about other'
+                ' objects"'
             ),
         },
     ]
@@ -134,7 +135,7 @@ def _own_holder_pods(namespace: str, account: str) -> Document:
             "expression": f'{on_node} && {label} == "{HOLDER_LABEL_VALUE}"',
             "messageExpression": (
                 '"the agent of node " + variables.node + " must write only pods that hold images'
-                ' there, not " + request.name'
+                ' on that node, not " + request.name'
             ),
         },
         {
@@ -206,7 +207,7 @@ def _only(name: str, kind: str) -> list[Document]:
     return [
         {
             "expression": f'{_PRESENT}.metadata.name == "{name}"',
-            "message": f"the controller writes only {kind} {name}",
+            "message": f"the controller must write only {kind} {name}",
         }
     ]
 
@@ -218,7 +219,7 @@ def _bindings(namespace: str) -> list[Document]:
     return [
         {
             "expression": f"object == null || object.?subjects.orValue([]).all(one, {own})",
-            "message": f"the controller binds roles to ServiceAccount {OBJECT_NAME} only",
+            "message": f"the controller must bind roles only to ServiceAccount {OBJECT_NAME}",
         }
     ]
 
@@ -280,7 +281,7 @@ def _holder_daemon_set() -> list[Document]:
     return [
         {
             "expression": f'{_PRESENT}.metadata.name == "{HOLDER_NAME}"',
-            "message": f"the controller writes only DaemonSet {HOLDER_NAME}",
+            "message": f"the controller must write only DaemonSet {HOLDER_NAME}",
         },
         {
             "expression": f"object == null || ({harmless})",
@@ -300,7 +301,7 @@ def _holder_pods() -> list[Document]:
     return [
         {
             "expression": f'request.operation != "CREATE" && {label} == "{HOLDER_LABEL_VALUE}"',
-            "message": "the controller changes and deletes only pods that hold images",
+            "message": "the controller must change and delete only pods that hold images",
         },
         {
             "expression": f'request.operation != "UPDATE" || ({same})',
@@ -325,8 +326,7 @@ def _agent_policy(
     bound = {
         "expression": 'variables.node != ""',
         "message": (
-            "the agent's token names no node; it must be the token of a pod that was scheduled"
-            " to one"
+            "the agent's token names no node; it must be the token of a pod that runs on a node"
         ),
     }
     made = policy_for(name, rules, [bound, *validations], namespace=namespace, account=account)
@@ -351,7 +351,7 @@ def policy_for(
         "expression": f'request.userInfo.username == "{username}"',
         "messageExpression": (
             f'"this policy was made for {username}, not for " + request.userInfo.username'
-            ' + "; install the policy for the names that are in use"'
+            ' + "; `lading policies` prints the policy for other names"'
         ),
     }
     return {

@@ -26,19 +26,17 @@ class Condition(Model, frozen=True, kw_only=True):
     """One aspect of the state of an object, as last observed."""
 
     type: Annotated[str, Field("The aspect that the condition describes.", max_length=316)]
-    status: Annotated[Truth, Field("Whether it holds: True, False or Unknown.")]
+    status: Annotated[Truth, Field("Whether the condition holds: True, False or Unknown.")]
     reason: Annotated[
         str,
-        Field("One word for programs: why the condition has its status.", max_length=1024),
+        Field("Why the condition has its status, as one word.", max_length=1024),
     ]
-    message: Annotated[
-        str, Field("A sentence for people: what happened, to what.", max_length=32768)
-    ] = ""
+    message: Annotated[str, Field("What happened, as a sentence.", max_length=32768)] = ""
     last_transition_time: Annotated[
         str, Field("When the status last changed.", format="date-time")
     ] = ""
     observed_generation: Annotated[
-        int, Field("The generation of the object that this is about.", minimum=0)
+        int, Field("The generation of the object that the condition describes.", minimum=0)
     ] = 0
 
 

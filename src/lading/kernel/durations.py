@@ -27,7 +27,7 @@ MICROSECONDS_MAX = 2**63 // 1000  # Go counts nanoseconds in 64 bits
 
 def parse(text: str) -> timedelta:
     if len(text) > DURATION_CHARACTERS_MAX or not _DURATION.fullmatch(text):
-        raise _malformed(text, "expected Go syntax such as '1h30m', '2m' or '250ms'")
+        raise _malformed(text, "expected a duration such as '1h30m', '2m' or '250ms'")
     total = sum(Decimal(number) * _MICROSECONDS[unit] for number, unit in re.findall(_PART, text))
     if total > MICROSECONDS_MAX:
         raise _malformed(text, "it is longer than the 292 years that Go can hold")

@@ -41,5 +41,7 @@ def parse(text: str, known: Iterable[Gate]) -> dict[Gate, bool]:
 
 def _truth(entry: str, value: str) -> bool:
     if value.lower() not in _TRUTHS:
-        raise Malformed(what="feature gate", text=entry, reason="expected 'Name=true' or '=false'")
+        name = entry.partition("=")[0]
+        reason = f"expected {name}=true or {name}=false"
+        raise Malformed(what="feature gate", text=entry, reason=reason)
     return _TRUTHS[value.lower()]

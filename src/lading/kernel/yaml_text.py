@@ -102,7 +102,7 @@ class _JsonLoader(yaml.CSafeLoader):
         for key_node, value_node in node.value:
             key = _key(self.construct_object(key_node, deep=True))
             if key is None:
-                raise ConstructorError(None, None, "a key must be a text", key_node.start_mark)
+                raise ConstructorError(None, None, "a key must be a string", key_node.start_mark)
             found[key] = self.construct_object(value_node, deep=deep)
         return found
 

@@ -125,7 +125,7 @@ class ManagedPart:
             try:
                 found = await self._check(kind for kind in self._kinds if kind not in served)
             except kube.Transient as error:
-                log.info("kinds not checked", feature=self.name, error=str(error))
+                log.info("kinds cannot be checked", feature=self.name, error=str(error))
             else:
                 served.update(found.served)
                 self._note(found.missing)
@@ -150,7 +150,7 @@ class ManagedPart:
                     level("feature waits for kinds", feature=self.name, missing=missing)
                 self._contribute(None)
             else:
-                log.info("feature has its kinds", feature=self.name)
+                log.info("feature starts, all its kinds are served", feature=self.name)
             self.missing = missing
             self._settled.set()
 

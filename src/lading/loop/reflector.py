@@ -112,7 +112,9 @@ class Reflector(Generic[T]):
         """Whether the server has gone back; then everything is listed anew."""
         went_back = is_earlier(revision, self._revision)
         if went_back:
-            self._log.warning("API server went back", revision=revision, before=self._revision)
+            self._log.warning(
+                "API server returned an older revision", revision=revision, before=self._revision
+            )
             self._revision = ""
         return went_back
 
@@ -157,7 +159,7 @@ class Reflector(Generic[T]):
         async for event in stream:
             deadline.restart()
             if self._forget_if_earlier(event.resource_version):
-                raise kube.Unavailable("the API server went back to an earlier revision")
+                raise kube.Unavailable("the API server returned an older revision")
             if event.resource_version != self._revision:
                 self._failures = 0
             self._take(event)

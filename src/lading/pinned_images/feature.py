@@ -134,8 +134,8 @@ FEATURE = Feature(
                     group="",
                     resources=("nodes/configz",),
                     verbs=("get",),
-                    why="The limits of the kubelet. nodes/proxy would allow running commands in "
-                    "every pod.",
+                    why="To read the limits of the kubelet. nodes/proxy would allow running "
+                    "commands in every pod.",
                 ),
                 Right(
                     group=group.NAME,
@@ -147,8 +147,8 @@ FEATURE = Feature(
                     group=group.NAME,
                     resources=("machineconfignodes",),
                     verbs=("patch",),
-                    why="The annotation with what the status cannot hold: more than 100 sets, or "
-                    "uids where the definition of another owner does not have them.",
+                    why="For an annotation with what the status cannot hold: more than 100 sets, "
+                    "or UIDs if the definition of another owner has no field for them.",
                 ),
             ),
         ),

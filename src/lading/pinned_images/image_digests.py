@@ -47,7 +47,7 @@ async def resolved(
 ) -> ImageDigests:
     """`found_in` has the images, each with the place that names it; `show` gets a count."""
     if len(found_in) > IMAGES_MAX:
-        reason = f"it has more than {IMAGES_MAX} images, the most that the sets of a pool take"
+        reason = f"it has more than {IMAGES_MAX} images, the maximum for the sets of a pool"
         raise Malformed(what="list of images", text=len(found_in), reason=reason)
     free = asyncio.Semaphore(REQUESTS_MAX)
     names: set[str] = set()

@@ -9,9 +9,13 @@ PROGRESS_PATH = "/pinned-images"
 
 class SetState(StrEnum):
     PINNED = "Pinned"
+    """All images are present and pinned."""
     PINNING = "Pinning"
+    """All images are present, and pins are being written."""
     PULLING = "Pulling"
+    """Images are being pulled."""
     FAILED = "Failed"
+    """The node reports an error."""
 
 
 class SetProblem(Model, frozen=True, kw_only=True, omit_defaults=False):

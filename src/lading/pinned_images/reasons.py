@@ -8,9 +8,10 @@ from enum import StrEnum
 
 class ConditionType(StrEnum):
     READY = "Ready"
-    """Of a set: every node of its pools has pinned all of it."""
+    """Of a set: every node of its pools has pinned all its images."""
     DEGRADED = "Degraded"
-    """Of a set: a node reports an error. Of a pool: what pinned images contribute, no space."""
+    """Of a set: a node reports an error. Of a pool: a feature reports a problem, such as a full
+    disk."""
     SETS_DEGRADED = "PinnedImageSetsDegraded"
     """Of a node: a set has a problem. Of a pool: a node reports one."""
     SETS_PROGRESSING = "PinnedImageSetsProgressing"
@@ -24,11 +25,11 @@ class Reason(StrEnum):
     IN_PROGRESS = "InProgress"
     """Some nodes are not ready yet."""
     NO_NODES = "NoNodes"
-    """No node takes the set; the message says why."""
+    """No node gets the set; the message names the cause."""
     GATE_OFF = "FeatureGateOff"
     """The controller's feature gate is off."""
     NODES_DEGRADED = "NodesDegraded"
-    """Nodes report errors; a few of them are named."""
+    """Nodes report errors."""
     SET_NOT_FOUND = "SetNotFound"
     """A pool names a set that does not exist."""
     # Of nodes.
@@ -39,11 +40,11 @@ class Reason(StrEnum):
     IMAGE_REMOVED = "ImageRemoved"
     """An image is removed again and again before its set is complete."""
     NO_SPACE = "NoSpace"
-    """The disk was full in the middle of a pull. It degrades the node's pool too."""
+    """The disk was full in the middle of a pull."""
     INSUFFICIENT_STORAGE = "InsufficientStorage"
     """A set does not fit on the disk."""
     DISK_NOT_CHECKED = "DiskNotChecked"
-    """The free space or the size of an image is not known, and `--require-disk-check` is set."""
+    """The free space or the size of an image is unknown, and `--require-disk-check` is set."""
     NODE_NOT_READY = "NodeNotReady"
     """The node is not Ready."""
     DISK_PRESSURE = "DiskPressure"
@@ -55,14 +56,14 @@ class Reason(StrEnum):
     PINNING_FAILED = "PinningFailed"
     """Pins could not be written."""
     PINS_IGNORED = "KubeletIgnoresPins"
-    """The kubelet collects pinned images all the same."""
+    """The kubelet removes pinned images."""
 
 
 class EventReason(StrEnum):
     """Of events that the controller and agents record."""
 
     READY = "Ready"
-    """Every node of the set has pinned all of it."""
+    """Every node has pinned all images of the set."""
     DEGRADED = "Degraded"
     """A condition that reports errors became true."""
     RECOVERED = "Recovered"
@@ -72,4 +73,4 @@ class EventReason(StrEnum):
     PINNED = "Pinned"
     """The node has pinned a new generation of a set."""
     UNPINNED = "Unpinned"
-    """The node no longer has a set."""
+    """A set no longer applies to the node, and its pins are removed."""

@@ -27,10 +27,15 @@ _SETTLED_REASONS = (Reason.NO_NODES, Reason.GATE_OFF)
 
 class RowState(StrEnum):
     PINNED = "Pinned"
+    """All images are present and pinned."""
     PULLING = "Pulling"
+    """Images are being pulled."""
     FAILED = "Failed"
+    """The node reports an error."""
     WAITING = "Waiting"
+    """The node has not reported about this generation."""
     NO_NODES = "NoNodes"
+    """No node gets the set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +262,7 @@ def _progress(node: MachineConfigNode, entry: NodePinnedImageSet) -> str:
         return progressing.message if progressing else ""
     text = f"{entry.present_image_count} of {entry.image_count} images are on the node"
     missing = quantities.format_bytes(entry.missing_bytes)
-    return f"{text}, {missing} to go" if entry.missing_bytes else text
+    return f"{text}, {missing} to pull" if entry.missing_bytes else text
 
 
 def row_of_set(image_set: PinnedImageSet, reports: int) -> Iterator[Row]:

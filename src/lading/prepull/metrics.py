@@ -46,7 +46,7 @@ class PrePullMetrics(Collector):
         found = self._roll_out()
         nodes = GaugeMetricFamily(
             "lading_prepull_nodes",
-            "Worker nodes in the roll-out: pulling, waiting for the wave.",
+            "Worker nodes in the roll-out: pulling, or waiting for the next wave.",
             labels=("state",),
         )
         nodes.add_metric(("pulling",), found.pulling_count)

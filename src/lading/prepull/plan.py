@@ -82,7 +82,7 @@ def daemon_set_problem(
         )
         return PrePullProblem(why=ImageReason.HOLD_IMAGE_UNKNOWN, message=message)
     if refusal:
-        message = f"DaemonSet {namespace}/{holder.NAME} was refused: {refusal}"
+        message = f"The API server refuses DaemonSet {namespace}/{holder.NAME}: {refusal}"
         return PrePullProblem(why=ImageReason.DAEMON_SET_REFUSED, message=message)
     return None
 

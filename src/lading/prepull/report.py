@@ -191,8 +191,8 @@ def _cut(listed: Mapping[str, bool], held: Mapping[str, bool]) -> str:
     if len(listed) == len(held):
         return ""
     return (
-        f" nodeDeploymentMap lists {len(listed)} of {len(held)} nodes, those without the image"
-        " first: more do not fit."
+        f" nodeDeploymentMap lists {len(listed)} of {len(held)} nodes, because more do not fit;"
+        " nodes without the image come first."
     )
 
 

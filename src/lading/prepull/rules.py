@@ -88,8 +88,8 @@ def _too_many(image: Image, urls: Mapping[str, None]) -> PrePullProblem | None:
     if image.spec.url in urls or len(urls) < CONTAINERS_MAX:
         return None
     message = (
-        f"{CONTAINERS_MAX} older Images are held, and a pod has no more containers. Delete an "
-        "Image that is not needed."
+        f"{CONTAINERS_MAX} older Images are held, which is the maximum. Delete an Image that is "
+        "not needed."
     )
     return PrePullProblem(why=ImageReason.TOO_MANY_IMAGES, message=message)
 
@@ -114,7 +114,7 @@ def enablement(
     before = _before(images)
     message = (
         f"Setting {SETTING_NAME}: value must be 'true' or 'false', not {setting.value!r}. "
-        "Until it is, nothing changes."
+        "Nothing changes until the value is valid."
     )
     is_on = default if before is None else before
     return Enablement(is_on=is_on, by=EnabledBy.SETTING_INVALID, message=message)

@@ -1,12 +1,20 @@
 """What is shown of one Image: by `lading prepull status` and by the dashboard. Pure."""
 
+from enum import StrEnum
 from typing import Any
 
 from lading.api.longhorn import Image, ImageState
 from lading.kernel import conditions
 from lading.prepull.rules import DEPLOYED
 
-NOT_SEEN = "The controller has not seen it. It serves Images in its own namespace only."
+NOT_SEEN = "Not observed yet. The controller reads only Images in its own namespace."
+
+
+class ImageRowReason(StrEnum):
+    """Beside the reasons of the status."""
+
+    NOT_RECONCILED = "NotReconciled"
+    """The controller has not observed the Image."""
 
 
 def row(image: Image) -> dict[str, Any]:
@@ -19,7 +27,7 @@ def row(image: Image) -> dict[str, Any]:
         "state": status.state or ImageState.UNKNOWN.value,
         "deployedNodes": status.deployed_node_count,
         "nodes": status.node_count,
-        "reason": condition.reason if condition else "NotReconciled",
+        "reason": condition.reason if condition else ImageRowReason.NOT_RECONCILED.value,
         "message": condition.message if condition else NOT_SEEN,
         "failures": [
             {"node": one.node, "reason": one.reason, "message": one.message}

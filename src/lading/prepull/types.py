@@ -97,45 +97,70 @@ class ImageReason(StrEnum):
     """Why an Image has its state; each is the reason of its condition Deployed."""
 
     DEPLOYED = "Deployed"
+    """All Ready worker nodes hold the image."""
     DEPLOYING = "Deploying"
+    """Some worker nodes do not hold it yet."""
     NO_ELIGIBLE_NODES = "NoEligibleNodes"
+    """No node matches the node selector and the tolerations."""
     DISABLED = "PrePullDisabled"
+    """Pre-pulling is off; see `PrePullEnabled`."""
     FOREIGN_DAEMON_SET = "ForeignDaemonSet"
+    """The DaemonSet `lading-prepull` belongs to another owner."""
     DAEMON_SET_REFUSED = "DaemonSetRefused"
+    """The API server refuses the DaemonSet."""
     HOLD_IMAGE_UNKNOWN = "HoldImageUnknown"
+    """The image of the controller is unknown."""
     INVALID_IMAGE = "InvalidImage"
+    """The reference is invalid."""
     TOO_MANY_IMAGES = "TooManyImages"
+    """There are more than 64 Images."""
     NOT_FOUND = "ImageNotFound"
+    """The registry does not have the image."""
     UNAUTHORIZED = "Unauthorized"
+    """The registry refuses the credentials."""
     NO_SPACE = "NoSpace"
+    """The disk of a node is full."""
     NO_MATCHING_PLATFORM = "NoMatchingPlatform"
+    """The image has no manifest for the platform of a node."""
     CANNOT_START = "CannotStart"
+    """The container cannot start."""
     UNSCHEDULABLE = "Unschedulable"
+    """The pod does not fit on a node."""
     QUOTA = "QuotaExceeded"
+    """A ResourceQuota refuses the pods."""
     REGISTRY_UNAVAILABLE = "RegistryUnavailable"
+    """The registry has not answered for 5 minutes."""
 
 
 class PrePullEventReason(StrEnum):
     """What an Image reports beside a change of its state."""
 
     IMAGE_LOST = "ImageLost"
+    """An image was removed from a node; it is pulled again."""
 
 
 class PresenceReason(StrEnum):
     """Of the condition by which an agent reports on a pod that holds images."""
 
     PRESENT = "AllPresent"
+    """The node has all images of the pod."""
     MISSING = "ImagesMissing"
+    """An image was removed from the node."""
 
 
 class EnabledBy(StrEnum):
     """What decides whether images are pre-pulled; the reason of condition PrePullEnabled."""
 
     SETTING = "Setting"
+    """The Setting decides."""
     FEATURE_GATE_OFF = "FeatureGateOff"
+    """The feature gate is off."""
     SETTING_MISSING = "SettingMissing"
+    """The Setting does not exist yet; `--prepull-default` decides."""
     SETTING_REFUSED = "SettingRefused"
+    """The API server refuses the Setting; `--prepull-default` decides."""
     SETTING_INVALID = "SettingInvalid"
+    """The value is neither `true` nor `false`; nothing changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

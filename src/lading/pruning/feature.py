@@ -73,7 +73,7 @@ REPORT_RIGHTS = (
         "imagepruners/status",
         verbs=("patch",),
         names=(NAME,),
-        why="The Job reports about itself.",
+        why="The Job reports its progress.",
     ),
 )
 """Of the Job, in the whole cluster."""
@@ -84,7 +84,7 @@ REPORT_MAP_RIGHTS = (
         verbs=("patch",),
         names=(REPORT_NAME,),
         namespaces=_OWN,
-        why="The Job reports here where the status of the ImagePruner drops the report.",
+        why="The Job reports here if the status of the ImagePruner has no field for it.",
     ),
 )
 FEATURE = Feature(
@@ -106,7 +106,7 @@ FEATURE = Feature(
                     imageregistry.GROUP,
                     "imagepruners",
                     verbs=("create",),
-                    why="On a new cluster the first one is created.",
+                    why="On a new cluster the controller creates the first ImagePruner.",
                 ),
                 _right(imageregistry.GROUP, "imagepruners/status", verbs=("patch",), names=(NAME,)),
                 _right(imageregistry.GROUP, "configs", verbs=READ),

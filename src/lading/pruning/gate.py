@@ -5,5 +5,5 @@ from lading.kernel.feature_gates import Gate
 IMAGE_PRUNER_GATE = Gate(
     name="ImagePruner",
     default=True,
-    off="the CronJob and its rights stay and work, as after a downgrade",
+    off="the CronJob stays and prunes as before; changes of the ImagePruner have no effect",
 )

@@ -55,6 +55,6 @@ def _removal(image: Image, counter: LayerCounter) -> ImageVerdict:
         image=image,
         decision=GcDecision.REMOVE,
         reason=GcReason.LEFT_BY_GATE,
-        message="it was pulled for a runtime handler, and the feature gate no longer names one",
+        message="it was pulled for a runtime handler, and the feature gate is off",
         frees_bytes=counter.take(image),
     )

@@ -13,7 +13,9 @@ from lading.ports.cri import ImageSpec
 class NoSuchImage(Exception):
     def __init__(self, spec: ImageSpec) -> None:
         handler = f" for runtime handler {spec.runtime_handler}" if spec.runtime_handler else ""
-        super().__init__(f"no such image {spec.image!r}{handler}; `lading image ls` lists them")
+        super().__init__(
+            f"no such image {spec.image!r}{handler}; `lading image ls` lists the images"
+        )
 
 
 class EnsureError(Exception):

@@ -66,19 +66,34 @@ class GcDecision(StrEnum):
 
 class GcReason(StrEnum):
     PINNED = "Pinned"
+    """Kept: it is pinned."""
     SANDBOX_IMAGE = "SandboxImage"
+    """Kept: it is the sandbox image."""
     MAY_BE_SANDBOX_IMAGE = "MayBeSandboxImage"
+    """Kept: its name is `pause`, and the runtime does not report its sandbox image."""
     IN_USE = "InUse"
+    """Kept: a container runs or mounts it."""
     USE_UNKNOWN = "UseUnknown"
+    """Kept: the image of a container is unknown, so it may be this one."""
     OTHER_RUNTIME_CLASS = "OtherRuntimeClass"
+    """Kept: the command asked for one runtime handler, and the image is not for that handler alone.
+    """
     TOO_YOUNG = "TooYoung"
+    """Kept: it was first detected less than the minimum age ago."""
     SPACE_SUFFICES = "SpaceSuffices"
+    """Kept: it is unused, but the disk is below the thresholds."""
     SPACE_UNKNOWN = "SpaceUnknown"
+    """Kept: it is unused, but the use of the disk is unknown."""
     DEFAULT_HANDLER = "DefaultHandler"
+    """Kept: it was not pulled for a runtime handler, or it is also the host's image."""
     UNUSED_TOO_LONG = "UnusedTooLong"
+    """Removed: it was unused for longer than the maximum age."""
     MAKES_ROOM = "MakesRoom"
+    """Removed: the disk is above the high threshold, and it is the least recently used."""
     UNUSED = "Unused"
+    """Removed: it is unused, and the command asked for all unused images."""
     LEFT_BY_GATE = "LeftByGate"
+    """Removed: it was pulled for a runtime handler, and the feature gate is off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ async def handler_of_class(cluster: "Kube", runtime_class: str) -> str:
     try:
         found = await cluster.get(RUNTIME_CLASSES, runtime_class)
     except kube.NotFound as error:
-        next_step = "`kubectl get runtimeclass` lists what there is"
+        next_step = "`kubectl get runtimeclass` lists them"
         message = f"the cluster has no RuntimeClass {runtime_class!r}; {next_step}"
         raise UnknownRuntimeClass(message) from error
     return found.handler

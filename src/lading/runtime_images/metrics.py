@@ -14,7 +14,9 @@ class ImageMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.images = Gauge(
             "lading_runtime_images",
-            "Images on this node by runtime handler; the default handler's name is empty.",
+            "Images on this node by runtime handler; the name of the default handler is empty. If "
+            "the runtime ignores handlers, images that Lading pulled by digest for a handler count "
+            "for that handler.",
             ("runtime_handler",),
             registry=registry,
         )

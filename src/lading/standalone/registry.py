@@ -38,10 +38,9 @@ class RegistryPortTaken(Exception):
 
     def __init__(self, port: int) -> None:
         super().__init__(
-            f"the port {port} of the registry is used by another process, and the objects of this"
-            f" cluster name their images by it; stop that process (`ss -ltnp 'sport = :{port}'`"
-            " shows it), or move the registry with --registry-port PORT, which then names the"
-            " objects to change"
+            f"the port {port} of the registry is used by another process; stop that process"
+            f" (`ss -ltnp 'sport = :{port}'` shows it), or set --registry-port PORT. Image names"
+            " contain the port: after a change, `lading up` lists the objects to correct"
         )
 
 

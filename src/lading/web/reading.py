@@ -18,10 +18,15 @@ EVENTS_PER_TURN = 16  # a Node with 50 images takes a quarter of a millisecond; 
 
 class KindState(StrEnum):
     WAITING = "waiting"
+    """The page waits for the first list."""
     SERVED = "served"
+    """The kind is watched."""
     MISSING = "missing"
+    """The cluster does not serve the kind."""
     FORBIDDEN = "forbidden"
+    """Your account may not list and watch the kind."""
     REFUSED = "refused"
+    """The API server refuses for another reason."""
 
 
 Report = Callable[[Resource[Any], kube.KubeError | None], None]

@@ -42,7 +42,7 @@ async def test_a_stopped_runtime_is_unavailable_and_answers_again_after_its_rest
     socket = tmp_path / "cri.sock"
     async with calls.channel_to(f"unix://{socket}") as channel:
         cri_client = CriClient(channel)
-        with pytest.raises(cri.Unavailable, match=r"cannot connect to \S+: No such file"):
+        with pytest.raises(cri.Unavailable, match=r"^cannot connect to \S+: No such file"):
             await cri_client.version()
         for _ in range(2):
             async with server.serve(runtime, socket):

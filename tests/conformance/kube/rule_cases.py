@@ -126,8 +126,8 @@ def machine_managers(sentence: str, breaks: str = "", **selection: Any) -> Case:
 
 
 SELECTOR = {"matchLabels": {"zone": "a"}}
-SELECTOR_RULE = "matchSelector is required with mode MatchSelector, and only then"
-PARTIAL_RULE = "partial is required with mode Partial, and only then"
+SELECTOR_RULE = "matchSelector is required with mode MatchSelector and not allowed with other modes"
+PARTIAL_RULE = "partial is required with mode Partial and not allowed with other modes"
 URL_RULE = "must be an image reference"
 ONE_URL_RULE = "exactly one of imageURL and instanceManagerImage must be set"
 
@@ -155,7 +155,7 @@ SCHEDULE_RULE = "must be five fields of a cron schedule"
 DURATION_RULE = "must be a duration that is not negative"
 PRUNERS = (
     pruner("a pruner with every default"),
-    pruner("a pruner of another name", "the one image pruner there is", name="$name"),
+    pruner("a pruner of another name", "a cluster has one ImagePruner", name="$name"),
     pruner("a schedule of five fields", schedule="*/5 1,3 ? jan-MAR mon"),
     pruner("a schedule by a word", schedule="@daily"),
     pruner("a schedule by a duration", schedule="@every 1h30m"),
@@ -192,20 +192,20 @@ PRUNERS = (
     ),
     pruned("a registry by its URL", url="http://10.0.0.1:5000"),
     pruned("a registry with a path", "must be host[:port]", url="registry.example.com/team"),
-    pruned("a registry of the reserved name", "imagestreams is taken", name="imagestreams"),
+    pruned("a registry of the reserved name", "imagestreams is reserved", name="imagestreams"),
     pruned("a registry by its storage", storage={"url": "s3://bucket/prefix"}),
     pruned("a storage without a scheme", "must begin with", storage={"url": "/var/lib"}),
     pruned("a storage on a claim", storage={"url": "file:///data", "claimName": "data"}),
     pruned("a bucket without a claim", storage={"url": "s3://bucket", "claimName": ""}),
     pruned(
         "a bucket on a claim",
-        "claimName needs a url of file:///",
+        "claimName requires a url that begins with file:///",
         storage={"url": "s3://bucket", "claimName": "data"},
     ),
     pruned("a trash for a day", trash={"period": "24h"}),
     pruned("a trash for no time", DURATION_RULE, trash={"period": "soon"}),
     pruned("a sweep of its storage", storage={"url": "gs://bucket"}, sweep={}),
-    pruned("a sweep without a storage", "sweep needs storage", sweep={"grace": "1h"}),
+    pruned("a sweep without a storage", "sweep requires storage", sweep={"grace": "1h"}),
     pruned("a bad grace", DURATION_RULE, storage={"url": "gs://b"}, sweep={"grace": "1 day"}),
     pruned(
         "a replica with a path",
@@ -225,8 +225,8 @@ CASES = (
     held_image("a URL with a scheme", URL_RULE, instanceManagerImage="https://quay.io/a"),
     setting("pre-pulling is on", "true"),
     setting("pre-pulling is off", "false"),
-    setting("a setting of another value", "yes", "value must be the text 'true' or 'false'"),
-    setting("a setting of another name", "true", "the one setting there is", name="$name"),
+    setting("a setting of another value", "yes", "value must be the string 'true' or 'false'"),
+    setting("a setting of another name", "true", "Lading reads no other Setting", name="$name"),
     boot_images("all machine sets are enrolled", mode="Enabled"),
     boot_images("those of a label are enrolled", mode="MatchSelector", matchSelector=SELECTOR),
     boot_images("a mode that selects needs a selector", SELECTOR_RULE, mode="MatchSelector"),
@@ -294,7 +294,7 @@ CASES = (
     ),
     node(
         "a node cannot have failed at what was never desired",
-        "desired generation must be greater than last failed generation",
+        "desired generation must be greater than or equal to the last failed generation",
         lastFailedGeneration=3,
         desiredGeneration=2,
     ),

@@ -267,7 +267,7 @@ def test_only_no_space_degrades_the_pool_and_other_errors_are_summed_up() -> Non
     assert not conditions.is_true(status.conditions, ConditionType.DEGRADED)
     summary = conditions.find(status.conditions, ConditionType.SETS_DEGRADED)
     assert summary is not None
-    assert summary.message == "1 of 2 nodes (1 PrefetchFailed): a: image is gone"
+    assert summary.message == "1 of 2 nodes report a problem (1 PrefetchFailed): a: image is gone"
     full = Cluster(
         nodes=world.nodes,
         pools=world.pools,
@@ -342,7 +342,8 @@ def test_many_nodes_in_trouble_are_counted_and_a_few_are_named() -> None:
     )
     assert summary is not None
     assert summary.message == (
-        "20 of 20 nodes (20 PrefetchFailed): n-00: bad; n-01: bad; n-02: bad; and 17 more nodes"
+        "20 of 20 nodes report a problem (20 PrefetchFailed): "
+        "n-00: bad; n-01: bad; n-02: bad; and 17 more nodes"
     )
 
 
@@ -383,7 +384,7 @@ GPU_ONLY = {"matchLabels": {"gpu": "yes"}}
                 pools=(pool(sets=tuple(f"other-{number}" for number in range(100))),),
                 sets=(image_set(),),
             ),
-            "Pool worker already has 100 sets, the most; remove some",
+            "Pool worker already has 100 sets, which is the maximum; remove a set from it",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -444,7 +445,7 @@ def test_a_new_set_gets_its_first_status_when_its_pools_have_it() -> None:
         only(plan_set("s", again, NOW), WriteSetStatus).status.conditions, ConditionType.READY
     )
     assert ready is not None
-    assert (ready.reason, ready.message) == ("InProgress", "The set is being entered into infra")
+    assert (ready.reason, ready.message) == ("InProgress", "The set is being added to pool infra")
 
 
 def test_a_new_set_of_a_large_fleet_is_not_reported_twice_where_it_is_ready_soon() -> None:

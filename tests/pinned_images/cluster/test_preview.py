@@ -63,7 +63,7 @@ def test_what_the_node_lists_or_holds_already_costs_nothing() -> None:
 def test_a_set_that_does_not_fit_is_refused_in_words() -> None:
     found = previewed(ClusterObjects(nodes=(node("a"),), pools=(pool(),)), free_mib=300)
     assert found.to_pull == ()
-    assert "needs 200 MiB" in found.refusals[0]
+    assert "need 200 MiB of disk space" in found.refusals[0]
 
 
 def test_a_set_that_no_pool_takes_reaches_no_node() -> None:

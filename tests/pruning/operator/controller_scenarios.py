@@ -358,7 +358,7 @@ class DriftScenarios:
             await until_ready(cluster)
             await cluster.edit(tolerations=[{"operator": "Nonsense"}])
             refused = await cluster.until_condition("Available", "False", "Error")
-            assert "CronJob lading-image-pruner was refused" in refused.message
+            assert "The API server refuses CronJob lading-image-pruner" in refused.message
             assert "The last good CronJob stays" in refused.message
             await cluster.edit(tolerations=None)
             await until_ready(cluster)

@@ -232,7 +232,7 @@ def test_a_refusal_is_reported_as_long_as_the_same_is_to_be_written() -> None:
     condition = available(replace(seen, pruner=bad, refusals=refusal))
     assert condition.status == "False"
     assert condition.message == (
-        "CronJob lading-image-pruner was refused: too many. The last good CronJob stays."
+        "The API server refuses CronJob lading-image-pruner: too many. The last good CronJob stays."
     )
     assert actions(replace(seen, refusals=refusal)) == [], "it is no longer wanted"
     other = pruner({"keepTagRevisions": 8}, status=bad.status, generation=3)
@@ -247,7 +247,7 @@ def test_a_binding_that_may_not_be_deleted_is_reported() -> None:
     changed = msgspec.structs.replace(one, role_ref=msgspec.convert(foreign, type(one.role_ref)))
     refusal = {f"ClusterRoleBinding {name}": RefusedWrite(body=None, answer="forbidden")}
     condition = available(replace(seen, bindings={name: changed}, refusals=refusal))
-    assert f"ClusterRoleBinding {name} was refused: forbidden." in condition.message
+    assert f"The API server refuses ClusterRoleBinding {name}: forbidden." in condition.message
 
 
 def test_on_openshift_nothing_is_written_unless_it_is_to_take_over() -> None:

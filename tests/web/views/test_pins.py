@@ -117,7 +117,7 @@ def test_two_reasons_are_two_problems_with_keys_of_their_own() -> None:
             "error",
             "0 of 2 pairs of node and set are pinned, 1 failed, 1 pulling.",
         ),
-        ({}, "empty", "2 sets, and no node must hold one."),
+        ({}, "empty", "2 sets, but no node gets one."),
     ],
 )
 def test_the_feature_in_a_sentence(counts: dict[RowState, int], state: str, sentence: str) -> None:

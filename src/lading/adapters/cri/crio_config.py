@@ -61,8 +61,8 @@ class CrioConfig:
         for file in self._files():
             if self._place(file) > (OUR_FILE,) and _pins_in(file) is not None:
                 return CannotPin(
-                    f"{file} sets pinned_images and is read after {OUR_FILE}, so it would replace"
-                    " our pins. Rename it"
+                    f"{file} sets pinned_images and is read after {OUR_FILE}, so it replaces the"
+                    f" pins of Lading. Rename it so that it sorts before {OUR_FILE}"
                 )
         return None
 

@@ -37,7 +37,7 @@ def _listener(path: str) -> int:
     if process_id == 0:
         raise Unavailable(
             f"the process that listens on {path} cannot be seen; "
-            "Lading must share the host's process namespace"
+            "the agent must share the host's process namespace (hostPID)"
         )
     return process_id
 

@@ -108,7 +108,9 @@ def translated(error: CallFailed, *, call: str, image: str = "") -> CriError:
     about = "" if image in message else f" of {image}"
     # A name may hold any word, so it is taken out before the words are looked at.
     kind = _kind(error.status, message.replace(image, "") if image else message)
-    return kind(f"{call}{about} failed: {message}", image=image)
+    # Without a connection no call was made: its name would only lead away from the socket.
+    prefix = "" if message.startswith("cannot connect to ") else f"{call}{about} failed: "
+    return kind(f"{prefix}{message}", image=image)
 
 
 def _kind(status: Status, message: str) -> type[CriError]:

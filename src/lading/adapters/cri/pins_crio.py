@@ -74,7 +74,7 @@ class CrioPins:
         if not await read_back.in_force(self._runtime, (), released=held):
             names = ", ".join(sorted(one.image for one in released if one.image_id in held))
             raise cri.CriError(
-                f"CRI-O was reloaded, but still reports as pinned: {names}. Read its log"
+                f"CRI-O was reloaded, but still reports as pinned: {names}. Check the log of CRI-O"
             )
         self._config.write(ours)
 

@@ -30,11 +30,11 @@ def too_old(
     newest = max(patch_by_line)
     if line > newest or release[2] >= patch_by_line.get(line, _NEVER):
         return None
-    since = ", ".join(f"{a}.{b}.{patch}" for (a, b), patch in sorted(patch_by_line.items()))
+    since = " or ".join(f"{a}.{b}.{patch}" for (a, b), patch in sorted(patch_by_line.items()))
     return CannotPin(
-        f"{version.name} {version.version} cannot pin images: {reason}. It works since {since}"
-        f" and in every line after {newest[0]}.{newest[1]}; until then the kubelet may remove"
-        " images that should be kept"
+        f"{version.name} {version.version} cannot pin images: {reason}. Upgrade it to at least"
+        f" {since}, or to any release after {newest[0]}.{newest[1]}. Until then, the kubelet may"
+        " remove the images"
     )
 
 

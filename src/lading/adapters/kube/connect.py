@@ -69,6 +69,6 @@ def _find(environment: Mapping[str, str], file: Path | None, context: str) -> Co
         return in_cluster.connection(environment)
     tried = ", ".join(map(str, files))
     raise NothingConfigured(
-        f"no API server is configured: {tried} does not exist and this is not a pod; "
-        "set KUBECONFIG or name a kubeconfig file"
+        f"no cluster is configured: {tried} does not exist, and this is not a pod; name the"
+        " kubeconfig of a cluster with --kubeconfig or KUBECONFIG"
     )

@@ -78,7 +78,7 @@ class Catalogue:
                 return served.resource
         raise kube.NotFound(
             f'no matches for kind "{kind}" in version "{api_version}": '
-            "install its CustomResourceDefinition first, or correct apiVersion",
+            "install its CustomResourceDefinition, or correct apiVersion or kind",
             reason="NotFound",
         )
 

@@ -44,7 +44,7 @@ class Kubeconfig:
         if not name:
             known = ", ".join(self.context_names()) or "none"
             raise ConfigurationError(
-                f"{self._sources}: current-context is not set; name a context (there are: {known})"
+                f"{self._sources}: current-context is not set; set --context: {known}"
             )
         return self._entry("contexts", name)
 
@@ -53,7 +53,7 @@ class Kubeconfig:
         if entry is None:
             known = ", ".join(sorted(self._sections[section])) or "none"
             raise ConfigurationError(
-                f"{self._sources}: {section} has no entry named {name!r} (there are: {known})"
+                f"{self._sources}: {section} has no entry {name!r}; it has {known}"
             )
         return entry
 

@@ -21,10 +21,10 @@ class SetBy(StrEnum):
 
 
 class BootImageHistoryDetail(Model, frozen=True, kw_only=True):
-    """What new machines were made from at one time."""
+    """A boot image that new machines started from."""
 
-    index: Annotated[int, Field("Counts up; an index is never used again.", minimum=0)]
-    updated_time: Annotated[str, Field("When it was first observed.", format="date-time")]
+    index: Annotated[int, Field("The number of the entry. It is never used again.", minimum=0)]
+    updated_time: Annotated[str, Field("When the image was first observed.", format="date-time")]
     boot_image_ref: Annotated[str, Field("The boot image in one line.", max_length=1024)]
     stub_secret_ref: Annotated[
         str, Field("The Secret that holds the ignition stub; may be empty.", max_length=253)
@@ -35,8 +35,9 @@ class BootImageHistoryDetail(Model, frozen=True, kw_only=True):
     set_by: Annotated[
         SetBy,
         Field(
-            "Lading: Lading patched it. LadingMarketplace: Lading patched it with an image of its "
-            "Marketplace product. Stream: it was equal to the stream's image. Other: none of these."
+            "Lading: Lading set the image. LadingMarketplace: Lading set it to an image of the "
+            "same Marketplace product. Stream: another writer set it to the image of the stream. "
+            "Other: another writer set another image."
         ),
     ] = SetBy.OTHER
 
@@ -54,8 +55,12 @@ class MachineSetBootImageHistorySpec(Model, frozen=True, kw_only=True):
     """The history of one machine set."""
 
     machine_set_name: Annotated[str, Field("The machine set.", max_length=253)]
-    machine_set_namespace: Annotated[str, Field("Its namespace.", max_length=63)] = ""
-    machine_set_api_group: Annotated[str, Field("Its API group.", max_length=253)] = ""
+    machine_set_namespace: Annotated[
+        str, Field("The namespace of the machine set.", max_length=63)
+    ] = ""
+    machine_set_api_group: Annotated[
+        str, Field("The API group of the machine set.", max_length=253)
+    ] = ""
     details: Annotated[
         tuple[BootImageHistoryDetail, ...],
         Field(
@@ -66,11 +71,14 @@ class MachineSetBootImageHistorySpec(Model, frozen=True, kw_only=True):
     ] = ()
     intended: Annotated[
         IntendedBootImage | None,
-        Field("Written before a patch; removed when the patch is observed."),
+        Field("The boot image that Lading is about to write; removed when the write is observed."),
     ] = None
     resumed_after_index: Annotated[
         int | None,
-        Field("Set by `lading bootimage resume`: earlier entries no longer count."),
+        Field(
+            "Set by `lading bootimage resume`. Only later entries count when Lading looks for "
+            "another writer."
+        ),
     ] = None
     removed_time: Annotated[
         str, Field("When the machine set was first found missing.", max_length=64)
@@ -84,9 +92,11 @@ class MachineSetBootImageHistoryStatus(Model, frozen=True, kw_only=True):
         str,
         Field("Current, Updating, Skipped, Manual, Waiting, Failed or NotEnrolled.", max_length=64),
     ] = ""
-    reason: Annotated[str, Field("One word for programs.", max_length=64)] = ""
-    message: Annotated[str, Field("A sentence for people.", max_length=4096)] = ""
-    boot_image_ref: Annotated[str, Field("The present boot image.", max_length=1024)] = ""
+    reason: Annotated[
+        str, Field("Why the machine set has its state, as one word.", max_length=64)
+    ] = ""
+    message: Annotated[str, Field("The reason as a sentence.", max_length=4096)] = ""
+    boot_image_ref: Annotated[str, Field("The current boot image.", max_length=1024)] = ""
     target: Annotated[str, Field("The boot image of the release.", max_length=1024)] = ""
 
 
@@ -118,13 +128,13 @@ MACHINE_SET_BOOT_IMAGE_HISTORY = Definition(
             name="State",
             type="string",
             json_path=".status.state",
-            description="Whether its machines boot the image of the release.",
+            description="Whether new machines boot the image of the release.",
         ),
         Column(
             name="Reason",
             type="string",
             json_path=".status.reason",
-            description="Why it has that state.",
+            description="Why the machine set has its state.",
         ),
         Column(
             name="Target",

@@ -23,8 +23,8 @@ class NameRef(Model, frozen=True, kw_only=True):
 class ConfigVersion(Model, frozen=True, kw_only=True):
     """The rendered machine configuration; not used by Lading."""
 
-    desired: Annotated[str, Field("The one that the node should have.", max_length=253)] = ""
-    current: Annotated[str, Field("The one that the node has.", max_length=253)] = ""
+    desired: Annotated[str, Field("What the node should have.", max_length=253)] = ""
+    current: Annotated[str, Field("What the node has.", max_length=253)] = ""
 
 
 class MachineConfigNodeSpec(Model, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class MachineConfigNodeSpec(Model, frozen=True, kw_only=True):
 
 
 class NodePinnedImageSet(Model, frozen=True, kw_only=True):
-    """What the node has done about one set."""
+    """The progress of the node with one set."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -49,7 +49,8 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
         Rule(
             rule="has(self.lastFailedGeneration) && has(self.desiredGeneration) ? "
             "self.desiredGeneration >= self.lastFailedGeneration : true",
-            message="desired generation must be greater than last failed generation",
+            message="desired generation must be greater than or equal to the last failed "
+            "generation",
         ),
         Rule(
             rule="has(self.lastFailedGeneration) ? has(self.desiredGeneration): true",
@@ -69,7 +70,7 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
     uid: Annotated[
         str,
         Field(
-            "The set's uid: another set of the same name has another one.",
+            "The set's UID. A set that is deleted and created again has another UID.",
             max_length=UID_LENGTH_MAX,
         ),
     ] = ""
@@ -77,24 +78,28 @@ class NodePinnedImageSet(Model, frozen=True, kw_only=True):
         int, Field("The last generation with all images pinned.", format="int32")
     ] = 0
     desired_generation: Annotated[
-        int, Field("The generation that should be held and pinned.", minimum=0, format="int32")
+        int, Field("The generation that the node should pin.", minimum=0, format="int32")
     ] = 0
     image_count: Annotated[
-        int, Field("The images of the desired generation.", minimum=0, format="int32")
+        int, Field("Images of the desired generation.", minimum=0, format="int32")
     ] = 0
     present_image_count: Annotated[
-        int, Field("Those of them that are on the node.", minimum=0, format="int32")
+        int,
+        Field("Images of the desired generation that are on the node.", minimum=0, format="int32"),
     ] = 0
     missing_bytes: Annotated[
         int, Field("Compressed bytes that are still to be pulled; absent while unknown.", minimum=0)
     ] = 0
     pulling_image_count: Annotated[
-        int, Field("Those of them that are being pulled now.", minimum=0, format="int32")
+        int,
+        Field(
+            "Images of the desired generation that are being pulled now.", minimum=0, format="int32"
+        ),
     ] = 0
     pull_attempt: Annotated[
         int,
         Field(
-            "The highest attempt of the pulls that run, or that of the next one.",
+            "The number of the current pull attempt, or of the next; the highest of all images.",
             minimum=0,
             format="int32",
         ),
@@ -137,7 +142,7 @@ class MachineConfigNodeStatus(Model, frozen=True, kw_only=True):
     conditions: Annotated[
         tuple[Condition, ...],
         Field(
-            "PinnedImageSetsProgressing, PinnedImageSetsDegraded, and what else is reported.",
+            "PinnedImageSetsProgressing, PinnedImageSetsDegraded, and conditions of other writers.",
             max_items=20,
             list_type="map",
             list_map_keys=("type",),
@@ -155,7 +160,7 @@ class MachineConfigNode(Object, frozen=True, kw_only=True):
         ),
     )
 
-    spec: Annotated[MachineConfigNodeSpec, Field("Which node this is about.")]
+    spec: Annotated[MachineConfigNodeSpec, Field("The node and its pool.")]
     status: Annotated[MachineConfigNodeStatus, Field("What the node reports.")] = (
         MachineConfigNodeStatus()
     )
@@ -180,19 +185,19 @@ MACHINE_CONFIG_NODE = Definition(
             name="Progressing",
             type="string",
             json_path='.status.conditions[?(@.type=="PinnedImageSetsProgressing")].status',
-            description="Whether images are being fetched.",
+            description="Whether images are being pulled or pinned.",
         ),
         Column(
             name="Degraded",
             type="string",
             json_path='.status.conditions[?(@.type=="PinnedImageSetsDegraded")].status',
-            description="Whether something went wrong.",
+            description="Whether a set has a problem.",
         ),
         Column(
             name="Message",
             type="string",
             json_path='.status.conditions[?(@.type=="PinnedImageSetsProgressing")].message',
-            description="How far the node is.",
+            description="The progress of the node.",
             priority=1,
         ),
         AGE,

@@ -35,8 +35,8 @@ class MachineConfigPoolSpec(Model, frozen=True, kw_only=True):
     pinned_image_sets: Annotated[
         tuple[PinnedImageSetRef, ...],
         Field(
-            "The sets that the pool's nodes hold. Sets that match machineConfigSelector are "
-            "entered by Lading; others may be entered by hand.",
+            "The sets that the pool's nodes hold. Lading adds the sets that match "
+            "machineConfigSelector; you can add others.",
             max_items=group.SETS_PER_POOL_MAX,
             list_type="map",
             list_map_keys=("name",),
@@ -66,7 +66,7 @@ _COUNTS_AT_MOST_ALL = tuple(
 
 
 class PoolSynchronizerStatus(Model, frozen=True, kw_only=True):
-    """How many of the pool's machines have what one synchronizer brings them."""
+    """The progress of one synchronizer on the pool's machines."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         *_COUNTS_AT_MOST_ALL,
@@ -81,7 +81,7 @@ class PoolSynchronizerStatus(Model, frozen=True, kw_only=True):
     ]
     machine_count: Annotated[int, Field("Machines in the pool.", minimum=0)]
     updated_machine_count: Annotated[
-        int, Field("Machines that hold and pin everything that they should.", minimum=0)
+        int, Field("Machines that have pinned all images of their sets.", minimum=0)
     ]
     ready_machine_count: Annotated[
         int, Field("Updated machines with a node that is ready.", minimum=0)
@@ -125,7 +125,7 @@ class MachineConfigPoolStatus(Model, frozen=True, kw_only=True):
     conditions: Annotated[
         tuple[Condition, ...],
         Field(
-            "Degraded, and what else an operator reports.",
+            "Degraded, and conditions of other writers.",
             max_items=20,
             list_type="map",
             list_map_keys=("type",),
@@ -134,7 +134,7 @@ class MachineConfigPoolStatus(Model, frozen=True, kw_only=True):
 
 
 class MachineConfigPool(Object, frozen=True, kw_only=True):
-    """A group of nodes that is configured alike."""
+    """A group of nodes with the same configuration and the same sets of images."""
 
     metadata: OwnedMeta = OwnedMeta()
     spec: Annotated[
@@ -169,7 +169,7 @@ MACHINE_CONFIG_POOL = Definition(
             name="Updated",
             type="integer",
             json_path=".status.poolSynchronizersStatus[0].updatedMachineCount",
-            description="Machines that hold and pin everything that they should.",
+            description="Machines that have pinned all images of their sets.",
         ),
         Column(
             name="Degraded",

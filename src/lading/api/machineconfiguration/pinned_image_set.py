@@ -54,8 +54,8 @@ class PinnedImage(Model, frozen=True, kw_only=True):
     runtime_class_names: Annotated[
         tuple[str, ...],
         Field(
-            "The runtime classes to hold the image for, each with the manifest for its guest "
-            "platform. None means the node's default runtime.",
+            "The runtime classes that the image is pulled for, each for its guest platform. "
+            "Empty: the node's default runtime.",
             max_items=16,
             list_type="set",
             items=Field(
@@ -80,7 +80,7 @@ class PinnedImageSetSpec(Model, frozen=True, kw_only=True):
     ]
     node_selector: Annotated[
         LabelSelector | None,
-        Field("Narrows the set to the nodes of its pools that carry these labels."),
+        Field("Restricts the set to nodes with these labels, within its pools."),
     ] = None
 
 
@@ -145,7 +145,7 @@ PINNED_IMAGE_SET = Definition(
             name="Ready",
             type="integer",
             json_path=".status.readyNodeCount",
-            description="Nodes that hold and pin all of it.",
+            description="Nodes where all images are pinned.",
         ),
         Column(
             name="Failed",

@@ -65,7 +65,8 @@ def target(question: Question) -> BootImage:
     is_red_hats = question.ami.ami is not None and question.ami.ami.owner == OWNER
     if not known and not question.is_vouched_for and not is_red_hats:
         asked = f" ({question.ami.problem})" if question.ami.problem else ""
-        raise not_ours(question, f"an AMI that the stream, our history or EC2 proves{asked}")
+        expected = f"an AMI of the stream or of the history, or an AMI of Red Hat{asked}"
+        raise not_ours(question, expected)
     if question.ami.ami is not None:
         known.add(_architecture(question.ami.ami))
     if known and question.architecture not in known:

@@ -90,9 +90,10 @@ def _variant(question: Question, image: _Image) -> str:
         return PLANS[offer] + EMEA[publisher]
     if offer:
         raise Skipped(
-            Why.PURCHASE_PLAN, f"{image.reference} is another product; its plan is not changed"
+            Why.PURCHASE_PLAN,
+            f"{image.reference} belongs to another Marketplace product; it is not changed",
         )
-    raise not_ours(question, "a marketplace image of Red Hat")
+    raise not_ours(question, "a Marketplace image of Red Hat")
 
 
 def _is_installed(question: Question, resource: str) -> bool:

@@ -50,7 +50,7 @@ def refusal(*, kernel: str, image: str) -> str | None:
     if same_line and oldest <= image_version.build <= newest:
         return None
     expected = f"build {newest}" if oldest == newest else f"builds {oldest} to {newest}"
-    return f"os.version {image} does not run on {kernel_version}, which takes {expected}"
+    return f"os.version {image} does not run on {kernel_version}, which accepts {expected}"
 
 
 def _builds_that_run_on(build: int) -> tuple[int, int]:

@@ -66,7 +66,7 @@ def plan_node(observed: ObservedNode) -> Plan:
 
 
 def _no_pool(name: str) -> RecordClusterEvent:
-    because = "No pool selects this node, so it gets no set. Label it for a pool"
+    because = "No pool selects this node, so it gets no set. Give it a label that a pool selects"
     return RecordClusterEvent(name=name, reason=EventReason.NO_POOL, warning=True, because=because)
 
 

@@ -66,7 +66,7 @@ def _sets_degraded(counts: PoolCounts, missing_sets: tuple[str, ...]) -> Conditi
     total = sum(count for _, count in counts.problem_counts)
     summary = ", ".join(f"{count} {reason}" for reason, count in counts.problem_counts)
     named = _named(counts.problems, total)
-    message = f"{total} of {counts.machine_count} nodes ({summary}): {named}"
+    message = f"{total} of {counts.machine_count} nodes report a problem ({summary}): {named}"
     message = f"{missing}. {message}" if missing_sets else message
     return _condition(ConditionType.SETS_DEGRADED, Truth.TRUE, Reason.NODES_DEGRADED, message)
 
@@ -109,7 +109,7 @@ def _without_nodes(placement: Placement, *, is_on: bool) -> Condition:
     if not is_on:
         return _condition(ConditionType.READY, Truth.FALSE, Reason.GATE_OFF, GATE_IS_OFF)
     if placement.is_about_to_be_entered:
-        message = f"The set is being entered into {', '.join(placement.selecting_pools)}"
+        message = f"The set is being added to pool {', '.join(placement.selecting_pools)}"
         return _condition(ConditionType.READY, Truth.FALSE, Reason.IN_PROGRESS, message)
     message = _why_no_node(placement)
     return _condition(ConditionType.READY, Truth.FALSE, Reason.NO_NODES, message)
@@ -123,7 +123,10 @@ def _why_no_node(placement: Placement) -> str:
         return f"The pools that have this set have no node: {pools}"
     if placement.selecting_pools:
         pools = ", ".join(placement.selecting_pools)
-        return f"Pool {pools} already has {group.SETS_PER_POOL_MAX} sets, the most; remove some"
+        return (
+            f"Pool {pools} already has {group.SETS_PER_POOL_MAX} sets, which is the maximum; "
+            "remove a set from it"
+        )
     return f"No pool selects this set: set its label {group.ROLE_LABEL} to the name of a pool"
 
 

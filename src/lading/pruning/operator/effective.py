@@ -69,7 +69,7 @@ def _decoded(document: Mapping[str, Any]) -> ImagePrunerSpec:
     given = {name: value for name, value in document.items() if value is not None}
     level = given.get("logLevel", "")
     if level not in _LOG_LEVELS:
-        raise InvalidSpec(f"spec.logLevel: {level!r} is none of Normal, Debug, Trace, TraceAll.")
+        raise InvalidSpec(f"spec.logLevel: {level!r} must be Normal, Debug, Trace or TraceAll.")
     try:
         return msgspec.convert(given, ImagePrunerSpec)
     except msgspec.ValidationError as error:
@@ -112,7 +112,7 @@ def _schedule(spec: ImagePrunerSpec) -> Iterator[str]:
     if isinstance(schedule, EverySchedule) and schedule.delay.total_seconds() >= deadline:
         yield (
             f"spec.startingDeadlineSeconds: {deadline} must be longer than the period of "
-            f"{spec.schedule!r}, or Kubernetes never starts a Job"
+            f"{spec.schedule!r}; otherwise Kubernetes never starts a Job"
         )
 
 
@@ -128,28 +128,34 @@ def _registries(registries: tuple[PrunedRegistry, ...]) -> Iterator[str]:
 
 def _registry(one: PrunedRegistry, place: str) -> Iterator[str]:
     if one.name == pruned_registries.NAME_TAKEN:
-        yield f"spec.{place}: the name is taken"
+        yield f"spec.{place}: the name is reserved"
     if len(one.name) > pruned_registries.NAME_LENGTH_MAX:
         yield f"spec.{place}: the name is longer than {pruned_registries.NAME_LENGTH_MAX}"
-    yield from _matches(place, one.name, pruned_registries.NAME)
-    yield from _matches(f"{place}: url", one.url, pruned_registries.URL)
+    yield from _matches(place, one.name, pruned_registries.NAME, pruned_registries.NAME_EXPECTED)
+    yield from _is_url(f"{place}: url", one.url)
     if one.storage is not None:
-        yield from _matches(f"{place}: storage.url", one.storage.url, pruned_registries.STORAGE)
+        expected = pruned_registries.STORAGE_RULE.message
+        pattern = pruned_registries.STORAGE
+        yield from _matches(f"{place}: storage.url", one.storage.url, pattern, expected)
         if one.storage.claim_name and not one.storage.url.startswith("file:///"):
-            yield f"spec.{place}: storage.claimName needs a url of file:///"
+            yield f"spec.{place}: storage.claimName requires a url that begins with file:///"
     if one.trash is not None:
         yield from _duration(f"{place}: trash.period", one.trash.period)
     if one.sweep is not None:
         if one.storage is None:
-            yield f"spec.{place}: sweep needs storage"
+            yield f"spec.{place}: sweep requires storage"
         yield from _duration(f"{place}: sweep.grace", one.sweep.grace)
         for replica in one.sweep.replicas:
-            yield from _matches(f"{place}: sweep.replicas", replica, pruned_registries.URL)
+            yield from _is_url(f"{place}: sweep.replicas", replica)
 
 
-def _matches(name: str, text: str, pattern: str) -> Iterator[str]:
+def _is_url(name: str, text: str) -> Iterator[str]:
+    yield from _matches(name, text, pruned_registries.URL, pruned_registries.URL_RULE.message)
+
+
+def _matches(name: str, text: str, pattern: str, expected: str) -> Iterator[str]:
     if re.search(pattern, text) is None:
-        yield f"spec.{name}: {text!r} does not match {pattern}"
+        yield f"spec.{name}: {text!r} {expected}"
 
 
 def _negative(name: str, value: int | None, minimum: int) -> Iterator[str]:

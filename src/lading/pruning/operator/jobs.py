@@ -80,7 +80,7 @@ def cause(
             return PrunerReason.REFUSED, f"{run.name}: {run.message}"
     for container in _out_of_memory(observed.pods, ended):
         message = (
-            f"container {container} used more memory than it may. Raise the memory in "
+            f"container {container} used more memory than its limit. Raise the memory limit in "
             "spec.resources."
         )
         return PrunerReason.OUT_OF_MEMORY, message
@@ -113,8 +113,8 @@ def unknown(runs: Iterable[PruneRun]) -> Iterator[str]:
         if run.unknown_references:
             objects = ", ".join(run.unknown_reference_objects)
             yield (
-                f"{run.name}: {run.unknown_references} references cannot be read and keep what "
-                f"they may name: {objects}."
+                f"{run.name}: {run.unknown_references} references cannot be read, so what they "
+                f"may name is kept: {objects}."
             )
 
 

@@ -33,10 +33,10 @@ class ImagePrunerMetrics(Collector):
         yield _gauge("suspended", "Whether pruning is suspended.", found.is_suspended)
         yield _gauge("failed", "Whether the most recent Job failed.", found.has_failed)
         yield _time("scheduled_since", "When the schedule came into effect.", found.scheduled_since)
-        yield _time("active_since", "The start of the running Job.", found.active_since)
+        yield _time("active_since", "When the running Job started.", found.active_since)
         yield _time("last_success", "When a Job last succeeded; 0 if never.", found.last_success, 0)
         period = found.period.total_seconds() if found.period else None
-        yield _gauge("period_seconds", "The longest time between two runs.", period)
+        yield _gauge("period_seconds", "The longest time between two scheduled runs.", period)
         duration = found.last_duration.total_seconds() if found.last_duration else None
         yield _gauge("last_duration_seconds", "How long the most recent Job ran.", duration)
         yield from _runs(found)
@@ -45,11 +45,11 @@ class ImagePrunerMetrics(Collector):
 def _runs(found: PrunerFacts) -> Iterable[GaugeMetricFamily]:
     """Of the most recent Job, one value for each registry."""
     texts = {
-        "candidates": "Deletions that were planned.",
-        "deleted": "Deletions that were done.",
-        "released_bytes": "Bytes that nothing needs any more.",
-        "freed_bytes": "Bytes that were deleted.",
-        "unknown_references": "References that cannot be read; they keep what they may name.",
+        "candidates": "Deletions that the most recent Job planned.",
+        "deleted": "Deletions that the most recent Job did.",
+        "released_bytes": "Bytes that nothing in the registry needs after the most recent Job.",
+        "freed_bytes": "Bytes that the most recent Job deleted.",
+        "unknown_references": "References that cannot be read. What they may name is kept.",
     }
     for name, text in texts.items():
         family = GaugeMetricFamily(f"{_PREFIX}_{name}", text, labels=("registry",))
@@ -57,7 +57,9 @@ def _runs(found: PrunerFacts) -> Iterable[GaugeMetricFamily]:
             family.add_metric((run.name,), getattr(run, name))
         yield family
     kept = GaugeMetricFamily(
-        f"{_PREFIX}_kept", "What is kept, by reason.", labels=("registry", "reason")
+        f"{_PREFIX}_kept",
+        "What the most recent Job kept, by reason.",
+        labels=("registry", "reason"),
     )
     for run in found.runs:
         for reason, count in run.kept.items():

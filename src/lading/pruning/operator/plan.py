@@ -111,7 +111,7 @@ def _refused(observed: ObservedPruner, writes: Iterable[ObjectWrite]) -> Iterato
         name = written_name(one)
         refusal = observed.refusals.get(name)
         if refusal is not None and refusal.body == written_body(one):
-            yield f"{name} was refused: {refusal.answer.rstrip('.')}."
+            yield f"The API server refuses {name}: {refusal.answer.rstrip('.')}."
 
 
 def _is_ours(one: Object, pruner: StoredImagePruner | None) -> bool:

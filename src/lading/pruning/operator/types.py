@@ -51,33 +51,51 @@ class PrunerSettings:
 
 class PrunerConditionType(StrEnum):
     AVAILABLE = "Available"
+    """The CronJob is as the spec describes it."""
     SCHEDULED = "Scheduled"
+    """The next Job is scheduled."""
     FAILED = "Failed"
+    """The most recent Job failed."""
     AMBIGUOUS = "Ambiguous"
+    """Two forms of one setting differ."""
 
 
 class PrunerReason(StrEnum):
     """Of the conditions of the ImagePruner, and of its events."""
 
     READY = "Ready"
+    """The CronJob is as the spec describes it."""
     ERROR = "Error"
+    """The message names the field, the object or the answer of the API server."""
     SCHEDULED = "Scheduled"
+    """The next Job is scheduled."""
     SUSPENDED = "Suspended"
+    """`spec.suspend` is true."""
     SUCCEEDED = "Succeeded"
+    """The most recent Job succeeded."""
     NOT_RUN = "NotRun"
+    """No Job has ended yet."""
     JOB_FAILED = "JobFailed"
+    """The most recent Job failed."""
     REFUSED = "RefusedByGuard"
+    """A guard refused the run."""
     OUT_OF_MEMORY = "OutOfMemory"
+    """A container needed more memory than its limit."""
     SETTINGS_AGREE = "SettingsAgree"
+    """The two forms of each setting agree."""
     SETTINGS_DISAGREE = "SettingsDisagree"
+    """The two forms of a setting differ."""
 
 
 class DecisionReason(StrEnum):
     """Why the first ImagePruner was created as it was, or not created."""
 
     NEW_CLUSTER = "NewCluster"
+    """Lading is new in this cluster: it created the ImagePruner."""
     UPGRADED = "UpgradedCluster"
+    """Lading or OpenShift was here before the pruner: Lading created the ImagePruner suspended."""
     EXISTING = "ExistingImagePruner"
+    """An ImagePruner already existed: Lading created none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

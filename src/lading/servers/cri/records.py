@@ -57,8 +57,8 @@ class Unusable(Exception):
 
     def __init__(self, file: Path, reason: object) -> None:
         super().__init__(
-            f"{file}: not the records of a container runtime: {reason}; remove its folder to begin"
-            " anew"
+            f"{file}: not the records of a container runtime: {reason}; remove its folder to start"
+            " with an empty one"
         )
 
 

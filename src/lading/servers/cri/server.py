@@ -27,8 +27,8 @@ class CannotListen(Exception):
 
     def __init__(self, socket: Path) -> None:
         super().__init__(
-            f"no socket can be made at {socket}; choose a folder that can be written to, with a"
-            f" name so short that the socket's path has at most {SOCKET_PATH_BYTES_MAX} bytes"
+            f"cannot create a socket at {socket}; choose a writable folder. The path of the socket"
+            f" may have at most {SOCKET_PATH_BYTES_MAX} bytes"
         )
 
 

@@ -65,7 +65,7 @@ async def an_earlier_image_is_restored(stage: Stage) -> None:
     is_same = await _machine(stage) == samples.provider_spec()
     stage.story.check("the machine set has its first image and stub again", is_same)
     stage.story.check(
-        "the controller leaves it alone: the reason is Paused", history.status.reason == "Paused"
+        "the controller does not change it: the reason is Paused", history.status.reason == "Paused"
     )
 
 

@@ -49,10 +49,10 @@ async def the_setting_stops_and_starts_it(stage: Stage) -> None:
     stage.story.scene("Setting `false` deletes the DaemonSet and keeps the Image; `true` resumes")
     await _set(stage, "false")
     await _until_state(stage, ImageState.UNKNOWN, generation=2)
-    stage.story.check("the DaemonSet is gone", not await _daemon_set_exists(stage))
+    stage.story.check("the DaemonSet is deleted", not await _daemon_set_exists(stage))
     await _set(stage, "true")
     await _until_state(stage, ImageState.DEPLOYED, generation=2)
-    stage.story.check("the DaemonSet is back", await _daemon_set_exists(stage))
+    stage.story.check("the DaemonSet is created again", await _daemon_set_exists(stage))
 
 
 async def _check_on_every_node(stage: Stage, image: str) -> None:
@@ -69,7 +69,7 @@ async def _check_on_every_node(stage: Stage, image: str) -> None:
         for found in await node.runtime.cri.images()
         if any(digest in one for one in found.repo_digests)
     }
-    stage.story.check("the runtime of each of them has it", have == nodes.keys())
+    stage.story.check("the runtime of each node has the image", have == nodes.keys())
 
 
 async def _nodes_with_a_ready_holder(stage: Stage) -> set[str]:

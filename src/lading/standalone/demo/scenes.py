@@ -108,7 +108,7 @@ async def two_runtime_classes_live_side_by_side(stage: Stage, images: Images) ->
 
 
 async def a_removed_image_comes_back(stage: Stage, images: Images) -> None:
-    stage.story.scene("A pinned image is removed by hand")
+    stage.story.scene("A pinned image is removed by hand: the agent pulls it again")
     runtime, image = stage.node("node-2").runtime.cri, ImageSpec(image=images["app-3"])
     await runtime.remove(image)
     stage.story.check("app-3 is removed from node-2", await runtime.image(image) is None)

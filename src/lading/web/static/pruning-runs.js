@@ -21,7 +21,7 @@ export function runs() {
     pruner.failed ? h("ul", { class: "errors" }, h("li", null, pruner.failed)) : null,
     pruner.runs.length
       ? pruner.runs.map(run)
-      : empty("No Job has reported yet.", pruner.isSuspended ? `kubectl patch imagepruner ${pruner.name} --type=merge -p '{"spec":{"suspend":false}}'` : "lading prune images", pruner.isSuspended ? "Let Jobs start" : "Show what a run would delete; deletes nothing"),
+      : empty("No Job has reported yet.", pruner.isSuspended ? `kubectl patch imagepruner ${pruner.name} --type=merge -p '{"spec":{"suspend":false}}'` : "lading prune images", pruner.isSuspended ? "Resume pruning" : "Show what a run would delete; deletes nothing"),
     h("details", null, h("summary", null, "Conditions"), conditions(pruner.conditions))));
 }
 
@@ -34,6 +34,6 @@ function run(one) {
       ["Freed", bytes(one.freedBytes)], ["No longer needed", bytes(one.releasedBytes)]),
     kept.length ? h("p", null, "Kept: ", kept.map(([reason, count]) => h("span", { key: reason, class: "badge none" }, `${reason} ${number(count)}`)).flatMap((item) => [item, " "])) : null,
     one.unknownReferences ? [
-      h("p", { class: "detail" }, badge("warning", `${number(one.unknownReferences)} not readable`), ` References that cannot be read keep what they may name: ${one.unknownObjects.join(", ")}`),
+      h("p", { class: "detail" }, badge("warning", `${number(one.unknownReferences)} not readable`), ` References cannot be read, so what they may name is kept: ${one.unknownObjects.join(", ")}`),
       command("lading prune references", "Show every reference and where it was found")] : null);
 }

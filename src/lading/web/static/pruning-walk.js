@@ -84,10 +84,10 @@ export function whyPanel({ params }) {
     h("h3", { key: "chains" }, value.chains.length ? `Kept by ${counted(value.chains.length, "chain")}` : "No chain keeps it"),
     ...value.chains.map((steps, index) => h("ol", { key: `chain ${index}`, class: "plain breaks chain" }, steps.map((step, place) =>
       h("li", { key: String(place) }, place ? "← " : "", stepLink(step))))),
-    value.kind === "tag" && value.digest ? [h("h3", { key: "names" }, "It names"), h("p", { key: "digest", class: "breaks" }, digestLink(value.digest))] : null,
+    value.kind === "tag" && value.digest ? [h("h3", { key: "names" }, "It points to"), h("p", { key: "digest", class: "breaks" }, digestLink(value.digest))] : null,
     value.parts.length ? [h("h3", { key: "parts" }, counted(value.parts.length, "part")), h("ul", { key: "list", class: "plain breaks" }, value.parts.map((part, index) =>
       h("li", { key: `${part.digest} ${index}` }, `${part.kind} `, digestLink(part.digest), part.sizeBytes ? ` ${bytes(part.sizeBytes)}` : "")))] : null,
-    command(`lading prune why ${quoted(value.reference)}`, "The same in a terminal, of the registry as it is now"),
+    command(`lading prune why ${quoted(value.reference)}`, "The same in a terminal, for the current state of the registry"),
   ] };
 }
 

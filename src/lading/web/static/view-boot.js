@@ -25,7 +25,7 @@ export function boot({ params }) {
     rows.length ? table({
       id: "boot", label: "Machine sets", columns: COLUMNS, rows, params, keyOf: ([key]) => key,
       open: ([key]) => change({ machineSet: key }, { step: true }), isOpen: ([key]) => params.machineSet === key,
-    }) : empty("The controller writes a history of each machine set when the feature gate ManagedBootImages is on.", feature?.command || "lading bootimage plan", "To see what it would do"),
+    }) : empty("The controller writes a history of each machine set when the feature gate ManagedBootImages is on.", feature?.command || "lading bootimage plan", "Show what would be patched, or why not"),
   ];
 }
 

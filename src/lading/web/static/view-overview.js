@@ -7,11 +7,11 @@ import { collection } from "./store.js";
 import { counted, natural } from "./text.js";
 
 const VIEWS = ["pins", "images", "prepull", "boot", "pruning"];
-const WORDS = { ok: "good", busy: "under way", error: "failed", unavailable: "not available", skipped: "not all updated", empty: "nothing yet" };
+const WORDS = { ok: "good", busy: "in progress", error: "failed", unavailable: "not available", skipped: "not all updated", empty: "nothing yet" };
 const RANKS = ["error", "unavailable", "busy", "skipped", "ok", "empty"];
 const NEXT = {
-  pins: ["lading pin create --help", "Make a set from images, manifests or pods"],
-  images: ["lading image ls", "List the images of a node, there, by runtime class"],
+  pins: ["lading pin create --help", "Create a set from images, manifests or pods"],
+  images: ["lading image ls", "On a node: list its images by runtime class"],
   prepull: ["lading apply -f IMAGE.yaml", "Hold an image on every worker node"],
   boot: ["lading bootimage plan", "Show what would be patched, or why not"],
   pruning: ["lading prune plan -o plan.jsonl --help", "Write a plan to show here"],

@@ -12,7 +12,7 @@ const STATES = ["Failed", "Waiting", "Pulling", "Pinned"];
 const LACKING_MAX = 100;
 const LIVE_MS = 2000; // while a cell is open
 const SOURCES = {
-  settled: "Figures from the status of the node: nothing is under way.",
+  settled: "Figures from the status of the node: nothing is in progress.",
   status: "Figures from the status of the node. Its agent did not answer, or you may not ask it (get on pods/proxy); so the rate and the estimated end are unknown.",
 };
 const countsOfNodes = new WeakMap();
@@ -27,7 +27,7 @@ export function pins({ params }) {
   return [
     h("h1", null, "Pinned images"),
     h("p", { class: "quiet" }, "From the status that nodes write. An open cell also asks the agent of its node."),
-    sets.length ? null : empty("There is no PinnedImageSet.", "lading pin create --help", "Make a set from images, manifests or pods"),
+    sets.length ? null : empty("There is no PinnedImageSet.", "lading pin create --help", "Create a set from images, manifests or pods"),
     sets.length ? filters(nodes, params, counts) : null,
     sets.length && !groups.length ? empty("No node matches. Clear the search or the filters.") : null,
     sets.length && groups.length ? matrix({

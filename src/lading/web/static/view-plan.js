@@ -39,11 +39,11 @@ function shownPlan(entry, params, again, bar) {
     return [bar, h("h2", { key: "why" }, "There is no plan"),
       h("ul", { key: "errors", class: "errors" }, error.split("\n").map((text, index) => h("li", { key: String(index) }, text))), button];
   }
-  if (!value) return [bar, h("p", { class: "quiet", role: "status" }, "Loading the plan: the registries are asked for sizes …")];
+  if (!value) return [bar, h("p", { class: "quiet", role: "status" }, "Loading the plan: asking the registries for sizes …")];
   const reasons = grouped(value.nodes);
   return [
     bar,
-    h("p", null, `What ${value.files.join(", ")} would mean for ${counted(value.nodes.length, "node")}. Nothing is applied.`),
+    h("p", null, `What ${value.files.join(", ")} would do on ${counted(value.nodes.length, "node")}. Nothing is applied.`),
     button,
     ...value.notes.map((text) => h("p", { key: text, class: "quiet" }, text)),
     value.complaints.length
@@ -55,7 +55,7 @@ function shownPlan(entry, params, again, bar) {
     }) : null,
     reasons.length ? h("section", null, h("h2", null, "Why it would fail"), h("ul", { class: "plain" }, reasons.map(([text, nodes]) =>
       h("li", { key: text }, h("strong", null, nodes.length > 3 ? `${nodes.slice(0, 3).join(", ")} and ${counted(nodes.length - 3, "more node")}` : nodes.join(", ")), `: ${text}`)))) : null,
-    command(`lading apply ${value.files.map((file) => `-f ${quoted(file)}`).join(" ")}`, "To apply it"),
+    command(`lading apply ${value.files.map((file) => `-f ${quoted(file)}`).join(" ")}`, "Apply the files"),
   ].filter(Boolean);
 }
 
@@ -86,7 +86,7 @@ function chooser() {
 function droppedBar() {
   return h("div", { key: "chooser", class: "dropzone" },
     h("p", null, `The plan of ${Object.keys(dropped.texts).join(", ")}. Drop other files to plan those instead.`),
-    h("p", null, h("button", { type: "button", onclick: forget }, "Leave this plan")));
+    h("p", null, h("button", { type: "button", onclick: forget }, "Close this plan")));
 }
 
 function grouped(nodes) {

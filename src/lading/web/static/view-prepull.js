@@ -27,7 +27,7 @@ export function prepull({ params }) {
     rows.length ? table({
       id: "prepull", label: "Images", columns: COLUMNS, rows, params, keyOf: ([key]) => key,
       open: ([key]) => change({ image: key }, { step: true }), isOpen: ([key]) => params.image === key,
-    }) : empty("An Image is pulled to every worker node and held there.", feature?.command || "lading apply -f IMAGE.yaml", "To have one"),
+    }) : empty("An Image is pulled to every worker node and held there.", feature?.command || "lading apply -f IMAGE.yaml", "Create one"),
   ];
 }
 

@@ -68,7 +68,7 @@ def _problem(key: str, value: dict[str, Any], urgency: Urgency) -> ShownProblem:
 
 def summary(histories: Iterable[MachineSetBootImageHistory]) -> tuple[str, str]:
     states = [value["state"] for one in histories if (value := machine_set_value(one))]
-    states = [one for one in states if one != "Removed"]
+    states = [one for one in states if one != status_row.MachineSetRowState.REMOVED]
     if not states:
         return "empty", "No machine set has a history."
     current = states.count(MachineSetState.CURRENT)

@@ -155,7 +155,7 @@ def _problem(urgency: Urgency, name: str, detail: str, found: Sequence[Row]) -> 
     else:
         title = f"{name} is on no node"
         command = wording.command("lading", "get", "mcp")
-        purpose = "Show the pools, one of which must select the set"
+        purpose = "Show the pools; one of them must select the set"
     return ShownProblem(
         key=f"pins/{name}/{urgency}/{_fingerprint(detail)}",
         feature="pins",
@@ -171,7 +171,7 @@ def _problem(urgency: Urgency, name: str, detail: str, found: Sequence[Row]) -> 
 def _remedy(reason: str, name: str, nodes: Sequence[str]) -> tuple[str, str]:
     """The command that would fix it, and what it does; else the one that shows more."""
     if reason in _NEEDS_SPACE:
-        return "lading image gc --all", "Make room on the node, there and as root; --yes deletes"
+        return "lading image gc --all", "Free space: run it on the node as root; only --yes deletes"
     if reason == Reason.PREFETCH_FAILED:
         command = wording.command("kubectl", "edit", "pinnedimageset", name)
         return command, "Correct the image in the set, if its registry does not have it"
@@ -205,7 +205,7 @@ def summary(counts: Mapping[RowState, int], sets: int) -> tuple[str, str]:
         return "empty", "There is no PinnedImageSet."
     total = sum(counts.values())
     if not total:
-        return "empty", f"{wording.counted(sets, 'set')}, and no node must hold one."
+        return "empty", f"{wording.counted(sets, 'set')}, but no node gets one."
     parts = [
         f"{counts[state]:,} {state.lower()}"
         for state in (RowState.FAILED, RowState.WAITING, RowState.PULLING)

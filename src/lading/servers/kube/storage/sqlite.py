@@ -34,14 +34,16 @@ class Locked(Exception):
     """Another process has the data open; two writers would not see each other's changes."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        super().__init__(f"{path} is in use by another process; stop it or choose another path")
+        super().__init__(
+            f"{path} is in use by another process; stop that process, or choose another folder"
+        )
 
 
 class Unusable(Exception):
     """The file cannot be opened, or is no database of ours."""
 
     def __init__(self, path: pathlib.Path, reason: object) -> None:
-        super().__init__(f"{path}: {reason}; choose another path, or remove it to begin anew")
+        super().__init__(f"{path}: {reason}; choose another path, or remove it to start empty")
 
 
 class SqliteStorage(MemoryStorage):
