@@ -20,10 +20,12 @@ from lading.kernel.digests import Digest
 from lading.kernel.manifests import OCI_MANIFEST, Descriptor
 from lading.kernel.references import Reference
 from lading.ports.registry import Manifest
-from lading.pruning.engine import ledger, observe_registry, policy
+from lading.pruning.engine import ledger
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.inventory import observe_registry
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.inventory.observe_registry import Scope
 from lading.pruning.engine.ledger import Ledger
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.observe_registry import Scope
 from lading.pruning.engine.types import References, Settings
 from tests.pruning import paging_server
 from tests.pruning.paging_server import ManyImages
@@ -86,7 +88,7 @@ def _peak_bytes() -> float:
 
 
 def _graph() -> dict[str, float]:
-    from lading.pruning.engine import graph
+    from lading.pruning.engine.inventory import graph
 
     draw = np.random.default_rng(1)
     keys = draw.integers(1, 2**63, MANIFESTS + BLOBS, dtype=np.uint64)
@@ -168,7 +170,7 @@ def _remembered(registry: _Registry, now: datetime) -> Ledger:
 
 async def _whole_plan() -> dict[str, float]:
     """The inventory is read by the code of a real run, from a registry and a file of ages."""
-    from lading.pruning.engine import plan
+    from lading.pruning.engine.decisions import plan
 
     now = datetime(2026, 1, 1, tzinfo=UTC)
     registry = _Registry()

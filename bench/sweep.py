@@ -20,8 +20,8 @@ from pathlib import Path
 from bench import shaped_registry, sweep_storage
 from bench.shaped_registry import Shape
 from lading.adapters.storage import object_storage
-from lading.pruning.engine import references_file
-from lading.pruning.engine.observe import ClusterReferences
+from lading.pruning.engine.references import references_file
+from lading.pruning.engine.references.observe import ClusterReferences
 from lading.pruning.engine.types import Mention
 from tests.real.bed import registry, s3, sandbox
 

@@ -19,10 +19,10 @@ from lading.adapters.clock import SystemClock
 from lading.kernel import manifests
 from lading.ports import storage as storages
 from lading.ports.storage import OnlyNew, OnlyVersion, StorageError, StoredObject
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.observe import Reading
-from lading.pruning.engine.observe_storage import revision_link, tag_link
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.inventory.observe_storage import revision_link, tag_link
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.types import Settings
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.controller import Sweeper, SweepRequest

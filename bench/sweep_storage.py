@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lading.kernel import manifests
 from lading.ports.storage import Storage
-from lading.pruning.engine import observe_storage
+from lading.pruning.engine.inventory import observe_storage
 from lading.pruning.sweep import layout
 
 LAYERS = 5

@@ -14,7 +14,7 @@ from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_N
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.kernel.images import ImageKey, Layer
 from lading.pinned_images.node.preview import Preview
-from lading.pruning.engine import plan_file
+from lading.pruning.engine.decisions import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 from lading.web.details import NotPlanned
 from lading.web.views.pin_plan import PlannedSets

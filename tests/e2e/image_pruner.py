@@ -19,7 +19,7 @@ from lading.kernel.conditions import Condition
 from lading.kernel.objects import Object, Resource
 from lading.ports import kube
 from lading.ports.kube import Selection
-from lading.pruning.engine.observe_storage import data_path
+from lading.pruning.engine.inventory.observe_storage import data_path
 from lading.pruning.operator import objects, report
 from lading.pruning.operator.types import DECISION_NAME, OBJECT_NAME
 from tests.e2e import guarded_registry, waiting

@@ -6,7 +6,7 @@ from hypothesis import example, given
 
 from lading.adapters.registry import administration, answers, endpoint_client
 from lading.ports.registry import MalformedAnswer
-from lading.pruning.engine import documents
+from lading.pruning.engine.inventory import documents
 from tests.fuzz import harness, inputs
 
 DIGEST = f"sha256:{'a' * 64}"

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import plan_file, policy, references_file
+from lading.pruning.engine.decisions import plan_file, policy
+from lading.pruning.engine.references import references_file
 from tests.fuzz import harness, inputs
 from tests.pruning import builders
 from tests.pruning.registry_worlds import GO, SIGNED

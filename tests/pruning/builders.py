@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lading.pruning.engine import extraction, mirrors, names
-from lading.pruning.engine import plan as planning
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
-from lading.pruning.engine.names import RegistryNames
-from lading.pruning.engine.policy import NO_POLICY, Policy
+from lading.pruning.engine.decisions import plan as planning
+from lading.pruning.engine.decisions.policy import NO_POLICY, Policy
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
+from lading.pruning.engine.references import extraction, mirrors, names
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.names import RegistryNames
 from lading.pruning.engine.types import (
     Inventory,
     PrunePlan,

@@ -8,7 +8,7 @@ from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports.registry import Manifest
-from lading.pruning.engine import policy
+from lading.pruning.engine.decisions import policy
 from tests.pruning.builders import REGISTRY
 from tests.pruning.memory_registry import MemoryRegistry
 

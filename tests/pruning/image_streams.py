@@ -15,12 +15,12 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response
-from lading.pruning.engine import policy
-from lading.pruning.engine.apply import PruneOutcome
 from lading.pruning.engine.controller import Pruner, PruneRequest
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.effects.apply import PruneOutcome
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.types import Settings, Source
 from tests.loop import server as kube_server
 from tests.pruning.builders import REGISTRY, digest, name_of

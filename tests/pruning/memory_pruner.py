@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from lading.adapters.clock import SystemClock
 from lading.pruning.engine.controller import Pruner, PruneRequest
-from lading.pruning.engine.guards import Guard, Limits
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.observe import ClusterReferences, Reading
-from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.trash import Trash, TrashSettings
+from lading.pruning.engine.decisions.guards import Guard, Limits
+from lading.pruning.engine.decisions.policy import Policy
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.references.observe import ClusterReferences, Reading
+from lading.pruning.engine.trash.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Mention, Settings, Source
 from tests.pruning.builders import NOW, REGISTRY
 from tests.pruning.memory_registry import MemoryRegistry

@@ -21,7 +21,7 @@ from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.adapters.kube.cluster import KubeCluster
 from lading.adapters.kube.connection import Connection
-from lading.pruning.engine import observe_streams
+from lading.pruning.engine.inventory import observe_streams
 from lading.pruning.engine.progress import PruneProgress
 
 LAYERS = 10

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from lading.pruning.engine import policy
-from lading.pruning.engine.policy import Policy
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.decisions.policy import Policy
 from lading.pruning.engine.types import Inventory
 from tests.pruning import builders
 from tests.pruning.builders import REGISTRY, digest, image, registry_world, tag

@@ -14,13 +14,13 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.http import Exchange, Request, Response
 from lading.ports.registry import Manifest
-from lading.pruning.engine import policy
-from lading.pruning.engine.apply import CannotDelete, Result
-from lading.pruning.engine.canary import CanaryFailed
-from lading.pruning.engine.guards import Guard, GuardRefused, Limits
-from lading.pruning.engine.observe import ReferencesIncomplete
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.decisions.guards import Guard, GuardRefused, Limits
+from lading.pruning.engine.effects.apply import CannotDelete, Result
+from lading.pruning.engine.effects.canary import CanaryFailed
+from lading.pruning.engine.references.observe import ReferencesIncomplete
+from lading.pruning.engine.references.watch import WatchLost
 from lading.pruning.engine.types import Settings, What
-from lading.pruning.engine.watch import WatchLost
 from tests.pruning import pruned_kinds
 from tests.pruning.worlds import PODS, World
 

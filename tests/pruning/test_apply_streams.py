@@ -10,11 +10,11 @@ from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.cluster import KubeCluster
 from lading.ports.http import Request as HttpRequest
 from lading.ports.http import Response
-from lading.pruning.engine.apply import PruneOutcome, Result
-from lading.pruning.engine.apply_streams import ApplyingStreams
+from lading.pruning.engine.effects.apply import PruneOutcome, Result
+from lading.pruning.engine.effects.apply_streams import ApplyingStreams
 from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.references.watch import NewReferences
 from lading.pruning.engine.types import Deletion, Mention, Settings
-from lading.pruning.engine.watch import NewReferences
 from tests.pruning.builders import digest
 from tests.pruning.image_streams import IMAGES, STREAMS, Streams
 

@@ -13,10 +13,11 @@ from lading.kernel.digests import Digest
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
-from lading.pruning.engine import ledger, policy
-from lading.pruning.engine.apply import Result
-from lading.pruning.engine.guards import GuardRefused, Limits
-from lading.pruning.engine.manifest_table import ManifestTable
+from lading.pruning.engine import ledger
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.decisions.guards import GuardRefused, Limits
+from lading.pruning.engine.effects.apply import Result
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
 from lading.pruning.engine.types import Mention, Settings
 from tests.pruning import memory_pruner, worlds
 from tests.pruning.builders import REGISTRY

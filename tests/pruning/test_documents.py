@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lading.kernel import manifests
-from lading.pruning.engine import documents
-from lading.pruning.engine.manifest_table import InventoryManifest
+from lading.pruning.engine.inventory import documents
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
 from tests.pruning.builders import digest
 
 A, B, C, D = map(digest, "ABCD")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import custom_paths, extraction
-from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine.references import custom_paths, extraction
+from lading.pruning.engine.references.custom_paths import READY_MADE
 from tests.pruning.builders import pod
 
 I = "registry.test/a/b:1"  # noqa: E741

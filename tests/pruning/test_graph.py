@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.pruning.engine import content, graph
-from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
-from lading.pruning.engine.types import (
-    Inventory,
-)
+from lading.pruning.engine.inventory import content, graph
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
+from lading.pruning.engine.types import Inventory
 from tests.pruning.builders import digest, image, registry_world, tag
 
 

@@ -15,7 +15,7 @@ from lading.adapters.registry.administration import AdministrationClient
 from lading.cli import sentences
 from lading.kernel.digests import Digest
 from lading.ports.registry import Credential
-from lading.pruning.engine.apply import Result
+from lading.pruning.engine.effects.apply import Result
 from lading.servers.registry import access, app
 from lading.servers.registry.core import RegistryCore
 from tests.pruning import worlds

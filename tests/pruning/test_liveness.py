@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from lading.pruning.engine import liveness
-from lading.pruning.engine.liveness import Live
-from lading.pruning.engine.rules import Facts
+from lading.pruning.engine.decisions import liveness
+from lading.pruning.engine.decisions.liveness import Live
+from lading.pruning.engine.decisions.rules import Facts
 from lading.pruning.engine.types import (
     Decision,
     Inventory,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
 from tests.pruning.builders import NOW, digest, image
 
 SHA512 = f"sha512:{'ab' * 64}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine import mirrors, names
+from lading.pruning.engine.references import mirrors, names
 from lading.pruning.engine.types import Form, Mention, References
 from tests.pruning.builders import REGISTRY, digest
 

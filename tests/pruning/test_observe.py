@@ -18,20 +18,19 @@ from lading.ports import registry as registries
 from lading.ports.http import Request, Response
 from lading.ports.kube import EventType, WatchEvent
 from lading.ports.registry import Manifest
-from lading.pruning.engine import (
-    custom_paths,
-    ledger,
-    observe,
-    observe_registry,
-    references_file,
-    watch,
+from lading.pruning.engine import ledger
+from lading.pruning.engine.inventory import observe_registry
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.inventory.observe_registry import Scope
+from lading.pruning.engine.references import custom_paths, observe, references_file, watch
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import (
+    ClusterReferences,
+    Reading,
+    ReferencesIncomplete,
 )
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.observe import ClusterReferences, Reading, ReferencesIncomplete
-from lading.pruning.engine.observe_registry import Scope
+from lading.pruning.engine.references.watch import NewReferences, WatchLost
 from lading.pruning.engine.types import Deletion, Settings, What
-from lading.pruning.engine.watch import NewReferences, WatchLost
 from tests.pruning.builders import NAMES, NOW, REGISTRY, pod
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 from tests.pruning.memory_registry import MemoryRegistry, Repository

@@ -8,7 +8,7 @@ from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
-from lading.pruning.engine.manifest_table import ManifestTable
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
 from lading.pruning.engine.types import Mention
 from tests.pruning import memory_pruner
 from tests.pruning.builders import REGISTRY

@@ -15,12 +15,12 @@ from lading.kernel.digests import Digest
 from lading.ports import storage as storages
 from lading.ports.registry import Manifest
 from lading.ports.storage import OnlyNew, OnlyVersion, StoredObject
-from lading.pruning.engine import observe_storage, storage_clock
-from lading.pruning.engine.apply import Result
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.observe_registry import Scope
-from lading.pruning.engine.observe_storage import NoRegistry
-from lading.pruning.engine.policy import NO_POLICY
+from lading.pruning.engine.decisions.policy import NO_POLICY
+from lading.pruning.engine.effects.apply import Result
+from lading.pruning.engine.inventory import observe_storage, storage_clock
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.inventory.observe_registry import Scope
+from lading.pruning.engine.inventory.observe_storage import NoRegistry
 from lading.pruning.engine.types import AgeFrom, Inventory, PruneReason, Settings
 from tests.adapters.storage.s3 import Bucket
 from tests.pruning import pruned_kinds

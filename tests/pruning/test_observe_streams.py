@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from lading.ports import kube
-from lading.pruning.engine import observe, observe_streams
-from lading.pruning.engine.observe_streams import NoImageStreams
+from lading.pruning.engine.inventory import observe_streams
+from lading.pruning.engine.inventory.observe_streams import NoImageStreams
 from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.references import observe
 from tests.pruning import paging_server
 from tests.pruning.builders import ago, digest, stamp
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lading.pruning.engine import parallel
+from lading.pruning.engine.inventory import parallel
 
 
 async def test_results_are_in_the_order_of_the_names() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import plan_contents, plan_file, why
-from lading.pruning.engine.plan_contents import PlanContents
+from lading.pruning.engine.decisions import plan_contents, plan_file, why
+from lading.pruning.engine.decisions.plan_contents import PlanContents
 from lading.pruning.engine.types import Inventory
 from tests.pruning import builders
 from tests.pruning.builders import digest, image, pod, stream, streams_world, tag

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import plan as planning
-from lading.pruning.engine import plan_file
+from lading.pruning.engine.decisions import plan as planning
+from lading.pruning.engine.decisions import plan_file
 from tests.pruning import builders
 from tests.pruning.builders import gone
 from tests.pruning.registry_worlds import GO, SIGNED, versions

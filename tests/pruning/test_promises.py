@@ -20,7 +20,7 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.pruning.engine.controller import Applied, Pruner
-from lading.pruning.engine.trash import Trash
+from lading.pruning.engine.trash.trash import Trash
 from lading.pruning.engine.types import Mention
 from tests.pruning import memory_pruner
 from tests.pruning.builders import REGISTRY

@@ -24,12 +24,12 @@ from lading.ports import registry as registries
 from lading.ports.cluster import Untyped
 from lading.ports.kube import EventType, Page, WatchEvent
 from lading.ports.registry import Manifest
-from lading.pruning.engine import policy
 from lading.pruning.engine.controller import Pruner, PruneRequest
-from lading.pruning.engine.guards import Guard, Limits
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.observe import Reading
-from lading.pruning.engine.trash import Trash, TrashSettings
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.decisions.guards import Guard, Limits
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.references.observe import Reading
+from lading.pruning.engine.trash.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Settings, Source
 from tests.pruning.builders import NOW, REGISTRY, pod, stamp
 from tests.pruning.fake_clusters import PODS

@@ -8,17 +8,13 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine import documents, mirrors, policy
-from lading.pruning.engine.manifest_table import InventoryManifest
-from lading.pruning.engine.names import RegistryNames
-from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.types import (
-    AgeFrom,
-    Decision,
-    Inventory,
-    PruneReason,
-    Settings,
-)
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.decisions.policy import Policy
+from lading.pruning.engine.inventory import documents
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
+from lading.pruning.engine.references import mirrors
+from lading.pruning.engine.references.names import RegistryNames
+from lading.pruning.engine.types import AgeFrom, Decision, Inventory, PruneReason, Settings
 from tests.pruning import builders
 from tests.pruning.builders import REGISTRY, YOUNG, digest, gone, image, pod, registry_world, tag
 from tests.pruning.registry_worlds import APP, CHAIN, GO, SIGNED, keep, sha_tag, versions

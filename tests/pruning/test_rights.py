@@ -1,7 +1,8 @@
 """The role of the pruner covers everything that it reads."""
 
-from lading.pruning.engine import observe, rights
-from lading.pruning.engine.custom_paths import READY_MADE
+from lading.pruning.engine import rights
+from lading.pruning.engine.references import observe
+from lading.pruning.engine.references.custom_paths import READY_MADE
 
 
 def may(verb: str, group: str, plural: str) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine import storage_clock
+from lading.pruning.engine.inventory import storage_clock
 from tests.pruning.sweep.memory_storage import START, MemoryStorage
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lading.pruning.engine import plan as planning
+from lading.pruning.engine.decisions import plan as planning
 from lading.pruning.engine.types import (
     Inventory,
     PruneReason,

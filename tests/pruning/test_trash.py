@@ -11,7 +11,7 @@ from lading.kernel.digests import Digest
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
-from lading.pruning.engine.trash import (
+from lading.pruning.engine.trash.trash import (
     CannotMount,
     NotWhole,
     Trash,

@@ -1,7 +1,7 @@
 """Verdicts by repository behave as one mapping."""
 
+from lading.pruning.engine.decisions.verdicts import Verdicts
 from lading.pruning.engine.types import Decision, PruneReason, Verdict
-from lading.pruning.engine.verdicts import Verdicts
 
 KEEP = Verdict(Decision.KEEP, PruneReason.USED)
 GO = Verdict(Decision.DELETE, PruneReason.UNREACHABLE)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lading.pruning.engine import guards, why
-from lading.pruning.engine.guards import Guard, Limits
+from lading.pruning.engine.decisions import guards, why
+from lading.pruning.engine.decisions.guards import Guard, Limits
 from lading.pruning.engine.types import Decision, References
 from tests.pruning import builders
 from tests.pruning.builders import (

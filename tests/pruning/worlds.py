@@ -25,15 +25,15 @@ from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
-from lading.pruning.engine import policy as policies
 from lading.pruning.engine.controller import Pruner, PruneRequest
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.observe import Reading
-from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.registry_file import RegistryFile
-from lading.pruning.engine.trash import Trash, TrashSettings
+from lading.pruning.engine.decisions import policy as policies
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.decisions.policy import Policy
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import Reading
+from lading.pruning.engine.trash.registry_file import RegistryFile
+from lading.pruning.engine.trash.trash import Trash, TrashSettings
 from lading.pruning.engine.types import Settings, Source
 from lading.servers.registry import server as registry_server
 from tests.loop import server as kube_server

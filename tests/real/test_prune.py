@@ -15,9 +15,9 @@ from lading.kernel.references import Reference
 from lading.loop import tasks
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import policy
-from lading.pruning.engine.apply import Result
-from lading.pruning.engine.canary import CanaryFailed
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.effects.apply import Result
+from lading.pruning.engine.effects.canary import CanaryFailed
 from tests.pruning import pruned_kinds, worlds
 from tests.pruning.worlds import World
 from tests.real.bed import registry

@@ -17,11 +17,12 @@ import pytest
 
 from lading.kernel.digests import Digest
 from lading.ports import registry as registries
-from lading.pruning.engine import references_file, registry_url
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.observe import ClusterReferences, Reading
-from lading.pruning.engine.observe_storage import data_path
+from lading.pruning.engine import registry_url
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.inventory.observe_storage import data_path
+from lading.pruning.engine.references import references_file
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.types import Mention, Settings
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.apply import SweepCounts

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lading.pruning.engine import plan_contents, plan_file
+from lading.pruning.engine.decisions import plan_contents, plan_file
 from tests.pruning import builders
 from tests.pruning.builders import pod
 from tests.pruning.registry_worlds import APP, CHAIN, GO

@@ -10,7 +10,7 @@ import pytest
 from lading.api.imageregistry import StoredImagePruner
 from lading.kernel.errors import Malformed
 from lading.kernel.objects import ObjectMeta
-from lading.pruning.engine import plan_file
+from lading.pruning.engine.decisions import plan_file
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Saving, Source, What
 from lading.web import pruning_plan
 from lading.web.pruning_plan import PAGE_LINES_MAX, PlanQuery, PlanReader

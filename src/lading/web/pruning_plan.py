@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import plan_contents, plan_file
-from lading.pruning.engine.plan_contents import PlanContents
+from lading.pruning.engine.decisions import plan_contents, plan_file
+from lading.pruning.engine.decisions.plan_contents import PlanContents
 from lading.pruning.engine.types import Deletion, Header
 
 PAGE_LINES_MAX = 200

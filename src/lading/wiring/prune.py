@@ -26,16 +26,17 @@ from lading.kernel.references import Reference
 from lading.ports.registry import Credential
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
-from lading.pruning.engine import mirrors, observe, observe_streams, references_file
 from lading.pruning.engine.controller import Pruner, PruneRequest
-from lading.pruning.engine.custom_paths import CustomPath
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.observe import ClusterReferences, Reading
-from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.registry_file import RegistryFile
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.decisions.policy import Policy
+from lading.pruning.engine.inventory import observe_streams
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.references import mirrors, observe, references_file
+from lading.pruning.engine.references.custom_paths import CustomPath
+from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.registry_url import RegistryUrl
-from lading.pruning.engine.trash import REPOSITORY_DEFAULT, Trash, TrashSettings
+from lading.pruning.engine.trash.registry_file import RegistryFile
+from lading.pruning.engine.trash.trash import REPOSITORY_DEFAULT, Trash, TrashSettings
 from lading.pruning.engine.types import Settings, Source
 from lading.wiring.registries import report_problem
 

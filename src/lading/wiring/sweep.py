@@ -13,8 +13,8 @@ from lading.adapters.kube.connection import Connection
 from lading.adapters.state_file import LocalStateFile
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.controller import Sweeper, SweepRequest

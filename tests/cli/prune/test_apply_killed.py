@@ -13,7 +13,7 @@ import yaml
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
-from lading.pruning.engine.trash import Trash, TrashSettings
+from lading.pruning.engine.trash.trash import Trash, TrashSettings
 from lading.servers.registry import server as registry_server
 from lading.standalone import api_server
 from tests.e2e import withheld

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from lading.adapters.storage import object_storage
-from lading.pruning.engine.observe_storage import data_path
+from lading.pruning.engine.inventory.observe_storage import data_path
 from lading.pruning.sweep import layout, lock
 from lading.pruning.sweep import state as states
 from lading.servers.registry import server as registry_server

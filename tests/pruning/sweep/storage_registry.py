@@ -15,7 +15,7 @@ from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
-from lading.pruning.engine import observe_storage
+from lading.pruning.engine.inventory import observe_storage
 from lading.pruning.sweep import layout
 from tests.pruning.sweep.memory_storage import MemoryStorage
 

@@ -8,9 +8,9 @@ import pytest
 from lading.adapters.clock import SystemClock
 from lading.adapters.storage import object_storage
 from lading.ports import storage as storages
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.types import Settings
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.apply import SweepCounts

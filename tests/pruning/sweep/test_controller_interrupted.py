@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lading.ports import storage as storages
-from lading.pruning.engine.observe_storage import revision_link
+from lading.pruning.engine.inventory.observe_storage import revision_link
 from lading.pruning.sweep import layout, lock
 from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.lock import SweepInProgress

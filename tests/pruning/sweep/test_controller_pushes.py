@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lading.ports import storage as storages
-from lading.pruning.engine.observe_storage import revision_link
+from lading.pruning.engine.inventory.observe_storage import revision_link
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.sweep.storage_registry import image_content

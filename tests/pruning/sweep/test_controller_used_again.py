@@ -1,6 +1,6 @@
 """What is condemned and used again gets its links back, manifests too."""
 
-from lading.pruning.engine.observe_storage import revision_link
+from lading.pruning.engine.inventory.observe_storage import revision_link
 from lading.pruning.sweep import layout
 from tests.pruning.sweep.storage_registry import image_content
 from tests.pruning.sweep.worlds import SweepWorld

@@ -3,10 +3,10 @@
 import pytest
 
 from lading.ports import kube
-from lading.pruning.engine.guards import SMALL_PLAN, Guard, GuardRefused, Limits
-from lading.pruning.engine.observe import ReferencesIncomplete
-from lading.pruning.engine.observe_storage import DATABASE_IN_USE, NoRegistry
-from lading.pruning.engine.observe_streams import NoImageStreams
+from lading.pruning.engine.decisions.guards import SMALL_PLAN, Guard, GuardRefused, Limits
+from lading.pruning.engine.inventory.observe_storage import DATABASE_IN_USE, NoRegistry
+from lading.pruning.engine.inventory.observe_streams import NoImageStreams
+from lading.pruning.engine.references.observe import ReferencesIncomplete
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind

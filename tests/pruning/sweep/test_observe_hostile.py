@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from lading.kernel.digests import Digest
-from lading.pruning.engine.observe_storage import revision_link, tag_link
+from lading.pruning.engine.inventory.observe_storage import revision_link, tag_link
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.sweep.worlds import SweepWorld

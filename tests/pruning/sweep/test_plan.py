@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from lading.pruning.engine import graph, observe_storage
+from lading.pruning.engine.inventory import graph, observe_storage
 from lading.pruning.sweep import layout, observe, types
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.sweep.storage_registry import image_content

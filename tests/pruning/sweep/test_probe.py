@@ -3,7 +3,7 @@
 import pytest
 
 from lading.ports import storage as storages
-from lading.pruning.engine.observe_storage import NoRegistry
+from lading.pruning.engine.inventory.observe_storage import NoRegistry
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from lading.pruning.sweep.probe import ProbeFailed

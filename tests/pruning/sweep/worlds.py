@@ -9,9 +9,9 @@ from lading.kernel.digests import Digest
 from lading.ports import registry as registries
 from lading.ports.cluster import Cluster
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.observe import ClusterReferences, Reading
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.types import Mention, Settings
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.controller import Sweeper, SweepRequest, Swept

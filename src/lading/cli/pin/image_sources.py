@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lading.cli import documents
 from lading.cli.documents import ManifestSource
-from lading.pruning.engine import extraction
+from lading.pruning.engine.references import extraction
 from lading.pruning.engine.types import Form
 
 

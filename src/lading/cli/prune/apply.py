@@ -11,7 +11,7 @@ from lading.cli.prune import progress, report, running
 from lading.cli.prune.option_groups import FILE
 from lading.cli.prune.options import prune_options
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import plan_file
+from lading.pruning.engine.decisions import plan_file
 from lading.pruning.engine.types import Header
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from lading.cli.prune import options as pruning
 from lading.kernel import durations, references
 from lading.kernel.errors import Malformed
 from lading.pruning.engine import registry_url
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.observe import Reading
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.types import Settings
 from lading.pruning.sweep.defaults import PROBE_REPOSITORY

@@ -14,7 +14,7 @@ from lading.cli.prune.option_groups import switch
 from lading.cli.prune.options import prune_options
 from lading.cli.prune.reporting import Reporting, reporting_options
 from lading.cli.prune.sweep_after import SweepAfter, sweep_after_options
-from lading.pruning.engine.apply import Result
+from lading.pruning.engine.effects.apply import Result
 from lading.pruning.engine.types import PrunePlan
 
 if TYPE_CHECKING:

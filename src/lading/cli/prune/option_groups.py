@@ -8,9 +8,11 @@ import click
 
 from lading.cli import options as general
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import custom_paths, guards, registry_url
-from lading.pruning.engine.guards import Guard
-from lading.pruning.engine.observe_registry import WORKERS_DEFAULT
+from lading.pruning.engine import registry_url
+from lading.pruning.engine.decisions import guards
+from lading.pruning.engine.decisions.guards import Guard
+from lading.pruning.engine.inventory.observe_registry import WORKERS_DEFAULT
+from lading.pruning.engine.references import custom_paths
 from lading.pruning.engine.types import KEEP_TAG_REVISIONS_DEFAULT, AgeFrom, Source
 
 FILE = click.Path(path_type=Path, dir_okay=False, exists=True)

@@ -14,10 +14,11 @@ from lading.cli.connection import Target
 from lading.cli.prune import option_groups as groups
 from lading.kernel import yaml_text
 from lading.kernel.errors import Malformed
-from lading.pruning.engine import policy, registry_url
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.guards import Guard, Limits
-from lading.pruning.engine.observe import Reading
+from lading.pruning.engine import registry_url
+from lading.pruning.engine.decisions import policy
+from lading.pruning.engine.decisions.guards import Guard, Limits
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.registry_url import RegistryUrl
 from lading.pruning.engine.types import AgeFrom, Settings, Source
 

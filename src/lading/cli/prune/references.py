@@ -7,7 +7,7 @@ import click
 from lading.cli import connection, running
 from lading.cli.connection import Target
 from lading.cli.prune.option_groups import custom_path_option
-from lading.pruning.engine.custom_paths import READY_MADE, CustomPath
+from lading.pruning.engine.references.custom_paths import READY_MADE, CustomPath
 
 
 @click.command(name="references")

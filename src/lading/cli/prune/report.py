@@ -9,8 +9,8 @@ import msgspec
 from lading.cli import output
 from lading.cli.output import Format
 from lading.kernel import quantities
-from lading.pruning.engine.apply import PruneOutcome, Result
-from lading.pruning.engine.trash import Record
+from lading.pruning.engine.effects.apply import PruneOutcome, Result
+from lading.pruning.engine.trash.trash import Record
 from lading.pruning.engine.types import Deletion, PrunePlan, PruneReason, Saving, Source, What
 
 DRY_RUN = "Dry run enabled - no modifications will be made. Add --confirm to remove images"

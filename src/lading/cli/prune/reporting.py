@@ -12,8 +12,8 @@ from lading.api.imageregistry import PruneRunPhase
 from lading.cli import sentences
 from lading.loop import tasks
 from lading.ports.kube import Kube
-from lading.pruning.engine.canary import CanaryFailed
-from lading.pruning.engine.guards import GuardRefused
+from lading.pruning.engine.decisions.guards import GuardRefused
+from lading.pruning.engine.effects.canary import CanaryFailed
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.operator.types import IMAGE_STREAMS
 from lading.wiring.clock import system_clock

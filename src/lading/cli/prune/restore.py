@@ -6,7 +6,7 @@ import click
 
 from lading.cli.prune import running
 from lading.cli.prune.options import prune_options
-from lading.pruning.engine.trash import Record
+from lading.pruning.engine.trash.trash import Record
 
 if TYPE_CHECKING:
     from lading.wiring.prune import Opened, Options

@@ -38,9 +38,9 @@ def run(
     allow_nothing: bool = False,
 ) -> None:
     # Slow to load, and no --help needs any of it.
-    from lading.pruning.engine.canary import CanaryFailed
-    from lading.pruning.engine.guards import GuardRefused
-    from lading.pruning.engine.observe_streams import NoImageStreams
+    from lading.pruning.engine.decisions.guards import GuardRefused
+    from lading.pruning.engine.effects.canary import CanaryFailed
+    from lading.pruning.engine.inventory.observe_streams import NoImageStreams
     from lading.pruning.sweep.probe import ProbeFailed
     from lading.wiring import prune as wiring
 

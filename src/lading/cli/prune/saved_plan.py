@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lading.pruning.engine import plan_contents, plan_file
+from lading.pruning.engine.decisions import plan_contents, plan_file
 from lading.pruning.engine.types import PrunePlan
 
 if TYPE_CHECKING:

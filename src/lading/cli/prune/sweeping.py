@@ -12,7 +12,7 @@ from lading.cli.prune import progress, sweep_report
 from lading.cli.prune import reporting as reports
 from lading.cli.prune.reporting import Reporting
 from lading.kernel import texts
-from lading.pruning.engine.guards import GuardRefused
+from lading.pruning.engine.decisions.guards import GuardRefused
 from lading.pruning.operator import runs
 from lading.pruning.operator.types import SWEEP_SUFFIX
 from lading.pruning.sweep.controller import Sweeper, Swept

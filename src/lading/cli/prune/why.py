@@ -11,7 +11,7 @@ from lading.cli.prune.options import prune_options
 from lading.pruning.engine.types import Inventory
 
 if TYPE_CHECKING:
-    from lading.pruning.engine.why import Answer
+    from lading.pruning.engine.decisions.why import Answer
     from lading.wiring.prune import Opened, Options
 
 _TAGS_SHOWN_MAX = 10
@@ -25,7 +25,7 @@ _ALGORITHMS = ("sha256", "sha512")
 def command(options: "Options", reference: str, form: Format) -> None:
     """Show why REFERENCE (a tag, a digest, a blob) is kept or deleted."""
 
-    from lading.pruning.engine import why  # slow to load, and --help needs none of it
+    from lading.pruning.engine.decisions import why  # slow to load, and --help needs none of it
 
     async def work(opened: "Opened") -> None:
         async with progress.shown(opened.pruner.progress):

@@ -11,34 +11,31 @@ from lading.ports.cluster import Cluster
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
-from lading.pruning.engine import (
-    canary,
-    guards,
-    ledger,
-    mirrors,
-    names,
-    observe,
+from lading.pruning.engine import ledger
+from lading.pruning.engine.decisions import guards, plan_file
+from lading.pruning.engine.decisions import plan as planning
+from lading.pruning.engine.decisions.guards import GuardRefused, Limits
+from lading.pruning.engine.decisions.policy import Policy
+from lading.pruning.engine.effects import canary
+from lading.pruning.engine.effects.apply import Applying, PruneOutcome
+from lading.pruning.engine.effects.apply_streams import ApplyingStreams
+from lading.pruning.engine.inventory import (
     observe_registry,
     observe_storage,
     observe_streams,
-    plan_file,
     storage_clock,
-    used_again,
-    watch,
 )
-from lading.pruning.engine import plan as planning
-from lading.pruning.engine.apply import Applying, PruneOutcome
-from lading.pruning.engine.apply_streams import ApplyingStreams
-from lading.pruning.engine.guards import GuardRefused, Limits
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
+from lading.pruning.engine.inventory.observe_registry import Scope
 from lading.pruning.engine.ledger import Ledger
 from lading.pruning.engine.ledger_file import LedgerFile
-from lading.pruning.engine.manifest_table import ManifestTable
-from lading.pruning.engine.names import RegistryNames
-from lading.pruning.engine.observe import ClusterReferences, Reading
-from lading.pruning.engine.observe_registry import Scope
-from lading.pruning.engine.policy import Policy
 from lading.pruning.engine.progress import PruneProgress
-from lading.pruning.engine.trash import Record, Trash
+from lading.pruning.engine.references import mirrors, names, observe, watch
+from lading.pruning.engine.references.names import RegistryNames
+from lading.pruning.engine.references.observe import ClusterReferences, Reading
+from lading.pruning.engine.references.watch import NewReferences
+from lading.pruning.engine.trash import used_again
+from lading.pruning.engine.trash.trash import Record, Trash
 from lading.pruning.engine.types import (
     NO_TRASH,
     AgeFrom,
@@ -50,7 +47,6 @@ from lading.pruning.engine.types import (
     Source,
     TrashState,
 )
-from lading.pruning.engine.watch import NewReferences
 
 Chosen = tuple[Header, Sequence[Deletion]] | None
 Planned = Callable[[PrunePlan, "ObservedPruning"], None]  # gets the plan before a deletion

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from lading.ports.state_file import StateFile
 from lading.pruning.engine import ledger
-from lading.pruning.engine.apply import PruneOutcome, Result
+from lading.pruning.engine.effects.apply import PruneOutcome, Result
 from lading.pruning.engine.ledger import Ledger
 
 

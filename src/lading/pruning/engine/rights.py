@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from lading.api.rbac import Right
-from lading.pruning.engine import custom_paths, observe
+from lading.pruning.engine.references import custom_paths, observe
 
 READ = ("get", "list", "watch")
 

@@ -13,7 +13,7 @@ from typing import Self
 import msgspec
 
 from lading.kernel.errors import Malformed
-from lading.pruning.engine.manifest_table import ManifestTable
+from lading.pruning.engine.inventory.manifest_table import ManifestTable
 
 KEEP_YOUNGER_THAN_DEFAULT = timedelta(minutes=60)  # the default of `oc adm prune images`
 KEEP_TAG_REVISIONS_DEFAULT = 3  # the default of `oc adm prune images`

@@ -13,7 +13,7 @@ from lading.kernel import digests
 from lading.ports import storage as storages
 from lading.ports.registry import RegistryError
 from lading.ports.storage import Storage, StorageError
-from lading.pruning.engine import graph, parallel
+from lading.pruning.engine.inventory import graph, parallel
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.sweep import layout, probe
 from lading.pruning.sweep.observe import ManifestReader

@@ -13,18 +13,13 @@ from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
-from lading.pruning.engine import (
-    content,
-    mirrors,
-    names,
-    observe_streams,
-    rules,
-    storage_clock,
-)
-from lading.pruning.engine import observe as engine_observe
-from lading.pruning.engine.guards import GuardRefused, Limits, Refusal
-from lading.pruning.engine.observe import ClusterReferences, Reading
+from lading.pruning.engine.decisions import rules
+from lading.pruning.engine.decisions.guards import GuardRefused, Limits, Refusal
+from lading.pruning.engine.inventory import content, observe_streams, storage_clock
 from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.references import mirrors, names
+from lading.pruning.engine.references import observe as engine_observe
+from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.types import References
 from lading.pruning.sweep import guards, layout, observe, probe
 from lading.pruning.sweep import plan as planning

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lading.pruning.engine.guards import (
+from lading.pruning.engine.decisions.guards import (
     FEWER_REFERENCES_PERCENT,
     SMALL_PLAN,
     Guard,

@@ -2,8 +2,13 @@
 
 from lading.kernel import digests
 from lading.kernel.errors import Malformed
-from lading.pruning.engine.observe_storage import REPOSITORIES, ROOT, data_path, revision_link
-from lading.pruning.engine.storage_clock import FOLDER
+from lading.pruning.engine.inventory.observe_storage import (
+    REPOSITORIES,
+    ROOT,
+    data_path,
+    revision_link,
+)
+from lading.pruning.engine.inventory.storage_clock import FOLDER
 from lading.pruning.sweep.types import Link, LinkKind
 
 BLOBS = f"{ROOT}/blobs"

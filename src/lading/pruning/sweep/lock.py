@@ -17,7 +17,7 @@ import msgspec
 from lading.kernel.errors import UNREADABLE
 from lading.ports import storage as storages
 from lading.ports.storage import OnlyNew, OnlyVersion, Storage, StoredObject
-from lading.pruning.engine import storage_clock
+from lading.pruning.engine.inventory import storage_clock
 from lading.pruning.sweep import layout
 
 PATH = f"{layout.OWN}/lock"

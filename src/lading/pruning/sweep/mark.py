@@ -7,8 +7,8 @@ only keep too much.
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.pruning.engine import graph
-from lading.pruning.engine.graph import Ids, Keys
+from lading.pruning.engine.inventory import graph
+from lading.pruning.engine.inventory.graph import Ids, Keys
 from lading.pruning.sweep.types import LinkKind, Links, Listing, Roots, SweepFacts
 
 _NONE = np.zeros(0, dtype=np.uint64)

@@ -18,10 +18,10 @@ from lading.kernel import digests, references
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.ports import storage as storages
 from lading.ports.storage import Storage, StoredObject
-from lading.pruning.engine import documents as manifest_documents
-from lading.pruning.engine import graph, parallel
-from lading.pruning.engine.graph import Keys
-from lading.pruning.engine.observe_storage import (
+from lading.pruning.engine.inventory import documents as manifest_documents
+from lading.pruning.engine.inventory import graph, parallel
+from lading.pruning.engine.inventory.graph import Keys
+from lading.pruning.engine.inventory.observe_storage import (
     DATABASE_IN_USE,
     LINK_BYTES_MAX,
     MANIFEST_BYTES_MAX,

@@ -11,8 +11,8 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.pruning.engine import graph
-from lading.pruning.engine.graph import Keys
+from lading.pruning.engine.inventory import graph
+from lading.pruning.engine.inventory.graph import Keys
 from lading.pruning.sweep import mark
 from lading.pruning.sweep.state import SweepState
 from lading.pruning.sweep.types import (

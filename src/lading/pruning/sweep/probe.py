@@ -17,7 +17,7 @@ from lading.kernel.references import Reference
 from lading.ports.registry import Manifest, RegistryError
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.storage import Storage
-from lading.pruning.engine.observe_storage import NoRegistry
+from lading.pruning.engine.inventory.observe_storage import NoRegistry
 from lading.pruning.sweep import layout, observe
 
 _TAG_PREFIX = "lading-probe-"

@@ -12,8 +12,8 @@ from enum import IntEnum, StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from lading.pruning.engine import graph
-from lading.pruning.engine.graph import Ids, Keys
+from lading.pruning.engine.inventory import graph
+from lading.pruning.engine.inventory.graph import Ids, Keys
 
 Seconds = NDArray[np.uint32]
 Sizes = NDArray[np.int64]

@@ -7,20 +7,15 @@ from pathlib import Path
 
 from lading.api.core import PODS
 from lading.kernel import quantities, references
-from lading.pruning.engine import policy, registry_url, why
-from lading.pruning.engine.custom_paths import READY_MADE
-from lading.pruning.engine.guards import Limits
-from lading.pruning.engine.observe import Reading
-from lading.pruning.engine.observe_registry import WORKERS_DEFAULT
-from lading.pruning.engine.observe_storage import data_path
-from lading.pruning.engine.trash import REPOSITORY_DEFAULT
-from lading.pruning.engine.types import (
-    TRASH_PERIOD_DEFAULT,
-    PruneReason,
-    Settings,
-    Source,
-    What,
-)
+from lading.pruning.engine import registry_url
+from lading.pruning.engine.decisions import policy, why
+from lading.pruning.engine.decisions.guards import Limits
+from lading.pruning.engine.inventory.observe_registry import WORKERS_DEFAULT
+from lading.pruning.engine.inventory.observe_storage import data_path
+from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.observe import Reading
+from lading.pruning.engine.trash.trash import REPOSITORY_DEFAULT
+from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT, PruneReason, Settings, Source, What
 from lading.pruning.sweep.types import SweepSettings
 from lading.standalone import sample_images
 from lading.standalone.demo.stage import Stage

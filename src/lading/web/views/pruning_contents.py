@@ -5,7 +5,7 @@ Verdicts and chains are those of `lading prune why`.
 
 from typing import Any
 
-from lading.pruning.engine.plan_contents import PlanContents
+from lading.pruning.engine.decisions.plan_contents import PlanContents
 from lading.pruning.engine.types import Decision, Repository, Verdict
 from lading.web.views import wording
 
@@ -79,7 +79,7 @@ def _verdict(verdict: Verdict) -> dict[str, str]:
 
 def explained(contents: PlanContents, reference: str) -> dict[str, Any] | None:
     """The answer of `why`, and the parts of a manifest, to walk on."""
-    from lading.pruning.engine import why  # brings numpy, which only this question needs
+    from lading.pruning.engine.decisions import why  # brings numpy, which only this question needs
 
     answer = why.why(reference, contents.inventory, contents.references, contents.plan)
     digest = why.digest_of(reference, contents.inventory)

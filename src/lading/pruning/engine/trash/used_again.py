@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from lading.pruning.engine import names
-from lading.pruning.engine.trash import Record
+from lading.pruning.engine.references import names
+from lading.pruning.engine.trash.trash import Record
 from lading.pruning.engine.types import Inventory, References, Source
 
 

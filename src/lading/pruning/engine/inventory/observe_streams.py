@@ -9,9 +9,9 @@ from lading.kernel import quantities
 from lading.kernel.errors import Malformed
 from lading.ports import kube
 from lading.ports.cluster import Cluster, Untyped
-from lading.pruning.engine import extraction, observe
-from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.references import extraction, observe
 from lading.pruning.engine.types import Inventory, Repository, Revision, Source, Tag
 
 STREAMS = ("image.openshift.io", "imagestreams")

@@ -12,9 +12,9 @@ from typing import Any
 from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
-from lading.pruning.engine import extraction, mirrors
-from lading.pruning.engine.custom_paths import READY_MADE, CustomPath
 from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.references import extraction, mirrors
+from lading.pruning.engine.references.custom_paths import READY_MADE, CustomPath
 from lading.pruning.engine.types import Mention, Settings
 
 PAGE_OBJECTS = 500

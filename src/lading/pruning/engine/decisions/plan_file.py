@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
-from lading.pruning.engine import plan_contents
+from lading.pruning.engine.decisions import plan_contents
 from lading.pruning.engine.types import Deletion, Header, PrunePlan, Source
 
 Decoded = TypeVar("Decoded", Header, Deletion)

@@ -6,7 +6,7 @@ import msgspec
 
 from lading.kernel import durations
 from lading.kernel.errors import UNREADABLE, Malformed
-from lading.pruning.engine.observe import ClusterReferences
+from lading.pruning.engine.references.observe import ClusterReferences
 from lading.pruning.engine.types import Mention
 
 CLOCKS_APART_MAX = timedelta(minutes=5)  # as much as Kerberos tolerates

@@ -8,11 +8,12 @@ long as any image that remains in the stream has the layer.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lading.pruning.engine import content, registry_plan, rules
-from lading.pruning.engine.content import Content
-from lading.pruning.engine.manifest_table import InventoryManifest
-from lading.pruning.engine.registry_plan import Decided
-from lading.pruning.engine.rules import Candidate, Facts
+from lading.pruning.engine.decisions import registry_plan, rules
+from lading.pruning.engine.decisions.registry_plan import Decided
+from lading.pruning.engine.decisions.rules import Candidate, Facts
+from lading.pruning.engine.inventory import content
+from lading.pruning.engine.inventory.content import Content
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
 from lading.pruning.engine.types import (
     AgeFrom,
     Decision,

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from lading.kernel import durations
-from lading.pruning.engine import names, trash_tags
-from lading.pruning.engine.manifest_table import InventoryManifest
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
+from lading.pruning.engine.references import names
+from lading.pruning.engine.trash import trash_tags
 from lading.pruning.engine.types import (
     NO_TRASH,
     AgeFrom,

@@ -20,10 +20,11 @@ from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import documents, names, parallel
+from lading.pruning.engine.inventory import documents, parallel
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.ledger import FirstSeen, Ledger
-from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.progress import PruneProgress
+from lading.pruning.engine.references import names
 from lading.pruning.engine.types import Inventory, Repository, Revision, Source, Tag
 
 T = TypeVar("T")

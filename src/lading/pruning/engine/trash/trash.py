@@ -21,7 +21,8 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import documents, trash_tags
+from lading.pruning.engine.inventory import documents
+from lading.pruning.engine.trash import trash_tags
 from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
 
 REPOSITORY_DEFAULT = "lading-trash"

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import datetime
 
 from lading.kernel import durations
-from lading.pruning.engine import content, registry_plan, rules, stream_plan
-from lading.pruning.engine.policy import NO_POLICY, Policy
-from lading.pruning.engine.registry_plan import Decided
-from lading.pruning.engine.rules import Facts
+from lading.pruning.engine.decisions import registry_plan, rules, stream_plan
+from lading.pruning.engine.decisions.policy import NO_POLICY, Policy
+from lading.pruning.engine.decisions.registry_plan import Decided
+from lading.pruning.engine.decisions.rules import Facts
+from lading.pruning.engine.inventory import content
 from lading.pruning.engine.types import (
     NO_TRASH,
     Decision,

@@ -16,8 +16,8 @@ from lading.kernel import json_values
 from lading.kernel import manifests as known
 from lading.kernel.errors import UNREADABLE
 from lading.ports.registry import Manifest
-from lading.pruning.engine import extraction
-from lading.pruning.engine.manifest_table import InventoryManifest
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
+from lading.pruning.engine.references import extraction
 
 SCHEMA_1 = (
     "application/vnd.docker.distribution.manifest.v1+json",

@@ -20,14 +20,14 @@ from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import observe_streams
-from lading.pruning.engine.apply import PruneOutcome, Result
-from lading.pruning.engine.manifest_table import InventoryManifest
-from lading.pruning.engine.observe_streams import IMAGES, STREAMS
+from lading.pruning.engine.effects.apply import PruneOutcome, Result
+from lading.pruning.engine.inventory import observe_streams
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
+from lading.pruning.engine.inventory.observe_streams import IMAGES, STREAMS
 from lading.pruning.engine.progress import PruneProgress
-from lading.pruning.engine.trash import CannotMount, NotWhole, Trash, read_whole
+from lading.pruning.engine.references.watch import NewReferences
+from lading.pruning.engine.trash.trash import CannotMount, NotWhole, Trash, read_whole
 from lading.pruning.engine.types import Deletion, Inventory, What
-from lading.pruning.engine.watch import NewReferences
 
 CONFLICTS_MAX = 5  # as oc
 CONFLICT_RETRY = Backoff(seconds_min=0.01, seconds_max=1)  # the first delay as oc

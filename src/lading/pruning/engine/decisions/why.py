@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lading.pruning.engine import content
+from lading.pruning.engine.inventory import content
 from lading.pruning.engine.types import (
     Decision,
     Inventory,

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import msgspec
 
 from lading.kernel.errors import UNREADABLE, Malformed
-from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
 from lading.pruning.engine.types import (
     Decision,
     Header,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lading.pruning.engine import content, graph
-from lading.pruning.engine.graph import Ids, Marks
-from lading.pruning.engine.rules import Facts
+from lading.pruning.engine.decisions.rules import Facts
+from lading.pruning.engine.inventory import content, graph
+from lading.pruning.engine.inventory.graph import Ids, Marks
 from lading.pruning.engine.types import (
     Decision,
     Inventory,

@@ -15,13 +15,13 @@ from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import documents
-from lading.pruning.engine.canary import Canary, KeptTag
+from lading.pruning.engine.effects.canary import Canary, KeptTag
+from lading.pruning.engine.effects.pushed_since import PushedSince
+from lading.pruning.engine.inventory import documents
 from lading.pruning.engine.progress import PruneProgress
-from lading.pruning.engine.pushed_since import PushedSince
-from lading.pruning.engine.trash import CannotMount, NotWhole, Record, Trash, read_whole
+from lading.pruning.engine.references.watch import NewReferences
+from lading.pruning.engine.trash.trash import CannotMount, NotWhole, Record, Trash, read_whole
 from lading.pruning.engine.types import Deletion, Inventory, What
-from lading.pruning.engine.watch import NewReferences
 
 _BAD_REQUEST = 400
 _BY_DIGEST = "with its manifest"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from lading.pruning.engine.custom_paths import CustomPath
+from lading.pruning.engine.references.custom_paths import CustomPath
 from lading.pruning.engine.types import Form, Mention
 
 Document = Mapping[str, Any]

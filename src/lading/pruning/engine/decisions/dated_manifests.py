@@ -7,10 +7,11 @@ run which was ended was about to delete. The rest is left to the graph.
 
 from collections.abc import Mapping, Sequence, Set
 
-from lading.pruning.engine import content, rules
-from lading.pruning.engine.manifest_table import InventoryManifest
-from lading.pruning.engine.policy import Policy
-from lading.pruning.engine.rules import Candidate, Facts, Rule
+from lading.pruning.engine.decisions import rules
+from lading.pruning.engine.decisions.policy import Policy
+from lading.pruning.engine.decisions.rules import Candidate, Facts, Rule
+from lading.pruning.engine.inventory import content
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
 from lading.pruning.engine.types import Decision, Inventory, Repository, Revision, Tag, Verdict
 
 _NO_TAG = Tag("")

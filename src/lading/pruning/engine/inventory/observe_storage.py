@@ -19,9 +19,9 @@ from lading.kernel.references import Reference
 from lading.ports import storage as storages
 from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.storage import Storage, StoredObject
-from lading.pruning.engine import documents, parallel
-from lading.pruning.engine.manifest_table import InventoryManifest, ManifestTable
-from lading.pruning.engine.observe_registry import Scope
+from lading.pruning.engine.inventory import documents, parallel
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest, ManifestTable
+from lading.pruning.engine.inventory.observe_registry import Scope
 from lading.pruning.engine.types import Deletion, Inventory, Repository, Revision, Source, Tag
 
 ROOT = "docker/registry/v2"

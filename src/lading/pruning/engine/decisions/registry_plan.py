@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lading.pruning.engine import content, dated_manifests, liveness, policy, rules
-from lading.pruning.engine.manifest_table import InventoryManifest
-from lading.pruning.engine.policy import Policy, RepositoryPolicy
-from lading.pruning.engine.rules import Candidate, Facts
+from lading.pruning.engine.decisions import dated_manifests, liveness, policy, rules
+from lading.pruning.engine.decisions.policy import Policy, RepositoryPolicy
+from lading.pruning.engine.decisions.rules import Candidate, Facts
+from lading.pruning.engine.decisions.verdicts import Verdicts
+from lading.pruning.engine.inventory import content
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
 from lading.pruning.engine.types import (
     AgeFrom,
     Decision,
@@ -26,7 +28,6 @@ from lading.pruning.engine.types import (
     Verdict,
     What,
 )
-from lading.pruning.engine.verdicts import Verdicts
 
 ManifestVerdicts = Mapping[tuple[str, str], Verdict]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lading.pruning.engine import graph
-from lading.pruning.engine.graph import NOT_THERE, DigestNumbers, Graph, Ids, Keys, Marks
-from lading.pruning.engine.manifest_table import InventoryManifest
+from lading.pruning.engine.inventory import graph
+from lading.pruning.engine.inventory.graph import NOT_THERE, DigestNumbers, Graph, Ids, Keys, Marks
+from lading.pruning.engine.inventory.manifest_table import InventoryManifest
 from lading.pruning.engine.types import Inventory
 
 ATTACHED_TAG = re.compile(r"(sha256)-([0-9a-f]{64})(?:\.[A-Za-z0-9._-]*)?|(sha512)-([0-9a-f]{128})")

@@ -7,7 +7,7 @@ mirror is in our registry, a use of the source is a use of what the mirror holds
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lading.pruning.engine.names import RegistryNames, normal_host
+from lading.pruning.engine.references.names import RegistryNames, normal_host
 
 KINDS: Mapping[str, str] = {
     "ImageContentSourcePolicy": "repositoryDigestMirrors",

@@ -10,10 +10,10 @@ from lading.kernel import digests
 from lading.kernel.references import Reference
 from lading.ports.registry import Manifest
 from lading.ports.registry_administration import RegistryAdministration
-from lading.pruning.engine import documents
-from lading.pruning.engine.trash import read_whole
+from lading.pruning.engine.inventory import documents
+from lading.pruning.engine.references.watch import NewReferences
+from lading.pruning.engine.trash.trash import read_whole
 from lading.pruning.engine.types import Deletion, Inventory
-from lading.pruning.engine.watch import NewReferences
 
 
 class PushedSince:

@@ -12,9 +12,10 @@ from lading.ports import kube
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster, Untyped
 from lading.ports.kube import EventType
-from lading.pruning.engine import names, observe_streams
-from lading.pruning.engine.names import RegistryNames
-from lading.pruning.engine.observe import ClusterReferences, Reading
+from lading.pruning.engine.inventory import observe_streams
+from lading.pruning.engine.references import names
+from lading.pruning.engine.references.names import RegistryNames
+from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.types import Deletion, Mention, References, Repository
 
 WATCH_SECONDS_MAX = 290  # API servers end a watch after 5 to 10 minutes by themselves

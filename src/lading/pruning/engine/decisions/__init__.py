@@ -1,0 +1,1 @@
+"""What stays and what goes, and why: rules, policy, plan. Nothing here reads or writes."""

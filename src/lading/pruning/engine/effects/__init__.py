@@ -1,0 +1,1 @@
+"""Carries a plan out, and checks the registry while it does."""

@@ -1,0 +1,1 @@
+"""What a registry holds, read from its API, its storage or ImageStreams, and as a graph."""

@@ -1,0 +1,1 @@
+"""The repository that an image is put into before it is deleted."""
