@@ -7,7 +7,6 @@ free ones, so that pages run side by side.
 import asyncio
 import os
 import re
-import socket
 import sysconfig
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import ports
 from tests.docs import pages
 from tests.docs.pages import Command, File
 
@@ -46,11 +46,11 @@ def test_there_are_pages_to_run() -> None:
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(pages.DOCS)))
 async def test_the_commands_of_a_page_print_what_it_shows(page: Path, home: Path) -> None:
-    ports: dict[str, str] = {}
+    placed_at: dict[str, str] = {}
     exports: list[str] = []
 
     def placed(text: str) -> str:
-        return PORTS.sub(lambda found: ports.setdefault(found[0], str(free_port())), text)
+        return PORTS.sub(lambda found: placed_at.setdefault(found[0], str(ports.free())), text)
 
     async with AsyncExitStack() as stack:
         for step in pages.steps(page):
@@ -69,12 +69,6 @@ async def test_the_commands_of_a_page_print_what_it_shows(page: Path, home: Path
             assert pages.matches(expected, output), (
                 f"{page.name}:{step.line}: $ {command}\n{output}"
             )
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORY
+from tests import ports
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e.waiting import until
 from tests.real import helm as helm_program
 from tests.real import how_to, own_overlay, prometheus
-from tests.real.bed import cluster, sandbox, waiting
+from tests.real.bed import cluster, waiting
 from tests.real.helm import CHART, Helm
 from tests.real.pods_under_test import IN_NAMESPACE, WITHIN, Pods
 from tests.real.prometheus import Prometheus
@@ -60,16 +61,16 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation
     with cluster.cluster() as bed:
         folder = tmp_path_factory.mktemp("helm")
         overlay = tmp_path_factory.mktemp("overlay")
-        metrics_port = sandbox.free_port()
+        metrics_port = ports.free()
         repository, digest = own_overlay.write(overlay, bed, metrics_port=metrics_port)
         helm = helm_program.on(bed.api_server, folder)
-        ports = {"metricsPort": metrics_port, "kubeletPort": bed.kubelet_port}
+        agent = {"metricsPort": metrics_port, "kubeletPort": bed.kubelet_port}
         yield Installation(
             pods=Pods(bed=bed, overlay=overlay, metrics_port=metrics_port),
             helm=helm,
             repository=repository,
             digest=digest,
-            values=helm.values("ports.yaml", {"agent": ports}),
+            values=helm.values("ports.yaml", {"agent": agent}),
         )
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import ports
 from tests.cli import up_process
 from tests.real import how_to
-from tests.real.bed import sandbox
 
 pytestmark = pytest.mark.components("kube")
 
@@ -68,7 +68,7 @@ class Site:
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Site]:
-    port = str(sandbox.free_port())
+    port = str(ports.free())
     options = ("--nodes", "3", "--registry-port", port, "--registry-auth")
     async with up_process.welcomed(folder / "up", *options) as (_, welcome):
         found = re.search(r"with the password in (\S+)", welcome)

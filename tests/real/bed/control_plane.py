@@ -1,5 +1,6 @@
 """The controller manager and the scheduler of a real cluster, beside an API server."""
 
+from tests import ports
 from tests.real.bed import api_server, sandbox
 from tests.real.setup import binaries
 
@@ -37,7 +38,7 @@ def _start(place: sandbox.Sandbox, name: str, server: api_server.ApiServer, *opt
             kubeconfig,
             "--leader-elect=false",
             "--bind-address=127.0.0.1",
-            f"--secure-port={sandbox.free_port()}",
+            f"--secure-port={ports.free()}",
             f"--cert-dir={place.make_folder(name)}",
             *options,
         ],

@@ -14,7 +14,6 @@ import functools
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -181,9 +180,3 @@ def _namespaces(folder: pathlib.Path) -> Iterator[int]:
         finally:
             os.kill(init_pid, signal.SIGKILL)
             wrapper.wait(processes.STOP_SECONDS_MAX)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
