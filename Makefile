@@ -17,7 +17,7 @@ WORKERS ?= $(shell echo $$((2 * $$(nproc))))
 REAL_WORKERS ?= $(shell echo $$((1 + $$(nproc))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test coverage fuzz check format docs real real-setup real-up web soak bench lock generate audit deploy dist clean
+.PHONY: help setup demo up test coverage fuzz check format docs real real-setup real-again real-up web soak bench lock generate audit deploy dist clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -72,6 +72,9 @@ real-setup: ## install the real components into a cache (ONLY=kube,registry,... 
 
 real: setup real-setup ## conformance and end-to-end tests on real components (ONLY=... selects)
 	@$(BIN)/pytest tests/real -q --numprocesses $(REAL_WORKERS) --dist worksteal $(if $(ONLY),--only $(ONLY))
+
+real-again: setup ## those tests on real components that failed last, one after the other
+	@$(BIN)/pytest tests/real -q --last-failed --last-failed-no-failures none
 
 real-up: setup real-setup ## run a real Kubernetes on this machine until Ctrl-C
 	@$(BIN)/python -m tests.real.bed.up
