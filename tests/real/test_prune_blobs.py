@@ -38,7 +38,8 @@ from tests.pruning.worlds import Shelf
 from tests.real.bed import disk, registry, s3, sandbox
 from tests.real.pushers import Pusher
 
-RACE_SECONDS = int(os.environ.get("LADING_RACE_SECONDS", "5"))
+RACE_SECONDS = int(os.environ.get("LADING_RACE_SECONDS", "25"))
+"""Of each of the four races; `make soak` has longer ones."""
 GRACE = timedelta(seconds=2)
 PUSHERS = 3
 PHASE_SECONDS_MAX = 120.0
