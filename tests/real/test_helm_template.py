@@ -119,6 +119,20 @@ def test_pools_that_may_share_a_node_are_refused(helm: Helm, second: dict[str, s
         helm.rendered(f"--values={values}")
 
 
+def test_two_pools_of_one_name_are_refused(helm: Helm) -> None:
+    pools = [pool("fast", "containerd", pool="fast"), pool("fast", "cri-o", pool="safe")]
+    values = helm.values("values.yaml", {"nodePools": pools})
+    with pytest.raises(AssertionError, match="two pools have the name fast"):
+        helm.rendered(f"--values={values}")
+
+
+def test_a_label_without_a_value_keeps_pools_apart(helm: Helm) -> None:
+    pools = [pool("fast", "containerd", gpu=""), pool("safe", "cri-o", gpu="none")]
+    values = helm.values("values.yaml", {"nodePools": pools})
+    sets = [one for one in helm.rendered(f"--values={values}") if one["kind"] == "DaemonSet"]
+    assert len(sets) == len(pools)
+
+
 def test_values_reach_the_pods(helm: Helm) -> None:
     digest = f"sha256:{'1' * 64}"
     given = {

@@ -1,0 +1,35 @@
+"""The templates of the chart as documents, without Helm: every branch is there, once.
+
+A line that is only an action of the template is left out, and an action within a line becomes a
+word. So what a template says itself can be read; what values make of it is seen in `make real`.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.deploy.manifests import DEPLOY
+
+CHART = DEPLOY / "chart"
+TEMPLATES = sorted((CHART / "templates").iterdir())
+FILLED_IN = "filled-in"
+_ACTION = r"\{\{-?.*?-?\}\}"
+_LINE = re.compile(rf"^[ -]*{_ACTION}\n", re.MULTILINE)
+_VALUE = re.compile(r"\.Values((?:\.\w+)+)")
+_FOLDER = re.compile(r'index \$\.root\.Values\.folders "([\w-]+)" "([\w-]+)"')
+
+
+def documents(name: str) -> list[Any]:
+    """Those of one file of `templates/`."""
+    text = _LINE.sub("", (CHART / "templates" / name).read_text(encoding="utf-8"))
+    found = yaml.safe_load_all(re.sub(_ACTION, FILLED_IN, text))
+    return [one for one in found if one]
+
+
+def values(template: Path) -> set[str]:
+    """The paths of all values that a template uses."""
+    text = template.read_text(encoding="utf-8")
+    named = {one.removeprefix(".") for one in _VALUE.findall(text)} - {"folders"}
+    return named | {".".join(("folders", *one)) for one in _FOLDER.findall(text)}
