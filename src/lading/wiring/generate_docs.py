@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from lading.api.rbac import NAMESPACE, Process, Right
 from lading.loop.feature import Feature, Kind
-from lading.wiring import marked_tables
+from lading.wiring import generate_rbac, marked_tables
 from lading.wiring.marked_tables import head
 from lading.wiring.rights import rights_of
 
@@ -15,7 +15,13 @@ from lading.wiring.rights import rights_of
 def with_tables(page: str, features: Iterable[Feature]) -> str:
     """The page with its tables up to date."""
     features = tuple(features)
-    tables = {"gates": _gates(features), "kinds": _kinds(features), "rights": _rights(features)}
+    tables = {
+        "gates": _gates(features),
+        "kinds": _kinds(features),
+        "rights": _rights(features),
+        "rights of pruning": _pruner_rights(),
+        "rights of users": _user_rights(features),
+    }
     for name, rows in tables.items():
         page = marked_tables.with_table(page, name, rows)
     return page
@@ -53,8 +59,32 @@ def _rights(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
     yield from head("process", "API group", "resources", "verbs", "where")
     for process in Process:
         for right in rights_of(process, features):
-            resources = ", ".join(right.resources)
-            yield process, right.group or "core", resources, ", ".join(right.verbs), _where(right)
+            yield process, *_cells(right)
+
+
+def _pruner_rights() -> Iterator[tuple[str, ...]]:
+    """A right that several roles have is one row."""
+    yield from head("ClusterRole", "API group", "resources", "verbs", "where")
+    holders: dict[tuple[str, ...], list[str]] = {}
+    for role, granted in generate_rbac.pruner_rights().items():
+        for right in granted:
+            holders.setdefault(_cells(right), []).append(f"`{role}`")
+    for cells, names in holders.items():
+        yield ", ".join(names), *cells
+
+
+def _user_rights(features: tuple[Feature, ...]) -> Iterator[tuple[str, ...]]:
+    """Without where: that is for the binding of the user to say."""
+    yield from head("ClusterRole", "API group", "resources", "verbs")
+    for role, granted in generate_rbac.user_rights(features).items():
+        for right in granted:
+            *cells, _ = _cells(right)
+            yield f"`{role}`", *cells
+
+
+def _cells(right: Right) -> tuple[str, ...]:
+    resources = ", ".join(right.resources).replace("*", "all")
+    return right.group or "core", resources, ", ".join(right.verbs), _where(right)
 
 
 def _where(right: Right) -> str:

@@ -17,6 +17,7 @@ from lading.wiring.rights import rights_of
 
 HEADER = "# Generated from the features by `make generate`; do not edit.\n"
 _LINE_CHARACTERS_MAX = 100
+_PRUNER = "lading-pruner"
 _ACCOUNT = """\
 apiVersion: v1
 kind: ServiceAccount
@@ -163,38 +164,47 @@ def _role_name(name: str, namespace: str) -> str:
     return name if namespace in ("", NAMESPACE) else f"{name}-{namespace}"
 
 
-def _image_pruner() -> Iterator[str]:
-    """What the account of the ImagePruner's Jobs is bound to by the controller, and its report."""
-    roles = {
+def pruner_rights() -> dict[str, tuple[Right, ...]]:
+    """By ClusterRole: of the ImagePruner's Jobs, and of `lading prune` in a pod."""
+    return {
         OBJECT_NAME: (*engine_rights.RIGHTS, *REPORT_RIGHTS),
         OPENSHIFT_ROLE: (*engine_rights.RIGHTS_BESIDE_SYSTEM_ROLE, *REPORT_RIGHTS),
+        _PRUNER: engine_rights.RIGHTS,
     }
-    for name, granted in roles.items():
-        yield _CLUSTER_ROLE.format(name=name, rules=rules(granted))
+
+
+def _image_pruner() -> Iterator[str]:
+    """What the account of the ImagePruner's Jobs is bound to by the controller, and its report."""
+    granted_to = pruner_rights()
+    for name in (OBJECT_NAME, OPENSHIFT_ROLE):
+        yield _CLUSTER_ROLE.format(name=name, rules=rules(granted_to[name]))
     yield from _roles(OBJECT_NAME, OBJECT_NAME, REPORT_MAP_RIGHTS)
 
 
-def _user_roles(features: tuple[Feature, ...]) -> Iterator[str]:
+def user_rights(features: tuple[Feature, ...]) -> dict[str, tuple[Right, ...]]:
     """What Kubernetes adds to view, edit and admin; admin has what edit has."""
-    definitions = definitions_of(features)
-    for name in ("view", "edit", "admin"):
-        granted = {
-            one.name: Right(
-                group=one.group,
-                resources=(one.plural,),
-                verbs=READ if name == "view" else _WRITE,
+    definitions = {one.name: one for one in definitions_of(features)}.values()
+    return {
+        name: tuple(
+            Right(
+                group=one.group, resources=(one.plural,), verbs=READ if name == "view" else _WRITE
             )
             for one in definitions
             if name in ("view", WRITTEN_BY_USERS.get(one.plural))
-        }
-        yield _USER_ROLE.format(name=name, rules=rules(granted.values()))
+        )
+        for name in ("view", "edit", "admin")
+    }
+
+
+def _user_roles(features: tuple[Feature, ...]) -> Iterator[str]:
+    for name, granted in user_rights(features).items():
+        yield _USER_ROLE.format(name=name, rules=rules(granted))
 
 
 def _pruner() -> Iterator[str]:
     """The account of `lading prune` in a pod."""
-    account = "lading-pruner"
-    yield _ACCOUNT.format(name=account, namespace=NAMESPACE)
-    yield from _roles(account, account, engine_rights.RIGHTS)
+    yield _ACCOUNT.format(name=_PRUNER, namespace=NAMESPACE)
+    yield from _roles(_PRUNER, _PRUNER, pruner_rights()[_PRUNER])
 
 
 def _file(documents: Iterable[str]) -> str:
