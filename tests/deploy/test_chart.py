@@ -73,6 +73,13 @@ def test_the_page_lists_every_group_of_values_with_its_defaults() -> None:
             assert written == value(name), name
 
 
+def test_the_page_names_the_oldest_kubernetes_that_the_chart_accepts() -> None:
+    page = (DEPLOY.parent / "docs" / "install.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"You need Kubernetes ([\d.]+) or later", page)
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["kubeVersion"] == f">={named}.0-0"
+
+
 def value(path: str) -> Any:
     found: Any = VALUES
     for key in path.split("."):

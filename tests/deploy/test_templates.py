@@ -12,7 +12,7 @@ from lading.prepull.types import PrePullSettings
 from lading.wiring.features import DEFINITIONS
 from tests.deploy import manifests, templates
 from tests.deploy.manifests import Document
-from tests.deploy.templates import CHART, FILLED_IN, TEMPLATES
+from tests.deploy.templates import AGENT_NAMESPACE, CHART, RELEASE_NAMESPACE, TEMPLATES
 
 HOOK = '{{- include "lading.crds.hook" '
 
@@ -31,6 +31,53 @@ def test_every_value_is_used_and_no_template_uses_another() -> None:
     helpers = (CHART / "templates" / "_helpers.tpl").read_text(encoding="utf-8")
     used |= {f"image.{one}" for one in re.findall(r"\$image\.(\w+)", helpers)}
     assert used == known
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("rbac.yaml", ("base/rbac.yaml", "base/image-pruner-rbac.yaml")),
+        ("user-roles.yaml", ("base/user-roles.yaml",)),
+        ("priority-class.yaml", ("base/priority-class.yaml",)),
+        ("policies.yaml", ("base/agent-policy.yaml", "base/controller-policy.yaml")),
+        (
+            "boot-images.yaml",
+            ("optional/boot-images/rbac.yaml", "policies/boot-images/policy.yaml"),
+        ),
+        ("pruner.yaml", ("optional/pruner/rbac.yaml",)),
+    ],
+)
+def test_what_the_chart_installs_is_what_kustomize_installs(
+    name: str, files: tuple[str, ...]
+) -> None:
+    made = yaml.safe_dump(templates.documents(name))
+    for namespace in (RELEASE_NAMESPACE, AGENT_NAMESPACE):
+        made = made.replace(namespace, manifests.NAMESPACE)
+    texts = ((manifests.DEPLOY / file).read_text(encoding="utf-8") for file in files)
+    wanted = [one for each in texts for one in yaml.safe_load_all(each)]
+    assert yaml.safe_load(made) == wanted
+
+
+def test_the_account_of_the_agents_is_in_their_namespace_wherever_it_is_named() -> None:
+    found = [*templates.documents("rbac.yaml"), *templates.documents("boot-images.yaml")]
+    accounts = [
+        one
+        for document in found
+        for one in (document["metadata"], *document.get("subjects", ()))
+        if document["kind"] == "ServiceAccount" or one is not document["metadata"]
+    ]
+    assert {(one["name"], one["namespace"]) for one in accounts} == {
+        ("lading-agent", AGENT_NAMESPACE),
+        ("lading-controller", RELEASE_NAMESPACE),
+        ("lading-image-pruner", RELEASE_NAMESPACE),
+    }
+    of_agents = [
+        one for one in templates.documents("policies.yaml") if "agent" in one["metadata"]["name"]
+    ]
+    assert AGENT_NAMESPACE in str(of_agents)
+    for one in of_agents:
+        if one["kind"] == "ValidatingAdmissionPolicy":
+            assert f"serviceaccount:{AGENT_NAMESPACE}:lading-agent" in str(one)
 
 
 def text(name: str) -> str:
@@ -116,8 +163,7 @@ def test_a_monitor_of_the_chart_is_that_of_the_manifests() -> None:
     wanted = yaml.safe_load((manifests.DEPLOY / "monitoring" / "pod-monitor.yaml").read_text())
     selected = wanted["spec"]["selector"]["matchLabels"]
     component = "app.kubernetes.io/component"
-    assert made["spec"]["selector"]["matchLabels"] == {**selected, component: FILLED_IN}
-    assert f"{component}: {{{{ .component }}}}" in text("_helpers.tpl")
+    assert made["spec"]["selector"]["matchLabels"] == {**selected, component: "component"}
     (endpoint,), (own,) = (one["spec"]["podMetricsEndpoints"] for one in (wanted, made))
     assert {**own, "interval": endpoint["interval"]} == endpoint
     monitors = text("pod-monitor.yaml")

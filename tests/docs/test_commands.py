@@ -1,33 +1,37 @@
-"""Every command of Lading that a page names exists, with all the options that it is given."""
+"""Every command of Lading that a page names exists, with all the options that it is given.
 
-import re
+A page is also the README of an example or of a feature, an alert, and what Helm prints.
+"""
+
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import COMMANDS
-from tests.docs import pages
+from tests.docs import command_lines, pages
 
-_NAMED = re.compile(r"(?:`|^ *\$ |^ {4,}(?:[^`\n]*\| )?)(lading [a-z][^`\n]*)", re.MULTILINE)
-GROUPS = {name.rpartition(" ")[0] for name in COMMANDS}
+DEPLOY = pages.REPOSITORY / "deploy"
+TEXTS = [
+    *pages.PAGES,
+    *sorted({*pages.REPOSITORY.glob("*.md")} - {pages.REPOSITORY / "CHANGELOG.md"}),
+    *sorted((pages.REPOSITORY / "examples").rglob("*.md")),
+    *sorted((pages.REPOSITORY / "src").rglob("*.md")),
+    *sorted((DEPLOY / "monitoring").glob("*-rules.yaml")),
+    DEPLOY / "chart" / "values.yaml",
+    DEPLOY / "chart" / "templates" / "NOTES.txt",
+]
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: str(page.relative_to(pages.DOCS)))
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(pages.REPOSITORY)))
 def test_a_page_names_only_commands_and_options_that_exist(page: Path) -> None:
-    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in _NAMED.findall(text):
-        for command in re.split(r"; |&& |(?<=\w) \| ", line.partition(" #")[0]):
-            if command.startswith("lading "):
-                _check(command)
+    for line in command_lines.named(page.read_text(encoding="utf-8")):
+        command_lines.check(line)
 
 
-def _check(line: str) -> None:
-    words = line.split()
-    name = max((one for one in COMMANDS if f"{line} ".startswith(f"{one} ")), key=len, default="")
-    if not name:
-        group = line.partition("|")[0].strip().rpartition(" ")[0] if "|" in line else line.strip()
-        assert group in GROUPS or words[:2] == ["lading", "..."], line
-        return
-    known = {text for one in COMMANDS[name].params for text in one.opts}
-    given = {word.partition("=")[0].rstrip(",.;:)") for word in words if word.startswith("--")}
-    assert given <= known | {"--", "--help"}, line
+@pytest.mark.parametrize(
+    "line",
+    ["lading prepull state", "lading pin wait --time=1m", "lading pins", "lading pin wait --o"],
+)
+def test_a_command_that_does_not_exist_is_found(line: str) -> None:
+    (found,) = command_lines.named(f"Run `{line}`.")
+    with pytest.raises(AssertionError, match=line):
+        command_lines.check(found)

@@ -1,5 +1,6 @@
 """The demo is a promise to newcomers: it must hold in the tests as well."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,29 @@ from lading.adapters.clock import SystemClock
 from lading.standalone.demo import play
 from lading.standalone.demo.story import DemoFailed, Story
 
+README = Path(__file__).parents[2] / "README.md"
+VARIABLE = re.compile(r"\d{4}-\d\d-\d\d|[\d.]+ KiB")
+"""A day and a size, which differ from run to run."""
+
 
 async def test_every_check_of_the_demo_holds(tmp_path: Path) -> None:
     lines: list[str] = []
     assert await play.play(tmp_path, SystemClock(), lines.append) == 35
     assert sum("✓" in line for line in lines) == 35
+    *shown, last = readme()
+    printed = "\n".join(lines).splitlines()
+    assert [VARIABLE.sub("", line) for line in printed[-len(shown) :]] == [
+        VARIABLE.sub("", line) for line in shown
+    ]
+    assert last.startswith("All 35 checks passed in ")
+
+
+def readme() -> list[str]:
+    """The lines that README.md shows as the end of the demo, without empty ones before the last."""
+    (block,) = re.findall(r"^```\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    *shown, empty, last = block.splitlines()
+    assert empty == ""
+    return [*shown, last]
 
 
 def test_a_check_that_does_not_hold_ends_the_demo() -> None:
