@@ -57,6 +57,58 @@ def test_a_query_uses_only_metrics_and_labels_that_are_served(query: str) -> Non
     assert grouped <= labels
 
 
+def meanings() -> dict[str, str]:
+    """What docs/metrics.md says about each metric."""
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(lading_\w+)` \|.*\| ([^|]*) \|$", page, flags=re.MULTILINE)
+    return dict(rows)
+
+
+SELECTED = [
+    (query, *found)
+    for query in dict.fromkeys(QUERIES)
+    for found in re.findall(r"(lading_\w+)\{\w+=\"(\w+)\"\}", query)
+]
+
+
+@pytest.mark.parametrize(("query", "metric", "value"), SELECTED)
+def test_a_query_selects_a_value_that_the_label_can_have(
+    query: str, metric: str, value: str
+) -> None:
+    """The help of a metric lists the values of its label, or refers to the page of reasons."""
+    meaning = meanings()[metric]
+    reasons = (DOCS / "reasons.md").read_text(encoding="utf-8")
+    is_reason = "docs/reasons.md" in meaning and f"| `{value}` |" in reasons
+    assert is_reason or re.search(rf"\b{value}\b", meaning)
+
+
+AT_ONCE = {
+    *("ImagePruningFailed", "ImagePruningTakesTooLong", "ImagePruningWithoutSuccess"),
+    "LadingReconcileErrors",
+}
+"""They are about a Job that has ended, or look back themselves."""
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_waits_has_a_known_severity_and_names_only_labels_that_it_has(name: str) -> None:
+    alert = ALERTS[name]
+    assert ("for" not in alert) is (name in AT_ONCE)
+    assert alert["labels"]["severity"] in ("warning", "info")
+    query = alert["expr"]
+    queries = [query, *(one["expr"] for record, one in RECORDS.items() if record in query)]
+    grouped = {label for one in queries for label in _grouped(one)}
+    description = alert["annotations"]["description"]
+    actions = re.findall(r"\{\{(.*?)\}\}", description)
+    assert not re.search(r"[{}]", re.sub(r"\{\{.*?\}\}", "", description))
+    named = {label for one in actions for label in re.findall(r"\$labels\.(\w+)", one)}
+    assert named <= grouped
+
+
+def test_no_two_rules_have_one_name() -> None:
+    named = [one.get("alert") or one["record"] for one in rules()]
+    assert len(set(named)) == len(named)
+
+
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_has_a_runbook_and_is_listed(name: str) -> None:
     annotations = ALERTS[name]["annotations"]
@@ -85,8 +137,22 @@ def test_a_panel_has_queries_and_a_place_of_its_own(panel: str) -> None:
     place = PANELS[panel]["gridPos"]
     assert place["x"] + place["w"] <= 24
     assert all(target["expr"] and target["legendFormat"] for target in PANELS[panel]["targets"])
+    assert PANELS[panel]["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+    labels = {name for one in PANELS[panel]["targets"] for name in _shown_labels(one)}
+    grouped = {name for one in PANELS[panel]["targets"] for name in _grouped(one["expr"])}
+    assert labels <= grouped
     covered = [cell for one in PANELS.values() for cell in _cells(one["gridPos"])]
     assert len(covered) == len(set(covered))
+
+
+def _shown_labels(target: dict[str, str]) -> list[str]:
+    return re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])
+
+
+def _grouped(query: str) -> set[str]:
+    """The labels that the result of a query has."""
+    found = re.findall(r"\bby\s+\(([^)]*)\)", query)
+    return {label for one in found for label in re.split(", *", one)}
 
 
 def _cells(place: dict[str, int]) -> list[tuple[int, int]]:
@@ -100,10 +166,15 @@ def test_the_object_of_the_operator_has_every_rule() -> None:
     assert sorted(made, key=str) == sorted(rules(), key=str)
 
 
+def test_the_dashboard_has_no_two_panels_of_one_title() -> None:
+    assert len(PANELS) == len(DASHBOARD["panels"])
+
+
 def test_the_monitor_selects_the_pods_of_the_controller() -> None:
     monitor = yaml.safe_load(Path(FOLDER / "pod-monitor.yaml").read_text(encoding="utf-8"))
     base = yaml.safe_load((DEPLOY / "base" / "controller.yaml").read_text(encoding="utf-8"))
     pod = base["spec"]["template"]
+    assert monitor["metadata"]["namespace"] == base["metadata"]["namespace"]
     assert monitor["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     ports = {port["name"] for port in pod["spec"]["containers"][0]["ports"]}

@@ -16,7 +16,7 @@ class BootImageMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.machine_sets = Gauge(
             "lading_boot_images_machine_sets",
-            "Machine sets by their state, of both APIs.",
+            "Machine sets by their state (docs/reasons.md), of both APIs.",
             ("state",),
             registry=registry,
         )
