@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every node holds the image, and holds a new version after an upgrade.
+# Every node holds the image.
 set -eu
 cd "$(dirname "$0")"
 . ../functions.sh

@@ -86,4 +86,7 @@ async def test_pages_that_plan(tmp_path: Path) -> None:
         *_, plan = await site.run_page("private-images.md")
         assert re.search(r"^node-1 +3 +0 +3 ", plan, re.MULTILINE)
         printed = "".join(await site.run_page("upgrade-window.md"))
-        assert set(CREATED.findall(printed)) == {"v1-36-3", "v1-36-3-masters", "k3s-v1-36-3"}
+        assert set(CREATED.findall(printed)) == {
+            *("v1-36-3", "v1-36-3-masters"),
+            *("k3s-v1-36-3", "k3s-v1-36-3-servers"),
+        }

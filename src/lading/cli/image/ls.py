@@ -45,7 +45,7 @@ class ImageQuery:
 @click.option("-q", "--quiet", is_flag=True, help="Print only the IDs.")
 @click.option("--digests", is_flag=True, help="Show the digests.")
 @click.option("--no-trunc", is_flag=True, help="Do not shorten IDs and digests.")
-@click.option("--pinned", is_flag=True, help="Show which images are pinned.")
+@click.option("--pinned", is_flag=True, help="Add the column PINNED.")
 @runtime_option
 @with_node_options
 def command(
