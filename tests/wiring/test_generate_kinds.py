@@ -20,6 +20,7 @@ ROWS = {line.split("`")[1]: line for line in PAGE.splitlines() if line.startswit
         pytest.param("spec.nodeSelector", "label selector", id="a selector is one type"),
         pytest.param("spec.logLevel", "One of `Normal`, `Debug`", id="values are listed"),
         pytest.param("spec.keepTagRevisions", "Default: `3`", id="a default is shown"),
+        pytest.param("spec.suspend", "Default: `false`", id="a default is as in YAML"),
         pytest.param("status.lastRun[].kept", "map of int64", id="a map names its values"),
         pytest.param(
             "spec.keepYoungerThan", "integer or string", id="a field of two types names both"

@@ -1,5 +1,6 @@
 """The page docs/kinds.md: every field of every kind that Lading owns, from its schema. Pure."""
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -69,6 +70,11 @@ def _type(field: Schema) -> str:
     return str(field.get("format") or field.get("type", "any"))
 
 
+def _as_yaml(value: object) -> str:
+    """As a user writes it: `false`, not `False`."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _meaning(field: Schema, *, is_required: bool) -> str:
     parts = [field.get("description", "")]
     if is_required:
@@ -76,7 +82,7 @@ def _meaning(field: Schema, *, is_required: bool) -> str:
     if "enum" in field:
         parts.append(f"One of {', '.join(f'`{one}`' for one in field['enum'] if one)}.")
     if "default" in field:
-        parts.append(f"Default: `{field['default']}`.")
+        parts.append(f"Default: `{_as_yaml(field['default'])}`.")
     rules = (str(one["message"]) for one in field.get("x-kubernetes-validations", ()))
     parts.extend(f"Rule: {one.rstrip('.')}." for one in rules)
     return " ".join(part for part in parts if part).replace("|", "\\|").replace("<", "&lt;")
