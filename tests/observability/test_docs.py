@@ -13,12 +13,16 @@ from types import ModuleType
 import pytest
 
 import lading
+from lading.pruning.sweep.types import BlobReason
 from lading.wiring.features import FEATURES
 from tests.docs import metric_tables
 
 REPOSITORY = Path(__file__).parents[2]
 REASONS_PAGE = REPOSITORY / "docs" / "reasons.md"
-REASONS = ("Reason", "State", "ConditionType", "PullErrorKind", "Guard", "Why", "EnabledBy")
+REASONS = (
+    *("Reason", "State", "ConditionType", "PullErrorKind", "Guard", "Why", "EnabledBy"),
+    "Result",
+)
 """How the enumerations are called that users read in statuses, events, metrics and tables."""
 OF_OTHERS = ("lading.servers.", "lading.api.", "lading.adapters.", "lading.ports.")
 PLAYS_KUBERNETES = ("standalone/node.py", "standalone/workloads")
@@ -99,6 +103,13 @@ def test_every_reason_is_documented(found: type[enum.StrEnum]) -> None:
 
 def test_no_reason_is_listed_that_is_gone() -> None:
     assert listed_reasons() - {one.value for found in reasons() for one in found} == set()
+
+
+def test_every_reason_of_a_sweep_is_documented_with_what_happens() -> None:
+    page = (REPOSITORY / "docs" / "pruning.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Freeing storage\n")[2].partition("\n## ")[0]
+    listed = re.findall(r"^\| `([A-Z]\w+)` \|", section, flags=re.MULTILINE)
+    assert listed == [one.label for one in BlobReason]
 
 
 def source_files() -> list[Path]:

@@ -18,9 +18,13 @@ _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "cya
 
 class CheckResult(StrEnum):
     OK = "ok"
+    """Nothing is wrong."""
     WARNING = "warning"
+    """Something may be wrong; the exit code stays 0."""
     FAILED = "failed"
+    """Something is wrong; the exit code is 1."""
     SKIPPED = "skipped"
+    """The check needs something that is not there, such as a cluster or a container runtime."""
 
 
 class CheckFinding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

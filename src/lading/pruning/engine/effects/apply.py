@@ -29,13 +29,21 @@ _BY_DIGEST = "with its manifest"
 
 class Result(StrEnum):
     DELETED = "Deleted"
+    """It is deleted."""
     CHANGED = "Changed"
+    """Kept: it, or what it belongs to, is no longer as the plan found it."""
     NEW_REFERENCE = "NewReference"
+    """Kept: an object of a cluster uses it since the plan."""
     CANNOT_UNTAG = "CannotUntag"
+    """Kept: the registry cannot delete a tag alone, and the image has other tags."""
     CANNOT_TRASH = "CannotTrash"
+    """Kept: it cannot be copied into the trash."""
     REFUSED = "Refused"
+    """Kept: the registry forbids the deletion."""
     FAILED = "Failed"
+    """An error; the exit code is 1, and the next run tries again."""
     RESTORED = "Restored"
+    """It was deleted, and it or a tag that was deleted with it is restored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
