@@ -128,6 +128,26 @@ def test_no_runbook_and_no_row_is_about_an_alert_that_is_gone() -> None:
     assert pages == set(listed) == set(ALERTS)
 
 
+def metrics_of_agents() -> set[str]:
+    """Those that only an agent serves, by the headings of docs/metrics.md."""
+    _, *sections = (DOCS / "metrics.md").read_text(encoding="utf-8").split("\n## ")
+    own = (one for one in sections if one.partition("\n")[0].endswith(", of an agent"))
+    return {name for one in own for name in re.findall(r"\n\| `(lading_\w+)`", one)}
+
+
+def test_the_page_names_what_has_no_data_without_the_metrics_of_agents() -> None:
+    def is_of_agents(query: str) -> bool:
+        used = {SUFFIXES.sub("", name) for name in METRIC.findall(query)}
+        return bool(used) and used <= metrics_of_agents()
+
+    page = (DOCS / "monitoring.md").read_text(encoding="utf-8")
+    (named,) = re.findall(r"Otherwise the alerts (.*) and two panels have no data", page)
+    alerts = {name for name, one in ALERTS.items() if is_of_agents(one["expr"])}
+    assert set(re.split(", | and ", named)) == alerts
+    panels = [one for one in PANELS.values() if is_of_agents(one["targets"][0]["expr"])]
+    assert len(panels) == 2
+
+
 def test_every_recorded_series_is_documented() -> None:
     page = (DOCS / "monitoring.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `(lading:[\w:]+)`", page, flags=re.MULTILINE)) == set(RECORDS)
