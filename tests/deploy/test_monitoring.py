@@ -187,7 +187,9 @@ def test_the_object_of_the_operator_has_every_rule() -> None:
     assert sorted(made, key=str) == sorted(rules(), key=str)
 
 
-def test_the_dashboard_has_no_two_panels_of_one_title() -> None:
+def test_the_dashboard_asks_which_prometheus_and_has_no_two_panels_of_one_title() -> None:
+    (variable,) = DASHBOARD["templating"]["list"]
+    assert (variable["name"], variable["query"]) == ("datasource", "prometheus")
     assert len(PANELS) == len(DASHBOARD["panels"])
 
 

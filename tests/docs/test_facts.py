@@ -1,0 +1,90 @@
+"""Labels, variables, ports and defaults that a page names are those of the code."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.commands import COMMANDS
+from tests.docs import pages
+
+INSTALL = pages.DOCS / "install.md"
+_SELECTED = re.compile(r"(?:-l|-l=|--selector=?) ?([\w.-]+/[\w.-]+|\w+)=([\w.-]+)")
+_VARIABLE = re.compile(r"\bLADING_[A-Z_]+\b")
+_OPTION_ROW = re.compile(r"^\| `(--[a-z-]+)` \| ([^|]*)\|", re.MULTILINE)
+
+
+@cache
+def code(*folders: str) -> str:
+    """Manifests and sources, as one text."""
+    found = (pages.REPOSITORY / name for name in folders)
+    files = (one for folder in found for one in folder.rglob("*") if one.is_file())
+    return "\n".join(
+        one.read_text(encoding="utf-8")
+        for one in files
+        if one.suffix in (".py", ".yaml", ".tpl", ".json")
+    )
+
+
+def is_label(key: str, value: str) -> bool:
+    return (
+        re.search(
+            rf'["\']?{re.escape(key)}["\']?: ["\']?{re.escape(value)}\b', code("deploy", "src")
+        )
+        is not None
+    )
+
+
+def is_variable(name: str) -> bool:
+    return f'"{name}"' in code("src", "tests")
+
+
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: str(page.relative_to(pages.DOCS)))
+def test_a_page_selects_by_labels_and_names_variables_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for key, value in _SELECTED.findall(text):
+        assert is_label(key, value), f"{key}={value}"
+    for name in _VARIABLE.findall(text):
+        assert is_variable(name), name
+
+
+def test_a_label_that_nothing_has_is_found() -> None:
+    assert is_label("app.kubernetes.io/component", "agent")
+    assert not is_label("app", "lading")
+    assert _SELECTED.findall("get pods -l app=lading -o wide") == [("app", "lading")]
+
+
+def test_pages_name_the_ports_that_pods_serve() -> None:
+    served = {
+        port["containerPort"]
+        for name in ("controller.yaml", "agent.yaml")
+        for container in _pod(name)["containers"]
+        for port in container["ports"]
+    }
+    for name in ("install.md", "monitoring.md"):
+        text = (pages.DOCS / name).read_text(encoding="utf-8")
+        assert {int(one) for one in re.findall(r"\bport (\d{4})\b", text)} == served
+
+
+def _pod(name: str) -> dict[str, list[dict[str, list[dict[str, int]]]]]:
+    document = yaml.safe_load((pages.REPOSITORY / "deploy" / "base" / name).read_text())
+    pod: dict[str, list[dict[str, list[dict[str, int]]]]] = document["spec"]["template"]["spec"]
+    return pod
+
+
+def test_the_options_of_the_agent_have_the_defaults_that_the_page_shows() -> None:
+    rows = dict(_OPTION_ROW.findall(INSTALL.read_text(encoding="utf-8")))
+    options = {text: one for one in COMMANDS["lading agent"].params for text in one.opts}
+    reference = (pages.DOCS / "commands.md").read_text(encoding="utf-8")
+    agent = reference.partition("\n## lading agent\n")[2]
+    shown = dict(re.findall(r"^\| `(--[a-z-]+)[^`]*` \| `?([^`|]*)`? \|", agent, re.MULTILINE))
+    assert len(rows) > 5
+    for name, written in rows.items():
+        default = written.strip()
+        assert name in options
+        if default[:1].isdigit() or default.startswith("/"):
+            assert shown[name].removesuffix(".0") == default, name
+        elif default == "off":
+            assert shown[name].strip() == "", name
