@@ -3,9 +3,11 @@
 A page is also the README of an example or of a feature, an alert, and what Helm prints.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.docs import command_lines, pages
 
@@ -25,6 +27,35 @@ TEXTS = [
 def test_a_page_names_only_commands_and_options_that_exist(page: Path) -> None:
     for line in command_lines.named(page.read_text(encoding="utf-8")):
         command_lines.check(line)
+
+
+MANIFESTS = sorted(
+    one
+    for folder in (pages.REPOSITORY / "examples", DEPLOY / "base")
+    for one in folder.rglob("*.yaml")
+    if "args:" in one.read_text(encoding="utf-8")
+)
+
+
+def arguments(value: object) -> Iterator[list[str]]:
+    """Those of every container, however deep."""
+    match value:
+        case {"image": str(), "args": [*words]}:
+            yield [str(one) for one in words]
+        case dict():
+            yield from (found for one in value.values() for found in arguments(one))
+        case list():
+            yield from (found for one in value for found in arguments(one))
+
+
+@pytest.mark.parametrize(
+    "file", MANIFESTS, ids=lambda file: str(file.relative_to(pages.REPOSITORY))
+)
+def test_a_manifest_starts_commands_with_options_that_exist(file: Path) -> None:
+    found = list(arguments(list(yaml.safe_load_all(file.read_text(encoding="utf-8")))))
+    assert found
+    for words in found:
+        command_lines.check(" ".join(("lading", *words)))
 
 
 @pytest.mark.parametrize(

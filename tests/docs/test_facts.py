@@ -29,12 +29,8 @@ def code(*folders: str) -> str:
 
 
 def is_label(key: str, value: str) -> bool:
-    return (
-        re.search(
-            rf'["\']?{re.escape(key)}["\']?: ["\']?{re.escape(value)}\b', code("deploy", "src")
-        )
-        is not None
-    )
+    written = rf'["\']?{re.escape(key)}["\']?: ["\']?{re.escape(value)}\b'
+    return re.search(written, code("deploy", "src")) is not None
 
 
 def is_variable(name: str) -> bool:
