@@ -2,15 +2,19 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.definitions import OWNER_LABEL
 from lading.installation import apply
 from lading.kernel.backoff import Backoff
 from lading.ports.http import Exchange, Request, Response
+from lading.ports.kube import PatchType
 from lading.servers.kube.authentication import ADMIN
 from lading.servers.kube.core import Core
 from lading.servers.kube.storage.memory import MemoryStorage
@@ -51,6 +55,49 @@ async def test_a_definition_without_conditions_is_waited_for(server: Exchange) -
     fast = Backoff(seconds_min=0.001, seconds_max=0.01)
     found = await apply.install(api, SystemClock(), ONE, poll=fast)
     assert found.foreign == ()
+
+
+@dataclass
+class InstalledMeanwhile:
+    """Another owner creates a definition just before ours is applied."""
+
+    server: Exchange
+    manifest: dict[str, Any]
+    times: int = 1
+
+    async def __call__(self, request: Request) -> Response:
+        if request.method == "PATCH" and self.times:
+            self.times -= 1
+            await KubeClient(self.server).create(CUSTOM_RESOURCE_DEFINITIONS, self.manifest)
+        return await self.server(request)
+
+
+async def test_a_definition_that_another_owner_installs_meanwhile_is_not_replaced(
+    server: Exchange,
+) -> None:
+    foreign = ONE[0].manifest()
+    foreign["metadata"]["labels"] = {OWNER_LABEL: "machine-config-operator"}
+    foreign["spec"]["names"]["shortNames"] = ["theirs"]
+    found = await apply.install(
+        KubeClient(InstalledMeanwhile(server, foreign)), SystemClock(), DEFINITIONS[:2]
+    )
+    assert [one.lane for one in found.actions] == [DEFINITIONS[1].name]
+    assert len(found.foreign) == 1
+    client = KubeClient(server)
+    kept = await client.get(CUSTOM_RESOURCE_DEFINITIONS, ONE[0].name)
+    assert kept.metadata.labels == {OWNER_LABEL: "machine-config-operator"}
+    await client.get(CUSTOM_RESOURCE_DEFINITIONS, DEFINITIONS[1].name)
+
+
+async def test_our_definition_is_upgraded_although_another_writer_changed_it(
+    server: Exchange,
+) -> None:
+    client = KubeClient(server)
+    await apply.install(client, SystemClock(), ONE)
+    edit = {"spec": {"names": {"categories": ["theirs"]}}}
+    await client.patch(CUSTOM_RESOURCE_DEFINITIONS, ONE[0].name, edit, patch_type=PatchType.MERGE)
+    found = await apply.install(client, SystemClock(), ONE)
+    assert [one.lane for one in found.actions] == [ONE[0].name]
 
 
 async def test_a_definition_that_is_never_established_is_named(server: Exchange) -> None:

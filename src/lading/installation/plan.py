@@ -11,6 +11,8 @@ from lading.kernel.planning import Plan
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyDefinition:
     definition: Definition
+    is_upgrade: bool
+    """The cluster has it, and it is ours: only then may fields of other writers be replaced."""
     because: str
 
     @property
@@ -33,9 +35,13 @@ def plan(
     for definition in definitions:
         found = existing.get(definition.name)
         if found is None:
-            actions.append(ApplyDefinition(definition=definition, because="it is not there"))
+            because = "it is not there"
+            actions.append(
+                ApplyDefinition(definition=definition, is_upgrade=False, because=because)
+            )
         elif is_ours(found):
-            actions.append(ApplyDefinition(definition=definition, because="it may be older"))
+            because = "it may be older"
+            actions.append(ApplyDefinition(definition=definition, is_upgrade=True, because=because))
         else:
             others.append(foreign(definition, found))
     return InstallationPlan(actions=tuple(actions), foreign=tuple(others))
