@@ -95,7 +95,7 @@ def _it_takes_over_a_kustomize_install_and_is_upgraded_and_rolled_back(
     assert pods.is_pinned(image)
     helm.run(
         *("upgrade", "lading", CHART, IN_NAMESPACE, *WAIT),
-        *("--reuse-values", "--set=controller.replicas=1"),
+        *("--reset-then-reuse-values", "--set=controller.replicas=1"),
     )
     assert installed.deployment()["spec"]["replicas"] == 1
     helm.run("rollback", "lading", "1", IN_NAMESPACE, *WAIT)
