@@ -16,7 +16,12 @@ class NameRef(Model, frozen=True, kw_only=True):
 
     name: Annotated[
         str,
-        Field("The name.", min_length=1, max_length=group.NAME_LENGTH_MAX, pattern=group.SUBDOMAIN),
+        Field(
+            "The name of the Node, or of the pool.",
+            min_length=1,
+            max_length=group.NAME_LENGTH_MAX,
+            pattern=group.SUBDOMAIN,
+        ),
     ]
 
 

@@ -116,7 +116,7 @@ class MachineConfigPoolStatus(Model, frozen=True, kw_only=True):
     pool_synchronizers_status: Annotated[
         tuple[PoolSynchronizerStatus, ...],
         Field(
-            "The progress of each synchronizer.",
+            "The progress of each type of content; only PinnedImageSets so far.",
             max_items=16,
             list_type="map",
             list_map_keys=("poolSynchronizerType",),
