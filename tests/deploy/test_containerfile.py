@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from tests.deploy import manifests
+
 ROOT = Path(__file__).parents[2]
 LINES = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8").splitlines()
 BY_DIGEST = re.compile(r"ARG BASE=\S+@sha256:[0-9a-f]{64}")
@@ -13,6 +15,16 @@ def test_the_one_base_is_named_by_digest() -> None:
     first, *others = [line.split()[1:] for line in LINES if line.startswith("FROM ")]
     assert first == ["${BASE}", "AS", "base"]
     assert {words[0] for words in others} == {"base"}
+
+
+def test_the_last_stage_runs_lading_as_the_user_of_the_pods() -> None:
+    last = max(index for index, line in enumerate(LINES) if line.startswith("FROM "))
+    (user,) = (line for line in LINES if line.startswith("USER "))
+    assert LINES.index(user) > last
+    (pod,) = (one for one in manifests.base() if one["kind"] == "Deployment")
+    context = pod["spec"]["template"]["spec"]["securityContext"]
+    assert user == f"USER {context['runAsUser']}:{context['runAsGroup']}"
+    assert LINES[-1] == 'ENTRYPOINT ["lading"]'
 
 
 def test_pip_takes_nothing_that_is_not_locked() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lading.wiring.controller import LEASE_NAME
 from tests.cli.commands import COMMANDS
 from tests.docs import pages
 
@@ -50,6 +51,12 @@ def test_a_label_that_nothing_has_is_found() -> None:
     assert is_label("app.kubernetes.io/component", "agent")
     assert not is_label("app", "lading")
     assert _SELECTED.findall("get pods -l app=lading -o wide") == [("app", "lading")]
+
+
+def test_pages_name_the_lease_of_the_controllers() -> None:
+    text = "".join(one.read_text(encoding="utf-8") for one in pages.PAGES)
+    named = re.findall(r"\b(?:get lease |Lease `)([a-z][a-z-]+)", text)
+    assert set(named) == {LEASE_NAME}
 
 
 def test_pages_name_the_ports_that_pods_serve() -> None:

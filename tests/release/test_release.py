@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import lading
 from release import audit, lock, sbom
 from release.lock import Package
 
@@ -41,6 +42,8 @@ def test_what_is_not_pinned_is_refused() -> None:
 def test_the_bill_of_materials_has_every_package_of_the_lock_and_why_it_is_there() -> None:
     found = lock.packages(sbom.LOCK.read_text(encoding="utf-8"))
     document = sbom.document(sbom.project(), found)
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    assert document["metadata"]["component"]["version"] == lading.__version__
     text = sbom.LOCK.read_text(encoding="utf-8")
     assert len(document["components"]) == text.count("==") > 20
     needed = {one["ref"]: one["dependsOn"] for one in document["dependencies"]}
