@@ -81,7 +81,7 @@ async def test_a_definition_that_another_owner_installs_meanwhile_is_not_replace
     found = await apply.install(
         KubeClient(InstalledMeanwhile(server, foreign)), SystemClock(), DEFINITIONS[:2]
     )
-    assert [one.lane for one in found.actions] == [DEFINITIONS[1].name]
+    assert found.outcomes == {DEFINITIONS[1].name: apply.InstallationOutcome.INSTALLED}
     assert len(found.foreign) == 1
     client = KubeClient(server)
     kept = await client.get(CUSTOM_RESOURCE_DEFINITIONS, ONE[0].name)
@@ -97,7 +97,30 @@ async def test_our_definition_is_upgraded_although_another_writer_changed_it(
     edit = {"spec": {"names": {"categories": ["theirs"]}}}
     await client.patch(CUSTOM_RESOURCE_DEFINITIONS, ONE[0].name, edit, patch_type=PatchType.MERGE)
     found = await apply.install(client, SystemClock(), ONE)
-    assert [one.lane for one in found.actions] == [ONE[0].name]
+    assert found.outcomes == {ONE[0].name: apply.InstallationOutcome.UPDATED}
+
+
+async def outcome(api: KubeClient) -> apply.InstallationOutcome:
+    (found,) = (await apply.install(api, SystemClock(), ONE)).outcomes.values()
+    return found
+
+
+async def test_each_definition_is_installed_then_unchanged_and_updated_if_it_differs(
+    server: Exchange,
+) -> None:
+    api, name = KubeClient(server), ONE[0].name
+    assert await outcome(api) is apply.InstallationOutcome.INSTALLED
+    assert await outcome(api) is apply.InstallationOutcome.UNCHANGED
+    older = {"spec": {"names": {"shortNames": ["old"]}}}
+    await api.patch(CUSTOM_RESOURCE_DEFINITIONS, name, older)
+    assert await outcome(api) is apply.InstallationOutcome.UPDATED
+
+
+async def test_another_installer_of_the_same_definition_changes_nothing(server: Exchange) -> None:
+    """kubectl or Helm had applied it; then only the field managers differ."""
+    api, manifest = KubeClient(server), ONE[0].manifest()
+    await api.apply(CUSTOM_RESOURCE_DEFINITIONS, manifest, field_manager="helm", force=True)
+    assert await outcome(api) is apply.InstallationOutcome.UNCHANGED
 
 
 async def test_a_definition_that_is_never_established_is_named(server: Exchange) -> None:

@@ -33,7 +33,7 @@ async def _apply(target: Target) -> None:
 
     async with target.open() as kube:
         found = await installation.install(kube, system_clock(), DEFINITIONS)
-    for action in found.actions:
-        click.echo(f"{action.lane}: installed")
+    for name, outcome in found.outcomes.items():
+        click.echo(f"{name}: {outcome}")
     for sentence in found.foreign:
         output.sentence(f"Warning: {sentence}", err=True)

@@ -1,11 +1,13 @@
 """Reads what is installed, applies what the plan says, and waits until it is served."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
-from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
+from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
 from lading.api.definitions import Definition
 from lading.installation import check
-from lading.installation.plan import ApplyDefinition, InstallationPlan, plan
+from lading.installation.plan import ApplyDefinition, plan
 from lading.kernel.backoff import Backoff
 from lading.ports import kube
 from lading.ports.clock import Clock
@@ -21,6 +23,20 @@ class NotEstablished(Exception):
     """The API server took a definition but does not serve it."""
 
 
+class InstallationOutcome(StrEnum):
+    INSTALLED = "installed"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledDefinitions:
+    outcomes: Mapping[str, InstallationOutcome]
+    """By name, for each definition that was applied."""
+    foreign: tuple[str, ...]
+    """A sentence for each kind that belongs to another owner."""
+
+
 async def install(
     api: Kube,
     clock: Clock,
@@ -28,37 +44,61 @@ async def install(
     *,
     established_seconds_max: float = ESTABLISHED_SECONDS_MAX,
     poll: Backoff = POLL,
-) -> InstallationPlan:
-    """Installs the kinds; the plan names those that belong to others."""
+) -> InstalledDefinitions:
+    """Installs or upgrades the kinds, except those that belong to others."""
     found = await _applied(api, definitions)
     for definition in definitions:
         await _wait_until_served(api, clock, definition.name, established_seconds_max, poll)
     return found
 
 
-async def _applied(api: Kube, definitions: Sequence[Definition]) -> InstallationPlan:
+async def _applied(api: Kube, definitions: Sequence[Definition]) -> InstalledDefinitions:
     """Another owner may install a kind after it was looked for: then it is looked for again."""
+    outcomes: dict[str, InstallationOutcome] = {}
     for plans_left in reversed(range(PLANS_MAX)):
-        found = plan(definitions, await check.installed(api, definitions))
+        existing = await check.installed(api, definitions)
+        found = plan(definitions, existing)
         try:
             for action in found.actions:
                 assert isinstance(action, ApplyDefinition)
-                await _apply(api, action)
+                name = action.definition.name
+                applied = await _apply(api, action)
+                # Of several plans, the first that applied it says what was there before.
+                outcomes.setdefault(name, _outcome(existing.get(name), applied))
         except kube.Conflict:
             if not plans_left:
                 raise
         else:
-            return found
+            return InstalledDefinitions(outcomes=outcomes, foreign=found.foreign)
     raise AssertionError("the last plan is applied or its error is raised")
 
 
-async def _apply(api: Kube, action: ApplyDefinition) -> None:
-    await api.apply(
+async def _apply(api: Kube, action: ApplyDefinition) -> CustomResourceDefinition:
+    return await api.apply(
         CUSTOM_RESOURCE_DEFINITIONS,
         action.definition.manifest(),
         field_manager=FIELD_MANAGER,
         force=action.is_upgrade,
     )
+
+
+def _outcome(
+    before: CustomResourceDefinition | None, after: CustomResourceDefinition
+) -> InstallationOutcome:
+    """The resource version alone would not tell: a new field manager changes it, too."""
+    if before is None:
+        return InstallationOutcome.INSTALLED
+    return (
+        InstallationOutcome.UNCHANGED
+        if _content(before) == _content(after)
+        else InstallationOutcome.UPDATED
+    )
+
+
+def _content(definition: CustomResourceDefinition) -> tuple[object, ...]:
+    """The generation counts the changes of the spec."""
+    metadata = definition.metadata
+    return metadata.generation, metadata.labels, metadata.annotations
 
 
 async def _wait_until_served(
