@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import click
 import pytest
 
 from lading.cli import documents
@@ -85,3 +86,13 @@ def test_a_bomb_of_aliases_ends_at_a_limit(tmp_path: Path) -> None:
 def test_a_file_that_does_not_exist_is_a_plain_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadableDocument, match="No such file"):
         documents.read([str(tmp_path / "absent.yaml")])
+
+
+def test_an_empty_name_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`lading delete -f "$UNSET"` would delete whatever is described there."""
+    written(tmp_path, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(click.BadParameter, match="the name of the file is empty"):
+        documents.read([""])

@@ -71,7 +71,14 @@ def files(names: Sequence[str]) -> list[str]:
 
 
 def _files(name: str) -> list[str]:
-    """As kubectl takes a folder: the manifests right in it, by name."""
+    """As kubectl takes a folder: the manifests right in it, by name.
+
+    An empty name, as of a variable that is not set, would be the current folder.
+    """
+    if not name:
+        raise click.BadParameter(
+            "the name of the file is empty; write a FILE, a folder, or -", param_hint="-f"
+        )
     if name == "-" or not Path(name).is_dir():
         return [name]
     return sorted(str(path) for path in Path(name).iterdir() if path.suffix in _MANIFEST_SUFFIXES)
