@@ -164,7 +164,8 @@ async def test_an_unknown_kind_stops_a_deletion_before_it_begins(lading: Lading)
     [("delete",), ("delete", "cm"), ("delete", "cm", "a/b"), ("delete", "cm", "a", "-f", "x"),
      ("delete", "--all"), ("delete", "cm", "a", "--all"), ("delete", "cm", "--all", "-l", "a=b"),
      ("delete", "cm", "--all", "-f", "x"), ("get", "cm,ns", "a"), ("get",),
-     ("get", "cm/a", "b"), ("get", "cm", "a", "-A"), ("get", "cm", "a", "-l", "x=y"),
+     ("get", "cm/a", "b"), ("get", "cm/"), ("get", "/a"), ("get", "cm", ""), ("delete", "cm/"),
+     ("get", "cm", "a", "-A"), ("get", "cm", "a", "-l", "x=y"),
      ("get", "cm", "-w", "-o", "json"), ("get", "cm", "a", "b", "-w"), ("get", "cm,ns", "-w")],
     ids=" ".join,
 )  # fmt: skip
@@ -173,7 +174,6 @@ async def test_words_that_mean_nothing_are_refused(lading: Lading, words: tuple[
 
 
 async def test_an_object_that_does_not_exist_is_one_line_of_error(lading: Lading) -> None:
-    assert (await lading("get", "cm")).output == "No resources found\n"
     result = await lading("get", "cm", "absent")
     assert (result.code, result.errors) == (1, 'Error: configmaps "absent" not found\n')
 
@@ -222,7 +222,7 @@ async def test_a_dry_run_says_what_would_be_done_and_changes_nothing(lading: Lad
     text = MAP.format(name="a")
     trial = ("apply", "--dry-run=server", "-f", "-")
     assert (await lading(*trial, text=text)).output == "configmap/a created (server dry run)\n"
-    assert (await lading("get", "cm")).output == "No resources found\n"
+    assert (await lading("get", "cm", "-o", "name")).output == ""
     await lading("apply", "-f", "-", text=text)
     assert (await lading(*trial, text=text)).output == "configmap/a unchanged (server dry run)\n"
     changed = await lading(*trial, text=f"{text}data: {{key: value}}\n")
@@ -258,3 +258,30 @@ async def test_a_diff_shows_no_value_of_a_secret(lading: Lading) -> None:
     assert "+  one: '*** (after)'" in result.output
     assert "bmV3" not in result.output
     assert "b2xk" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (("cm",), " in the namespace default"),
+        (("cm", "-n", "n"), " in the namespace n"),
+        (("cm", "-A"), ""),
+        (("secrets,nodes",), ""),
+    ],
+)
+async def test_a_list_without_objects_is_a_note_for_a_person(
+    lading: Lading, words: tuple[str, ...], where: str
+) -> None:
+    result = await lading("get", *words)
+    expected = (0, "", f"No resources found{where}\n")
+    assert (result.code, result.output, result.errors) == expected
+
+
+async def test_a_diff_hides_the_copy_of_a_secret_that_kubectl_keeps(lading: Lading) -> None:
+    copy = '{kubectl.kubernetes.io/last-applied-configuration: "canary", note: NOTE}'
+    secret = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: a, annotations: {copy}}}\n"
+    await lading("apply", "-f", "-", text=secret)
+    result = await lading("diff", "-f", "-", text=secret.replace("NOTE", "other"))
+    assert "+    note: other" in result.output
+    assert "last-applied-configuration: '***'" in result.output
+    assert "canary" not in result.output

@@ -18,6 +18,8 @@ from lading.kernel import texts
 from lading.ports import kube
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+_MASK = "***"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @click.command(name="diff")
@@ -82,8 +84,18 @@ def without_secrets(tried: Attempt) -> tuple[dict[str, Any] | None, dict[str, An
     data_after = tried.after.get("data") or {}
     same = {key for key, value in data_after.items() if data_before.get(key) == value}
 
-    def masked(data: dict[str, str], side: str) -> dict[str, str]:
-        return {key: "***" if key in same else f"*** ({side})" for key in data}
+    def masked(content: dict[str, Any], data: dict[str, str], side: str) -> dict[str, Any]:
+        values = {key: _MASK if key in same else f"{_MASK} ({side})" for key in data}
+        return {**_without_copy(content), "data": values}
 
-    before = tried.before and {**tried.before, "data": masked(data_before, "before")}
-    return before, {**tried.after, "data": masked(data_after, "after")}
+    before = tried.before and masked(tried.before, data_before, "before")
+    return before, masked(tried.after, data_after, "after")
+
+
+def _without_copy(secret: dict[str, Any]) -> dict[str, Any]:
+    """kubectl keeps the whole Secret in an annotation."""
+    metadata = secret["metadata"]
+    if _LAST_APPLIED not in metadata.get("annotations", {}):
+        return secret
+    annotations = {**metadata["annotations"], _LAST_APPLIED: _MASK}
+    return {**secret, "metadata": {**metadata, "annotations": annotations}}

@@ -117,8 +117,10 @@ async def _get(
         if form in _TABLES:
             is_wide = form is OutputForm.WIDE
             text = await server_tables.text(client, asked, wide=is_wide, on_missing=missing.append)
-            if text or not missing:
-                click.echo(text or "No resources found")
+            if text:
+                click.echo(text)
+            elif not missing:
+                click.echo(_nothing(asked), err=True)
         else:
             found = [one for part in asked for one in await _objects(client, part, missing)]
             if found or not missing:
@@ -127,6 +129,14 @@ async def _get(
         output.error(error)
     if missing:
         raise click.exceptions.Exit(ExitCode.FAILED)
+
+
+def _nothing(asked: list[Asked]) -> str:
+    """Objects may be in another namespace than the one that was asked."""
+    namespaces = {one.selection.namespace for one in asked}
+    if "" in namespaces:
+        return "No resources found"
+    return f"No resources found in the namespace {', '.join(namespaces)}"
 
 
 async def _watch(client: KubeClient, asked: list[Asked], *, wide: bool) -> NoReturn:

@@ -31,11 +31,13 @@ def split(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     slashed = ["/" in word for word in words]
     if any(slashed) and not all(slashed):
         raise click.UsageError("write either KIND NAME... or KIND/NAME..., not both")
-    if not any(slashed):
-        yield from ((words[0], name) for name in words[1:])
-        return
-    for word in words:
-        kind, _, name = word.partition("/")
+    if any(slashed):
+        pairs = [word.split("/", maxsplit=1) for word in words]
+    else:
+        pairs = [[words[0], name] for name in words[1:]]
+    for kind, name in pairs:
+        if not kind or not name:
+            raise click.UsageError(f"{kind}/{name}: write a KIND and a NAME")
         yield kind, name
 
 
