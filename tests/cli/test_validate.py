@@ -223,3 +223,39 @@ def test_a_set_that_no_pool_would_take_is_valid_with_a_warning(
     if warning:
         assert f"{file}:1: neither a pool in these files nor master or worker takes" in output
         assert warning in output
+
+
+def test_what_was_not_checked_is_a_note_and_no_problem() -> None:
+    text = """\
+apiVersion: machineconfiguration.openshift.io/v1
+kind: PinnedImageSet
+metadata:
+  name: s
+spec:
+  pinnedImages:
+  - {}
+"""
+    code, output = validated("-f", "-", text=text)
+    assert code == 1
+    problem, note, summary = output.splitlines()
+    assert problem == "-:7: spec.pinnedImages[0].name: Required value"
+    assert note.startswith("-:1: some validation rules were not checked because ")
+    assert summary == "Error: 1 problem in 1 object; nothing was changed"
+
+
+def test_a_rule_about_the_whole_object_names_no_field() -> None:
+    text = """\
+apiVersion: longhorn.io/v1beta2
+kind: Setting
+metadata: {name: other}
+value: "true"
+"""
+    _, output = validated("-f", "-", text=text)
+    assert output.startswith("-:1: Invalid value: the name must be ")
+
+
+def test_a_name_cannot_write_to_the_terminal() -> None:
+    text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "\\e[2J"}\n'
+    _, output = validated("-f", "-", text=text)
+    assert "metadata.name: Invalid value" in output
+    assert "\x1b" not in output

@@ -38,6 +38,9 @@ T = TypeVar("T")
 
 _DEFINITION = CUSTOM_RESOURCE_DEFINITIONS.kind
 _UNKNOWN_FIELD = "unknown field"
+_ROOT = "<nil>"
+"""How an API server writes the path of a rule about the whole object."""
+_UNCHECKED = "some validation rules were not checked"
 _TOKEN = "in-memory"  # the server is in this process and has no socket
 _PATH_STEP = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 
@@ -75,9 +78,10 @@ async def require_valid(sources: list[ManifestSource]) -> None:
     """Shows every problem, and ends the command if there is one."""
     found = [problem async for problem in problems(sources)]
     for problem in found:
-        click.echo(str(problem), err=True)
+        output.sentence(str(problem), err=True)
     if found:
-        things = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        count = sum(not problem.message.startswith(_UNCHECKED) for problem in found)
+        things = "1 problem" if count == 1 else f"{count} problems"
         objects = "1 object" if len(sources) == 1 else f"{len(sources)} objects"
         raise click.ClickException(f"{things} in {objects}; nothing was changed")
 
@@ -193,11 +197,17 @@ def _text_at(content: Any, *path: str) -> str:
 
 
 def _explained(source: ManifestSource, error: kube.KubeError) -> Iterator[ValidationProblem]:
-    named = [(cause.field, cause.message) for cause in error.causes]
+    named = [(cause.field.removeprefix(_ROOT), _plain(cause.message)) for cause in error.causes]
     for field, message in named or [("", error.message)]:
         yield ValidationProblem(
             file=source.file, line=source.line(steps(field)), field=field, message=message
         )
+
+
+def _plain(message: str) -> str:
+    """What the server did not check has no value that is invalid."""
+    _, found, more = message.partition(_UNCHECKED)
+    return f"{found}{more}" or message
 
 
 def steps(field: str) -> tuple[str | int, ...]:
