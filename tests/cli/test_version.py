@@ -41,3 +41,12 @@ async def test_without_a_cluster_only_the_program_is_shown(
     result = await command.lading("version")
     assert (result.code, result.errors) == (0, "")
     assert "server" not in result.output
+
+
+async def test_a_kubeconfig_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
+    """The report of a bug may be about just that."""
+    broken = tmp_path / "kubeconfig"
+    broken.write_text("[]")
+    result = await command.lading("version", "--kubeconfig", str(broken))
+    assert (result.code, result.output.splitlines()[0]) == (0, f"lading: {lading.__version__}")
+    assert f"unknown: {broken}: expected a mapping" in result.errors

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 import lading
-from lading.adapters.kube.connection import NothingConfigured
+from lading.adapters.kube.connection import ConfigurationError, NothingConfigured
 from lading.cli import connection, output, running
 from lading.cli.connection import Target
 from lading.cli.output import Format
@@ -41,7 +41,7 @@ async def _show(target: Target, only_client: bool, form: Format) -> None:
 
 
 async def _server_version(target: Target) -> str:
-    """Empty where no cluster is configured, or with a warning where it does not answer.
+    """Empty where no cluster is configured, or with a warning where none can be asked.
 
     The version of this program is what the report of a bug needs first.
     """
@@ -53,7 +53,7 @@ async def _server_version(target: Target) -> str:
         return ""
     except TimeoutError:
         reason = f"no answer within {_SERVER_SECONDS_MAX} s"
-    except (kube.KubeError, msgspec.DecodeError) as error:
+    except (ConfigurationError, kube.KubeError, msgspec.DecodeError) as error:
         reason = str(error)
     output.sentence(f"Warning: the version of the API server is unknown: {reason}", err=True)
     return ""

@@ -42,7 +42,9 @@ class Kubeconfig:
     def _context(self, name: str) -> KubeconfigEntry:
         name = name or self._current_context
         if not name:
-            known = ", ".join(self.context_names()) or "none"
+            known = ", ".join(self.context_names())
+            if not known:
+                raise ConfigurationError(f"{self._sources}: there is no context in it")
             raise ConfigurationError(
                 f"{self._sources}: current-context is not set; set --context: {known}"
             )
