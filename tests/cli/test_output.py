@@ -89,7 +89,7 @@ def test_digests_and_times_are_shortened_first_and_then_the_end_of_an_image_is_k
     assert cells == [
         (image, "2026-11-18T00:05:00Z"),
         ("registry.example.com/team/app@0123456789ab", "11-18 00:05"),
-        ("registry...pp@0123456789ab", "11-18 00:05"),
+        ("registr...app@0123456789ab", "11-18 00:05"),
     ]
 
 
@@ -123,3 +123,13 @@ def test_every_table_of_a_command_is_made_by_one_function() -> None:
         if padding.search(path.read_text())
     }
     assert found == {"output.py", "doctor/findings.py", "up_cluster.py"}
+
+
+def test_of_a_sentence_the_beginning_is_kept() -> None:
+    rows = [("node-1", "Successfully pulled the image and a word that says no more")]
+    assert output.fitted(("NAME", "MESSAGE"), rows, 30)[1] == ("node-1", "Successfully pulle...")
+
+
+def test_of_a_kind_and_a_name_the_name_is_kept() -> None:
+    rows = [("imagepruner/cluster", "0 0 * * *")]
+    assert output.fitted(("NAME", "SCHEDULE"), rows, 23)[1] == ("i...cluster", "0 0 * * *")

@@ -130,13 +130,20 @@ def _width(lines: Sequence[Sequence[str]]) -> int:
 
 
 def _cut(cell: str, width: int) -> str:
-    """Both ends tell names apart: of machines mostly the beginning, of images mostly the end."""
+    """Both ends tell names apart: of machines mostly the beginning, of images mostly the end.
+
+    Of a sentence only the beginning says something.
+    """
     if len(cell) <= width:
         return cell
     kept = width - len(_CUT)
-    is_path = "/" in cell and " " not in cell
-    end = kept * 2 // 3 if is_path else kept // 3
-    return f"{cell[: width - len(_CUT) - end]}{_CUT}{cell[len(cell) - end :]}"
+    if " " in cell:
+        return f"{cell[:kept].rstrip()}{_CUT}"
+    _, slash, last = cell.rpartition("/")
+    end = kept * 2 // 3 if slash else kept // 3
+    if slash and len(last) < kept:
+        end = max(end, len(last))
+    return f"{cell[: kept - end]}{_CUT}{cell[len(cell) - end :]}"
 
 
 def names(items: Sequence[str]) -> str:

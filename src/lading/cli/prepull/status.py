@@ -114,4 +114,4 @@ def _short(url: str) -> str:
     if at:
         algorithm, _, value = digest.partition(":")
         url = f"{name}@{algorithm}:{value[:_DIGEST_CHARACTERS]}"
-    return url if len(url) <= _URL_CHARACTERS_MAX else f"…{url[1 - _URL_CHARACTERS_MAX :]}"
+    return url if len(url) <= _URL_CHARACTERS_MAX else f"...{url[3 - _URL_CHARACTERS_MAX :]}"

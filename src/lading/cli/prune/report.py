@@ -121,7 +121,7 @@ def _table(what: str, savings: Sequence[Saving]) -> str:
 
 def _short(name: str) -> str:
     """The end of a long name says more than its beginning."""
-    return name if len(name) <= _NAME_CHARACTERS_MAX else f"…{name[1 - _NAME_CHARACTERS_MAX :]}"
+    return name if len(name) <= _NAME_CHARACTERS_MAX else f"...{name[3 - _NAME_CHARACTERS_MAX :]}"
 
 
 def document(plan: PrunePlan) -> dict[str, Any]:

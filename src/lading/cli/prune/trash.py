@@ -49,4 +49,4 @@ def _cells(record: Record) -> tuple[str, ...]:
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 3]}..."
