@@ -21,7 +21,9 @@ def _capacities(_context: object, _option: object, texts: tuple[str, ...]) -> di
     """Bytes by node; those of every other node under the empty name."""
     found = {}
     for text in texts:
-        node, _, amount = text.rpartition("=")
+        node, equals, amount = text.rpartition("=")
+        if equals and not node:
+            raise click.BadParameter(f"{text!r} has no name of a node before the '='")
         try:
             found[node] = options.size(amount)
         except Malformed as error:

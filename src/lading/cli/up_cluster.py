@@ -107,7 +107,8 @@ API server    {made.api.url}
 Registry      {made.registry_url}{_password_note(made)}
 Lading image  {made.own_image}
 Dashboard     {dashboard_url}
-Metrics       {metrics_url}/metrics, and of node-1 {metrics_url}/nodes/node-1/metrics
+Metrics       {metrics_url}/metrics
+              {metrics_url}/nodes/node-1/metrics, and of each other node
 Nodes, each with a container runtime on a socket:
 {shown_nodes}
 
@@ -125,7 +126,7 @@ To list the images of one node:
 To find what is wrong:
   lading doctor
 kubectl, crictl and skopeo work, too. To copy an image into the registry:
-skopeo copy --dest-tls-verify=false docker://IMAGE docker://{made.registry_host}/NAME:TAG
+skopeo copy --dest-tls-verify=false docker://IMAGE docker://{made.registry_host}/NAME
 Ctrl-C stops it; everything is kept."""
 
 

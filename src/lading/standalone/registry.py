@@ -6,6 +6,7 @@ So it moves only with `--registry-port`, and then names the objects that it leav
 
 import base64
 import contextlib
+import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Iterable
@@ -93,12 +94,13 @@ async def serve(data: Path, settings: RegistrySettings) -> AsyncIterator[Embedde
 
 async def left_behind(kube: KubeClient, host: str) -> tuple[str, ...]:
     """The objects that name images by an address where the registry was."""
+    named = re.compile(f'"{re.escape(host)}(?![0-9])'.encode())  # not a longer port
     return tuple(
         [
             f"{resource.kind.lower()}/{one['metadata']['name']}"
             for resource in _NAMING_IMAGES
             async for one in kube.each(replace(resource, type=dict[str, Any]))
-            if f'"{host}' in msgspec.json.encode(one["spec"]).decode()
+            if named.search(msgspec.json.encode(one["spec"]))
         ]
     )
 

@@ -1,0 +1,38 @@
+"""Which objects a registry leaves behind when it gets another address."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
+from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.installation import apply as installation
+from lading.servers.kube.authentication import ADMIN
+from lading.servers.kube.core import Core
+from lading.servers.kube.storage.memory import MemoryStorage
+from lading.standalone import registry, sample_sets
+from lading.standalone.api_server import Authorized
+from lading.wiring.features import DEFINITIONS
+
+DIGEST = f"sha256:{'a' * 64}"
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[KubeClient]:
+    core = Core(MemoryStorage(), SystemClock(), tokens={"token": ADMIN})
+    client = KubeClient(Authorized(core, "token"))
+    await installation.install(client, SystemClock(), DEFINITIONS)
+    yield client
+    await core.close()
+
+
+async def test_an_object_at_a_port_that_begins_with_the_same_digits_is_not_left_behind(
+    api: KubeClient,
+) -> None:
+    for name, host in (("moved", "127.0.0.1:5000"), ("other", "127.0.0.1:50001")):
+        body = sample_sets.set_of(name, [f"{host}/app@{DIGEST}"])
+        await api.create(PINNED_IMAGE_SETS, body)
+    assert await registry.left_behind(api, "127.0.0.1:5000") == ("pinnedimageset/moved",)
+    assert await registry.left_behind(api, "127.0.0.1:50001") == ("pinnedimageset/other",)
+    assert await registry.left_behind(api, "27.0.0.1:5000") == ()
