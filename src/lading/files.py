@@ -3,6 +3,7 @@
 Adapters and servers both need it, so it stands below them.
 """
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -22,8 +23,11 @@ def write_atomically(
             file.flush()
             os.fsync(file.fileno())
         temporary.rename(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):  # of a file that nothing else names
+            error.filename, error.filename2 = str(path), None
         raise
     flush_folder(path.parent)
 

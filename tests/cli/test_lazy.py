@@ -14,6 +14,7 @@ from lading.cli.main import lading_command
         (["aply"], "no such command 'aply'; did you mean 'apply'?"),
         (["pin", "statsu"], "no such command 'statsu'; did you mean 'status'?"),
         (["xyzzy"], "no such command 'xyzzy'\n"),
+        (["pin", "help"], "no such command 'help'; use --help\n"),
     ],
 )
 def test_an_unknown_command_is_a_usage_error_with_a_suggestion(

@@ -64,3 +64,22 @@ def test_threads_of_obstore_cannot_change_how_a_command_ends(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert "Usage: lading version" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "version --client", "get --help"])
+def test_a_full_disk_behind_the_output_is_one_sentence(words: str) -> None:
+    done = in_shell(f'"$@" {words} > /dev/full')
+    assert (done.returncode, done.stderr) == (1, "Error: No space left on device\n")
+
+
+@pytest.mark.parametrize("words", ["--help", "crds", "version --client"])
+def test_a_reader_that_has_gone_is_no_error(words: str) -> None:
+    done = in_shell(f'"$@" {words} | true')
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("home", ["unset HOME", "HOME=/nonexistent; export HOME"])
+def test_no_home_is_no_trace(home: str) -> None:
+    done = in_shell(f'unset KUBECONFIG; {home}; "$@" version')
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr

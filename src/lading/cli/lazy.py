@@ -51,6 +51,8 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def _suggestion(self, word: str) -> str:
+        if word == "help":
+            return "; use --help"
         close = difflib.get_close_matches(word, self._helps)
         return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 

@@ -71,6 +71,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     _repair_standard_streams()
     try:
         sys.exit(lading_command.main(args=arguments, prog_name=_program_name(sys.argv[0])))
+    except OSError as error:  # of a help or a version that cannot be written
+        click.ClickException(str(error.strerror)).show()
+        sys.exit(ExitCode.FAILED)
     except SystemExit as end:
         if "obstore" in sys.modules:
             _end_at_once(end.code)

@@ -38,7 +38,7 @@ async def test_it_is_the_port() -> None:
     assert (await client.get(NODES, "n")).metadata.name == "n"
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2Fb"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2Fb", "\udcff"])
 async def test_a_name_that_would_address_something_else_is_never_sent(name: str) -> None:
     exchange = Scripted()
     with pytest.raises(kube.Invalid, match="is not a usable name"):

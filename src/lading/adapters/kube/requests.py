@@ -167,6 +167,11 @@ def _check_namespace(resource: Resource[Any], namespace: str) -> None:
 
 def _check_segment(what: str, text: str) -> None:
     """An empty or slashed name would address something else: a list, or another resource."""
-    if not text or text in (".", "..") or "/" in text or "%" in text:
-        reason = "expected one path segment without '/' and '%'"
+    if not text or text in (".", "..") or "/" in text or "%" in text or not _is_text(text):
+        reason = "expected one path segment in UTF-8, without '/' and '%'"
         raise kube.Invalid(f"{text!r} is not a usable {what}: {reason}", reason="Invalid")
+
+
+def _is_text(text: str) -> bool:
+    """Python keeps bytes of the command line that are not text as surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

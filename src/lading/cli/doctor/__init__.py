@@ -34,6 +34,8 @@ def command(target: Target, runtime_endpoint: str, bundle: Path | None, form: Fo
 
     It changes nothing. The exit code is 1 if a check failed.
     """
+    if bundle == Path():
+        raise click.BadParameter("the name of the file is empty", param_hint="--bundle")
     running.run(_examine(target, runtime_endpoint, bundle, form))
 
 
