@@ -13,6 +13,7 @@ from lading.adapters.kube.client import KubeClient
 from lading.api.cluster_api import CLUSTER_MACHINE_SETS
 from lading.api.core import CONFIG_MAPS
 from lading.api.machine import CONTROL_PLANE_MACHINE_SETS, MACHINE_SETS, MACHINES, MachineSet
+from lading.api.operator import MACHINE_CONFIGURATIONS
 from lading.boot_images.clones import UNUSED_ANNOTATION
 from lading.boot_images.controller import KEY
 from lading.boot_images.types import PAUSE_ANNOTATION, PROOF_ANNOTATION, BootImageSettings
@@ -136,6 +137,33 @@ async def test_plan_decides_as_the_controller_would_and_writes_nothing(
     assert (row["state"], row["target"]) == ("Updating", GCP_IMAGE)
     assert await cluster.history() is None
     assert await cluster.image() == GCP_IMAGE_OLD
+
+
+async def test_plan_shows_what_enrolling_a_machine_set_would_do(
+    cluster: BootCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster.usual()
+    await cluster.kube.delete(MACHINE_CONFIGURATIONS, "default")
+    await plan._plan(target(cluster), BootImageSettings(), Format.JSON)
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["state"], row["target"]) == ("NotEnrolled", "")
+    assert (row["ifEnrolled"]["state"], row["ifEnrolled"]["target"]) == ("Updating", GCP_IMAGE)
+    await plan._plan(target(cluster), BootImageSettings(), Format.TABLE)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "worker-a: NotEnrolled (NotEnrolled)",
+        "  no MachineConfiguration enrols machine sets",
+        "  if enrolled: Updating (Updating)",
+    ]
+    assert lines[3].startswith("    the boot image changes from ")
+
+
+async def test_plan_says_of_an_enrolled_machine_set_nothing_about_enrolment(
+    cluster: BootCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster.usual()
+    await plan._plan(target(cluster), BootImageSettings(), Format.TABLE)
+    assert "if enrolled" not in capsys.readouterr().out
 
 
 async def test_approve_proves_a_release_where_nothing_else_can(cluster: BootCluster) -> None:

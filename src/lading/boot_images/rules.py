@@ -53,6 +53,9 @@ class Enrolment:
         return selector is not None and selector.matches(machine_set.metadata.labels)
 
 
+EVERY_MACHINE_SET = Enrolment(mode=Mode.ENABLED, selectors=dict.fromkeys(Api, Selector()))
+
+
 def enrolment(configurations: Iterable[MachineConfiguration]) -> Enrolment:
     """Two opt-ins at once enrol nothing: which of them is meant is not ours to guess."""
     known = sorted(

@@ -1,12 +1,16 @@
 """`lading bootimage plan`: what the controller would do, decided by the controller's own rules."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
-from lading.boot_images import plan, preview
+from lading.boot_images import plan, preview, rules
 from lading.boot_images.decide import MachineSetDecision, Pass
 from lading.boot_images.types import BootImageSettings
+from lading.boot_images.verdicts import MachineSetState
 from lading.cli import connection, output, running
 from lading.cli.bootimage.settings import aws_credentials_option, settings_options
 from lading.cli.connection import Target
@@ -26,6 +30,8 @@ def command(
 ) -> None:
     """Show what the controller would do, and change nothing.
 
+    Of a machine set that is not enrolled, it also shows what would happen if it were.
+
     It reads the Secrets with the Ignition stubs of machine sets. You need the right to get them.
     """
     running.run(_plan(target, settings, form, aws_credentials_file))
@@ -38,7 +44,7 @@ async def _plan(
     aws_credentials_file: Path | None = None,
 ) -> None:
     clock = system_clock()
-    rows: list[dict[str, str]] = []
+    rows: list[dict[str, Any]] = []
     notes: list[str] = []
     async with (
         target.open() as client,
@@ -51,13 +57,23 @@ async def _plan(
             one_pass = Pass.of(observed, settings, clock.now())
             if one_pass.release.proof is not None:
                 notes.append(one_pass.release.proof.message)
-            rows += [row(each) for each in plan.decide_all(one_pass)]
+            rows += planned(one_pass)
     click.echo(rendered(rows, form), nl=False)
     for note in dict.fromkeys(notes):
         output.sentence(f"Release: {note}", err=True)
 
 
-def row(decision: MachineSetDecision) -> dict[str, str]:
+def planned(one_pass: Pass) -> Iterator[dict[str, Any]]:
+    """A row for each machine set; one that is not enrolled has another row in it."""
+    enrolled = plan.decide_all(replace(one_pass, enrolment=rules.EVERY_MACHINE_SET))
+    for decision, other in zip(plan.decide_all(one_pass), enrolled, strict=True):
+        if decision.verdict.state is MachineSetState.NOT_ENROLLED:
+            yield {**row(decision), "ifEnrolled": row(other)}
+        else:
+            yield row(decision)
+
+
+def row(decision: MachineSetDecision) -> dict[str, Any]:
     verdict = decision.verdict
     return {
         "name": verdict.machine_set.metadata.name,
@@ -72,15 +88,21 @@ def row(decision: MachineSetDecision) -> dict[str, str]:
     }
 
 
-def rendered(rows: list[dict[str, str]], form: Format) -> str:
+def rendered(rows: list[dict[str, Any]], form: Format) -> str:
     if form is not Format.TABLE:
         return output.document(rows, form)
     if not rows:
         return "No machine set. Check --machine-namespace and --cluster-api-namespace.\n"
-    lines = []
+    lines: list[str] = []
     for one in rows:
-        lines.append(f"{one['name']}: {one['state']} ({one['reason']})")
-        lines.append(f"  {texts.bounded_text(one['message'])}")
-        if one["newSecret"]:
-            lines.append(f"  stub: Secret {one['secret']} becomes {one['newSecret']}")
+        lines += _lines(one, one["name"], indent="  ")
+        if "ifEnrolled" in one:
+            lines += _lines(one["ifEnrolled"], "  if enrolled", indent="    ")
     return "\n".join(lines) + "\n"
+
+
+def _lines(one: dict[str, Any], about: str, *, indent: str) -> Iterator[str]:
+    yield f"{about}: {one['state']} ({one['reason']})"
+    yield f"{indent}{texts.bounded_text(one['message'])}"
+    if one["newSecret"]:
+        yield f"{indent}stub: Secret {one['secret']} becomes {one['newSecret']}"
