@@ -11,18 +11,25 @@ from typing import Any
 import pytest
 
 from lading.adapters.clock import SystemClock
+from lading.adapters.kube.client import KubeClient
 from lading.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS
-from lading.api.core import SECRETS
+from lading.api.core import NODES, SECRETS
 from lading.api.definitions import OWNER_LABEL
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
+from lading.cli.connection import Target
+from lading.cli.doctor import archive
 from lading.kernel import references
+from lading.kernel.objects import Resource
+from lading.ports import kube
 from lading.standalone import cluster, sample_images, sample_sets
 from lading.standalone.cluster import ClusterOptions, StandaloneCluster
 from lading.standalone.node import NodeDescription
+from lading.wiring.features import DEFINITIONS
 from tests.command import CommandResult, lading
 
 CANARY = "canary-of-a-password"
+IMAGE = f"127.0.0.1:1/app@sha256:{'0' * 64}"
 FOREIGN = "pinnedimagesets.machineconfiguration.openshift.io"
 
 
@@ -118,25 +125,31 @@ async def test_everything_fits_80_columns(running: StandaloneCluster) -> None:
     assert shown.output.splitlines()[-1].endswith("skipped.")
 
 
+def unpacked(file: Path) -> dict[str, str]:
+    content = {}
+    with tarfile.open(file) as opened:
+        for member in opened.getmembers():
+            extracted = opened.extractfile(member)
+            assert extracted is not None
+            content[member.name] = extracted.read().decode()
+    return content
+
+
 async def test_the_archive_has_objects_and_no_secrets(
     running: StandaloneCluster, tmp_path: Path
 ) -> None:
     secret = {"metadata": {"name": "pull", "namespace": "default"}, "stringData": {"a": CANARY}}
     await running.kube.create(SECRETS, secret, namespace="default")
-    image_set = sample_sets.set_of("named-set", [f"127.0.0.1:1/app@sha256:{'0' * 64}"])
+    image_set = sample_sets.set_of("named-set", [IMAGE])
     image_set["metadata"]["annotations"] = {"note": CANARY}
     image_set["metadata"]["labels"]["token"] = CANARY
     await running.kube.create(PINNED_IMAGE_SETS, image_set)
     file = tmp_path / "bundle.tgz"
+    await running.kube.patch(NODES, "node-1", {"metadata": {"labels": {"token": CANARY}}})
     result = await doctor(running, "--bundle", str(file))
     assert f"Wrote {file} with findings.yaml" in result.errors
     assert file.stat().st_mode & 0o777 == 0o600
-    content = {}
-    with tarfile.open(file) as archive:
-        for member in archive.getmembers():
-            extracted = archive.extractfile(member)
-            assert extracted is not None
-            content[member.name] = extracted.read().decode()
+    content = unpacked(file)
     whole = "\n".join(content.values())
     assert "named-set" in content["lading-doctor/pinnedimagesets.yaml"]
     assert "node-1" in content["lading-doctor/nodes.yaml"]
@@ -144,6 +157,53 @@ async def test_the_archive_has_objects_and_no_secrets(
     assert CANARY not in whole
     admin_token = (running.api.kubeconfig.parent / "admin-token").read_text().strip()
     assert admin_token not in whole
+
+
+async def test_the_archive_has_what_is_installed_by_whatever_owner(
+    running: StandaloneCluster, tmp_path: Path
+) -> None:
+    """Also on OpenShift, where sets belong to another operator, and before an installation."""
+    await running.kube.create(PINNED_IMAGE_SETS, sample_sets.set_of("named-set", [IMAGE]))
+    foreign = {
+        "metadata": {"labels": {OWNER_LABEL: None}},
+        "spec": {"names": {"categories": []}},
+    }
+    for one in DEFINITIONS:
+        if one.name == FOREIGN:
+            await running.kube.patch(CUSTOM_RESOURCE_DEFINITIONS, FOREIGN, foreign)
+        else:
+            await running.kube.delete(CUSTOM_RESOURCE_DEFINITIONS, one.name)
+    file = tmp_path / "bundle.tgz"
+    await doctor(running, "--bundle", str(file))
+    content = unpacked(file)
+    assert "named-set" in content["lading-doctor/pinnedimagesets.yaml"]
+    assert "node-1" in content["lading-doctor/nodes.yaml"]
+
+
+async def test_the_archive_has_what_its_user_may_read(
+    running: StandaloneCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await report(running)
+    each = KubeClient.each
+
+    def forbidden(client: KubeClient, resource: Resource[Any], *more: Any) -> Any:
+        if resource.kind in ("Node", "MachineConfigPool"):
+            raise kube.Forbidden("you may not")
+        return each(client, resource, *more)
+
+    monkeypatch.setattr(KubeClient, "each", forbidden)
+    target = Target(kubeconfig=running.api.kubeconfig, context="", namespace="")
+    assert list(await archive.content(target, [])) == [
+        "findings.yaml",
+        "versions.yaml",
+        "machineconfignodes.yaml",
+    ]
+
+
+async def test_an_archive_without_a_name_is_refused_before_any_check() -> None:
+    shown = await lading("doctor", "--bundle", "")
+    assert (shown.code, shown.output) == (2, "")
+    assert "the name of the file is empty" in shown.errors
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import io
 import platform
 import tarfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from lading import files
 from lading.adapters.kube import discovery
 from lading.adapters.kube.client import KubeClient
 from lading.adapters.kube.connection import ConfigurationError
-from lading.api.core import NODES
+from lading.api.core import NODES, Node
 from lading.cli import objects, output
 from lading.cli.connection import Target
 from lading.cli.doctor import findings
@@ -25,10 +26,9 @@ from lading.cli.output import Format
 from lading.observability import redaction
 from lading.ports import kube
 from lading.wiring.clock import system_clock
+from lading.wiring.features import DEFINITIONS
 
 FOLDER = "lading-doctor"
-_KINDS = "lading"
-"""The category of all kinds of Lading."""
 
 
 async def content(target: Target, found: Sequence[CheckFinding]) -> dict[str, str]:
@@ -52,26 +52,28 @@ async def content(target: Target, found: Sequence[CheckFinding]) -> dict[str, st
 
 
 async def _of_cluster(client: KubeClient) -> dict[str, str]:
+    """What is not installed or may not be read is left out, and nothing else."""
     catalogue = await discovery.discover(client)
     shown: dict[str, str] = {}
-    for resource in catalogue.all_named(_KINDS):
-        try:
-            items = [one async for one in client.each(resource)]
-        except kube.Forbidden:
-            continue
-        if items:
-            documents = [redacted(without_annotations(one)) for one in items]
-            shown[f"{resource.plural}.yaml"] = output.document(documents, Format.YAML)
-    nodes = [
-        {
-            "name": one.metadata.name,
-            "labels": dict(one.metadata.labels),
-            "kubelet": one.status.node_info.kubelet_version,
-            "platform": one.status.node_info.architecture,
-        }
-        async for one in client.each(NODES)
-    ]
-    return {**shown, "nodes.yaml": output.document(redacted(nodes), Format.YAML)}
+    for definition in DEFINITIONS:  # also those of another owner
+        with suppress(kube.NotFound, kube.Forbidden):
+            resource = catalogue.named(definition.name)
+            items = [redacted(without_annotations(one)) async for one in client.each(resource)]
+            if items:
+                shown[f"{resource.plural}.yaml"] = output.document(items, Format.YAML)
+    with suppress(kube.Forbidden):
+        nodes = [redacted(_node(one)) async for one in client.each(NODES)]
+        shown["nodes.yaml"] = output.document(nodes, Format.YAML)
+    return shown
+
+
+def _node(one: Node) -> dict[str, Any]:
+    return {
+        "name": one.metadata.name,
+        "labels": dict(one.metadata.labels),
+        "kubelet": one.status.node_info.kubelet_version,
+        "platform": one.status.node_info.architecture,
+    }
 
 
 def without_annotations(content: Mapping[str, Any]) -> dict[str, Any]:
