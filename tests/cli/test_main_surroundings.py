@@ -1,6 +1,7 @@
 """The command where something that is usually there is not: a stream, a letter."""
 
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,28 @@ def test_no_home_is_no_trace(home: str) -> None:
     done = in_shell(f'unset KUBECONFIG; {home}; "$@" version')
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
+
+
+def shown_on_a_terminal(folder: Path, *words: str, **variables: str) -> bytes:
+    """What a command without a cluster prints on a terminal."""
+    away = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "NO_COLOR", "XDG_DATA_HOME")
+    kept = {name: value for name, value in os.environ.items() if name not in away}
+    main, terminal = pty.openpty()
+    try:
+        environment = {**kept, "HOME": str(folder), "TERM": "xterm", **variables}
+        subprocess.run([*LADING, *words], stdout=terminal, env=environment, check=False)
+        return os.read(main, 65536)
+    finally:
+        os.close(main)
+        os.close(terminal)
+
+
+def test_a_terminal_gets_colours(tmp_path: Path) -> None:
+    assert b"\x1b[36mskipped" in shown_on_a_terminal(tmp_path, "doctor")
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_without_colours_gets_none(tmp_path: Path, variables: dict[str, str]) -> None:
+    shown = shown_on_a_terminal(tmp_path, "doctor", **variables)
+    assert shown.startswith(b"skipped")
+    assert b"\x1b" not in shown

@@ -69,8 +69,9 @@ def lading_command() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     _repair_standard_streams()
+    name = _program_name(sys.argv[0])
     try:
-        sys.exit(lading_command.main(args=arguments, prog_name=_program_name(sys.argv[0])))
+        sys.exit(lading_command.main(args=arguments, prog_name=name, color=_colour()))
     except OSError as error:  # of a help or a version that cannot be written
         click.ClickException(str(error.strerror)).show()
         sys.exit(ExitCode.FAILED)
@@ -87,6 +88,12 @@ def _end_at_once(code: str | int | None) -> NoReturn:
         with contextlib.suppress(OSError):
             stream.flush()
     os._exit(code or 0)
+
+
+def _colour() -> bool | None:
+    """None is colour on terminals only; no-color.org has the variable that turns it off."""
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return False if unwanted else None
 
 
 def _program_name(path: str) -> str:
