@@ -1,8 +1,11 @@
 """`lading apply`, `diff`, `get` and `delete` on an embedded cluster, as a person uses them."""
 
+import contextlib
+import io
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -10,9 +13,14 @@ import yaml
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
 from lading.api.core import CONFIG_MAPS
+from lading.cli import get
+from lading.cli.connection import Target
+from lading.cli.get import OutputForm
+from lading.loop import tasks
 from lading.standalone import api_server
 from tests import command
 from tests.command import CommandResult
+from tests.e2e import waiting
 
 DEFINITIONS = Path(__file__).parents[2] / "deploy" / "crds"
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n"
@@ -285,3 +293,47 @@ async def test_a_diff_hides_the_copy_of_a_secret_that_kubectl_keeps(lading: Ladi
     assert "+    note: other" in result.output
     assert "last-applied-configuration: '***'" in result.output
     assert "canary" not in result.output
+
+
+async def watched(tmp_path: Path, *asked: Any, seen: str) -> str:
+    """What `get -w` prints until `seen` is in it."""
+    target = Target(kubeconfig=tmp_path / "api" / "kubeconfig", context="", namespace="")
+    printed = io.StringIO()
+
+    async def is_printed() -> bool:
+        return seen in printed.getvalue()
+
+    with contextlib.redirect_stdout(printed):
+        async with tasks.started(get._get(target, *asked, watch=True)):
+            await waiting.until(is_printed, f"{seen!r} is printed")
+    return printed.getvalue()
+
+
+async def test_a_watch_of_one_object_shows_no_other(lading: Lading, tmp_path: Path) -> None:
+    await lading("apply", "-f", "-", text="---\n".join(MAP.format(name=name) for name in "abc"))
+    names = [("cm", "b")]
+    shown = await watched(tmp_path, "cm", names, "", False, OutputForm.TABLE, seen="b ")
+    assert [line.split()[0] for line in shown.splitlines()] == ["NAME", "b"]
+
+
+async def test_a_watch_can_be_wide(lading: Lading, tmp_path: Path) -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
+    await lading("apply", "-f", "-", text=node)
+    form = OutputForm.WIDE
+    assert "INTERNAL-IP" in await watched(tmp_path, "nodes", [], "", False, form, seen="n ")
+    form = OutputForm.TABLE
+    assert "INTERNAL-IP" not in await watched(tmp_path, "nodes", [], "", False, form, seen="n ")
+
+
+async def test_a_wide_table_has_all_columns_and_is_not_cut(
+    lading: Lading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    name = "n" * 100
+    await lading("apply", "-f", "-", text=f"apiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}")
+    wide = (await lading("get", "nodes", "-o", "wide")).output
+    assert name in wide
+    assert "INTERNAL-IP" in wide
+    narrow = (await lading("get", "nodes")).output
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "INTERNAL-IP" not in narrow

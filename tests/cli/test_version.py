@@ -1,6 +1,8 @@
 """`lading version`: always this program, and the server where one answers."""
 
 import json
+import platform
+import socket
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ async def test_the_versions_of_program_and_server(tmp_path: Path) -> None:
         found = json.loads(result.output)
         assert found["lading"] == lading.__version__
         assert found["server"].startswith("v1.")
+        assert found["python"] == platform.python_version()
         shown = await command.lading("version", "--client", *where)
     assert shown.output.startswith(f"lading: {lading.__version__}\n")
     assert "server" not in shown.output
@@ -50,3 +53,21 @@ async def test_a_kubeconfig_that_cannot_be_read_is_a_warning(tmp_path: Path) -> 
     result = await command.lading("version", "--kubeconfig", str(broken))
     assert (result.code, result.output.splitlines()[0]) == (0, f"lading: {lading.__version__}")
     assert f"unknown: {broken}: expected a mapping" in result.errors
+
+
+async def test_a_server_that_is_silent_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lading.cli.version._SERVER_SECONDS_MAX", 0.2)
+    kubeconfig = tmp_path / "kubeconfig"
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        kubeconfig.write_text(
+            "{current-context: c, contexts: [{name: c, context: {cluster: c}}],"
+            f" clusters: [{{name: c, cluster: {{server: '{server}'}}}}]}}"
+        )
+        result = await command.lading("version", "--kubeconfig", str(kubeconfig))
+    assert (result.code, result.output.splitlines()[0]) == (0, f"lading: {lading.__version__}")
+    assert "unknown: no answer within 0.2 s" in result.errors

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lading.adapters.clock import SystemClock
-from lading.standalone.demo import play
+from lading.standalone.demo import play, scenes
+from lading.standalone.demo.stage import Stage
 from lading.standalone.demo.story import DemoFailed, Story
 
 README = Path(__file__).parents[2] / "README.md"
@@ -38,3 +39,14 @@ def test_a_check_that_does_not_hold_ends_the_demo() -> None:
     story = Story(lambda text: None)
     with pytest.raises(DemoFailed, match="the moon is made of cheese"):
         story.check("the moon is made of cheese", holds=False)
+
+
+async def test_a_scene_that_fails_fails_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_: Stage) -> None:
+        raise DemoFailed("check failed: the moon is round")
+
+    monkeypatch.setattr(scenes, "images_are_pushed", fail)
+    with pytest.raises(DemoFailed, match="the moon is round"):
+        await play.play(tmp_path, SystemClock(), lambda text: None)
