@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -144,3 +145,15 @@ async def test_a_long_name_fits_the_screen_unless_the_table_is_wide(
     )
     assert (name in shown) is wide
     assert (max(map(len, shown.splitlines())) <= 80) is not wide
+
+
+async def test_an_object_that_lost_its_label_is_not_called_deleted(client: KubeClient) -> None:
+    body = {"metadata": {"name": "one", "labels": {"app": "x"}}}
+    await client.create(CONFIG_MAPS, body, namespace="default")
+    whole = await asked(client)
+    selected = replace(whole, selection=Selection(namespace="default", label_selector="app=x"))
+    async with aclosing(server_tables.follow(client, selected, wide=False)) as following:
+        await Lines(following).next(2)
+        without = {"metadata": {"labels": {"app": None}}}
+        await client.patch(CONFIG_MAPS, "one", without, namespace="default")
+        assert await anext(following) == "configmap/one deleted or no longer selected\n"

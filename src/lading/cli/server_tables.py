@@ -101,7 +101,10 @@ class _View:
         self.shown.pop(key, None)
         namespace, name = key
         where = f" in {namespace}" if self.asked.is_of_all_namespaces else ""
-        return f"{self.asked.resource.kind.lower()}/{name} deleted{where}\n"
+        gone = "deleted"
+        if self.asked.selection.label_selector:
+            gone = "deleted or no longer selected"  # a watch does not tell which
+        return f"{self.asked.resource.kind.lower()}/{name} {gone}{where}\n"
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str]:
