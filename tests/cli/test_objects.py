@@ -1,14 +1,15 @@
 """`lading apply`, `diff`, `get` and `delete` on an embedded cluster, as a person uses them."""
 
+import asyncio
 import contextlib
 import io
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube import connect
@@ -16,6 +17,7 @@ from lading.api.core import CONFIG_MAPS
 from lading.cli import get
 from lading.cli.connection import Target
 from lading.cli.get import OutputForm
+from lading.cli.main import lading_command
 from lading.loop import tasks
 from lading.standalone import api_server
 from tests import command
@@ -84,6 +86,10 @@ async def test_a_conflict_names_the_other_manager_and_the_option(
     assert result.code == 1
     assert 'conflict with "another"' in result.errors
     assert "set --force-conflicts to take the fields over" in result.errors
+    for trial in (("diff",), ("apply", "--dry-run=server")):
+        refused = await lading(*trial, "-f", "-", text=text)
+        assert (refused.code, 'conflict with "another"' in refused.errors) == (1, True)
+        assert (await lading(*trial, "--force-conflicts", "-f", "-", text=text)).code == 0
     forced = await lading("apply", "--force-conflicts", "-f", "-", text=text)
     assert forced.output == "configmap/a configured\n"
 
@@ -174,7 +180,9 @@ async def test_an_unknown_kind_stops_a_deletion_before_it_begins(lading: Lading)
      ("delete", "cm", "--all", "-f", "x"), ("get", "cm,ns", "a"), ("get",),
      ("get", "cm/a", "b"), ("get", "cm/"), ("get", "/a"), ("get", "cm", ""), ("delete", "cm/"),
      ("get", "cm", "a", "-A"), ("get", "cm", "a", "-l", "x=y"),
-     ("get", "cm", "-w", "-o", "json"), ("get", "cm", "a", "b", "-w"), ("get", "cm,ns", "-w")],
+     ("get", "cm", "-w", "-o", "json"), ("get", "cm", "a", "b", "-w"), ("get", "cm,ns", "-w"),
+     ("apply", "-f", "x", "--dry-run=server", "--runtime-endpoint", "unix:///x"),
+     ("delete", "pis", "--all", "--runtime-endpoint", "unix:///x")],
     ids=" ".join,
 )  # fmt: skip
 async def test_words_that_mean_nothing_are_refused(lading: Lading, words: tuple[str, ...]) -> None:
@@ -221,9 +229,22 @@ async def test_objects_are_deleted_by_their_labels(
         assert result.output == "No resources found\n"
 
 
-async def test_an_object_that_is_not_there_can_be_ignored(lading: Lading) -> None:
+async def test_all_objects_are_those_of_one_namespace(lading: Lading) -> None:
+    await lading("apply", "-f", "-", text="apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n")
+    for namespace in ("n", "default"):
+        await lading("apply", "-f", "-", "-n", namespace, text=MAP.format(name="a"))
+    assert (await lading("delete", "cm", "--all", "-n", "n")).output == "configmap/a deleted\n"
+    assert (await lading("get", "cm", "-o", "name")).output == "configmap/a\n"
+    assert (await lading("get", "cm", "-o", "name", "-n", "n")).output == ""
+
+
+async def test_an_object_that_is_not_there_can_be_ignored_and_no_other_error(
+    lading: Lading,
+) -> None:
     result = await lading("delete", "cm", "absent", "--ignore-not-found")
     assert (result.code, result.output, result.errors) == (0, "", "")
+    result = await lading("delete", "cm", "a%b", "--ignore-not-found")
+    assert (result.code, "is not a usable name" in result.errors) == (1, True)
 
 
 async def test_a_dry_run_says_what_would_be_done_and_changes_nothing(lading: Lading) -> None:
@@ -254,6 +275,27 @@ async def test_a_diff_shows_the_lines_that_an_apply_would_change(lading: Lading)
     assert "key: old" in (await lading("get", "cm", "a", "-o", "yaml")).output
     made = await lading("diff", "-f", "-", text=MAP.format(name="b"))
     assert (made.code, "+kind: ConfigMap" in made.output) == (0, True)
+
+
+async def test_a_diff_of_several_objects_counts_changes_and_refusals(lading: Lading) -> None:
+    await lading("apply", "-f", "-", text=MAP.format(name="same"))
+    both = "---\n".join((MAP.format(name="new"), MAP.format(name="same")))
+    assert (await lading("diff", "--exit-status", "-f", "-", text=both)).code == 1
+    refused = await lading("diff", "-f", "-", text=f"{MAP.format(name='Not_A_Name')}---\n{both}")
+    assert (refused.code, "+  name: new" in refused.output) == (1, True)
+    assert "1 of 3 objects would not be applied" in refused.errors
+
+
+async def test_the_lines_of_a_diff_have_colours_on_a_terminal(
+    lading: Lading, tmp_path: Path
+) -> None:
+    await lading("apply", "-f", "-", text=MAP.format(name="a"))
+    file = tmp_path / "map.yaml"
+    file.write_text(MAP.format(name="a") + "data: {key: value}\n")
+    words = ["diff", "-f", str(file), "--kubeconfig", str(tmp_path / "api" / "kubeconfig")]
+    shown = await asyncio.to_thread(CliRunner().invoke, lading_command, words, color=True)
+    assert "\x1b[32m+  key: value\x1b[0m\n" in shown.output
+    assert "\n kind: ConfigMap\x1b[0m\n" in shown.output
 
 
 async def test_a_diff_shows_no_value_of_a_secret(lading: Lading) -> None:
@@ -295,34 +337,45 @@ async def test_a_diff_hides_the_copy_of_a_secret_that_kubectl_keeps(lading: Ladi
     assert "canary" not in result.output
 
 
-async def watched(tmp_path: Path, *asked: Any, seen: str) -> str:
+async def watched(
+    folder: Path, kind: str, *, name: str = "", form: OutputForm = OutputForm.TABLE, seen: str
+) -> str:
     """What `get -w` prints until `seen` is in it."""
-    target = Target(kubeconfig=tmp_path / "api" / "kubeconfig", context="", namespace="")
+    target = Target(kubeconfig=folder / "api" / "kubeconfig", context="", namespace="")
+    names = [(kind, name)] if name else []
+    work = get._get(target, kind, names, "", False, form, watch=True)
     printed = io.StringIO()
 
     async def is_printed() -> bool:
         return seen in printed.getvalue()
 
     with contextlib.redirect_stdout(printed):
-        async with tasks.started(get._get(target, *asked, watch=True)):
+        async with tasks.started(work):
             await waiting.until(is_printed, f"{seen!r} is printed")
     return printed.getvalue()
 
 
 async def test_a_watch_of_one_object_shows_no_other(lading: Lading, tmp_path: Path) -> None:
     await lading("apply", "-f", "-", text="---\n".join(MAP.format(name=name) for name in "abc"))
-    names = [("cm", "b")]
-    shown = await watched(tmp_path, "cm", names, "", False, OutputForm.TABLE, seen="b ")
+    shown = await watched(tmp_path, "cm", name="b", seen="b ")
     assert [line.split()[0] for line in shown.splitlines()] == ["NAME", "b"]
 
 
 async def test_a_watch_can_be_wide(lading: Lading, tmp_path: Path) -> None:
     node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"
     await lading("apply", "-f", "-", text=node)
-    form = OutputForm.WIDE
-    assert "INTERNAL-IP" in await watched(tmp_path, "nodes", [], "", False, form, seen="n ")
-    form = OutputForm.TABLE
-    assert "INTERNAL-IP" not in await watched(tmp_path, "nodes", [], "", False, form, seen="n ")
+    wide = await watched(tmp_path, "nodes", form=OutputForm.WIDE, seen="n ")
+    assert "INTERNAL-IP" in wide
+    assert "INTERNAL-IP" not in await watched(tmp_path, "nodes", seen="n ")
+
+
+async def test_a_watch_fits_the_terminal(
+    lading: Lading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    await lading("apply", "-f", "-", text=MAP.format(name="n" * 100))
+    shown = await watched(tmp_path, "cm", seen="nnn")
+    assert max(map(len, shown.splitlines())) <= 60
 
 
 async def test_a_wide_table_has_all_columns_and_is_not_cut(

@@ -133,3 +133,12 @@ def test_of_a_sentence_the_beginning_is_kept() -> None:
 def test_of_a_kind_and_a_name_the_name_is_kept() -> None:
     rows = [("imagepruner/cluster", "0 0 * * *")]
     assert output.fitted(("NAME", "SCHEDULE"), rows, 23)[1] == ("i...cluster", "0 0 * * *")
+
+
+@pytest.mark.parametrize(("is_terminal", "is_fitted"), [(True, True), (False, False)])
+def test_tables_are_fitted_to_terminals(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, is_fitted: bool
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
+    assert (output.screen_columns() is not None) is is_fitted

@@ -1,10 +1,13 @@
-"""The nodes of a cluster that is started again with other ones."""
+"""The nodes of a cluster: what they show, and what stays when it is started again."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lading.adapters.clock import SystemClock
 from lading.api.core import NODES
-from lading.standalone import cluster
+from lading.kernel.objects import Resource
+from lading.standalone import cluster, first_set, status_pages
 from lading.standalone.cluster import ClusterOptions
 from lading.standalone.node import NodeDescription
 
@@ -27,3 +30,43 @@ async def test_nodes_that_no_longer_run_are_forgotten_and_come_back(tmp_path: Pa
 async def test_a_node_that_an_administrator_made_stays(tmp_path: Path) -> None:
     assert await started_with(tmp_path, "a", by_hand="mine") == {"a", "mine"}
     assert await started_with(tmp_path, "a") == {"a", "mine"}
+
+
+async def test_a_node_shows_what_users_of_kubectl_expect(tmp_path: Path) -> None:
+    node = NodeDescription(name="a", capacity_bytes=5 * 1024**2)
+    options = ClusterOptions(data=tmp_path, nodes=(node,))
+    async with cluster.open_cluster(options, SystemClock()) as made:
+        nodes: Resource[Any] = NODES
+        found = await made.kube.get(replace(nodes, type=dict[str, Any]), "a")
+    status = found["status"]
+    assert "node-role.kubernetes.io/worker" in found["metadata"]["labels"]
+    assert status["nodeInfo"]["kubeletVersion"].startswith("v1.")
+    assert status["nodeInfo"]["containerRuntimeVersion"].startswith("lading://")
+    assert status["capacity"]["ephemeral-storage"] == str(5 * 1024**2)
+    assert {"type": "InternalIP", "address": "127.0.0.1"} in status["addresses"]
+    conditions = {one["type"]: one["status"] for one in status["conditions"]}
+    assert (conditions["Ready"], conditions["DiskPressure"]) == ("True", "False")
+
+
+async def test_each_node_has_its_status_pages(tmp_path: Path) -> None:
+    options = ClusterOptions(
+        data=tmp_path, nodes=(NodeDescription(name="a"), NodeDescription(name="b"))
+    )
+    async with cluster.open_cluster(options, SystemClock()) as made:
+        pages = status_pages.answers(made).keys()
+    for process in ("", "/nodes/a", "/nodes/b"):
+        assert {f"{process}/{page}" for page in ("metrics", "healthz", "readyz")} <= pages
+
+
+async def test_a_first_set_that_was_edited_stays(tmp_path: Path) -> None:
+    options = ClusterOptions(data=tmp_path, nodes=(NodeDescription(name="a"),))
+    file = tmp_path / first_set.SET_FILE
+    async with cluster.open_cluster(options, SystemClock()) as made:
+        await first_set.write(made, tmp_path)
+        edited = f"{file.read_text()}# edited\n"
+        file.write_text(edited)
+        await first_set.write(made, tmp_path)
+        assert file.read_text() == edited
+        file.write_text(edited.replace(made.registry_host, "127.0.0.1:1"))
+        await first_set.write(made, tmp_path)
+        assert made.registry_host in file.read_text(), "of another registry, nothing can be pulled"

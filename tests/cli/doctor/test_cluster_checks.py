@@ -1,12 +1,18 @@
-"""The judgements of `lading doctor` about the clock, on values."""
+"""The judgements of `lading doctor` about the clock, and about checks that fail."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
 
-from lading.cli.doctor import cluster_checks
-from lading.cli.doctor.findings import CheckResult
+from lading.adapters.kube.client import KubeClient
+from lading.cli.doctor import cluster_checks, findings
+from lading.cli.doctor.cluster_checks import ClusterCheck
+from lading.cli.doctor.findings import CheckFinding, CheckResult
+from lading.ports import kube
+from lading.ports.http import Request, Response
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -26,3 +32,37 @@ def test_clocks_apart(seconds: int, result: str) -> None:
 @pytest.mark.parametrize("date", ["", "yesterday"])
 def test_a_server_without_a_date_is_skipped(date: str) -> None:
     assert cluster_checks.clock(date, NOW).result is CheckResult.SKIPPED
+
+
+def raising(error: Exception) -> ClusterCheck:
+    async def check(_: KubeClient, /) -> AsyncIterator[CheckFinding]:
+        raise error
+        yield findings.ok("Kinds", "never")
+
+    return check
+
+
+async def silent(_: KubeClient, /) -> AsyncIterator[CheckFinding]:
+    await asyncio.Event().wait()
+    yield findings.ok("Kinds", "never")
+
+
+async def no_server(request: Request) -> Response:
+    raise AssertionError(f"no check asks for {request.path}")
+
+
+@pytest.mark.parametrize(
+    ("check", "result", "step"),
+    [
+        (raising(kube.Forbidden("you may not")), "skipped", "as an administrator"),
+        (raising(kube.Unavailable("it is down")), "failed", "check that the cluster runs"),
+        (silent, "failed", "check the network"),
+    ],
+)
+async def test_a_check_that_cannot_be_made_says_why(
+    monkeypatch: pytest.MonkeyPatch, check: ClusterCheck, result: str, step: str
+) -> None:
+    monkeypatch.setattr(cluster_checks, "CHECK_SECONDS_MAX", 0.05)
+    (found,) = await cluster_checks._made("Kinds", KubeClient(no_server), check)
+    assert (found.check, found.result) == ("Kinds", result)
+    assert step in found.next_step

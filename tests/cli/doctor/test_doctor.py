@@ -18,7 +18,7 @@ from lading.api.definitions import OWNER_LABEL
 from lading.api.machineconfiguration.machine_config_node import MACHINE_CONFIG_NODES
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.cli.connection import Target
-from lading.cli.doctor import archive
+from lading.cli.doctor import archive, findings
 from lading.kernel import references
 from lading.kernel.objects import Resource
 from lading.ports import kube
@@ -198,6 +198,30 @@ async def test_the_archive_has_what_its_user_may_read(
         "versions.yaml",
         "machineconfignodes.yaml",
     ]
+
+
+async def test_what_a_check_found_is_in_the_archive_without_secrets(tmp_path: Path) -> None:
+    """There is also an archive where no cluster answers."""
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
+        "{current-context: c, contexts: [{name: c, context: {cluster: c}}],"
+        " clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}"
+    )
+    target = Target(kubeconfig=kubeconfig, context="", namespace="")
+    one = findings.failed("Registries", f"https://me:{CANARY}@quay.io refuses.", "log in")
+    found = await archive.content(target, [one])
+    assert list(found) == ["findings.yaml", "versions.yaml"]
+    assert "quay.io refuses." in found["findings.yaml"]
+    assert CANARY not in found["findings.yaml"]
+
+
+async def test_an_old_kubelet_is_a_warning(running: StandaloneCluster) -> None:
+    await report(running)
+    old = {"status": {"nodeInfo": {"kubeletVersion": "v1.28.1"}}}
+    await running.kube.patch(NODES, "node-1", old, subresource="status")
+    reported, warned = (await found(running))["Nodes"]
+    assert (reported["result"], warned["result"]) == ("ok", "warning")
+    assert warned["nextStep"] == "upgrade the kubelet"
 
 
 async def test_an_archive_without_a_name_is_refused_before_any_check() -> None:

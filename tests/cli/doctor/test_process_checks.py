@@ -3,11 +3,14 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
+from lading.adapters.kube.client import KubeClient
 from lading.api.coordination import LeaseSpec
 from lading.cli.doctor import process_checks
 from lading.cli.doctor.findings import CheckResult
+from lading.ports.http import Request, Response
 
 
 def workload(**container: Any) -> dict[str, Any]:
@@ -74,3 +77,16 @@ def test_a_lease_without_a_holder_fails_only_after_a_while(
     lease = LeaseSpec(holder_identity=holder, renew_time=renewed_at)
     now = datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert process_checks.leadership(lease, now).result == result
+
+
+@pytest.mark.parametrize(("is_allowed", "result"), [(True, "ok"), (False, "warning")])
+async def test_the_rights_of_a_user(is_allowed: bool, result: str) -> None:
+    async def reviews(request: Request) -> Response:
+        assert request.path.endswith("/selfsubjectaccessreviews")
+        body = msgspec.json.encode({"status": {"allowed": is_allowed}})
+        return Response(status=201, headers={"content-type": "application/json"}, body=body)
+
+    (found,) = [one async for one in process_checks.rights(KubeClient(reviews))]
+    assert found.result == result
+    assert ("patch pinnedimagesets (lading apply)" in found.found) is not is_allowed
+    assert bool(found.next_step) is not is_allowed
