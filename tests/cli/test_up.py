@@ -198,7 +198,9 @@ async def test_a_second_one_on_the_same_data_is_refused_with_a_sentence(tmp_path
 
 
 async def test_a_folder_with_too_long_a_name_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    assert "at most 107 bytes" in await refusal(tmp_path / ("x" * 100))
+    shown = await refusal(tmp_path / ("x" * 100))
+    assert shown.startswith("Error: cannot create a socket at ")
+    assert "at most 107 bytes" in shown
 
 
 async def refusal(data: Path) -> str:

@@ -35,6 +35,8 @@ class CannotListen(Exception):
 @asynccontextmanager
 async def serve(runtime: EmbeddedRuntime, socket: Path) -> AsyncIterator[str]:
     """Yields the endpoint, `unix://…`; a socket that an earlier run left behind is replaced."""
+    if len(os.fsencode(socket)) > SOCKET_PATH_BYTES_MAX:  # gRPC would also log it
+        raise CannotListen(socket)
     server = grpc.aio.server(options=handlers.MESSAGE_OPTIONS)
     server.add_generic_rpc_handlers(_handlers(runtime))
     try:
