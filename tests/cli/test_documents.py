@@ -96,3 +96,8 @@ def test_an_empty_name_is_not_the_current_folder(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(click.BadParameter, match="the name of the file is empty"):
         documents.read([""])
+
+
+def test_a_file_without_an_end_is_too_large() -> None:
+    with pytest.raises(UnreadableDocument, match="/dev/zero: the file is larger than 32 MiB"):
+        documents.read(["/dev/zero"])

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import yaml
 
-from lading.kernel import yaml_text
+from lading.kernel import quantities, yaml_text
 
 FILE_BYTES_MAX = 32 * 1024 * 1024
 VALUES_MAX = 1_000_000  # aliases count each time: a bomb of them ends here
@@ -100,14 +100,23 @@ def objects(file: str, text: str) -> list[ManifestSource]:
 
 def text(file: str) -> str:
     try:
-        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        content = _content(file)
         if len(content) > FILE_BYTES_MAX:
-            raise UnreadableDocument(f"{file}: the file is larger than {FILE_BYTES_MAX} bytes")
+            most = quantities.format_bytes(FILE_BYTES_MAX)
+            raise UnreadableDocument(f"{file}: the file is larger than {most}")
         return content.decode()
     except OSError as error:
         raise UnreadableDocument(f"{file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UnreadableDocument(f"{file}: this is not UTF-8 text") from error
+
+
+def _content(file: str) -> bytes:
+    """Not more than shows that it is too much: a device has no end."""
+    if file == "-":
+        return sys.stdin.buffer.read(FILE_BYTES_MAX + 1)
+    with open(file, "rb") as opened:
+        return opened.read(FILE_BYTES_MAX + 1)
 
 
 def _sources(file: str, node: yaml.Node) -> Iterator[ManifestSource]:
