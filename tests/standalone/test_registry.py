@@ -1,11 +1,13 @@
 """Which objects a registry leaves behind when it gets another address."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from lading.adapters.clock import SystemClock
 from lading.adapters.kube.client import KubeClient
+from lading.api.imageregistry import IMAGE_PRUNERS
 from lading.api.machineconfiguration.pinned_image_set import PINNED_IMAGE_SETS
 from lading.installation import apply as installation
 from lading.servers.kube.authentication import ADMIN
@@ -36,3 +38,22 @@ async def test_an_object_at_a_port_that_begins_with_the_same_digits_is_not_left_
     assert await registry.left_behind(api, "127.0.0.1:5000") == ("pinnedimageset/moved",)
     assert await registry.left_behind(api, "127.0.0.1:50001") == ("pinnedimageset/other",)
     assert await registry.left_behind(api, "27.0.0.1:5000") == ()
+
+
+async def test_a_pruner_names_a_registry_by_its_url(api: KubeClient) -> None:
+    body = {
+        "apiVersion": IMAGE_PRUNERS.api_version,
+        "kind": IMAGE_PRUNERS.kind,
+        "metadata": {"name": "cluster"},
+        "spec": {"registries": [{"name": "local", "url": "http://127.0.0.1:5000"}]},
+    }
+    await api.create(IMAGE_PRUNERS, body)
+    assert await registry.left_behind(api, "127.0.0.1:5000") == ("imagepruner/cluster",)
+    assert await registry.left_behind(api, "127.0.0.1:500") == ()
+
+
+def test_every_port_that_it_had_is_remembered(tmp_path: Path) -> None:
+    note = tmp_path / "registry-former-ports"
+    moves = [(0, 5000), (5000, 5001), (5001, 5002), (5002, 5000)]
+    found = [registry._former_ports(note, last=last, now=now) for last, now in moves]
+    assert found == [(), (5000,), (5000, 5001), (5001, 5002)]

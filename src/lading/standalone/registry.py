@@ -94,7 +94,8 @@ async def serve(data: Path, settings: RegistrySettings) -> AsyncIterator[Embedde
 
 async def left_behind(kube: KubeClient, host: str) -> tuple[str, ...]:
     """The objects that name images by an address where the registry was."""
-    named = re.compile(f'"{re.escape(host)}(?![0-9])'.encode())  # not a longer port
+    # In an image or in a URL, and not as the beginning of a longer port.
+    named = re.compile(f'("|//){re.escape(host)}(?![0-9])'.encode())
     return tuple(
         [
             f"{resource.kind.lower()}/{one['metadata']['name']}"
