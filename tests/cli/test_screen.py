@@ -36,3 +36,19 @@ def test_what_would_scroll_is_left_out_and_counted() -> None:
 
 def test_a_line_never_wraps() -> None:
     assert fitted_lines("x" * 100, columns=80, lines=10) == ["x" * 79]
+
+
+def test_a_reader_of_the_log_gets_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    Screen().show("a" * 500 + "\n")
+    assert capsys.readouterr().out == "a" * 500 + "\n"
+
+
+def test_a_dumb_terminal_is_never_redrawn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    screen = Screen()
+    for text in ("a\n", "b\n"):
+        screen.show(text)
+    assert capsys.readouterr().out == "a\nb\n"

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from lading.cli import validate
+from lading.cli.documents import ManifestSource
 from lading.cli.main import lading_command
 
 DESIGNS = Path(__file__).parents[1] / "golden" / "designs"
@@ -259,3 +261,8 @@ def test_a_name_cannot_write_to_the_terminal() -> None:
     _, output = validated("-f", "-", text=text)
     assert "metadata.name: Invalid value" in output
     assert "\x1b" not in output
+
+
+def test_a_kind_of_the_same_name_in_another_group_is_no_set() -> None:
+    content = {"apiVersion": "example.com/v1", "kind": "PinnedImageSet", "spec": "anything"}
+    assert list(validate.pool_warnings([ManifestSource("file", content, {(): 1})])) == []
