@@ -54,6 +54,6 @@ async def test_a_pruner_names_a_registry_by_its_url(api: KubeClient) -> None:
 
 def test_every_port_that_it_had_is_remembered(tmp_path: Path) -> None:
     note = tmp_path / "registry-former-ports"
-    moves = [(0, 5000), (5000, 5001), (5001, 5002), (5002, 5000)]
+    moves = [(0, 5000), (5000, 5001), (5001, 5002), (5002, 5000), (5000, 5000)]
     found = [registry._former_ports(note, last=last, now=now) for last, now in moves]
-    assert found == [(), (5000,), (5000, 5001), (5001, 5002)]
+    assert found == [(), (5000,), (5000, 5001), (5001, 5002), (5001, 5002)]
