@@ -72,14 +72,15 @@ class InstalledMeanwhile:
         return await self.server(request)
 
 
+@pytest.mark.parametrize("step", [1, -1], ids=["first", "after another"])
 async def test_a_definition_that_another_owner_installs_meanwhile_is_not_replaced(
-    server: Exchange,
+    server: Exchange, step: int
 ) -> None:
     foreign = ONE[0].manifest()
     foreign["metadata"]["labels"] = {OWNER_LABEL: "machine-config-operator"}
     foreign["spec"]["names"]["shortNames"] = ["theirs"]
     found = await apply.install(
-        KubeClient(InstalledMeanwhile(server, foreign)), SystemClock(), DEFINITIONS[:2]
+        KubeClient(InstalledMeanwhile(server, foreign)), SystemClock(), DEFINITIONS[:2][::step]
     )
     assert found.outcomes == {DEFINITIONS[1].name: apply.InstallationOutcome.INSTALLED}
     assert len(found.foreign) == 1
