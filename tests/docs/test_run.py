@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import ports
+from tests import free_ports
 from tests.docs import pages
 from tests.docs.pages import Command, File
 
@@ -50,7 +50,7 @@ async def test_the_commands_of_a_page_print_what_it_shows(page: Path, home: Path
     exports: list[str] = []
 
     def placed(text: str) -> str:
-        return PORTS.sub(lambda found: placed_at.setdefault(found[0], str(ports.free())), text)
+        return PORTS.sub(lambda found: placed_at.setdefault(found[0], str(free_ports.find())), text)
 
     async with AsyncExitStack() as stack:
         for step in pages.steps(page):

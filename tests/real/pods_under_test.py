@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from release.image import PYTHON
-from tests import ports
+from tests import free_ports
 from tests.deploy.manifests import NAMESPACE
 from tests.real import own_overlay
 from tests.real.bed import cluster, images, sandbox
@@ -100,6 +100,6 @@ class Pods:
 
 def prepare(bed: cluster.Cluster, folder: Path, *components: str) -> Pods:
     """Everything but the installation itself."""
-    metrics_port = ports.free()
+    metrics_port = free_ports.find()
     own_overlay.write(folder, bed, metrics_port=metrics_port, components=components)
     return Pods(bed=bed, overlay=folder, metrics_port=metrics_port)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests import ports
+from tests import free_ports
 from tests.e2e import waiting
 from tests.real.setup import binaries
 
@@ -40,7 +40,7 @@ class Prometheus:
 async def scraping(*targets: str, rules: Path, folder: Path) -> AsyncIterator[Prometheus]:
     """Every second. No alert waits before it fires."""
     _configure(targets, rules, folder)
-    address = f"127.0.0.1:{ports.free()}"
+    address = f"127.0.0.1:{free_ports.find()}"
     with (folder / "prometheus.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             binaries.unpacked("prometheus", "usr/bin/prometheus"),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lading.api.machineconfiguration.boot_image_history import MACHINE_SET_BOOT_IMAGE_HISTORY
-from tests import ports
+from tests import free_ports
 from tests.deploy.manifests import DEPLOY, NAMESPACE
 from tests.e2e.waiting import until
 from tests.real import helm as helm_program
@@ -61,7 +61,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation
     with cluster.cluster() as bed:
         folder = tmp_path_factory.mktemp("helm")
         overlay = tmp_path_factory.mktemp("overlay")
-        metrics_port = ports.free()
+        metrics_port = free_ports.find()
         repository, digest = own_overlay.write(overlay, bed, metrics_port=metrics_port)
         helm = helm_program.on(bed.api_server, folder)
         agent = {"metricsPort": metrics_port, "kubeletPort": bed.kubelet_port}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import ports
+from tests import free_ports
 from tests.cli import up_process
 from tests.real import how_to
 
@@ -68,7 +68,7 @@ class Site:
 
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Site]:
-    port = str(ports.free())
+    port = str(free_ports.find())
     options = ("--nodes", "3", "--registry-port", port, "--registry-auth")
     async with up_process.welcomed(folder / "up", *options) as (_, welcome):
         found = re.search(r"with the password in (\S+)", welcome)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests import ports
+from tests import free_ports
 from tests.real.bed import addresses, sandbox
 from tests.real.setup import binaries
 
@@ -125,8 +125,8 @@ def etcd_data(place: sandbox.Sandbox) -> pathlib.Path:
 
 
 def _start_etcd(place: sandbox.Sandbox) -> str:
-    client = f"http://127.0.0.1:{ports.free()}"
-    peer = f"http://127.0.0.1:{ports.free()}"
+    client = f"http://127.0.0.1:{free_ports.find()}"
+    peer = f"http://127.0.0.1:{free_ports.find()}"
     place.start(
         "etcd",
         [

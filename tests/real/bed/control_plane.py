@@ -1,6 +1,6 @@
 """The controller manager and the scheduler of a real cluster, beside an API server."""
 
-from tests import ports
+from tests import free_ports
 from tests.real.bed import api_server, sandbox
 from tests.real.setup import binaries
 
@@ -38,7 +38,7 @@ def _start(place: sandbox.Sandbox, name: str, server: api_server.ApiServer, *opt
             kubeconfig,
             "--leader-elect=false",
             "--bind-address=127.0.0.1",
-            f"--secure-port={ports.free()}",
+            f"--secure-port={free_ports.find()}",
             f"--cert-dir={place.make_folder(name)}",
             *options,
         ],

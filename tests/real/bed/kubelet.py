@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from tests import ports
+from tests import free_ports
 from tests.real.bed import addresses, api_server, cgroups, processes, runtime, sandbox
 from tests.real.setup import binaries
 
@@ -62,7 +62,7 @@ def _config(
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "address": "127.0.0.1",
-        "port": ports.free(),
+        "port": free_ports.find(),
         "healthzPort": 0,
         "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}},
         "authorization": {"mode": "Webhook"},

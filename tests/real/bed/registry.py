@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests import ports
+from tests import free_ports
 from tests.real.bed import sandbox
 from tests.real.setup import binaries
 
@@ -64,7 +64,7 @@ def start(
     """
     folder = place.make_folder(f"{name}-{version}-{len(place.started)}")
     running = Registry(
-        host=f"{address}:{ports.free()}",
+        host=f"{address}:{free_ports.find()}",
         root=root or folder / "storage",
         program=program(version),
         config_file=folder / "config.yml",

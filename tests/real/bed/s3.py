@@ -4,7 +4,7 @@ import dataclasses
 import socket
 from collections.abc import Mapping
 
-from tests import ports
+from tests import free_ports
 from tests.real.bed import sandbox
 from tests.real.setup import binaries
 
@@ -47,7 +47,7 @@ class Bucket:
 def start(place: sandbox.Sandbox, *, address: str = "127.0.0.1") -> Bucket:
     """Pods reach it at an address of the sandbox, not on loopback."""
     folder = place.make_folder(f"s3-{len(place.started)}")
-    bucket = Bucket(host=f"{address}:{ports.free()}")
+    bucket = Bucket(host=f"{address}:{free_ports.find()}")
     for name in ("metadata", "data", f"data/{bucket.name}"):
         (folder / name).mkdir()
     process = place.start(

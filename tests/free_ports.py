@@ -9,7 +9,7 @@ none of them takes a port between this look and its use."""
 ATTEMPTS_MAX = 100
 
 
-def free() -> int:
+def find() -> int:
     """Not drawn with `random`, which draws the same in every worker of a test run."""
     for _ in range(ATTEMPTS_MAX):
         port = secrets.choice(PORTS)
