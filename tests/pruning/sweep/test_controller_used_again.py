@@ -2,8 +2,11 @@
 
 from lading.pruning.engine.inventory.observe_storage import revision_link
 from lading.pruning.sweep import layout
+from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 from tests.pruning.sweep.storage_registry import image_content
-from tests.pruning.sweep.worlds import SweepWorld
+from tests.pruning.sweep.worlds import STATE, SweepWorld
+
+STREAM_KINDS = ("images", "imagestreams")
 
 
 async def test_a_manifest_of_a_repository_without_the_link_gets_one(swept: SweepWorld) -> None:
@@ -101,3 +104,79 @@ async def test_a_manifest_by_another_digest_gets_the_links_that_it_needs(swept: 
     swept.registry.write(revision_link("b", other), swept.digest(content).encode())
     await swept.run()
     assert swept.registry.can_pull("b", other)
+
+
+async def test_a_manifest_that_cannot_be_read_brings_back_what_its_repository_linked(
+    swept: SweepWorld,
+) -> None:
+    """The registry had checked it before the links went, and writes it now."""
+    swept.registry.image("b", "v1")
+    layer, other = swept.registry.upload("a", b"1"), swept.registry.upload("b", b"2")
+    swept.storage.pass_time(hours=25)
+    unknown = b'{"mediaType": "application/x-unknown"}'
+    swept.on_sleep = lambda: swept.registry.put_manifest("a", unknown)
+    assert (await swept.run()).counts.restored == 1
+    assert swept.has_layer("a", layer)
+    assert not swept.has_layer("b", other)
+    swept.on_sleep = None
+    await swept.whole()
+    assert swept.has_layer("a", layer)
+    assert swept.has_data(layer)
+    assert not swept.has_data(other)
+
+
+async def test_a_manifest_that_became_unreadable_brings_back_what_was_condemned_before(
+    swept: SweepWorld,
+) -> None:
+    """In a run that would have deleted it; the link comes back before the next one."""
+    image = swept.registry.image("a", "v1", [b"1"])
+    layer = swept.registry.upload("a", b"2")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    assert not swept.has_layer("a", layer)
+    swept.registry.write(layout.data_path(image), b"")
+    del swept.storage.objects[f"{layout.OWN}/manifests"]
+    swept.storage.pass_time(hours=25)
+    counts = (await swept.run()).counts
+    assert (counts.restored, counts.freed_blobs) == (1, 0)
+    assert swept.has_layer("a", layer)
+
+
+async def test_a_manifest_that_is_known_as_unreadable_keeps_the_links_of_where_it_comes(
+    swept: SweepWorld,
+) -> None:
+    """Another repository had a link to it without its data."""
+    swept.registry.image("b", "v1")
+    layer, config = swept.registry.upload("a", b"1"), swept.registry.upload("a", b"{}")
+    content = image_content(config, [layer])
+    image = swept.digest(content)
+    swept.registry.write(revision_link("damaged", image), image.encode())
+    swept.storage.pass_time(hours=25)
+
+    def push(path: str) -> None:
+        if path == STATE:
+            swept.storage.pass_time(seconds=1)
+            swept.registry.put_manifest("a", content)
+
+    swept.storage.before_change = push
+    counts = (await swept.run()).counts
+    assert (counts.links, counts.restored) == (0, 0), "no link of it was ever missing"
+    assert swept.registry.can_pull("a", image)
+
+
+async def test_what_an_image_of_openshift_names_again_gets_its_links_back(
+    swept: SweepWorld,
+) -> None:
+    swept.registry.image("b", "v1")
+    layer, other = swept.registry.upload("a", b"1"), swept.registry.upload("a", b"2")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    image = {"metadata": {"name": "sha256:1"}, "dockerImageLayers": [{"name": layer, "size": 1}]}
+    kinds = (PODS, *(kind(one, one.title(), "image.openshift.io") for one in STREAM_KINDS))
+    swept.clusters = (FakeCluster(served=kinds, pages={"images": [[image]]}),)
+    swept.with_images = True
+    swept.storage.pass_time(hours=25)
+    counts = (await swept.run()).counts
+    assert (counts.restored, counts.freed_blobs) == (1, 1)
+    assert swept.has_layer("a", layer)
+    assert not swept.has_data(other)

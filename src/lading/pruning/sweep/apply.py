@@ -318,7 +318,7 @@ class _RepositoryLook:
         reader = ManifestReader(self._storage, PruneProgress())
         await reader.read(one for one in fresh if graph.key_of(one) in unknown)
         documents = reader.documents()
-        if documents.opaque:
+        if documents.opaque or self._reader.has_unreadable(set(keys.tolist())):
             return None
         found: set[int] = set(documents.targets.tolist())
         return found | self._reader.targets_of(set(keys.tolist()) - unknown)

@@ -332,6 +332,9 @@ class ManifestReader:
         """The numbers among these that were not read yet, each once."""
         return np.setdiff1d(keys, self._known)
 
+    def has_unreadable(self, keys: set[int]) -> bool:
+        return not self._opaque.isdisjoint(keys)
+
     def targets_of(self, keys: set[int]) -> set[int]:
         """What these manifests need."""
         found: set[int] = set()

@@ -5,7 +5,7 @@ It goes in a later run, when the grace period is over and no link came back. Whi
 stands still (`--offline`) both happen at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 import numpy as np
@@ -30,13 +30,14 @@ from lading.pruning.sweep.types import (
 )
 
 Flags = NDArray[np.bool_]
+Kept = list[tuple[BlobReason, Keys]]
 
 
 def plan(facts: SweepFacts, state: SweepState, settings: SweepSettings, now: datetime) -> SweepPlan:
     blobs = facts.listing.blobs
     cutoff = seconds(now) - int(settings.grace.total_seconds())
     live = mark.live(facts, young_since=cutoff)
-    kept = _kept_keys(facts, live)
+    kept = _kept_keys(facts, state, live)
     newest, is_linked = _links_of_blobs(facts.listing)
     reasons = _unneeded(blobs, is_linked, state, settings, now)
     reasons[newest > cutoff] = BlobReason.YOUNG
@@ -49,7 +50,7 @@ def plan(facts: SweepFacts, state: SweepState, settings: SweepSettings, now: dat
         condemned=condemned,
         swept=swept,
         links=links_of(facts.listing, swept if settings.is_offline else condemned),
-        restored=tuple(sorted(_restored(facts, state, live))),
+        restored=tuple(sorted(_restored(facts, state, kept))),
         dropped=_dropped(facts, state, reasons, is_linked),
         put_back=_put_back(facts, [keys for _, keys in kept]),
         uploads=tuple(sorted(_old_uploads(facts.listing, settings, now))),
@@ -62,11 +63,11 @@ def second_look(
     """What must be undone by a fresh list of links and manifests; blobs are not in it."""
     cutoff = seconds(now) - int(settings.grace.total_seconds())
     live = mark.live(facts, young_since=cutoff)
-    kept = [keys for _, keys in _kept_keys(facts, live)]
+    kept = _kept_keys(facts, state, live)
     return SecondLook(
-        restored=tuple(sorted(_restored(facts, state, live))),
-        put_back=_put_back(facts, kept),
-        used_again=tuple(sorted(one for one in state.condemned if _is_in(graph.key_of(one), live))),
+        restored=tuple(sorted(_restored(facts, state, kept))),
+        put_back=_put_back(facts, [keys for _, keys in kept]),
+        used_again=tuple(sorted(one for one in state.condemned if _is_kept(one, kept))),
     )
 
 
@@ -87,16 +88,29 @@ def links_of(listing: Listing, positions: NDArray[np.int64]) -> tuple[Link, ...]
     return tuple(sorted(found))
 
 
-def _kept_keys(facts: SweepFacts, live: Keys) -> list[tuple[BlobReason, Keys]]:
+def _kept_keys(facts: SweepFacts, state: SweepState, live: Keys) -> Kept:
     images = np.unique(
         np.array([graph.key_of(one) for one in facts.image_digests], dtype=np.uint64)
     )
     unreadable = mark.linked_by(facts.listing, mark.unreadable_repositories(facts))
+    lost = {graph.key_of(link.data) for link in _lost_by_unreadable(facts, state)}
     return [
         (BlobReason.NEEDED, live),
-        (BlobReason.UNREADABLE, unreadable),
+        (BlobReason.UNREADABLE, np.union1d(unreadable, np.array(sorted(lost), dtype=np.uint64))),
         (BlobReason.IMAGE, images),
     ]
+
+
+def _is_kept(digest: str, kept: Kept) -> bool:
+    return any(_is_in(graph.key_of(digest), keys) for _, keys in kept)
+
+
+def _lost_by_unreadable(facts: SweepFacts, state: SweepState) -> Iterator[Link]:
+    """What condemning took from repositories that have an unreadable manifest by now."""
+    unreadable = mark.unreadable_repositories(facts).tolist()
+    names = {facts.listing.repositories[one] for one in unreadable}
+    for digest, condemned in state.condemned.items() if names else ():
+        yield from (one for one in condemned.links(digest) if one.repository in names)
 
 
 def _links_of_blobs(listing: Listing) -> tuple[NDArray[np.uint32], Flags]:
@@ -134,13 +148,17 @@ def _unneeded(
     return reasons
 
 
-def _restored(facts: SweepFacts, state: SweepState, live: Keys) -> set[Link]:
+def _restored(facts: SweepFacts, state: SweepState, kept: Kept) -> set[Link]:
     """The links that a needed digest lost, and those that manifests of today need besides."""
-    needed = [one for one in state.condemned if _is_in(graph.key_of(one), live)]
-    if not needed:
+    by_key = {graph.key_of(one): one for one in state.condemned if _is_kept(one, kept)}
+    if not by_key:
         return set()
-    found = {link for one in needed for link in state.condemned[one].links(one)}
-    by_key = {graph.key_of(one): one for one in needed}
+    by_reason = dict(kept)
+    live, images = by_reason[BlobReason.NEEDED], by_reason[BlobReason.IMAGE]
+    found = set(_lost_by_unreadable(facts, state))
+    for key, digest in by_key.items():
+        if _is_in(key, live) or _is_in(key, images):
+            found.update(state.condemned[digest].links(digest))
     documents, listing = facts.documents, facts.listing
     manifests = set(documents.keys.tolist()) & by_key.keys()
     wanted = np.array(sorted(by_key), dtype=np.uint64)
