@@ -3,6 +3,8 @@
 import json
 from datetime import timedelta
 
+import pytest
+
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.apply import FAILURES_SHOWN_MAX, SweepCounts
 from lading.pruning.sweep.types import BlobReason
@@ -144,15 +146,20 @@ async def test_what_is_condemned_anew_keeps_the_links_that_it_had(swept: SweepWo
     assert state["condemned"][digest]["layers"] == ["a", "b"]
 
 
-async def test_what_was_used_again_and_no_longer_is_waits_anew(swept: SweepWorld) -> None:
+@pytest.mark.parametrize("is_remembered", [False, True])
+async def test_what_was_used_again_and_no_longer_is_waits_anew(
+    swept: SweepWorld, is_remembered: bool
+) -> None:
     """Also where it has no link by then, which would show that it is not condemned."""
     swept.registry.image("b", "v1")
     digest = swept.registry.upload("a", b"1")
     swept.storage.pass_time(hours=25)
     await swept.run()
     image = swept.push_again("a", "v1", [b"1"])
+    swept.storage.pass_time(minutes=58 if is_remembered else 60)
     await swept.run()
-    assert json.loads(swept.storage.objects[STATE][0])["condemned"] == {}
+    state = json.loads(swept.storage.objects[STATE][0])
+    assert (digest in state["condemned"]) is is_remembered
     swept.registry.delete_manifest("a", image)
     del swept.storage.objects[layout.layer_link("a", digest)]
     swept.storage.pass_time(hours=25)

@@ -314,6 +314,7 @@ async def test_a_copy_aside_of_data_in_its_place_is_not_counted(
     del swept.storage.objects[layout.layer_link("a", digest)]
     swept.storage.pass_time(hours=25)
     swept.registry.write(layout.aside_path(digest), b"1")
+    swept.storage.pass_time(hours=1)
     counts = (await swept.run(offline=offline)).counts
     assert counts.freed_blobs == (1 if offline else 0)
     assert swept.has_data(digest) is not offline

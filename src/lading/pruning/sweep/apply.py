@@ -67,22 +67,16 @@ class Sweeping:
         """What may only be decided about by the next run."""
         self.counts = SweepCounts()
 
-    async def aside(self) -> dict[str, int]:
-        """What is aside, with its size."""
-        return {
-            digest: one.size_bytes
-            async for page in self._storage.pages(layout.ASIDE)
-            for one in page
-            if (digest := layout.digest_aside(one.path))
-        }
+    def leave_aside(self, digests_: Iterable[str]) -> None:
+        self._left_aside.update(digests_)
 
     async def put_back(self, digests_: Iterable[str]) -> None:
         async def back(digest: str) -> None:
             if await self._storage.head(layout.data_path(digest)) is None:
                 await self._storage.move(layout.aside_path(digest), layout.data_path(digest))
                 self.counts.put_back += 1
-            else:
-                await self._delete([layout.aside_path(digest)])  # it was uploaded again
+            elif await self._delete([layout.aside_path(digest)]):  # it was uploaded again
+                self._left_aside.add(digest)
 
         async def tried(digest: str) -> None:
             try:

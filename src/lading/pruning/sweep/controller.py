@@ -30,6 +30,7 @@ from lading.pruning.sweep.observe import ManifestReader
 from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.state import SweepState
 from lading.pruning.sweep.types import (
+    LATE_DELETION_MAX,
     LinkKind,
     Listing,
     Roots,
@@ -166,11 +167,16 @@ class Sweeper:
         images = await self._images()
         state = states.decode(await self._state_file.read())
         self._reader.know(await self._known_file.read())
-        facts = await self._facts(references, images, with_blobs=True)
+        facts = await self._facts(references, images, now, with_blobs=True)
         return ObservedSweep(facts=facts, state=state, references=references, now=now)
 
     async def _facts(
-        self, references: References | None, images: tuple[str, ...], *, with_blobs: bool
+        self,
+        references: References | None,
+        images: tuple[str, ...],
+        now: datetime,
+        *,
+        with_blobs: bool,
     ) -> SweepFacts:
         listing = await observe.listing(
             self._storage,
@@ -180,15 +186,16 @@ class Sweeper:
         )
         unread = observe.unread_manifests(listing, self._reader)
         await self._reader.read(unread, count=len(unread))
-        aside = await Sweeping(
-            self._storage, (), through_registry=False, progress=self.progress
-        ).aside()
+        aside = await observe.aside(self._storage)
         return SweepFacts(
             listing=listing,
             documents=self._reader.documents(),
             roots=None if references is None else await self._roots(listing, references),
             image_digests=images,
             aside=tuple(sorted(aside)),
+            aside_lately=frozenset(
+                digest for digest, one in aside.items() if now - one.modified_at < LATE_DELETION_MAX
+            ),
         )
 
     async def _roots(self, listing: Listing, references: References) -> Roots:
@@ -241,6 +248,7 @@ class Sweeper:
         self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep
     ) -> None:
         listing = observed.facts.listing
+        sweeping.leave_aside(plan.left_aside)
         await sweeping.put_back(plan.put_back)
         unrestored = await sweeping.restore(plan.restored)
         linked = await sweeping.unlink_at_once(plan.links)
@@ -248,22 +256,25 @@ class Sweeper:
         unlinked = {one: size for one, size in due.items() if one not in linked}
         gone = await sweeping.delete_data(unlinked)
         gone |= await sweeping.delete_aside(
-            await sweeping.aside(), copies=_in_place(listing, observed.facts.aside)
+            await self._aside(), copies=_in_place(listing, observed.facts.aside)
         )
         await sweeping.forget_in_tags(
             one for one in plan.links if one.kind is LinkKind.MANIFEST and one.data in gone
         )
-        state = states.without(observed.state, {*plan.dropped, *gone} - unrestored)
+        state = states.with_used_again(observed.state, plan.used_again)
+        state = states.without(state, {*plan.dropped, *gone} - unrestored)
         if state != observed.state:
             await self._write_last(sweeping, state)
 
     async def _sweep(self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep) -> None:
         """The state is written before links go, so that a run that is cut off can restore them."""
         listing = observed.facts.listing
+        sweeping.leave_aside(plan.left_aside)
         await sweeping.put_back(plan.put_back)
         unrestored = await sweeping.restore(plan.restored)
         condemned = [listing.blobs.digest(one) for one in plan.condemned.tolist()]
-        state = states.without(observed.state, set(plan.dropped) - unrestored)
+        state = states.with_used_again(observed.state, plan.used_again)
+        state = states.without(state, set(plan.dropped) - unrestored)
         state = states.with_condemned(state, condemned, plan.links, observed.now)
         if observed.references is not None:
             count = observed.references.of_this_registry
@@ -287,12 +298,12 @@ class Sweeper:
         self.progress.begin("waiting for uploads in progress")
         await self._clock.sleep(settings.second_look_after.total_seconds())
         facts = await self._facts(
-            observed.references, observed.facts.image_digests, with_blobs=False
+            observed.references, observed.facts.image_digests, observed.now, with_blobs=False
         )
         again = planning.second_look(facts, state, settings, observed.now)
         await sweeping.put_back(again.put_back)
         await sweeping.restore(again.restored)
-        left = await sweeping.aside()
+        left = await self._aside()
         await self._lock.check()
         copies = _in_place(observed.facts.listing, observed.facts.aside) - set(moved)
         gone = await sweeping.delete_aside(left, copies=copies)
@@ -304,6 +315,11 @@ class Sweeper:
         )
         state = states.with_used_again(state, again.used_again)
         await self._write_last(sweeping, states.without(state, gone))
+
+    async def _aside(self) -> dict[str, int]:
+        """What is aside, with its size."""
+        found = await observe.aside(self._storage)
+        return {digest: one.size_bytes for digest, one in found.items()}
 
     async def _clean(self, sweeping: Sweeping, plan: SweepPlan, observed: ObservedSweep) -> None:
         await sweeping.remove_uploads(plan.uploads)

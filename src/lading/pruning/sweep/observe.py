@@ -235,6 +235,16 @@ async def _followed(storage: Storage, found: _Found) -> AsyncIterator[Alias]:
         yield Alias(link=Link(link.repository, link.kind, link.digest, own), time=alias.time)
 
 
+async def aside(storage: Storage) -> dict[str, StoredObject]:
+    """By digest what sweeps have moved aside."""
+    return {
+        digest: one
+        async for page in storage.pages(layout.ASIDE)
+        for one in page
+        if (digest := layout.digest_aside(one.path))
+    }
+
+
 async def read_link(storage: Storage, path: str) -> str | None:
     """The digest that a link holds; empty for a text that is none; None for no link."""
     try:

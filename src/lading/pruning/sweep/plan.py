@@ -16,6 +16,7 @@ from lading.pruning.engine.inventory.graph import Keys
 from lading.pruning.sweep import mark
 from lading.pruning.sweep.state import SweepState
 from lading.pruning.sweep.types import (
+    LATE_DELETION_MAX,
     BlobReason,
     Link,
     LinkKind,
@@ -40,18 +41,24 @@ def plan(facts: SweepFacts, state: SweepState, settings: SweepSettings, now: dat
     kept = _kept_keys(facts, state, live)
     newest, is_linked = _links_of_blobs(facts.listing)
     reasons = _unneeded(blobs, is_linked, state, settings, now)
+    left_aside = _left_aside(facts)
+    for digest in left_aside:
+        reasons[blobs.position(digest)] = BlobReason.WAITING
     reasons[newest > cutoff] = BlobReason.YOUNG
     for reason, keys in reversed(kept):
         reasons[mark.contains(blobs.keys, keys)] = reason
     condemned = np.flatnonzero(reasons == BlobReason.CONDEMNED)
     swept = np.flatnonzero(reasons == BlobReason.UNREFERENCED)
+    dropped, used_again = _no_longer_condemned(facts, state, reasons, is_linked, now)
     return SweepPlan(
         reasons=reasons,
         condemned=condemned,
         swept=swept,
         links=links_of(facts.listing, swept if settings.is_offline else condemned),
         restored=tuple(sorted(_restored(facts, state, kept))),
-        dropped=_dropped(facts, state, reasons, is_linked),
+        dropped=dropped,
+        used_again=used_again,
+        left_aside=left_aside,
         put_back=_put_back(facts, [keys for _, keys in kept]),
         uploads=tuple(sorted(_old_uploads(facts.listing, settings, now))),
     )
@@ -192,23 +199,37 @@ def _present(listing: Listing, by_key: dict[int, str]) -> Iterable[Link]:
     yield from (one.link for one in listing.aliases)
 
 
-def _dropped(
-    facts: SweepFacts, state: SweepState, reasons: NDArray[np.uint8], is_linked: Flags
-) -> tuple[str, ...]:
-    """What is needed or linked again, and what is gone."""
+def _no_longer_condemned(
+    facts: SweepFacts,
+    state: SweepState,
+    reasons: NDArray[np.uint8],
+    is_linked: Flags,
+    now: datetime,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is needed or linked again, and what is gone: forgotten, or only remembered for a while.
+
+    The storage may still delete links that were given up a moment ago.
+    """
     blobs, aside = facts.listing.blobs, set(facts.aside)
     waits = {BlobReason.WAITING, BlobReason.TOO_LARGE, BlobReason.UNREFERENCED}
-    found = []
-    for digest in state.condemned:
+    dropped: list[str] = []
+    used_again: list[str] = []
+    for digest, condemned in sorted(state.condemned.items()):
         place = blobs.position(digest)
         if place is None:
-            is_dropped = digest not in aside
+            stays = digest in aside
         else:
             is_again = reasons[place] == BlobReason.CONDEMNED and bool(is_linked[place])
-            is_dropped = not is_again and BlobReason(int(reasons[place])) not in waits
-        if is_dropped:
-            found.append(digest)
-    return tuple(sorted(found))
+            stays = is_again or BlobReason(int(reasons[place])) in waits
+        if not stays:
+            is_late = condemned.since + LATE_DELETION_MAX <= now
+            (dropped if place is None or is_late else used_again).append(digest)
+    return tuple(dropped), tuple(used_again)
+
+
+def _left_aside(facts: SweepFacts) -> tuple[str, ...]:
+    """Their copy is needed when the deletion is executed after a push found the data."""
+    return tuple(sorted(one for one in facts.aside_lately if facts.listing.blobs.has(one)))
 
 
 def _put_back(facts: SweepFacts, kept: list[Keys]) -> tuple[str, ...]:

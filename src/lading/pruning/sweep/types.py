@@ -22,6 +22,9 @@ SECOND_LOOK_AFTER_DEFAULT = timedelta(seconds=30)
 finding data to writing the link to it, which are two requests to its storage."""
 _SECONDS_MAX = 2**32 - 1
 UPLOAD_AGE_MAX = timedelta(hours=168)  # that of the registry's own purge
+LATE_DELETION_MAX = timedelta(hours=1)
+"""How long a storage may still execute a deletion that got no answer: many times the three minutes
+after which a client gives it up. So long a run does not rely on what such a deletion may take."""
 
 
 class BlobReason(IntEnum):
@@ -52,7 +55,8 @@ _LABELS = {
         "UnreadableManifest", "a repository that links it has a manifest that cannot be read"),
     BlobReason.IMAGE: ("UsedByImage", "an Image of the cluster names it"),
     BlobReason.YOUNG: ("Young", "it was uploaded or linked within the grace period"),
-    BlobReason.WAITING: ("Waiting", "it is condemned, and the grace period is not over"),
+    BlobReason.WAITING: (
+        "Waiting", "it is condemned; the grace period or a deletion without answer is not over"),
     BlobReason.TOO_LARGE: (
         "TooLargeToMove", "the storage cannot move so much at once; use --offline"),
     BlobReason.ANSWERED: (
@@ -218,6 +222,8 @@ class SweepFacts:
     """What Images of OpenShift name."""
     aside: tuple[str, ...] = ()
     """What a run that was cut off has moved aside."""
+    aside_lately: frozenset[str] = frozenset()
+    """Those of them that came there within the time of a late deletion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +240,10 @@ class SweepPlan:
     """Links that were removed and are needed again."""
     dropped: tuple[str, ...]
     """Digests that are no longer condemned."""
+    used_again: tuple[str, ...]
+    """Those that are not either; a late deletion may still take their links."""
+    left_aside: tuple[str, ...]
+    """What is aside and in its place, from where a late deletion may still take it."""
     put_back: tuple[str, ...]
     """What is aside and needed or linked."""
     uploads: tuple[str, ...]
