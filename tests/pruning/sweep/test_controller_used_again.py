@@ -1,8 +1,13 @@
 """What is condemned and used again gets its links back, manifests too."""
 
+from contextlib import nullcontext
+
+import pytest
+
 from lading.pruning.engine.inventory.observe_storage import revision_link
-from lading.pruning.sweep import layout
+from lading.pruning.sweep import layout, lock
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
+from tests.pruning.sweep.memory_storage import CutOff
 from tests.pruning.sweep.storage_registry import image_content
 from tests.pruning.sweep.worlds import STATE, SweepWorld
 
@@ -180,3 +185,39 @@ async def test_what_an_image_of_openshift_names_again_gets_its_links_back(
     assert (counts.restored, counts.freed_blobs) == (1, 1)
     assert swept.has_layer("a", layer)
     assert not swept.has_data(other)
+
+
+@pytest.mark.parametrize("is_cut_off", [False, True])
+async def test_a_tag_brings_back_its_manifest_in_runs_without_untagged_as_well(
+    swept: SweepWorld, is_cut_off: bool
+) -> None:
+    """A push came between the looks: its link is gone, and the tag is all that is left of it."""
+    swept.untagged = True
+    swept.registry.image("b", "v1")
+    image, other = (swept.registry.image("a", layers=[one]) for one in (b"1", b"2"))
+    swept.storage.pass_time(hours=25)
+
+    def tag() -> None:
+        swept.registry.tag("a", "again", image)
+        if is_cut_off:
+            raise CutOff
+
+    swept.on_sleep = tag
+    with pytest.raises(CutOff) if is_cut_off else nullcontext():
+        await swept.run()
+    swept.storage.objects.pop(lock.PATH, None)
+    swept.storage.objects.pop(revision_link("a", image), None)  # also by a late deletion
+    swept.on_sleep, swept.untagged = None, False
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    assert swept.registry.can_pull("a", image)
+    await swept.whole()
+    assert swept.registry.can_pull("a", image)
+    assert not swept.has_data(other)
+
+
+async def test_tags_are_read_only_where_they_decide(swept: SweepWorld) -> None:
+    swept.registry.image("a", "v1", [b"1"])
+    swept.registry.upload("a", b"2")
+    await swept.whole()
+    assert not [one for one in swept.storage.reads if "/tags/v1/" in one]

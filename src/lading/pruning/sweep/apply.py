@@ -16,7 +16,7 @@ from lading.ports.storage import Storage, StorageError
 from lading.pruning.engine.inventory import graph, parallel
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.sweep import layout, probe
-from lading.pruning.sweep.observe import ManifestReader
+from lading.pruning.sweep.manifest_reader import ManifestReader
 from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.state import Condemned
 from lading.pruning.sweep.types import Link, LinkKind, seconds

@@ -21,12 +21,12 @@ from lading.pruning.engine.references import mirrors, names
 from lading.pruning.engine.references import observe as engine_observe
 from lading.pruning.engine.references.observe import ClusterReferences, Reading
 from lading.pruning.engine.types import References
-from lading.pruning.sweep import guards, layout, observe, probe
+from lading.pruning.sweep import guards, layout, manifest_reader, observe, probe
 from lading.pruning.sweep import plan as planning
 from lading.pruning.sweep import state as states
 from lading.pruning.sweep.apply import SweepCounts, Sweeping
 from lading.pruning.sweep.defaults import PROBE_REPOSITORY
-from lading.pruning.sweep.observe import ManifestReader
+from lading.pruning.sweep.manifest_reader import ManifestReader
 from lading.pruning.sweep.probe import Replica
 from lading.pruning.sweep.state import SweepState
 from lading.pruning.sweep.types import (
@@ -167,13 +167,14 @@ class Sweeper:
         images = await self._images()
         state = states.decode(await self._state_file.read())
         self._reader.know(await self._known_file.read())
-        facts = await self._facts(references, images, now, with_blobs=True)
+        facts = await self._facts(references, images, state, now, with_blobs=True)
         return ObservedSweep(facts=facts, state=state, references=references, now=now)
 
     async def _facts(
         self,
         references: References | None,
         images: tuple[str, ...],
+        state: SweepState,
         now: datetime,
         *,
         with_blobs: bool,
@@ -182,27 +183,22 @@ class Sweeper:
             self._storage,
             self.progress,
             with_blobs=with_blobs,
-            with_tags=self._request.untagged,
+            with_tags=self._request.untagged or state.has_manifests,
         )
-        unread = observe.unread_manifests(listing, self._reader)
+        tagged, unreadable = await observe.tag_digests(self._storage, listing)
+        unread = manifest_reader.unread_manifests(listing, self._reader)
         await self._reader.read(unread, count=len(unread))
         aside = await observe.aside(self._storage)
         return SweepFacts(
             listing=listing,
             documents=self._reader.documents(),
-            roots=None if references is None else await self._roots(listing, references),
+            roots=None if references is None else _roots(listing, references, tagged, unreadable),
+            tagged=tagged,
             image_digests=images,
             aside=tuple(sorted(aside)),
             aside_lately=frozenset(
                 digest for digest, one in aside.items() if now - one.modified_at < LATE_DELETION_MAX
             ),
-        )
-
-    async def _roots(self, listing: Listing, references: References) -> Roots:
-        tagged, unreadable = await observe.tag_digests(self._storage, listing)
-        named = rules.repositories_named_by_unreadable(references, listing.repositories)
-        return Roots(
-            digests=tagged | references.digests.keys(), repositories=unreadable | named.keys()
         )
 
     async def _references(self) -> References:
@@ -298,7 +294,11 @@ class Sweeper:
         self.progress.begin("waiting for uploads in progress")
         await self._clock.sleep(settings.second_look_after.total_seconds())
         facts = await self._facts(
-            observed.references, observed.facts.image_digests, observed.now, with_blobs=False
+            observed.references,
+            observed.facts.image_digests,
+            state,
+            observed.now,
+            with_blobs=False,
         )
         again = planning.second_look(facts, state, settings, observed.now)
         await sweeping.put_back(again.put_back)
@@ -341,6 +341,13 @@ class Sweeper:
             await self._write(state)
         except (storages.StorageError, OSError) as error:
             sweeping.counts.fail(error)
+
+
+def _roots(
+    listing: Listing, references: References, tagged: frozenset[str], unreadable: frozenset[str]
+) -> Roots:
+    named = rules.repositories_named_by_unreadable(references, listing.repositories)
+    return Roots(digests=tagged | references.digests.keys(), repositories=unreadable | named.keys())
 
 
 def _sizes(listing: Listing, positions: Sequence[int]) -> dict[str, int]:

@@ -69,7 +69,7 @@ def contains(keys: Keys, wanted: Keys) -> NDArray[np.bool_]:
 def _root_keys(facts: SweepFacts, young_since: int) -> Keys:
     links = manifest_links(facts.listing)
     if facts.roots is None:
-        return np.concatenate([one.keys for one in links])
+        return np.concatenate([*(one.keys for one in links), _keys(sorted(facts.tagged))])
     kept = np.union1d(unreadable_repositories(facts), _numbers(facts.listing, facts.roots))
     parts = [_keys(sorted(facts.roots.digests))]
     for one in links:

@@ -38,6 +38,15 @@ class SweepState(msgspec.Struct, frozen=True, kw_only=True):
     """How many references named this registry in the last confirmed run with `--untagged`."""
     condemned: dict[str, Condemned] = {}
 
+    @property
+    def has_manifests(self) -> bool:
+        """Whether a run with `--untagged` has condemned some."""
+        return any(
+            link.kind is LinkKind.MANIFEST
+            for digest, one in self.condemned.items()
+            for link in one.links(digest)
+        )
+
 
 EMPTY = SweepState()
 

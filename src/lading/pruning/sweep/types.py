@@ -218,6 +218,8 @@ class SweepFacts:
     documents: Documents
     roots: Roots | None = None
     """None keeps every manifest."""
+    tagged: frozenset[str] = frozenset()
+    """What tags name, where manifests are condemned; a tag may be all that is left of a push."""
     image_digests: tuple[str, ...] = ()
     """What Images of OpenShift name."""
     aside: tuple[str, ...] = ()
