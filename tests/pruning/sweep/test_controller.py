@@ -164,3 +164,49 @@ async def test_what_was_used_again_and_no_longer_is_waits_anew(
     del swept.storage.objects[layout.layer_link("a", digest)]
     swept.storage.pass_time(hours=25)
     assert (await swept.reasons())[digest] is BlobReason.CONDEMNED
+
+
+async def test_what_keeps_a_link_is_not_counted_as_condemned(swept: SweepWorld) -> None:
+    """No run after the grace period would delete it; a blob without any link is condemned."""
+    swept.registry.image("c", "v1")
+    held = swept.registry.upload("a", b"1")
+    assert swept.registry.upload("b", b"1") == held
+    swept.registry.upload("a", b"2")
+    bare = swept.registry.upload("a", b"3")
+    del swept.storage.objects[layout.layer_link("a", bare)]
+    swept.storage.pass_time(hours=25)
+    swept.storage.locked = {layout.layer_link("b", held)}
+    counts = (await swept.run()).counts
+    assert (counts.condemned, counts.links, counts.failed) == (2, 2, 1)
+
+
+async def test_what_is_used_again_while_its_links_go_is_not_counted_as_condemned(
+    swept: SweepWorld,
+) -> None:
+    swept.registry.image("b", "v1")
+    swept.registry.upload("a", b"1")
+    swept.registry.upload("a", b"config [b'1']")
+    swept.registry.upload("a", b"2")
+    swept.storage.pass_time(hours=25)
+
+    def push(path: str) -> None:
+        if path == STATE:
+            swept.storage.pass_time(seconds=1)
+            swept.push_again("a", "v1", [b"1"])
+
+    swept.storage.before_change = push
+    assert (await swept.run()).counts.condemned == 1
+
+
+async def test_an_upload_that_was_finished_meanwhile_is_not_counted(swept: SweepWorld) -> None:
+    swept.registry.image("a", "v1")
+    path = f"{layout.REPOSITORIES}/a/_uploads/old/startedat"
+    swept.registry.write(path, b"")
+    swept.storage.pass_time(hours=200)
+
+    def finish(prefix: str) -> None:
+        if prefix == layout.ROOT:
+            del swept.storage.objects[path]
+
+    swept.storage.after_list = finish
+    assert (await swept.run(offline=True)).counts.uploads == 0

@@ -269,7 +269,7 @@ async def test_a_repository_that_cannot_be_looked_at_holds_up_no_other(swept: Sw
 
     swept.storage.after_list = refuse
     counts = (await swept.run()).counts
-    assert (counts.links, counts.failed) == (1, 1)
+    assert (counts.condemned, counts.links, counts.failed) == (1, 1, 1)
     assert swept.has_layer("a", first)
     assert not swept.has_layer("b", second)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lading.pruning.engine.inventory import graph, observe_storage
-from lading.pruning.sweep import layout, observe, types
+from lading.pruning.sweep import layout, manifest_reader, types
 from lading.pruning.sweep.types import BlobReason
 from tests.pruning.sweep.storage_registry import image_content
 from tests.pruning.sweep.worlds import SweepWorld
@@ -317,7 +317,7 @@ async def test_a_tag_that_cannot_be_read_keeps_the_manifests_of_its_repository(
 async def test_a_manifest_that_is_too_large_to_read_keeps_what_its_repository_links(
     swept: SweepWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observe, "MANIFEST_BYTES_MAX", 10)
+    monkeypatch.setattr(manifest_reader, "MANIFEST_BYTES_MAX", 10)
     swept.registry.image("a", "v1", [b"1"])
     swept.storage.pass_time(hours=25)
     assert (await swept.reasons(offline=True))[swept.digest(b"1")] is BlobReason.UNREADABLE

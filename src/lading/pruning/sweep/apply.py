@@ -106,19 +106,24 @@ class Sweeping:
 
     async def unlink(
         self, links: Sequence[Link], *, reader: ManifestReader, listed_at: int
-    ) -> None:
-        """Repository by repository, each with a look at its newest manifests before and after."""
+    ) -> set[str]:
+        """Repository by repository, each with a look at its newest manifests before and after.
+
+        The digests that keep a link: one that is needed by now, or that could not be removed.
+        """
         by_repository: dict[str, list[Link]] = {}
         for link in links:
             by_repository.setdefault(link.repository, []).append(link)
         self._progress.begin("removing links", len(links))
+        gone: set[Link] = set()
 
         async def one(name: str) -> None:
             look = _RepositoryLook(self._storage, name, reader, listed_at)
             own = await look.unneeded(by_repository[name])
-            await self._unlink(own)
+            failures = await self._unlink(own)
             still = set(await look.unneeded(own))
             await self.restore([link for link in own if link not in still])
+            gone.update(link for link in still if layout.link_path(link) not in failures)
 
         async def tried(name: str) -> None:
             try:
@@ -128,6 +133,7 @@ class Sweeping:
             self._progress.advance(len(by_repository[name]))
 
         await parallel.each(tried, by_repository)
+        return {one.data for one in links if one not in gone}
 
     async def unlink_at_once(self, links: Sequence[Link]) -> set[str]:
         """While no registry runs; manifests first, so that none names what is gone.
@@ -140,7 +146,7 @@ class Sweeping:
             failed |= {by_path[path] for path in await self._delete_links(list(by_path))}
         return failed
 
-    async def _unlink(self, links: Sequence[Link]) -> None:
+    async def _unlink(self, links: Sequence[Link]) -> Mapping[str, StorageError]:
         """A registry with a cache forgets a layer with its link, a manifest only after its link."""
         layers, manifests = (
             [one.digest for one in links if one.kind is kind] if self._through_registry else []
@@ -151,8 +157,9 @@ class Sweeping:
             await probe.unlink(self._replicas, links[0].repository, digests.parse(digest))
 
         await parallel.each(forget, layers)
-        await self._delete_links([layout.link_path(one) for one in links])
+        failures = await self._delete_links([layout.link_path(one) for one in links])
         await parallel.each(forget, manifests)
+        return failures
 
     async def unanswered(self, condemned: dict[str, Condemned]) -> list[str]:
         """The digests that no replica answers for in a repository that had them.
@@ -253,7 +260,8 @@ class Sweeping:
             except StorageError as error:
                 self.counts.fail(error)
                 return
-            if not await self._delete([one.path for page in pages for one in page]):
+            paths = [one.path for page in pages for one in page]
+            if paths and not await self._delete(paths):  # without, it was finished meanwhile
                 self.counts.uploads += 1
 
         await parallel.each(remove, folders)

@@ -277,8 +277,10 @@ class Sweeper:
             state = msgspec.structs.replace(state, references=count)
         if state != observed.state:
             await self._write(state)
-        await sweeping.unlink(plan.links, reader=self._reader, listed_at=seconds(observed.now))
-        sweeping.counts.condemned = len(condemned)
+        linked = await sweeping.unlink(
+            plan.links, reader=self._reader, listed_at=seconds(observed.now)
+        )
+        sweeping.counts.condemned = len(set(condemned) - linked)
         due = _sizes(listing, plan.swept.tolist())
         chosen = await sweeping.unanswered({one: state.condemned[one] for one in due})
         await self._lock.check()
