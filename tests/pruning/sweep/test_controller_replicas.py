@@ -110,3 +110,29 @@ async def test_what_a_replica_cannot_be_asked_about_stays_and_the_run_ends_well(
     assert looks
     assert all(map(swept.has_data, due))
     assert (await swept.run()).counts.freed_blobs == 3
+
+
+async def test_a_repository_that_a_replica_refuses_holds_up_no_other(
+    swept: SweepWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had stays, also where another repository had it as well."""
+    swept.registry.image("kept", "v1")
+    refused = [swept.registry.upload("refused", b"refused %d" % number) for number in range(40)]
+    swept.registry.upload("a", b"refused 0")
+    free = [swept.registry.upload("a", b"free %d" % number) for number in range(40)]
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.storage.pass_time(hours=25)
+
+    async def refuse(place: Reference, digest: Digest) -> bool:
+        if place.repository == "refused":
+            raise registries.Denied(f"{place}: 403")
+        return swept.registry._has(place.repository, str(digest))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(swept.registry, "has_blob", refuse)
+        counts = (await swept.run()).counts
+    assert (counts.freed_blobs, counts.failed) == (len(free), 1), "one failure for the repository"
+    assert "403" in counts.failures[0]
+    assert all(map(swept.has_data, refused))
+    assert (await swept.run()).counts.freed_blobs == len(refused)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lading.kernel import digests
+from lading.ports import registry as registries
 from lading.ports import storage as storages
 from lading.ports.registry import RegistryError
 from lading.ports.storage import Storage, StorageError
@@ -22,6 +23,9 @@ from lading.pruning.sweep.state import Condemned
 from lading.pruning.sweep.types import Link, LinkKind, seconds
 
 FAILURES_SHOWN_MAX = 20
+_REFUSED = (registries.Denied, registries.Unauthorized, registries.MalformedAnswer)
+"""A replica answers, but not for this repository."""
+_EVERYWHERE = ""
 
 
 @dataclass(slots=True)
@@ -164,32 +168,38 @@ class Sweeping:
     async def unanswered(self, condemned: dict[str, Condemned]) -> list[str]:
         """The digests that no replica answers for in a repository that had them.
 
-        When a replica cannot be asked, the others stay.
+        When a replica refuses a repository, what that had stays; when it cannot be asked at all,
+        everything that is left.
         """
         self._progress.begin("asking the registry", len(condemned))
         found: list[str] = []
-        failures: list[RegistryError] = []
+        failures: dict[str, RegistryError] = {}
 
-        async def is_answered(digest: str) -> bool:
+        async def is_answered(digest: str) -> bool | None:
+            """None when that is not known."""
             for link in condemned[digest].links(digest):
                 for replica in self._replicas:
+                    if _EVERYWHERE in failures or link.repository in failures:
+                        return None
                     place = replica.place(link.repository)
-                    if await replica.registry.has_blob(place, digests.parse(link.digest)):
-                        return True
+                    try:
+                        if await replica.registry.has_blob(place, digests.parse(link.digest)):
+                            return True
+                    except RegistryError as error:
+                        is_refused = isinstance(error, _REFUSED)
+                        failures.setdefault(link.repository if is_refused else _EVERYWHERE, error)
+                        return None
             return False
 
         async def ask(digest: str) -> None:
             self._progress.advance()
-            if failures:
-                return
-            try:
-                (self.counts.answered if await is_answered(digest) else found).append(digest)
-            except RegistryError as error:
-                failures.append(error)
+            answer = await is_answered(digest)
+            if answer is not None:
+                (self.counts.answered if answer else found).append(digest)
 
         await parallel.each(ask, condemned)
-        if failures:
-            self.counts.fail(failures[0])
+        for error in failures.values():
+            self.counts.fail(error)
         return sorted(found)
 
     async def set_aside(self, digests_: Sequence[str]) -> None:
