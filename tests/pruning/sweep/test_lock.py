@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lading.pruning.sweep.lock import Holder, StorageLock, SweepInProgress
 from tests.pruning.sweep.memory_storage import MemoryStorage
 
 NO_PROCESS = 2**22 + 1  # above the largest process id of Linux
+HERE = (socket.gethostname(), lock._visible_processes())
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -26,8 +28,10 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     return object_storage.open_storage(f"file://{tmp_path}", environment={})
 
 
-async def leave(storage: Storage, *, host: str, pid: int) -> None:
-    await storage.put(lock.PATH, msgspec.json.encode(Holder("left", host, pid)))
+async def leave(storage: Storage, *, pid: int, is_here: bool = False) -> None:
+    """As a sweep of another machine, or of this one."""
+    host, processes = ("elsewhere", "other boot") if not is_here else HERE
+    await storage.put(lock.PATH, msgspec.json.encode(Holder("left", host, pid, processes)))
 
 
 async def test_a_second_sweep_is_refused_and_the_lock_goes_with_the_first(
@@ -46,15 +50,51 @@ async def test_the_lock_of_a_process_of_this_machine_that_has_ended_is_taken_ove
     storage: Storage,
 ) -> None:
     own = StorageLock(storage)
-    await leave(storage, host=own._own.host, pid=NO_PROCESS)
+    await leave(storage, pid=NO_PROCESS, is_here=True)
     async with own.held():
         await own.check()
+
+
+@pytest.mark.parametrize("processes", ["", f"{HERE[1]} of another container"])
+async def test_the_lock_of_a_process_that_is_not_visible_is_not_taken_over_at_once(
+    storage: Storage, processes: str
+) -> None:
+    """Containers with the network of one host share its name, and have process ids of their own."""
+    holder = Holder("left", HERE[0], NO_PROCESS, processes)
+    await storage.put(lock.PATH, msgspec.json.encode(holder))
+    with pytest.raises(SweepInProgress, match=f"on {HERE[0]}"):
+        async with StorageLock(storage).held():
+            pass
+
+
+async def test_where_processes_have_no_name_no_lock_is_taken_over_at_once(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_visible_processes", lambda: "")
+    holder = Holder("left", HERE[0], NO_PROCESS)
+    await storage.put(lock.PATH, msgspec.json.encode(holder))
+    with pytest.raises(SweepInProgress):
+        async with StorageLock(storage).held():
+            pass
+
+
+async def test_a_lock_is_as_old_as_the_clock_of_the_storage_says() -> None:
+    """Whatever the clock of this machine shows."""
+    storage = MemoryStorage()
+    await leave(storage, pid=NO_PROCESS)
+    storage.pass_time(seconds=lock.PERIOD_DEFAULT.total_seconds() - 1)
+    with pytest.raises(SweepInProgress):
+        async with StorageLock(storage).held():
+            pass
+    storage.pass_time(seconds=1)
+    async with StorageLock(storage).held():
+        pass
 
 
 async def test_the_lock_of_another_machine_is_taken_over_when_its_period_is_over(
     storage: Storage,
 ) -> None:
-    await leave(storage, host="elsewhere", pid=NO_PROCESS)
+    await leave(storage, pid=NO_PROCESS)
     with pytest.raises(SweepInProgress, match="on elsewhere"):
         async with StorageLock(storage).held():
             pass
@@ -65,14 +105,14 @@ async def test_the_lock_of_another_machine_is_taken_over_when_its_period_is_over
 async def test_who_lost_the_lock_changes_nothing_more(storage: Storage) -> None:
     own = StorageLock(storage)
     async with own.held():
-        await leave(storage, host="elsewhere", pid=1)
+        await leave(storage, pid=1)
         with pytest.raises(SweepInProgress, match="took over"):
             await own.check()
     assert await storage.head(lock.PATH) is not None
 
 
 async def test_of_several_that_take_over_one_gets_it(storage: Storage) -> None:
-    await leave(storage, host=StorageLock(storage)._own.host, pid=NO_PROCESS)
+    await leave(storage, pid=NO_PROCESS, is_here=True)
     end = asyncio.Event()
     everyone = asyncio.Event()
     held: list[bool] = []
@@ -111,7 +151,7 @@ async def test_a_claim_of_a_sweep_that_was_cut_off_holds_up_one_run(tmp_path: Pa
     """On files, where the stale lock is replaced by who has the claim to it."""
     storage = object_storage.open_storage(f"file://{tmp_path}", environment={})
     own = StorageLock(storage, period=timedelta(0))
-    await leave(storage, host=own._own.host, pid=NO_PROCESS)
+    await leave(storage, pid=NO_PROCESS, is_here=True)
     await storage.put(f"{lock.PATH}-left", b"")
     with pytest.raises(SweepInProgress):
         async with own.held():
@@ -126,7 +166,7 @@ async def test_a_stale_lock_that_another_took_over_before_the_claim_stays_with_i
     """On files: the other had the claim, replaced the lock and dropped the claim."""
     storage = object_storage.open_storage(f"file://{tmp_path}", environment={})
     own, other = StorageLock(storage), StorageLock(storage)
-    await leave(storage, host=own._own.host, pid=NO_PROCESS)
+    await leave(storage, pid=NO_PROCESS, is_here=True)
     whole = storage.put
 
     async def put(path: str, content: bytes, **more: Any) -> None:
@@ -143,7 +183,7 @@ async def test_a_stale_lock_that_another_took_over_before_the_claim_stays_with_i
 
 async def test_who_lost_the_lock_does_not_renew_it(storage: Storage) -> None:
     own = StorageLock(storage, period=timedelta(milliseconds=1))
-    await leave(storage, host="elsewhere", pid=1)
+    await leave(storage, pid=1)
     async with asyncio.timeout(60):
         with pytest.raises(SweepInProgress, match="took over"):
             await own._renew()
@@ -157,7 +197,7 @@ async def test_a_lock_that_an_attempt_without_answer_has_written_is_held(
     storage = MemoryStorage()
     own = StorageLock(storage)
     if is_stale:
-        await leave(storage, host=own._own.host, pid=NO_PROCESS)
+        await leave(storage, pid=NO_PROCESS, is_here=True)
     whole = storage.put
 
     async def put(path: str, content: bytes, **more: Any) -> None:

@@ -1,7 +1,7 @@
 """One sweep at a time: an object in the storage that is renewed while a sweep runs.
 
-A lock that was not renewed for its period belongs to a sweep that was cut off, and is taken over;
-one of a process of this machine that has ended, at once.
+A lock that was not renewed for its period, by the clock of the storage, belongs to a sweep that was
+cut off, and is taken over; one of a process that this one would see and that has ended, at once.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 
 import msgspec
 
@@ -34,13 +35,17 @@ class Holder(msgspec.Struct, frozen=True):
     token: str
     host: str
     pid: int
+    processes: str = ""
+    """Which processes it sees: machines and containers may share a name; empty for unknown."""
 
 
 class StorageLock:
     def __init__(self, storage: Storage, *, period: timedelta = PERIOD_DEFAULT) -> None:
         self._storage = storage
         self._period = period
-        self._own = Holder(secrets.token_hex(8), socket.gethostname(), os.getpid())
+        self._own = Holder(
+            secrets.token_hex(8), socket.gethostname(), os.getpid(), _visible_processes()
+        )
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
@@ -92,7 +97,8 @@ class StorageLock:
             await self._replace(holder)
 
     async def _check_stale(self, found: StoredObject, holder: Holder) -> None:
-        if holder.host == self._own.host and not _is_running(holder.pid):
+        is_visible = bool(holder.processes) and holder.processes == self._own.processes
+        if is_visible and not _is_running(holder.pid):
             return
         now = await storage_clock.server_time(self._storage)
         if now - found.modified_at < self._period:
@@ -158,6 +164,15 @@ def _in_progress(holder: Holder) -> SweepInProgress:
         f" wait for its end. A sweep that was interrupted is taken over after"
         f" {PERIOD_DEFAULT.total_seconds() / 60:.0f} minutes"
     )
+
+
+def _visible_processes() -> str:
+    """The boot of this machine, and the namespace in which process ids count."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
 
 
 def _is_running(pid: int) -> bool:
