@@ -59,6 +59,34 @@ async def test_what_another_has_just_deleted_is_deleted(bucket: Bucket, on_s3: S
     assert bucket.objects == {}
 
 
+async def test_a_server_that_does_not_know_the_deletion_has_deleted_nothing(
+    bucket: Bucket, on_s3: Storage
+) -> None:
+    """It answers 404 to the request itself, as it does for a path that it has not."""
+    await on_s3.put("a", b"1")
+
+    async def unknown(request: web.Request) -> web.StreamResponse | None:
+        return s3.error(404, "NoSuchMethod") if request.method == "POST" else None
+
+    bucket.fault = unknown
+    failures = await on_s3.delete(["a", "b"])
+    assert list(failures) == ["a"]
+    assert "a: the storage answers 404 to its deletion, and still has it" in str(failures["a"])
+    assert set(bucket.objects) == {"root/a"}
+
+
+async def test_what_cannot_be_looked_at_after_a_deletion_is_not_deleted(
+    bucket: Bucket, on_s3: Storage
+) -> None:
+    async def unknown(request: web.Request) -> web.StreamResponse | None:
+        if request.method == "HEAD":
+            return s3.error(403, "AccessDenied")
+        return s3.error(404, "NoSuchMethod") if request.method == "POST" else None
+
+    bucket.fault = unknown
+    assert isinstance((await on_s3.delete(["a"]))["a"], storages.Denied)
+
+
 async def test_a_forbidden_list_is_an_error(bucket: Bucket, on_s3: Storage) -> None:
     bucket.forbidden_methods = {"GET"}
     with pytest.raises(storages.Denied, match="s3://images/root: a"):

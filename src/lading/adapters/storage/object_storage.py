@@ -226,7 +226,7 @@ class ObjectStorage:
                     with self._translated(path):
                         await obstore.delete_async(self._changes, path)
                 except storage.NotFound:
-                    return patience.noted(None)
+                    return patience.noted(await self._still_there(path))
                 except StorageError as error:
                     return patience.noted(error)
             return patience.noted(None)
@@ -235,6 +235,18 @@ class ObjectStorage:
         return {
             path: error for path, error in zip(paths, results, strict=True) if error is not None
         }
+
+    async def _still_there(self, path: str) -> StorageError | None:
+        """A server may answer 404 to the request and not about the object: it deletes nothing."""
+        try:
+            found = await self.head(path)
+        except StorageError as failure:
+            return failure
+        if found is None:
+            return None
+        return StorageError(
+            f"{self._name}: {path}: the storage answers 404 to its deletion, and still has it"
+        )
 
     @contextmanager
     def _translated(self, path: str) -> Iterator[None]:
