@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from lading.kernel.digests import Digest
+from lading.ports import storage as storages
 from lading.pruning.engine.inventory.observe_storage import revision_link, tag_link
 from lading.pruning.sweep import layout
 from lading.pruning.sweep.types import BlobReason
@@ -168,3 +169,44 @@ async def test_manifests_remembered_by_another_release_cost_only_time(swept: Swe
     swept.registry.write(f"{layout.OWN}/manifests", content)
     await swept.offline()
     assert swept.registry.can_pull("a", image)
+
+
+async def test_tags_that_seem_to_be_gone_after_the_list_keep_their_manifests(
+    swept: SweepWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a proxy that answers 404 while its storage is restarted."""
+    swept.untagged = True
+    kept, held = swept.registry.image("a", "v1", [b"1"]), swept.registry.image("a", layers=[b"2"])
+    gone = swept.registry.image("b", layers=[b"3"])
+    whole = swept.storage.read
+
+    async def read(path: str, *, bytes_max: int) -> bytes:
+        if path == tag_link("a", "v1"):
+            raise storages.NotFound(path)
+        return await whole(path, bytes_max=bytes_max)
+
+    monkeypatch.setattr(swept.storage, "read", read)
+    await swept.offline()
+    assert swept.registry.can_pull("a", kept)
+    assert swept.registry.can_pull("a", held), "another tag may have named it"
+    assert not swept.has_data(gone)
+
+
+async def test_a_link_by_another_digest_that_seems_to_be_gone_keeps_its_data(
+    swept: SweepWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept.registry.image("b", "v1")
+    held, free = swept.registry.upload("a", b"1"), swept.registry.upload("b", b"2")
+    path = layout.layer_link("a", f"sha512:{'cd' * 64}")
+    swept.registry.write(path, held.encode())
+    whole = swept.storage.read
+
+    async def read(wanted: str, *, bytes_max: int) -> bytes:
+        if wanted == path:
+            raise storages.NotFound(path)
+        return await whole(wanted, bytes_max=bytes_max)
+
+    monkeypatch.setattr(swept.storage, "read", read)
+    await swept.offline()
+    assert swept.has_data(held)
+    assert not swept.has_data(free)

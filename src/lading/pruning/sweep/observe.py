@@ -219,9 +219,7 @@ async def _followed(storage: Storage, found: _Found) -> AsyncIterator[Alias]:
     for alias in found.aliases:
         target = targets[layout.link_path(alias.link)]
         link = alias.link
-        if target is None:
-            continue  # gone since the list was read
-        if not target:
+        if not target:  # also where it is gone since the list was read, or seems to be
             found.opaque.add(found.repositories[link.repository])
             continue
         own = "" if target == link.digest else target
@@ -250,7 +248,11 @@ async def read_link(storage: Storage, path: str) -> str | None:
 
 
 async def tag_digests(storage: Storage, found: Listing) -> tuple[frozenset[str], frozenset[str]]:
-    """What the tags name, and the repositories with a tag that cannot be read."""
+    """What the tags name, and the repositories with a tag that cannot be read.
+
+    One that is gone since the list was read is among these: a server that is in trouble may answer
+    404 for all of them, and nothing may be decided by that.
+    """
     named: set[str] = set()
     unreadable: set[str] = set()
     places = {tag_link(found.repositories[one], tag): one for one, tag in found.tags}
@@ -259,7 +261,7 @@ async def tag_digests(storage: Storage, found: Listing) -> tuple[frozenset[str],
         digest = await read_link(storage, path)
         if digest:
             named.add(digest)
-        elif digest is not None:
+        else:
             unreadable.add(found.repositories[places[path]])
 
     await parallel.each(read, places)
