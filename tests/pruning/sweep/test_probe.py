@@ -2,6 +2,7 @@
 
 import pytest
 
+from lading.ports import registry as registries
 from lading.ports import storage as storages
 from lading.pruning.engine.inventory.observe_storage import NoRegistry
 from lading.pruning.sweep import layout
@@ -79,12 +80,30 @@ async def test_other_images_where_the_probe_is_pushed_stay(swept: SweepWorld, na
 
 async def test_the_probe_of_a_run_that_was_cut_off_goes(swept: SweepWorld) -> None:
     kept = swept.registry.image("a", "v1")
-    swept.registry.image(PROBE_REPOSITORY, "lading-probe-0123", [b"left behind"])
-    user = swept.registry.image(PROBE_REPOSITORY, "lading", [b"of a user"])
+    swept.registry.image(PROBE_REPOSITORY, f"lading-probe-{'01' * 8}", [b"left behind"])
+    names = ("lading", "lading-probe-0123", f"lading-probe-{'01' * 9}", f"lading-probe-{'xy' * 8}")
+    user = [swept.registry.image(PROBE_REPOSITORY, one, [one.encode()]) for one in names]
     await swept.whole()
     assert swept.registry.can_pull("a", kept)
-    assert swept.registry.can_pull(PROBE_REPOSITORY, user)
-    assert len(swept.blobs) == 6, "three of each image"
+    assert all(swept.registry.can_pull(PROBE_REPOSITORY, one) for one in user)
+    assert len(swept.blobs) == 3 * (1 + len(user)), "three of each image"
+
+
+async def test_who_may_push_and_not_pull_is_refused_for_that(
+    swept: SweepWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for a cache that loses images: nothing was swept yet."""
+    swept.registry.image("a", "v1")
+    before = {one for one in swept.storage.objects if one.startswith(layout.ROOT)}
+
+    async def denied(*_place: object, **_more: object) -> bytes:
+        raise registries.Denied("403: pull access denied", status=403)
+
+    monkeypatch.setattr(swept.registry, "blob", denied)
+    with pytest.raises(ProbeFailed, match="the probe image failed: 403") as caught:
+        await swept.run()
+    assert "loses images" not in str(caught.value)
+    assert {one for one in swept.storage.objects if one.startswith(layout.ROOT)} == before
 
 
 class _BelowTheRoot(set[str]):

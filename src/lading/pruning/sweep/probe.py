@@ -5,6 +5,7 @@ cannot pull it would lose the images of others in the same way.
 """
 
 import json
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from lading.pruning.engine.inventory.observe_storage import NoRegistry
 from lading.pruning.sweep import layout, observe
 
 _TAG_PREFIX = "lading-probe-"
+_TAG = re.compile(rf"{_TAG_PREFIX}[0-9a-f]{{16}}")
 _BLOB_BYTES_MAX = 1024
 _OFFLINE = "stop the registry or make it read-only, and use --offline"
 
@@ -76,7 +78,7 @@ class _Probe:
 
     async def run(self) -> bool:
         await self._push()
-        await self._check_pull()
+        await self._pull()
         await self._check_storage()
         is_cached = await self._unlink()
         await _remove(self.storage, self.repository, self.image)
@@ -92,17 +94,18 @@ class _Probe:
         tagged = Reference(registry=place.registry, repository=place.repository, tag=self.image.tag)
         await self.replica.registry.push_manifest(tagged, self.image.manifest)
 
-    async def _check_pull(self) -> None:
+    async def _pull(self) -> None:
         place = self.replica.place(self.repository)
-        registry, manifest = self.replica.registry, self.image.manifest
+        registry, digest = self.replica.registry, self.image.manifest.digest
+        await registry.manifest(
+            Reference(registry=place.registry, repository=place.repository, digest=digest)
+        )
+        for one in self.image.blobs:
+            await registry.blob(place, one, bytes_max=_BLOB_BYTES_MAX)
+
+    async def _check_pull(self) -> None:
         try:
-            await registry.manifest(
-                Reference(
-                    registry=place.registry, repository=place.repository, digest=manifest.digest
-                )
-            )
-            for digest in self.image.blobs:
-                await registry.blob(place, digest, bytes_max=_BLOB_BYTES_MAX)
+            await self._pull()
         except RegistryError as error:
             raise ProbeFailed(
                 f"{self.replica.host} accepted the probe image again after it was swept, and cannot"
@@ -189,7 +192,7 @@ async def _remove_former(storage: Storage, repository: str) -> None:
     links = [one.path async for page in storage.pages(tags.rstrip("/")) for one in page]
     for path in links:
         tag, _, place = path.removeprefix(tags).partition("/")
-        if not tag.startswith(_TAG_PREFIX):
+        if not _TAG.fullmatch(tag):
             continue
         if place == "current/link" and (digest := await observe.read_link(storage, path)):
             await _delete(storage, [layout.revision_link(repository, digest)])
