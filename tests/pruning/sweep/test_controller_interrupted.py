@@ -274,6 +274,34 @@ async def test_a_repository_that_cannot_be_looked_at_holds_up_no_other(swept: Sw
     assert not swept.has_layer("b", second)
 
 
+async def test_a_manifest_that_comes_and_cannot_be_read_now_holds_up_no_other_repository(
+    swept: SweepWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept.registry.image("c", "v1")
+    first, second = swept.registry.upload("a", b"1"), swept.registry.upload("b", b"2")
+    swept.storage.pass_time(hours=25)
+    pushed: list[str] = []
+    whole = swept.storage.read
+
+    def push(path: str) -> None:
+        if path == STATE and not pushed:
+            swept.storage.pass_time(seconds=1)
+            pushed.append(swept.registry.index("a", [], "v1"))
+
+    async def read(path: str, *, bytes_max: int) -> bytes:
+        if pushed and path == layout.data_path(pushed[0]) and swept.has_layer("b", second):
+            raise storages.Unavailable(f"{path}: 503")
+        return await whole(path, bytes_max=bytes_max)
+
+    swept.storage.before_change = push
+    monkeypatch.setattr(swept.storage, "read", read)
+    counts = (await swept.run()).counts
+    assert (counts.condemned, counts.failed) == (1, 1)
+    assert "503" in counts.failures[0]
+    assert swept.has_layer("a", first)
+    assert not swept.has_layer("b", second)
+
+
 async def test_history_and_uploads_that_cannot_be_listed_are_counted(swept: SweepWorld) -> None:
     swept.untagged = True
     swept.registry.image("a", "v1", [b"1"])

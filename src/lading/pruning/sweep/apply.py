@@ -132,8 +132,8 @@ class Sweeping:
         async def tried(name: str) -> None:
             try:
                 await one(name)
-            except StorageError as error:
-                self.counts.fail(error)
+            except* StorageError as failures:  # manifests are read several at a time
+                self.counts.fail(failures.exceptions[0])
             self._progress.advance(len(by_repository[name]))
 
         await parallel.each(tried, by_repository)
