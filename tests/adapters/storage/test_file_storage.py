@@ -112,16 +112,20 @@ async def test_a_folder_that_is_replaced_during_a_list_is_an_error(
         [page async for page in pages]
 
 
+@pytest.mark.parametrize("refused", ["a", "a/b"])
 async def test_a_folder_that_cannot_be_listed_is_an_error(
-    on_files: FileStorage, monkeypatch: pytest.MonkeyPatch
+    on_files: FileStorage, refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await on_files.put("a/x", b"")
+    await on_files.put("a/b/x", b"")
+    whole = os.scandir
 
-    def refuse(folder: str) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied", folder)
+    def refuse(folder: str) -> object:
+        if str(folder).endswith(refused):
+            raise PermissionError(errno.EACCES, "Permission denied", folder)
+        return whole(folder)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(storages.Denied, match="file:///registry: a: Permission denied"):
+    with pytest.raises(storages.Denied, match=f"file:///registry: {refused}: Permission denied"):
         [page async for page in on_files.pages("a")]
 
 

@@ -114,13 +114,18 @@ class FileStorage:
         with self._translated(path):
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
+    def _named(self, path: str, error: OSError) -> str:
+        """What is below the path where that is what failed, as a folder of a list."""
+        top, failed = f"{self._folder}/", str(error.filename)
+        return failed.removeprefix(top) if failed.startswith(f"{top}{path}/") else path
+
     @contextmanager
     def _translated(self, path: str) -> Iterator[None]:
-        place = f"{self._name}: {path}" if path else self._name
         try:
             yield
         except OSError as error:
             number = error.errno
+            place = f"{self._name}: {self._named(path, error)}" if path else self._name
             if number in _NOT_FOUND:
                 raise storage.NotFound(f"{place}: not found") from error
             if number == errno.EEXIST:
@@ -153,7 +158,7 @@ def _objects(root: str, prefix: str, empty: list[str]) -> Iterator[StoredObject]
                     yield _stored(path, entry.stat())
                 except FileNotFoundError:
                     if os.path.islink(f"{root}{path}"):
-                        reason = f"{path} is a link to a path that does not exist. Is it mounted?"
+                        reason = f"{path} is a link to a path that does not exist (is it mounted?)"
                         raise OSError(errno.ENOLINK, reason) from None
         if is_empty:
             empty.append(f"{root}{folder}")
