@@ -320,16 +320,34 @@ async def test_history_and_uploads_that_cannot_be_listed_are_counted(swept: Swee
 
 
 async def test_offline_data_stays_with_a_link_that_cannot_be_removed(swept: SweepWorld) -> None:
-    """A registry would list a manifest without its data."""
+    swept.registry.image("b", "v1")
+    held, free = (swept.registry.upload("a", one) for one in (b"1", b"2"))
+    swept.storage.locked = {layout.layer_link("a", held)}
+    counts = (await swept.offline()).counts
+    assert (counts.failed, counts.freed_blobs) == (1, 1)
+    assert swept.has_data(held)
+    assert not swept.has_data(free)
+
+
+@pytest.mark.parametrize("offline", [False, True])
+async def test_a_manifest_with_a_link_that_cannot_be_removed_keeps_all_that_it_needs(
+    swept: SweepWorld, offline: bool
+) -> None:
+    """A registry would list a manifest that it cannot send."""
     swept.untagged = True
     swept.registry.image("b", "v1")
-    image = swept.registry.image("a", layers=[b"1"])
-    swept.storage.locked = {revision_link("a", image)}
-    counts = (await swept.offline()).counts
-    assert (counts.failed, counts.freed_blobs) == (1, 2)
-    assert swept.has_data(image)
+    child, other = (swept.registry.image("a", layers=[one]) for one in (b"1", b"2"))
+    index = swept.registry.index("a", [child])
+    swept.storage.locked = {revision_link("a", index)}
+    for _ in range(3):
+        swept.storage.pass_time(hours=25)
+        counts = (await swept.run(offline=offline)).counts
+        assert (counts.failed, counts.condemned) in ((1, 0), (1, 3))
+        assert swept.registry.can_pull("a", index)
+    assert not swept.has_data(other)
     swept.storage.locked = set()
-    assert (await swept.offline()).counts.freed_blobs == 1
+    await (swept.offline() if offline else swept.whole())
+    assert len(swept.blobs) == 3, "the image of `b`"
 
 
 @pytest.mark.parametrize("offline", [False, True])

@@ -135,7 +135,8 @@ async def test_a_manifest_that_became_unreadable_brings_back_what_was_condemned_
 ) -> None:
     """In a run that would have deleted it; the link comes back before the next one."""
     image = swept.registry.image("a", "v1", [b"1"])
-    layer = swept.registry.upload("a", b"2")
+    for name in ("a", "b"):
+        layer = swept.registry.upload(name, b"2")
     swept.storage.pass_time(hours=25)
     await swept.run()
     assert not swept.has_layer("a", layer)
@@ -145,6 +146,7 @@ async def test_a_manifest_that_became_unreadable_brings_back_what_was_condemned_
     counts = (await swept.run()).counts
     assert (counts.restored, counts.freed_blobs) == (1, 0)
     assert swept.has_layer("a", layer)
+    assert not swept.has_layer("b", layer), "nothing there needs it"
 
 
 async def test_a_manifest_that_is_known_as_unreadable_keeps_the_links_of_where_it_comes(

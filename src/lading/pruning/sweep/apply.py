@@ -126,8 +126,11 @@ class Sweeping:
             own = await look.unneeded(by_repository[name])
             failures = await self._unlink(own)
             still = set(await look.unneeded(own))
-            await self.restore([link for link in own if link not in still])
-            gone.update(link for link in still if layout.link_path(link) not in failures)
+            held = _held(own, failures, reader)
+            gone_now = {link for link in own if layout.link_path(link) not in failures}
+            held_now = {link for link in gone_now if graph.key_of(link.data) in held}
+            await self.restore([link for link in own if link not in still or link in held_now])
+            gone.update((still & gone_now) - held_now)
 
         async def tried(name: str) -> None:
             try:
@@ -139,16 +142,26 @@ class Sweeping:
         await parallel.each(tried, by_repository)
         return {one.data for one in links if one not in gone}
 
-    async def unlink_at_once(self, links: Sequence[Link]) -> set[str]:
+    async def unlink_at_once(self, links: Sequence[Link], reader: ManifestReader) -> set[int]:
         """While no registry runs; manifests first, so that none names what is gone.
 
-        The digests with a link that could not be removed.
+        The numbers of the data that stays: with a link that could not be removed, or needed by a
+        manifest that has such a link.
         """
-        failed: set[str] = set()
-        for kind in (LinkKind.MANIFEST, LinkKind.LAYER):
-            by_path = {layout.link_path(one): one.data for one in links if one.kind is kind}
-            failed |= {by_path[path] for path in await self._delete_links(list(by_path))}
-        return failed
+        manifests = [one for one in links if one.kind is LinkKind.MANIFEST]
+        failures = await self._delete_links([layout.link_path(one) for one in manifests])
+        held = _held(manifests, failures, reader)
+        await self.restore(
+            one
+            for one in manifests
+            if graph.key_of(one.data) in held and layout.link_path(one) not in failures
+        )
+        layers = {
+            layout.link_path(one): graph.key_of(one.data)
+            for one in links
+            if one.kind is LinkKind.LAYER and graph.key_of(one.data) not in held
+        }
+        return held | {layers[path] for path in await self._delete_links(list(layers))}
 
     async def _unlink(self, links: Sequence[Link]) -> Mapping[str, StorageError]:
         """A registry with a cache forgets a layer with its link, a manifest only after its link."""
@@ -286,6 +299,19 @@ class Sweeping:
         for error in failures.values():
             self.counts.fail(error)
         return failures
+
+
+def _held(
+    links: Iterable[Link], failures: Mapping[str, StorageError], reader: ManifestReader
+) -> set[int]:
+    """The numbers of manifests with a link that could not be removed, and of all they need."""
+    return reader.with_all_they_need(
+        {
+            graph.key_of(one.data)
+            for one in links
+            if one.kind is LinkKind.MANIFEST and layout.link_path(one) in failures
+        }
+    )
 
 
 class _RepositoryLook:

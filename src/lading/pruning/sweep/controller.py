@@ -15,7 +15,7 @@ from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine.decisions import rules
 from lading.pruning.engine.decisions.guards import GuardRefused, Limits, Refusal
-from lading.pruning.engine.inventory import content, observe_streams, storage_clock
+from lading.pruning.engine.inventory import content, graph, observe_streams, storage_clock
 from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.references import mirrors, names
 from lading.pruning.engine.references import observe as engine_observe
@@ -247,10 +247,10 @@ class Sweeper:
         sweeping.leave_aside(plan.left_aside)
         await sweeping.put_back(plan.put_back)
         unrestored = await sweeping.restore(plan.restored)
-        linked = await sweeping.unlink_at_once(plan.links)
+        held = await sweeping.unlink_at_once(plan.links, self._reader)
         due = _sizes(listing, plan.swept.tolist())
-        unlinked = {one: size for one, size in due.items() if one not in linked}
-        gone = await sweeping.delete_data(unlinked)
+        free = {one: size for one, size in due.items() if graph.key_of(one) not in held}
+        gone = await sweeping.delete_data(free)
         gone |= await sweeping.delete_aside(
             await self._aside(), copies=_in_place(listing, observed.facts.aside)
         )

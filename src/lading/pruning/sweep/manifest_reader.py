@@ -105,6 +105,14 @@ class ManifestReader:
             begin += count
         return found
 
+    def with_all_they_need(self, keys: set[int]) -> set[int]:
+        found: set[int] = set()
+        new = keys
+        while new:
+            found |= new
+            new = self.targets_of(new) - found
+        return found
+
     def documents(self) -> Documents:
         starts = np.zeros(len(self._counts) + 1, dtype=np.int64)
         np.cumsum(np.frombuffer(self._counts, dtype=np.int64), out=starts[1:])
