@@ -146,18 +146,41 @@ async def test_what_is_condemned_anew_keeps_the_links_that_it_had(swept: SweepWo
     assert state["condemned"][digest]["layers"] == ["a", "b"]
 
 
+async def test_what_has_a_link_again_is_condemned_anew_and_not_moved(swept: SweepWorld) -> None:
+    """Pulls of it would fail until the second look."""
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    assert (await swept.reasons())[digest] is BlobReason.CONDEMNED
+
+
+async def test_the_grace_period_is_over_at_its_end(swept: SweepWorld) -> None:
+    swept.settings = {"second_look_after": timedelta(0)}
+    swept.registry.image("b", "v1")
+    digest = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    swept.storage.pass_time(hours=24)
+    assert (await swept.reasons())[digest] is BlobReason.UNREFERENCED
+
+
+@pytest.mark.parametrize("offline", [False, True])
 @pytest.mark.parametrize("is_remembered", [False, True])
 async def test_what_was_used_again_and_no_longer_is_waits_anew(
-    swept: SweepWorld, is_remembered: bool
+    swept: SweepWorld, is_remembered: bool, offline: bool
 ) -> None:
     """Also where it has no link by then, which would show that it is not condemned."""
+    swept.settings = {"second_look_after": timedelta(0)}
     swept.registry.image("b", "v1")
     digest = swept.registry.upload("a", b"1")
     swept.storage.pass_time(hours=25)
     await swept.run()
     image = swept.push_again("a", "v1", [b"1"])
-    swept.storage.pass_time(minutes=58 if is_remembered else 60)
-    await swept.run()
+    swept.storage.pass_time(minutes=59 if is_remembered else 60)
+    await swept.run(offline=offline)
     state = json.loads(swept.storage.objects[STATE][0])
     assert (digest in state["condemned"]) is is_remembered
     swept.registry.delete_manifest("a", image)

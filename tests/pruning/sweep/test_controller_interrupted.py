@@ -243,6 +243,7 @@ async def test_a_link_that_cannot_be_restored_is_remembered_and_holds_up_nothing
     await swept.run()
     swept.registry.tag("a", "again", first)
     swept.registry.tag("b", "again", second)
+    swept.storage.pass_time(hours=1)  # and not because of late deletions
 
     def refuse(path: str) -> None:
         if path == revision_link("a", first):

@@ -6,6 +6,7 @@ import pytest
 
 from lading.pruning.engine.inventory.observe_storage import revision_link
 from lading.pruning.sweep import layout, lock
+from lading.pruning.sweep.types import BlobReason
 from tests.pruning.fake_clusters import PODS, FakeCluster, kind
 from tests.pruning.sweep.memory_storage import CutOff
 from tests.pruning.sweep.storage_registry import image_content
@@ -128,6 +129,20 @@ async def test_a_manifest_that_cannot_be_read_brings_back_what_its_repository_li
     assert swept.has_layer("a", layer)
     assert swept.has_data(layer)
     assert not swept.has_data(other)
+
+
+async def test_what_an_unreadable_manifest_has_kept_waits_anew(swept: SweepWorld) -> None:
+    """Also where it has no link in the next run."""
+    swept.registry.image("b", "v1")
+    layer = swept.registry.upload("a", b"1")
+    swept.storage.pass_time(hours=25)
+    unknown = b'{"mediaType": "application/x-unknown"}'
+    swept.on_sleep = lambda: swept.registry.put_manifest("a", unknown)
+    await swept.run()
+    swept.registry.delete_manifest("a", swept.digest(unknown))
+    del swept.storage.objects[layout.layer_link("a", layer)]
+    swept.storage.pass_time(hours=25)
+    assert (await swept.reasons())[layer] is BlobReason.CONDEMNED
 
 
 async def test_a_manifest_that_became_unreadable_brings_back_what_was_condemned_before(
