@@ -5,6 +5,7 @@ import pytest
 from lading.kernel.digests import Digest
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
+from lading.pruning.sweep.defaults import PROBE_REPOSITORY
 from tests.pruning.sweep.memory_storage import MemoryStorage
 from tests.pruning.sweep.storage_registry import StorageRegistry, image_content
 from tests.pruning.sweep.worlds import SweepWorld
@@ -90,14 +91,17 @@ async def test_what_a_replica_cannot_be_asked_about_stays_and_the_run_ends_well(
 ) -> None:
     """The second look still comes: links were removed before."""
     swept.registry.image("b", "v1")
-    due = [swept.registry.upload("a", b"%d" % number) for number in range(3)]
+    due = [swept.registry.upload(f"a{number}", b"%d" % number) for number in range(3)]
     swept.storage.pass_time(hours=25)
     await swept.run()
     swept.registry.upload("a", b"condemned next")
     swept.storage.pass_time(hours=25)
 
+    asked: list[Digest] = []
+
     async def no_answer(place: Reference, digest: Digest) -> bool:
-        if place.repository == "a":
+        if place.repository != PROBE_REPOSITORY:
+            asked.append(digest)
             raise registries.Unavailable(f"{place}: no answer")
         return swept.registry._has(place.repository, str(digest))
 
@@ -108,6 +112,7 @@ async def test_what_a_replica_cannot_be_asked_about_stays_and_the_run_ends_well(
         counts = (await swept.run()).counts
     assert (counts.freed_blobs, counts.condemned, counts.failed) == (0, 1, 1)
     assert looks
+    assert len(asked) == 1, "each question may cost a minute"
     assert all(map(swept.has_data, due))
     assert (await swept.run()).counts.freed_blobs == 3
 
@@ -124,8 +129,11 @@ async def test_a_repository_that_a_replica_refuses_holds_up_no_other(
     await swept.run()
     swept.storage.pass_time(hours=25)
 
+    asked: list[Digest] = []
+
     async def refuse(place: Reference, digest: Digest) -> bool:
         if place.repository == "refused":
+            asked.append(digest)
             raise registries.Denied(f"{place}: 403")
         return swept.registry._has(place.repository, str(digest))
 
@@ -134,5 +142,6 @@ async def test_a_repository_that_a_replica_refuses_holds_up_no_other(
         counts = (await swept.run()).counts
     assert (counts.freed_blobs, counts.failed) == (len(free), 1), "one failure for the repository"
     assert "403" in counts.failures[0]
+    assert len(asked) == 1
     assert all(map(swept.has_data, refused))
     assert (await swept.run()).counts.freed_blobs == len(refused)

@@ -131,6 +131,23 @@ async def test_a_manifest_that_cannot_be_read_brings_back_what_its_repository_li
     assert not swept.has_data(other)
 
 
+async def test_a_manifest_that_is_aside_is_read_there(swept: SweepWorld) -> None:
+    """Otherwise it would be unreadable, and keep all that its repository linked."""
+    image = swept.registry.image("a", "v1", [b"1"])
+    other = swept.registry.upload("a", b"2")
+    swept.registry.image("b", "v1", [b"3"])
+    swept.registry.delete_manifest("a", image)
+    swept.storage.pass_time(hours=25)
+    await swept.run()
+    del swept.storage.objects[f"{layout.OWN}/manifests"]
+    swept.storage.pass_time(hours=25)
+    link = revision_link("a", image)
+    swept.on_sleep = lambda: swept.registry.write(link, image.encode())
+    await swept.run()
+    assert swept.registry.can_pull("a", image)
+    assert not swept.has_data(other)
+
+
 async def test_what_an_unreadable_manifest_has_kept_waits_anew(swept: SweepWorld) -> None:
     """Also where it has no link in the next run."""
     swept.registry.image("b", "v1")
