@@ -160,6 +160,17 @@ async def test_a_claim_of_a_sweep_that_was_cut_off_holds_up_one_run(tmp_path: Pa
         await own.check()
 
 
+async def test_a_claim_of_a_sweep_that_is_at_work_stays(tmp_path: Path) -> None:
+    storage = object_storage.open_storage(f"file://{tmp_path}", environment={})
+    await leave(storage, pid=NO_PROCESS, is_here=True)
+    await storage.put(f"{lock.PATH}-left", b"")
+    for _ in range(2):
+        with pytest.raises(SweepInProgress):
+            async with StorageLock(storage).held():
+                pass
+    assert await storage.head(f"{lock.PATH}-left") is not None
+
+
 async def test_a_stale_lock_that_another_took_over_before_the_claim_stays_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
