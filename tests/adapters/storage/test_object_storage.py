@@ -233,8 +233,10 @@ async def test_when_one_after_the_other_gets_no_answer_the_rest_is_not_tried(
     monkeypatch.setattr(object_storage, "BULK_DELETIONS_MAX", 1)
     storage, paths = await filled(bucket, count=100)
     end = asyncio.Event()
+    keys: list[int] = []
 
     async def never(request: web.Request) -> web.StreamResponse:
+        keys.append((await request.text()).count("<Key>"))
         await end.wait()
         return s3.error(503, "SlowDown")
 
@@ -245,6 +247,7 @@ async def test_when_one_after_the_other_gets_no_answer_the_rest_is_not_tried(
     assert {type(error) for error in failures.values()} == {storages.Unavailable}
     assert "a/0: no answer in time; the storage may be overloaded" in str(failures["a/0"])
     assert bucket.methods.count("POST") <= 2 * object_storage.DELETIONS_MAX
+    assert [one for one in keys if one > 1] == [50], "no second bulk, which would wait as well"
 
 
 @pytest.mark.usefixtures("impatient")
