@@ -4,11 +4,9 @@ import msgspec
 import pytest
 
 from lading.kernel.errors import Malformed
-from lading.pruning.engine.decisions import plan as planning
 from lading.pruning.engine.decisions import plan_file
 from tests.pruning import builders
-from tests.pruning.builders import gone
-from tests.pruning.registry_worlds import GO, SIGNED, versions
+from tests.pruning.registry_worlds import GO, SIGNED
 
 PLAN = builders.plan(SIGNED, policy=GO)
 
@@ -17,17 +15,6 @@ def test_a_plan_survives_its_file() -> None:
     header, lines = plan_file.read(plan_file.lines(PLAN))
     assert header == PLAN.header
     assert tuple(lines) == PLAN.deletions
-
-
-def test_lines_may_be_removed_but_not_added() -> None:
-    fresh = builders.plan(versions("v1", "v2"), policy=GO)
-    foreign = builders.plan(versions("v1", "v3"), policy=GO)
-    both = planning.common(foreign.deletions, fresh)
-    assert {identity[1:3] for identity in both} == {("team/app", "v1"), ("team/app", "")}
-    assert gone(fresh) >= {
-        f"tag {line.repository}:{line.tag} v1" for line in both.values() if line.tag
-    }
-    assert planning.common(fresh.deletions[:1], fresh).keys() == {fresh.deletions[0].identity}
 
 
 @pytest.mark.parametrize(

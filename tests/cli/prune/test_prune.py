@@ -187,6 +187,27 @@ async def test_a_plan_is_written_and_applied(bench: Bench) -> None:
     assert await bench.shelf.tags("team/app") == {"keep", "used"}
 
 
+async def test_a_plan_that_was_edited_says_why_it_leaves_lines_out(bench: Bench) -> None:
+    """Sorted, with lines twice, one of another registry, and without that of a manifest."""
+    await three(bench)
+    await bench.shelf.image("team/app:old-2", layers=[b"2"])
+    file = bench.folder / "plan.jsonl"
+    await bench.lading("plan", "-o", str(file))
+    header, *lines = file.read_text().splitlines()
+    alone = [line for line in lines if "old-2" in line]
+    digest = json.loads(alone[0])["digest"]
+    whole = [line for line in lines if digest not in line]
+    foreign = whole[0].replace("team/app", "other/app")
+    file.write_text("\n".join([header, *sorted([*whole, *whole, foreign, *alone])]) + "\n")
+    applied = await bench.lading("apply", str(file))
+    assert applied.code == 0, applied.errors
+    assert applied.output.endswith("Summary: deleted 1 tag(s), deleted 1 manifest(s)\n")
+    assert "because a new plan does not have them: 1" in " ".join(applied.errors.split())
+    assert "does not have every line: 1" in " ".join(applied.errors.split())
+    assert await bench.shelf.tags("team/app") == {"old-2", "keep", "used"}
+    assert await bench.shelf.pullable("team/app:old-2")
+
+
 async def test_a_plan_with_contents_is_walked_from_its_file_and_applied(bench: Bench) -> None:
     await three(bench)
     planned, saved = bench.folder / "plan.jsonl", bench.folder / "saved.jsonl"

@@ -12,7 +12,7 @@ from lading.ports.registry_administration import RegistryAdministration
 from lading.ports.state_file import StateFile
 from lading.ports.storage import Storage
 from lading.pruning.engine import ledger
-from lading.pruning.engine.decisions import guards, plan_file
+from lading.pruning.engine.decisions import edited_plan, guards, plan_file
 from lading.pruning.engine.decisions import plan as planning
 from lading.pruning.engine.decisions.guards import GuardRefused, Limits
 from lading.pruning.engine.decisions.policy import Policy
@@ -218,8 +218,8 @@ class Pruner:
         planned(plan, observed)
         lines: Sequence[Deletion] = plan.deletions
         if chosen is not None:
-            lines = tuple(planning.common(chosen[1], plan).values())
-        lines = planning.consistent(lines, observed.inventory)
+            lines = edited_plan.common(chosen[1], plan)
+        lines = edited_plan.consistent(lines, plan, observed.inventory)
         refusals = self.refusals(replace(plan, deletions=tuple(lines)), observed)
         begun = _ledger(observed, lines, is_refused=bool(refusals))
         await self._ledger_file.begin(begun)

@@ -1,7 +1,7 @@
 """The policy of the pruner, read top-down: from facts to a plan with a reason for each line."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Set
 from datetime import datetime
 
 from lading.kernel import durations
@@ -159,47 +159,3 @@ def repositories_to_ask(found: PrunePlan, inventory: Inventory) -> frozenset[str
     if any(content.subject_of_tag(line.tag) for line in found.deletions):
         return frozenset(inventory.repositories)
     return frozenset(line.repository for line in found.deletions if line.what is What.MANIFEST)
-
-
-def consistent(lines: Iterable[Deletion], inventory: Inventory) -> tuple[Deletion, ...]:
-    """Without the lines that would break what stays, after lines were removed by hand.
-
-    A manifest goes only with every tag and every index of its repository that needs it, a blob only
-    with every Image that has it.
-    """
-    chosen = tuple(lines)
-    while True:
-        needed = _needed_by_the_rest(chosen, inventory)
-        kept = tuple(
-            line
-            for line in chosen
-            if line.what not in _NEEDED or (line.repository, line.digest) not in needed
-        )
-        if len(kept) == len(chosen):
-            return kept
-        chosen = kept
-
-
-_NEEDED = (What.MANIFEST, What.BLOB, What.IMAGE)
-
-
-def _needed_by_the_rest(lines: tuple[Deletion, ...], inventory: Inventory) -> set[tuple[str, str]]:
-    tags = {(line.repository, line.tag) for line in lines if line.what is What.TAG}
-    gone = {(line.repository, line.digest) for line in lines if line.what in _NEEDED}
-    if inventory.source is Source.IMAGE_STREAMS:
-        kept = [one for one in inventory.manifests if ("", one) not in gone]
-        needed = registry_plan.closure(kept, lambda one: _needs(inventory, one))
-        return {("", digest) for digest in needed}
-    found: set[tuple[str, str]] = set()
-    for name, repository in inventory.repositories.items():
-        kept = [one for one in repository.manifests if (name, one) not in gone]
-        kept += [tag.digest for tag in repository.tags if (name, tag.name) not in tags]
-        needed = registry_plan.closure(kept, lambda one: _needs(inventory, one))
-        found |= {(name, digest) for digest in needed}
-    return found
-
-
-def common(old: Iterable[Deletion], new: PrunePlan) -> Mapping[tuple[str, str, str, str], Deletion]:
-    """What both plans delete; each line of the old one that the new one does not have is passed."""
-    fresh = {line.identity: line for line in new.deletions}
-    return {line.identity: fresh[line.identity] for line in old if line.identity in fresh}

@@ -1,0 +1,112 @@
+"""What is left of a plan from which lines were removed by hand. Pure.
+
+Only lines that a fresh plan has as well count, and of those only what breaks nothing that stays.
+"""
+
+from collections.abc import Callable, Iterable, Set
+
+from lading.pruning.engine.decisions import registry_plan
+from lading.pruning.engine.inventory import content
+from lading.pruning.engine.types import Deletion, Inventory, PrunePlan, Source, What
+
+_NEEDED = (What.MANIFEST, What.BLOB, What.IMAGE)
+Place = tuple[str, str]
+"""A repository and a digest; the repository of an Image object is empty."""
+
+
+def common(old: Iterable[Deletion], new: PrunePlan) -> tuple[Deletion, ...]:
+    """What both plans delete, in the order of the new one: a file may be sorted by hand."""
+    chosen = {line.identity for line in old}
+    return tuple(line for line in new.deletions if line.identity in chosen)
+
+
+def consistent(
+    lines: Iterable[Deletion], plan: PrunePlan, inventory: Inventory
+) -> tuple[Deletion, ...]:
+    """Without the lines that would break what stays, because other lines of the plan are not there.
+
+    A manifest goes only with every tag and every index of its repository that needs it, and with
+    its subject; a blob only with every Image that has it. A tag goes only with the manifest that
+    the plan deletes with it, or nothing would lead to that; and a signature only with its subject.
+    """
+    chosen = tuple(lines)
+    if inventory.source is Source.IMAGE_STREAMS:
+        return _until_nothing_changes(chosen, lambda left: _needed_by_images(left, inventory))
+    rest = _Rest(inventory)
+    with_manifest = {
+        (line.repository, line.digest) for line in plan.deletions if line.what is What.MANIFEST
+    }
+
+    def breaking(left: tuple[Deletion, ...]) -> Callable[[Deletion], bool]:
+        gone = {(line.repository, line.digest) for line in left if line.what is What.MANIFEST}
+        tags = {(line.repository, line.tag) for line in left if line.what is What.TAG}
+        needed, found_by_others = rest.needed(gone, tags)
+        staying = {digest for _, digest in needed}
+
+        def breaks(line: Deletion) -> bool:
+            place = line.repository, line.digest
+            if line.what is not What.TAG:
+                return place in needed
+            if content.subject_of_tag(line.tag) in staying:
+                return True
+            return place in with_manifest and place not in gone | found_by_others
+
+        return breaks
+
+    return _until_nothing_changes(chosen, breaking)
+
+
+def _until_nothing_changes(
+    chosen: tuple[Deletion, ...],
+    breaking: Callable[[tuple[Deletion, ...]], Callable[[Deletion], bool]],
+) -> tuple[Deletion, ...]:
+    while True:
+        breaks = breaking(chosen)
+        kept = tuple(line for line in chosen if not breaks(line))
+        if len(kept) == len(chosen):
+            return kept
+        chosen = kept
+
+
+def _needed_by_images(
+    lines: tuple[Deletion, ...], inventory: Inventory
+) -> Callable[[Deletion], bool]:
+    gone = {line.digest for line in lines if line.what in _NEEDED}
+    kept = [one for one in inventory.manifests if one not in gone]
+    needed = registry_plan.closure(kept, lambda one: _needs(inventory, one))
+    return lambda line: line.what in _NEEDED and line.digest in needed
+
+
+class _Rest:
+    """What stays in the repositories of a registry."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+        self._attached: dict[str, list[str]] = {}
+        for subject, attached in content.attachments(inventory):
+            self._attached.setdefault(subject, []).append(attached)
+
+    def needed(self, gone: Set[Place], tags: Set[tuple[str, str]]) -> tuple[set[Place], set[Place]]:
+        """All that stays without these manifests and tags, with what it needs or is signed with.
+
+        Then what of that a tag or an index leads to: the rest could not be found again, at least
+        where the registry does not list referrers.
+        """
+        needed: set[Place] = set()
+        found: set[Place] = set()
+        for name, repository in self._inventory.repositories.items():
+            tagged = {tag.digest for tag in repository.tags if (name, tag.name) not in tags}
+            kept = {one for one in repository.manifests if (name, one) not in gone}
+            own = registry_plan.closure(kept | tagged, self._next)
+            needed |= {(name, digest) for digest in own}
+            found |= {(name, digest) for digest in tagged}
+            found |= {(name, digest) for one in own for digest in _needs(self._inventory, one)}
+        return needed, found
+
+    def _next(self, digest: str) -> tuple[str, ...]:
+        return (*_needs(self._inventory, digest), *self._attached.get(digest, ()))
+
+
+def _needs(inventory: Inventory, digest: str) -> tuple[str, ...]:
+    manifest = inventory.manifests.get(digest)
+    return content.needs(manifest) if manifest else ()
