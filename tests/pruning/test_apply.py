@@ -640,6 +640,96 @@ async def test_an_image_that_cannot_be_deleted_stops_no_other(world: World) -> N
     assert await world.shelf.tags("b") == set()
 
 
+@pytest.mark.parametrize("error", [registries.Unavailable("503"), registries.Denied("403")])
+async def test_what_went_before_a_failure_is_reported_as_deleted(
+    world: World, error: registries.RegistryError
+) -> None:
+    image = await world.shelf.image("a:old-1")
+    await world.shelf.push("a:old-2", json.loads(image.content), image.media_type)
+    original = world.registry.delete
+
+    async def fails_at_the_second(reference: Reference) -> bool:
+        if reference.tag == "old-2":
+            raise error
+        return await original(reference)
+
+    world.registry.delete = fails_at_the_second  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    failed = Result.REFUSED if isinstance(error, registries.Denied) else Result.FAILED
+    results = {one.line.tag: one.result for one in applied.outcomes}
+    assert results == {"old-1": Result.DELETED, "old-2": failed, "": failed}
+    assert await world.shelf.tags("a") == {"old-2"}
+
+
+@pytest.mark.parametrize("manifests", [0, 1])
+async def test_a_tag_that_would_go_with_its_manifest_is_reported_as_that(
+    world: World, manifests: int
+) -> None:
+    """The registry cannot delete tags, and fails after some manifests."""
+    child = await world.shelf.image("a:child")
+    index = await world.shelf.index("a:index", child)
+    original = world.registry.delete
+    left = manifests
+
+    async def fails_later(reference: Reference) -> bool:
+        nonlocal left
+        if reference.tag:
+            raise registries.Unsupported("405", status=405)
+        left -= 1
+        if left < 0:
+            raise registries.Unavailable("503")
+        return await original(reference)
+
+    world.registry.delete = fails_later  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    expected = {str(child.digest): Result.FAILED, str(index.digest): Result.FAILED}
+    if manifests:
+        expected[str(index.digest)] = Result.DELETED
+    for one in applied.outcomes:
+        assert one.result is expected[one.line.digest]
+    assert len(applied.outcomes) == 4
+    assert await world.shelf.tags("a") == ({"child"} if manifests else {"child", "index"})
+
+
+async def test_a_pod_that_starts_with_a_tag_that_went_before_a_failure_gets_it_back(
+    world: World,
+) -> None:
+    await world.shelf.image("a:old")
+    original = world.registry.delete
+
+    async def fails_for_manifests(reference: Reference) -> bool:
+        if reference.digest is not None:
+            await world.run_pod("registry.test/a:old")
+            await asyncio.sleep(0.5)
+            raise registries.Unavailable("503")
+        return await original(reference)
+
+    world.registry.delete = fails_for_manifests  # type: ignore[method-assign]
+    applied = await world.pruner().apply()
+    assert {one.result for one in applied.outcomes} == {Result.RESTORED}
+    assert await world.shelf.pullable("a:old")
+
+
+async def test_a_last_look_that_fails_is_reported_and_stops_no_other(world: World) -> None:
+    await world.shelf.image("a:old", layers=[b"1"])
+    await world.shelf.image("b:old", layers=[b"2"])
+    pruner = world.pruner()
+    original = world.registry.tags
+
+    async def fails(reference: Reference) -> tuple[str, ...]:
+        if (
+            reference.repository == "a"
+            and await world.registry.head(world.shelf.at("b:old")) is None
+        ):
+            raise registries.Unavailable("503")
+        return await original(reference)
+
+    world.registry.tags = fails  # type: ignore[method-assign,assignment]
+    applied = await pruner.apply()
+    results = {(one.line.repository, one.result) for one in applied.outcomes}
+    assert results == {("a", Result.FAILED), ("b", Result.DELETED)}
+
+
 async def test_a_registry_that_takes_a_kept_tag_along_stops_after_the_canary(world: World) -> None:
     await world.shelf.image("a:1", layers=[b"1"])
     await world.shelf.image("a:2", layers=[b"2"])

@@ -157,7 +157,7 @@ async def test_a_failure_between_the_tag_and_its_manifest_is_finished_as_well() 
 
     registry.delete = fails  # type: ignore[method-assign]
     applied = await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
-    assert {one.result for one in applied.outcomes} == {Result.FAILED}
+    assert [one.result for one in applied.outcomes] == [Result.DELETED, Result.FAILED]
     assert str(image.digest) in registry.repositories["r000"].manifests
     registry.delete = delete  # type: ignore[method-assign]
     await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
@@ -362,7 +362,7 @@ async def test_what_came_back_during_its_deletion_is_still_remembered() -> None:
 
     registry.delete = push_then_delete  # type: ignore[method-assign]
     applied = await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
-    assert [one.result for one in applied.outcomes] == [Result.DELETED, Result.RESTORED]
+    assert [one.result for one in applied.outcomes] == [Result.RESTORED]
     assert registry.is_whole("r000", str(image.digest))
     registry.delete = delete  # type: ignore[method-assign]
     place = registry.repositories["r000"]

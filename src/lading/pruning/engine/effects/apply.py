@@ -102,21 +102,24 @@ class Applying:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(of_repository(own)) for own in by_repository.values()]
         outcomes += [outcome for task in tasks for outcome in task.result()]
-        return outcomes + await self._restore_used_again()
+        outcomes += await self._restore_used_again()
+        return [*{one.line.identity: one for one in outcomes}.values()]  # the last one counts
 
     async def _lane(self, lines: list[Deletion]) -> list[PruneOutcome]:
         """One image; what fails here stops no other."""
         self._progress.advance(len(lines))
+        done: list[PruneOutcome] = []
         try:
-            return await self._image(lines)
+            return await self._image(lines, done)
         except (CannotMount, NotWhole) as error:
             return _all(lines, Result.CANNOT_TRASH, str(error))
         except registries.Denied as error:
-            return _all(lines, Result.REFUSED, f"the registry forbids it: {error}")
+            return _ended(lines, done, Result.REFUSED, f"the registry forbids it: {error}")
         except registries.RegistryError as error:
-            return _all(lines, Result.FAILED, str(error))
+            return _ended(lines, done, Result.FAILED, str(error))
 
-    async def _image(self, lines: list[Deletion]) -> list[PruneOutcome]:
+    async def _image(self, lines: list[Deletion], done: list[PruneOutcome]) -> list[PruneOutcome]:
+        """`done` gets what happened, for the case that the rest fails."""
         if outcome := self._stopped(lines):
             return outcome
         for line in lines:
@@ -127,17 +130,17 @@ class Applying:
         record = await self._into_trash(lines, contents)
         if outcome := self._stopped(lines, documents.configs_of(contents.values())):
             return outcome
-        going = {line.digest for line in manifests}
-        outcomes = await self._untag([line for line in lines if line.tag], going)
-        if any(one.result is not Result.DELETED for one in outcomes):
-            return outcomes + _all(manifests, Result.CHANGED, "one of its tags was not deleted")
-        asked = {one.line.tag for one in outcomes if one.message == _BY_DIGEST}
-        untagged = {one.line.tag for one in outcomes} - asked
-        deleted = await self._delete_manifests(asked, untagged, manifests, contents)
-        outcomes = [*_without_those_that_stay(outcomes, deleted), *deleted]
         if record is not None:
             self._deleted.append((record, lines))
-        return outcomes
+        going = {line.digest for line in manifests}
+        await self._untag([line for line in lines if line.tag], going, done)
+        if any(one.result is not Result.DELETED for one in done):
+            return done + _all(manifests, Result.CHANGED, "one of its tags was not deleted")
+        tags = [*done]
+        asked = {one.line.tag for one in tags if one.message == _BY_DIGEST}
+        untagged = {one.line.tag for one in tags} - asked
+        await self._delete_manifests(asked, untagged, manifests, contents, done)
+        return _without_those_that_stay(tags, done[len(tags) :])
 
     def _stopped(
         self, lines: list[Deletion], configs: Set[str] = frozenset()
@@ -169,8 +172,9 @@ class Applying:
             now=self._now,
         )
 
-    async def _untag(self, tags: Sequence[Deletion], going: set[str]) -> list[PruneOutcome]:
-        outcomes: list[PruneOutcome] = []
+    async def _untag(
+        self, tags: Sequence[Deletion], going: set[str], outcomes: list[PruneOutcome]
+    ) -> None:
         for line in tags:
             if not await self._still_names(line):
                 outcomes.append(
@@ -195,7 +199,6 @@ class Applying:
             if not await self._is_gone(self._at(line)):
                 raise self._cannot_delete(self._at(line))
             outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
-        return outcomes
 
     async def _delete_manifests(
         self,
@@ -203,16 +206,17 @@ class Applying:
         untagged: Set[str],
         manifests: Sequence[Deletion],
         contents: Mapping[str, Manifest],
-    ) -> list[PruneOutcome]:
+        outcomes: list[PruneOutcome],
+    ) -> None:
         """`asked` are the tags that go with their manifest; any other that goes is put back.
 
         `untagged` are those that went before.
         """
-        outcomes: list[PruneOutcome] = []
         before = await self._tags(manifests[0]) if manifests else set()
         for position, line in enumerate(manifests):
             if found := await self._needed_by_now(line, before - asked, untagged):
-                return outcomes + _all(manifests[position:], *found)
+                outcomes += _all(manifests[position:], *found)
+                return
             try:
                 await self._registry.delete(self._at(line, by_digest=True))
             except registries.Unsupported as error:
@@ -246,7 +250,6 @@ class Applying:
                 continue
             before = after
             outcomes.append(PruneOutcome(line=line, result=Result.DELETED))
-        return outcomes
 
     async def _needed_by_now(
         self, line: Deletion, tags: Set[str], untagged: Set[str]
@@ -300,27 +303,33 @@ class Applying:
 
     async def _restore_used_again(self) -> list[PruneOutcome]:
         """What became used or needed while it was deleted comes back."""
-        missing = await self._missing()
         outcomes: list[PruneOutcome] = []
+        missing: dict[str, frozenset[str]] = {}
         for record, lines in self._deleted:
-            user = self._new.user_of(lines, frozenset(record.configs))
-            if not user and not missing[record.repository].isdisjoint(record.manifests):
-                user = "an index that was pushed"
-            if user and self._trash is not None:
-                place = self._trash.settings.repository_for(record.repository)
-                await self._trash.restore(place, record)
-                outcomes += _all(lines, Result.RESTORED, f"used by {user} since")
+            try:
+                if record.repository not in missing:
+                    missing[record.repository] = await self._missing(record.repository)
+                user = self._new.user_of(lines, frozenset(record.configs))
+                if not user and not missing[record.repository].isdisjoint(record.manifests):
+                    user = "an index that was pushed"
+                if user and self._trash is not None:
+                    place = self._trash.settings.repository_for(record.repository)
+                    await self._trash.restore(place, record)
+                    outcomes += _all(lines, Result.RESTORED, f"used by {user} since")
+            except registries.RegistryError as error:
+                message = f"it is in the trash, and it cannot be seen whether it is used: {error}"
+                outcomes += _all(lines, Result.FAILED, message)
         return outcomes
 
-    async def _missing(self) -> dict[str, frozenset[str]]:
-        """By repository, what went and is needed by now."""
-        deleted: dict[str, set[str]] = {}
-        for record, lines in self._deleted:
-            deleted.setdefault(record.repository, set()).update(line.tag for line in lines)
-        return {
-            repository: await self._since.missing(repository, deleted=tags)
-            for repository, tags in deleted.items()
+    async def _missing(self, repository: str) -> frozenset[str]:
+        """What went and is needed by now."""
+        tags = {
+            line.tag
+            for record, lines in self._deleted
+            if record.repository == repository
+            for line in lines
         }
+        return await self._since.missing(repository, deleted=tags)
 
     def _at(self, line: Deletion, *, by_digest: bool = False) -> Reference:
         digest = digests.parse(line.digest) if by_digest or not line.tag else None
@@ -339,11 +348,30 @@ def _without_those_that_stay(
     stay = {
         one.line.digest for one in manifests if one.result in (Result.CHANGED, Result.NEW_REFERENCE)
     }
-    return [
+    kept = [
         PruneOutcome(line=one.line, result=Result.CHANGED, message="its manifest stays")
         if one.message == _BY_DIGEST and one.line.digest in stay
         else one
         for one in tags
+    ]
+    return [*kept, *manifests]
+
+
+def _ended(
+    lines: Sequence[Deletion], done: Sequence[PruneOutcome], result: Result, message: str
+) -> list[PruneOutcome]:
+    """What happened to an image before something failed, and that the rest of it failed."""
+    manifests = [one for one in done if not one.line.tag]
+    tried = {one.line.digest for one in manifests}
+    tags = [
+        one
+        for one in done
+        if one.line.tag and (one.message != _BY_DIGEST or one.line.digest in tried)
+    ]
+    happened = {one.line.identity: one for one in _without_those_that_stay(tags, manifests)}
+    return [
+        happened.get(line.identity) or PruneOutcome(line=line, result=result, message=message)
+        for line in lines
     ]
 
 
