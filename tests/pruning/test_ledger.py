@@ -56,6 +56,7 @@ def test_what_a_run_is_about_to_delete_is_remembered_until_it_is_deleted() -> No
     both = tuple(sorted([digest("1"), digest("2")]))
     assert found.unfinished == {"unread": (digest("0"),), "a": both}
     assert ledger.decode(ledger.encode(found)) == found
+    assert ledger.finished(found, lines[:1]) == found, "the tag is gone, its manifest is not"
     assert ledger.finished(found, lines[:2]).unfinished["a"] == (digest("2"),)
     assert ledger.finished(found, lines).unfinished == {"unread": (digest("0"),)}
     assert ledger.finished(found, lines).first_seen == found.first_seen

@@ -119,9 +119,10 @@ def updated(
 
 
 def finished(ledger: Ledger, deleted: Iterable[Deletion]) -> Ledger:
-    """Without what a run deleted."""
+    """Without the manifests that a run deleted; a tag may be gone and its manifest not."""
     unfinished = {name: {*own} for name, own in ledger.unfinished.items()}
     for line in deleted:
-        unfinished.get(line.repository, set()).discard(line.digest)
+        if line.what is What.MANIFEST:
+            unfinished.get(line.repository, set()).discard(line.digest)
     left = {name: tuple(sorted(own)) for name, own in unfinished.items() if own}
     return msgspec.structs.replace(ledger, unfinished=left)
