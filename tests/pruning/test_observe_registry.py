@@ -1,9 +1,11 @@
 """How many requests the inventory of a registry takes, and that it lacks nothing."""
 
 import itertools
+import json
 
 import pytest
 
+from lading.kernel.digests import Digest
 from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
@@ -248,3 +250,120 @@ async def test_a_referrer_that_cannot_be_read_keeps_its_repository() -> None:
 
     registry.manifest = broken  # type: ignore[method-assign]
     assert (await memory_pruner.pruner(registry, policy=keeping(1)).apply()).outcomes == ()
+
+
+async def smallest(registry: Counted, repository: str) -> Manifest:
+    """A manifest with a smaller digest than any other one of a test."""
+    every = [await registry.push(repository, ("keep",), own=number) for number in range(300)]
+    return min(every, key=lambda one: str(one.digest))
+
+
+@pytest.mark.parametrize("lists_any", [True, False], ids=["any digest", "what it has"])
+async def test_a_manifest_that_is_not_there_hides_no_referrers_of_others(lists_any: bool) -> None:
+    """Some platforms of an index are often not copied. A registry may have no list for them."""
+    registry, known = Counted(), ManifestTable()
+    child = await registry.push("r000", ("old",), own="child")
+    kept = await registry.push("r000", ("keep",), own="kept")
+    first = await smallest(registry, "r001")
+    assert first == await registry.push("r000", (), **json.loads(first.content))
+    await registry.push("r000", ("keep-index",), manifests=[entry(first)])
+    index = await registry.push("r000", (), manifests=[entry(child)], subject=entry(kept))
+    assert min(registry.repositories["r000"].manifests) == str(first.digest)
+    del registry.repositories["r000"].manifests[str(first.digest)]
+    original = registry.referrers
+
+    async def of_what_it_has(reference: Reference) -> tuple[Descriptor, ...] | None:
+        is_here = await registry.head(reference) is not None
+        return await original(reference) if is_here or lists_any else None
+
+    registry.referrers = of_what_it_has  # type: ignore[method-assign]
+    await registry.push("r001", ("keep",), **json.loads(first.content))
+    await memory_pruner.pruner(registry, policy=keeping(0), known=known).observe()
+    applied = await memory_pruner.pruner(registry, policy=keeping(2), known=known).apply()
+    assert {one.line.tag for one in applied.outcomes} == {"old"}, "the index keeps what it holds"
+    assert registry.is_whole("r000", str(index.digest))
+
+
+async def test_where_nothing_is_there_any_more_no_list_is_no_error() -> None:
+    registry = Counted()
+    for number in range(3):
+        await registry.push("r000", (f"old-{number}",), own=number)
+    pruner = memory_pruner.pruner(registry, policy=keeping(1))
+
+    async def vanished(_reference: Reference) -> tuple[Descriptor, ...] | None:
+        registry.repositories["r000"].manifests.clear()
+        return None
+
+    registry.referrers = vanished  # type: ignore[method-assign]
+    assert len((await pruner.observe()).inventory.repositories["r000"].manifests) == 3
+
+
+@pytest.mark.parametrize("is_page", [False, True], ids=["no digest", "a page of a proxy"])
+async def test_a_tag_that_names_what_the_registry_does_not_have_keeps_its_repository(
+    is_page: bool,
+) -> None:
+    """Without the manifest the trash would have a record and no image."""
+    registry = Counted()
+    image = await registry.push("r000", ("old",), own="image")
+    await registry.push("r000", ("old-2",), own="other")
+    original, head = registry.manifest, registry.head
+    page = Digest.of(b"<html>")
+
+    async def not_by_digest(reference: Reference) -> Manifest:
+        if reference.digest in (image.digest, page):
+            raise registries.NotFound("404", status=404)
+        return await original(reference)
+
+    async def not_by_tag(reference: Reference) -> Manifest:
+        if reference.tag == "old":
+            raise registries.MalformedAnswer("the answer states no digest")
+        return await original(reference)
+
+    async def of_page(reference: Reference) -> Descriptor | None:
+        found = await head(reference)
+        return (
+            found
+            if reference.tag != "old"
+            else Descriptor(media_type="", digest=page, size_bytes=6)
+        )
+
+    registry.manifest = not_by_digest  # type: ignore[method-assign]
+    registry.tagged_manifest = not_by_tag  # type: ignore[method-assign]
+    if is_page:
+        registry.head = of_page  # type: ignore[method-assign]
+    assert (await memory_pruner.pruner(registry, policy=keeping(1)).apply()).outcomes == ()
+    assert set(registry.repositories["r000"].tags) == {"old", "old-2"}
+
+
+async def test_a_tag_that_vanishes_before_its_manifest_is_read_keeps_nothing() -> None:
+    registry = Counted()
+    gone = await registry.push("r000", ("old",), own="gone")
+    other = await registry.push("r000", ("old-2",), own="other")
+    original = registry.manifest
+
+    async def vanish(reference: Reference) -> Manifest:
+        if reference.tag == "old":
+            raise registries.MalformedAnswer("the answer states no digest")
+        if reference.digest == gone.digest:
+            await registry.delete(reference)
+        return await original(reference)
+
+    registry.manifest = vanish  # type: ignore[method-assign]
+    pruner = memory_pruner.pruner(registry, policy=keeping(1))
+    plan = pruner.plan(await pruner.observe())
+    assert {one.digest for one in plan.deletions} == {str(other.digest)}
+
+
+async def test_a_manifest_by_sha512_is_used_by_its_sha256_as_well() -> None:
+    """Some runtimes report what they run by SHA-256, whatever the registry states."""
+    registry = Counted()
+    image = await registry.push("r001", ("keep",), own="by sha512")
+    place = Reference(registry=REGISTRY, repository="r000", tag="old")
+    other = Digest.of(image.content, "sha512")
+    await registry.push_manifest(
+        place, Manifest(media_type="", digest=other, content=image.content)
+    )
+    for mentions, stays in (([Mention(f"x.test/y@{image.digest}", "Pod a/b")], True), ([], False)):
+        pruner = memory_pruner.pruner(registry, policy=keeping(1), mentions=mentions)
+        await pruner.apply()
+        assert ("old" in registry.repositories["r000"].tags) is stays

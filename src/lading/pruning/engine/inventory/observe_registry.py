@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from lading.kernel import digests
+from lading.kernel.digests import Digest
 from lading.kernel.errors import Malformed
 from lading.kernel.manifests import CONFIG_BYTES_MAX
 from lading.kernel.references import Reference
@@ -29,6 +30,7 @@ from lading.pruning.engine.types import Inventory, Repository, Revision, Source,
 
 T = TypeVar("T")
 WORKERS_DEFAULT = 5  # as oc
+_SHA256 = "sha256:"
 _UNREADABLE_ANSWERS = (
     registries.DigestMismatch,
     registries.MalformedAnswer,
@@ -155,6 +157,8 @@ class _Reader:
         tagged = {tag.digest for tag in tags}
         used = await self._present(name, self._used_in(name) - tagged)
         held, opaque = await self._held(name, tagged | used)
+        tags, unread = await self._with_manifests(name, tags, held)
+        opaque |= unread
         left = await self._present(name, {*unfinished} - held)
         left_held, left_opaque = await self._held(name, left, known_here=held)
         self._scope.progress.advance()
@@ -166,13 +170,30 @@ class _Reader:
             left_over=tuple(sorted(left & left_held)),
         )
 
+    async def _with_manifests(
+        self, repository: str, tags: tuple[Tag, ...], held: Set[str]
+    ) -> tuple[tuple[Tag, ...], set[str]]:
+        """Without tags that are gone by now; and what tags name that the registry does not have.
+
+        Such a tag may be all that leads to an image, so it counts as one that cannot be read.
+        """
+        unread = {tag.name: tag.digest for tag in tags if tag.digest not in held}
+
+        async def still(tag: str) -> str:
+            async with self._slots:
+                found = await self._registry.head(self._reference(repository, tag=tag))
+            return "" if found is None else tag
+
+        there = {*await self._each(still, [*unread])}
+        left = tuple(tag for tag in tags if tag.name not in unread or tag.name in there)
+        return left, {unread[tag] for tag in there - {""}}
+
     async def with_referrers(self, repository: Repository) -> Repository:
         """Also those of a referrer, and of what it holds."""
         name = repository.name
-        first, *others = repository.manifests or ("",)
-        attached = await self._referrers(name, first) if first else None
+        attached, others = await self._first_list(name, repository.manifests)
         self._scope.progress.advance()
-        if attached is None:  # the registry has no such list
+        if attached is None:
             return repository
         held, opaque = set(repository.manifests), set(repository.opaque_digests)
         pending = attached | await self._attached(name, others)
@@ -244,10 +265,8 @@ class _Reader:
         return {*found} - {""}
 
     async def _if_present(self, repository: str, digest: str) -> str:
-        if digest in self._known:
-            async with self._slots:
-                if await self._registry.head(self._reference(repository, digest=digest)) is None:
-                    return ""
+        if digest in self._known and not await self._is_there(repository, digest):
+            return ""
         return self._known.shared(digest)
 
     async def _manifest(self, repository: str, digest: str) -> InventoryManifest | None:
@@ -266,6 +285,10 @@ class _Reader:
 
     async def _learn(self, repository: str, digest: str, content: bytes) -> InventoryManifest:
         manifest, sizes = documents.read(digest, content)
+        if not digest.startswith(_SHA256):
+            # Some runtimes report what they run by SHA-256, whatever the registry states.
+            own = (*manifest.blobs, str(Digest.of(content)))
+            manifest = msgspec.structs.replace(manifest, blobs=own)
         config = documents.config_of(content) if self._scope.with_created else ""
         if config:
             created = await self._created(repository, config)
@@ -284,6 +307,22 @@ class _Reader:
             return None
         return documents.created(content)
 
+    async def _first_list(
+        self, repository: str, manifests: Sequence[str]
+    ) -> tuple[set[str] | None, Sequence[str]]:
+        """The first list of referrers, and the manifests to ask for next.
+
+        None where the registry has no such lists. It may also have none of a manifest that is not
+        there, as some platforms of an index often are not.
+        """
+        for position, digest in enumerate(manifests, start=1):
+            found = await self._referrers(repository, digest)
+            if found is not None:
+                return found, manifests[position:]
+            if position == len(manifests) or await self._is_there(repository, digest):
+                break
+        return None, ()
+
     async def _attached(self, repository: str, digests: Iterable[str]) -> set[str]:
         found = await self._each(
             lambda one: self._listed_referrers(repository, one), sorted(digests)
@@ -295,13 +334,15 @@ class _Reader:
         found = await self._referrers(repository, digest)
         if found is not None:
             return found
-        place = self._reference(repository, digest=digest)
-        async with self._slots:
-            if await self._registry.head(place) is None:
-                return set()
+        if not await self._is_there(repository, digest):
+            return set()
         raise registries.MalformedAnswer(
             f"{self._scope.registry} lists referrers in {repository}, but not those of {digest}"
         )
+
+    async def _is_there(self, repository: str, digest: str) -> bool:
+        async with self._slots:
+            return await self._registry.head(self._reference(repository, digest=digest)) is not None
 
     async def _referrers(self, repository: str, digest: str) -> set[str] | None:
         async with self._slots:
