@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from lading.kernel.digests import Digest
+from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
+from lading.pruning.engine.trash import trash as trash_module
 from lading.pruning.engine.trash.trash import (
     CannotMount,
     NotWhole,
@@ -187,3 +189,39 @@ def test_each_project_may_have_its_own_trash() -> None:
     assert settings.is_trash("team/trash")
     assert not settings.is_trash("team/app")
     assert not settings.is_trash("other/team/trash")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "{project}", "{project}-trash", "trash/{project}", "{name}/trash", "Trash", "a//b"]
+)
+def test_a_name_that_could_not_be_known_as_the_trash_is_refused(name: str) -> None:
+    with pytest.raises(Malformed, match="trash repository"):
+        TrashSettings(registry=REGISTRY, repository=name)
+
+
+@pytest.mark.parametrize("name", ["trash", "a/b", "{project}/trash", "{project}/of-{project}"])
+def test_the_trash_of_any_repository_is_known_as_such(name: str) -> None:
+    settings = TrashSettings(registry=REGISTRY, repository=name)
+    assert settings.is_trash(settings.repository_for("team/app"))
+    assert not settings.is_trash("team/app")
+
+
+async def test_an_image_stays_when_its_record_could_not_be_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    registry = MemoryRegistry()
+    monkeypatch.setattr(trash_module, "RECORD_BYTES_MAX", 100)
+    with pytest.raises(NotWhole, match="too large to be read"):
+        await put(registry, {"layers": []})
+    assert await Trash(registry, SETTINGS).records([SETTINGS.repository]) == []
+
+
+async def test_a_record_that_is_too_large_stops_no_run() -> None:
+    registry = MemoryRegistry()
+    await put(registry, {"layers": []})
+
+    async def too_large(*_arguments: Any, **_more: Any) -> bytes:
+        raise registries.TooLarge("more than 16 MiB")
+
+    registry.blob = too_large  # type: ignore[method-assign]
+    assert await Trash(registry, SETTINGS).records([SETTINGS.repository]) == []

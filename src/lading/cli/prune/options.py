@@ -20,6 +20,7 @@ from lading.pruning.engine.decisions.guards import Guard, Limits
 from lading.pruning.engine.references.custom_paths import READY_MADE
 from lading.pruning.engine.references.observe import Reading
 from lading.pruning.engine.registry_url import RegistryUrl
+from lading.pruning.engine.trash.trash import TrashSettings
 from lading.pruning.engine.types import AgeFrom, Settings, Source
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def _options(context: click.Context, given: dict[str, Any]) -> "Options":
             has_authority=given["certificate_authority"] is not None,
             force_insecure=given["force_insecure"],
         )
+    if given["trash_repository"]:
+        TrashSettings(registry="", repository=given["trash_repository"])
     reading = Reading(settings=_settings(given), custom=(*READY_MADE, *given["custom_path"]))
     tag_policy = _policy(given["policy_file"])
     return Options(

@@ -27,8 +27,9 @@ from lading.pruning.engine.types import TRASH_PERIOD_DEFAULT
 
 REPOSITORY_DEFAULT = "lading-trash"
 RECORD_TYPE = "application/vnd.lading.trash.record.v1+json"
-RECORD_BYTES_MAX = 4 * 1024 * 1024
+RECORD_BYTES_MAX = 16 * 1024 * 1024  # about 90,000 manifests of one image
 _ANY_HOST = "localhost"
+_PROJECT = "{project}"
 
 
 ZonedTime = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -75,8 +76,15 @@ class TrashSettings:
     period: timedelta = TRASH_PERIOD_DEFAULT
     may_copy: bool = False
 
+    def __post_init__(self) -> None:
+        """Of its own name must follow that a repository is the trash, or it would be pruned."""
+        begins = _PROJECT not in self.repository or self.repository.startswith(f"{_PROJECT}/")
+        if not begins or not references.is_repository(self.repository_for("project")):
+            reason = f"expected the name of a repository; {_PROJECT} can only be its first part"
+            raise Malformed(what="trash repository", text=self.repository, reason=reason)
+
     def repository_for(self, name: str) -> str:
-        return self.repository.replace("{project}", name.partition("/")[0])
+        return self.repository.replace(_PROJECT, name.partition("/")[0])
 
     def is_trash(self, name: str) -> bool:
         return name == self.repository_for(name)
@@ -215,9 +223,14 @@ class Trash:
         await self.registry.copy_blob(goal, descriptor, source=origin)
 
     async def _push_record(self, target: str, record: Record) -> None:
-        goal = self._at(target)
+        goal, encoded = self._at(target), msgspec.json.encode(record)
+        if len(encoded) > RECORD_BYTES_MAX:
+            raise NotWhole(
+                f"the record of {len(record.manifests)} manifests would be too large to be read"
+                " again; use --no-trash for this image"
+            )
         config = await self.registry.push_blob(goal, b"{}")
-        layer = await self.registry.push_blob(goal, msgspec.json.encode(record))
+        layer = await self.registry.push_blob(goal, encoded)
         document = {
             "schemaVersion": 2,
             "mediaType": manifests.OCI_MANIFEST,
@@ -243,7 +256,7 @@ class Trash:
             record = msgspec.json.decode(content, type=Record)
             for digest in (*record.manifests, *record.tags.values()):
                 digests.parse(digest)
-        except (registries.NotFound, KeyError, TypeError, *UNREADABLE):
+        except (registries.NotFound, registries.TooLarge, KeyError, TypeError, *UNREADABLE):
             return None
         return record if self._belongs(repository, record) else None
 
