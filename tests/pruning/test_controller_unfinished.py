@@ -10,13 +10,14 @@ import pytest
 from msgspec import structs
 
 from lading.kernel.digests import Digest
+from lading.kernel.manifests import Descriptor
 from lading.kernel.references import Reference
 from lading.ports import registry as registries
 from lading.ports.registry import Manifest
 from lading.pruning.engine import ledger
 from lading.pruning.engine.decisions import policy
 from lading.pruning.engine.decisions.guards import GuardRefused, Limits
-from lading.pruning.engine.effects.apply import Result
+from lading.pruning.engine.effects.apply import CannotDelete, Result
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
 from lading.pruning.engine.types import Mention, Settings
 from tests.pruning import memory_pruner, worlds
@@ -369,3 +370,104 @@ async def test_what_came_back_during_its_deletion_is_still_remembered() -> None:
     del place.manifests[place.tags.pop("keep-index")]
     await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
     assert place.manifests == {}
+
+
+async def test_an_image_that_was_left_stays_when_no_policy_is_about_it_any_more() -> None:
+    """The run may have been ended because its policy was wrong."""
+    registry, file = Counted(), MemoryFile()
+    image = await left_over(registry, file)
+    pruner = memory_pruner.pruner(registry, policy=keeping(0), ledger=file)
+    applied = await pruner.apply()
+    assert applied.outcomes == ()
+    verdict = applied.plan.manifest_verdicts["r000", str(image.digest)]
+    assert verdict.reason == "NoPolicy"
+    assert registry.is_whole("r000", str(image.digest))
+    await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
+    assert registry.repositories["r000"].manifests == {}
+
+
+async def test_what_a_user_restored_is_not_finished() -> None:
+    """Its tag names another image by now, so it comes back without one."""
+    registry, file = Counted(), MemoryFile()
+    other, image = await left_over(registry, file), await registry.push("r000", ("a",), own="two")
+    await end_before_the_manifest(registry, policy=keeping(1), ledger=file)
+    await registry.push("r000", ("keep", "a"), own="the tag is taken")
+    pruner = memory_pruner.pruner(registry, policy=keeping(1), ledger=file)
+    records = {next(iter(one.tags), ""): (place, one) for place, one in await pruner.records()}
+    assert await pruner.restore(*records["a"]) == ("a",)
+    await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
+    assert registry.is_whole("r000", str(image.digest))
+    assert str(other.digest) not in registry.repositories["r000"].manifests
+
+
+async def test_a_restore_writes_no_ledger_that_needs_no_change() -> None:
+    registry, file = Counted(), MemoryFile()
+    await registry.push("r000", ("old",), own="image")
+    await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
+    before = file.content = (file.content or b"") + b" "
+    pruner = memory_pruner.pruner(registry, policy=keeping(1), ledger=file)
+    await pruner.restore(*(await pruner.records())[0])
+    assert file.content == before
+    file.content = b"garbage"
+    await pruner.restore(*(await pruner.records())[0])
+    assert file.content == b"garbage"
+
+
+async def test_what_a_run_found_changed_is_not_remembered() -> None:
+    """If its tag is moved by hand, the image is not ours to delete."""
+    registry, file = Counted(), MemoryFile()
+    await registry.push("r000", ("old",), own="goes")
+    read = registry.tagged_manifest
+
+    async def then_moved(reference: Reference) -> Manifest:
+        found = await read(reference)
+        await registry.push("r000", ("old",), own="another")
+        return found
+
+    registry.tagged_manifest = then_moved  # type: ignore[method-assign]
+    applied = await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
+    assert {one.result for one in applied.outcomes} == {Result.CHANGED}
+    assert ledger.decode(file.content).unfinished == {}
+
+
+async def test_what_could_not_go_into_the_trash_is_not_remembered() -> None:
+    registry, file = Counted(), MemoryFile()
+    await registry.push("r000", ("old",), own="goes")
+
+    async def no_head(reference: Reference) -> Descriptor | None:
+        return None if reference.repository == "lading-trash" else await head(reference)
+
+    head, registry.head = registry.head, no_head  # type: ignore[method-assign]
+    applied = await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
+    assert {one.result for one in applied.outcomes} == {Result.CANNOT_TRASH}
+    assert ledger.decode(file.content).unfinished == {}
+
+
+async def test_a_run_that_ends_with_an_error_remembers_only_what_it_began() -> None:
+    registry, file = Counted(), MemoryFile()
+    every = [await registry.push("r000", (f"old-{one}",), own=one) for one in range(3)]
+
+    async def keeps_all(_reference: Reference) -> bool:
+        return True
+
+    delete, registry.delete = registry.delete, keeps_all  # type: ignore[method-assign,assignment]
+    with pytest.raises(CannotDelete):
+        await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
+    registry.delete = delete  # type: ignore[method-assign]
+    begun = ledger.decode(file.content).unfinished["r000"]
+    assert len(begun) == 1
+    assert {*begun} < {str(one.digest) for one in every}
+
+
+async def test_what_was_left_is_remembered_by_a_run_that_could_not_delete_it() -> None:
+    registry, file = Counted(), MemoryFile()
+    image = await left_over(registry, file)
+
+    async def no_push(*_arguments: Any) -> None:
+        raise registries.Unavailable("503")
+
+    push, registry.push_manifest = registry.push_manifest, no_push  # type: ignore[method-assign,assignment]
+    applied = await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
+    registry.push_manifest = push  # type: ignore[method-assign]
+    assert [one.result for one in applied.outcomes] == [Result.FAILED]
+    assert ledger.decode(file.content).unfinished == {"r000": (str(image.digest),)}

@@ -100,6 +100,7 @@ def test_it_survives_its_file() -> None:
         *(b'{"firstSeen": 3}', b'{"firstSeen": {"a": 3}}'),
         b'{"firstSeen": {"a": {"v1": ["sha256:0", "2026-11-01T00:00:00"]}}}',
         b'{"unfinished": {"a": ["../garbage"]}}',
+        b'{"unfinished": {"a/../b": []}}',
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error(content: bytes) -> None:

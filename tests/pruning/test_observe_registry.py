@@ -294,7 +294,7 @@ async def test_where_nothing_is_there_any_more_no_list_is_no_error() -> None:
         registry.repositories["r000"].manifests.clear()
         return None
 
-    registry.referrers = vanished  # type: ignore[method-assign]
+    registry.referrers = vanished  # type: ignore[method-assign,assignment]
     assert len((await pruner.observe()).inventory.repositories["r000"].manifests) == 3
 
 

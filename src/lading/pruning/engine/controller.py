@@ -1,11 +1,13 @@
 """Wires one run of the pruner: observe, plan, guards, apply; decides nothing itself."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lading.kernel.errors import Malformed
+from lading.ports import registry as registries
 from lading.ports.clock import Clock
 from lading.ports.cluster import Cluster
 from lading.ports.registry_administration import RegistryAdministration
@@ -17,8 +19,9 @@ from lading.pruning.engine.decisions import plan as planning
 from lading.pruning.engine.decisions.guards import GuardRefused, Limits
 from lading.pruning.engine.decisions.policy import Policy
 from lading.pruning.engine.effects import canary
-from lading.pruning.engine.effects.apply import Applying, PruneOutcome
+from lading.pruning.engine.effects.apply import Applying, CannotDelete, PruneOutcome, Result
 from lading.pruning.engine.effects.apply_streams import ApplyingStreams
+from lading.pruning.engine.effects.canary import CanaryFailed
 from lading.pruning.engine.inventory import (
     observe_registry,
     observe_storage,
@@ -33,7 +36,7 @@ from lading.pruning.engine.progress import PruneProgress
 from lading.pruning.engine.references import mirrors, names, observe, watch
 from lading.pruning.engine.references.names import RegistryNames
 from lading.pruning.engine.references.observe import ClusterReferences, Reading
-from lading.pruning.engine.references.watch import NewReferences
+from lading.pruning.engine.references.watch import NewReferences, WatchLost
 from lading.pruning.engine.trash import used_again
 from lading.pruning.engine.trash.trash import Record, Trash
 from lading.pruning.engine.types import (
@@ -48,6 +51,8 @@ from lading.pruning.engine.types import (
     TrashState,
 )
 
+_ENDS = (registries.RegistryError, CannotDelete, CanaryFailed, WatchLost, ExceptionGroup)
+"""What ends a run between deletions, other than the end of its process."""
 Chosen = tuple[Header, Sequence[Deletion]] | None
 Planned = Callable[[PrunePlan, "ObservedPruning"], None]  # gets the plan before a deletion
 
@@ -225,8 +230,16 @@ class Pruner:
         await self._ledger_file.begin(begun)
         if refusals:
             raise GuardRefused(refusals)
-        outcomes = await self._apply(lines, plan, observed)
-        await self._ledger_file.end(begun, outcomes)
+        touched: list[Deletion] = []
+        try:
+            outcomes = await self._apply(lines, plan, observed, touched)
+        except _ENDS:
+            with contextlib.suppress(registries.RegistryError, OSError):
+                await self._ledger_file.end(begun, _not_begun(lines, touched, observed.inventory))
+            raise
+        deleted = (one.line for one in outcomes if one.result is Result.DELETED)
+        not_begun = _not_begun(lines, touched, observed.inventory)
+        await self._ledger_file.end(begun, (*deleted, *not_begun))
         return Applied(
             plan=plan,
             outcomes=tuple(outcomes),
@@ -270,7 +283,9 @@ class Pruner:
 
     async def restore(self, place: str, record: Record) -> tuple[str, ...]:
         assert self._trash is not None, "a record comes from a trash"
-        return await self._trash.restore(place, record)
+        taken = await self._trash.restore(place, record)
+        await self._ledger_file.forget(record.repository, record.manifests)
+        return taken
 
     async def _inventory(
         self, references: References, remembered: Ledger, *, is_confirmed: bool
@@ -337,8 +352,13 @@ class Pruner:
         return await self._trash.expire(await self.records(), now)
 
     async def _apply(
-        self, lines: Sequence[Deletion], plan: PrunePlan, observed: ObservedPruning
+        self,
+        lines: Sequence[Deletion],
+        plan: PrunePlan,
+        observed: ObservedPruning,
+        touched: list[Deletion],
     ) -> list[PruneOutcome]:
+        """`touched` gets the lines of each image before the first of them is deleted."""
         new = NewReferences(observed.names)
         watched = list(zip(self._clusters, observed.clusters, strict=False))
         async with AsyncExitStack() as stack:
@@ -365,6 +385,7 @@ class Pruner:
                 new=new,
                 now=observed.now,
                 progress=self.progress,
+                touched=touched,
             )
             if self._storage is not None:
                 await observe_storage.check_registry(
@@ -372,6 +393,21 @@ class Pruner:
                 )
             kept = canary.kept_tags(lines, plan, observed.inventory)
             return await applying.run(lines, kept, workers=self._request.workers)
+
+
+def _not_begun(
+    lines: Iterable[Deletion], touched: Iterable[Deletion], inventory: Inventory
+) -> list[Deletion]:
+    """Without what an earlier run left. If a tag is removed by hand, its image is not ours."""
+    begun = {line.identity for line in touched}
+    left = {
+        (one.name, digest) for one in inventory.repositories.values() for digest in one.left_over
+    }
+    return [
+        line
+        for line in lines
+        if line.identity not in begun and (line.repository, line.digest) not in left
+    ]
 
 
 def _ledger(observed: ObservedPruning, lines: Sequence[Deletion], *, is_refused: bool) -> Ledger:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from lading.kernel import digests
+from lading.kernel import digests, references
 from lading.kernel.errors import UNREADABLE, Malformed
 from lading.pruning.engine.types import Deletion, Inventory, Source, What
 
@@ -69,6 +69,9 @@ def decode(content: bytes | None) -> Ledger:
         raise _malformed(content[:64], str(error)) from error
     if found.version != VERSION:
         raise _malformed(found.version, f"expected {VERSION}; it was written by another release")
+    for name in found.unfinished:
+        if not references.is_repository(name):
+            raise _malformed(name, "it is no name of a repository")
     try:
         for digest in (one for own in found.unfinished.values() for one in own):
             digests.parse(digest)
@@ -116,6 +119,12 @@ def updated(
         first_seen=seen,
         unfinished={name: tuple(sorted(own)) for name, own in unfinished.items()},
     )
+
+
+def without(ledger: Ledger, repository: str, manifests: Collection[str]) -> Ledger:
+    """Without these manifests: they are wanted again."""
+    lines = (Deletion(what=What.MANIFEST, repository=repository, digest=one) for one in manifests)
+    return finished(ledger, lines)
 
 
 def finished(ledger: Ledger, deleted: Iterable[Deletion]) -> Ledger:

@@ -4,12 +4,13 @@ Before the first deletion it says what is about to be deleted, after the last on
 that: a run that is ended in between is finished by the next one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from lading.kernel.errors import Malformed
 from lading.ports.state_file import StateFile
 from lading.pruning.engine import ledger
-from lading.pruning.engine.effects.apply import PruneOutcome, Result
 from lading.pruning.engine.ledger import Ledger
+from lading.pruning.engine.types import Deletion
 
 
 class LedgerFile:
@@ -25,9 +26,17 @@ class LedgerFile:
         if self._file is not None:
             await self._file.replace(ledger.encode(fresh))
 
-    async def end(self, begun: Ledger, outcomes: Iterable[PruneOutcome]) -> None:
-        """The last outcome of a line counts: what was deleted may have been restored."""
-        last = {outcome.line.identity: outcome for outcome in outcomes}
-        deleted = [one.line for one in last.values() if one.result is Result.DELETED]
+    async def end(self, begun: Ledger, over: Iterable[Deletion]) -> None:
+        """`over` are the lines that need not be remembered: deleted, or not even begun."""
         if self._file is not None and begun.unfinished:
-            await self._file.replace(ledger.encode(ledger.finished(begun, deleted)))
+            await self._file.replace(ledger.encode(ledger.finished(begun, over)))
+
+    async def forget(self, repository: str, manifests: Collection[str]) -> None:
+        """What a user restored must not be deleted as the rest of an ended run."""
+        try:
+            found = await self.read()
+        except Malformed:
+            return  # the next run ends with it, and deletes nothing
+        left = ledger.without(found, repository, manifests)
+        if self._file is not None and left != found:
+            await self._file.replace(ledger.encode(left))

@@ -12,9 +12,20 @@ from lading.pruning.engine.decisions.policy import Policy
 from lading.pruning.engine.decisions.rules import Candidate, Facts, Rule
 from lading.pruning.engine.inventory import content
 from lading.pruning.engine.inventory.manifest_table import InventoryManifest
-from lading.pruning.engine.types import Decision, Inventory, Repository, Revision, Tag, Verdict
+from lading.pruning.engine.types import (
+    Decision,
+    Inventory,
+    PruneReason,
+    Repository,
+    Revision,
+    Tag,
+    Verdict,
+)
 
 _NO_TAG = Tag("")
+_NO_POLICY = Verdict(
+    Decision.KEEP, PruneReason.NO_POLICY, "no policy is about its repository any more"
+)
 _FOLLOWS = (False, "it is deleted with the image that it belongs to")
 
 
@@ -27,11 +38,7 @@ def verdicts(
 ) -> dict[str, Verdict]:
     """By digest; a manifest that nothing is found about is not in it."""
     if not repository.manifest_times:
-        left = {*repository.left_over}
-        chain = rules.LEFT_OVER
-        return (
-            dict(_untagged(repository, inventory, facts, tag_policy, chain, left)) if left else {}
-        )
+        return _left_over(repository, inventory, facts, tag_policy) if repository.left_over else {}
     found: dict[str, Verdict] = {}
     for tag in repository.tags:
         verdict = tags.get((repository.name, tag.name))
@@ -44,6 +51,16 @@ def verdicts(
     ):
         _add(found, digest, verdict)
     return found
+
+
+def _left_over(
+    repository: Repository, inventory: Inventory, facts: Facts, tag_policy: Policy
+) -> dict[str, Verdict]:
+    """A run may have been ended because its policy was wrong."""
+    left = {*repository.left_over}
+    if tag_policy.of(repository.name) is None:
+        return dict.fromkeys(left, _NO_POLICY)
+    return dict(_untagged(repository, inventory, facts, tag_policy, rules.LEFT_OVER, left))
 
 
 def _add(found: dict[str, Verdict], digest: str, verdict: Verdict) -> None:

@@ -69,8 +69,10 @@ class Applying:
         new: NewReferences,
         now: datetime,
         progress: PruneProgress,
+        touched: list[Deletion],
     ) -> None:
         self._registry = registry
+        self._touched = touched
         self._progress = progress
         self._name = inventory.registry
         self._trash = trash
@@ -130,6 +132,7 @@ class Applying:
         record = await self._into_trash(lines, contents)
         if outcome := self._stopped(lines, documents.configs_of(contents.values())):
             return outcome
+        self._touched += lines
         if record is not None:
             self._deleted.append((record, lines))
         going = {line.digest for line in manifests}
