@@ -15,6 +15,7 @@ from lading.kernel.errors import Malformed
 from lading.kernel.references import Reference
 from lading.ports import kube
 from lading.ports import registry as registries
+from lading.ports.cluster import Untyped
 from lading.ports.http import Request, Response
 from lading.ports.kube import EventType, WatchEvent
 from lading.ports.registry import Manifest
@@ -23,7 +24,7 @@ from lading.pruning.engine.inventory import observe_registry
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
 from lading.pruning.engine.inventory.observe_registry import Scope
 from lading.pruning.engine.references import custom_paths, observe, references_file, watch
-from lading.pruning.engine.references.custom_paths import READY_MADE
+from lading.pruning.engine.references.custom_paths import READY_MADE, CustomPath
 from lading.pruning.engine.references.observe import (
     ClusterReferences,
     Reading,
@@ -124,6 +125,63 @@ async def test_a_declared_kind_is_enough_in_one_of_the_clusters() -> None:
     assert [texts(one) for one in found] == [set(), {"d:1"}]
 
 
+DATABASE = custom_paths.parse("Database.example.com=$.spec.image")
+DATABASES = kind("databases", "Database", "example.com")
+
+
+@pytest.mark.parametrize(
+    ("served", "custom", "sentence"),
+    [
+        pytest.param((PODS,), (), "", id="its cluster does not serve the kind"),
+        pytest.param((PODS, DATABASES), (DATABASE,), "", id="it was written with the path"),
+        pytest.param(
+            (PODS, DATABASES),
+            (),
+            r"were read without --custom-path 'Database\.example\.com=\$\.spec\.image'",
+            id="it was written without the path",
+        ),
+        pytest.param(
+            (PODS, DATABASES),
+            (replace(DATABASE, path="$.spec.other"),),
+            "were read without --custom-path",
+            id="it was written with another path",
+        ),
+        pytest.param(None, (), "were read without --custom-path", id="it has no kinds"),
+    ],
+)
+async def test_a_file_of_references_must_have_what_the_run_declares(
+    served: tuple[Untyped, ...] | None, custom: tuple[CustomPath, ...], sentence: str
+) -> None:
+    """Else what the objects of its cluster name would be deleted as unused."""
+    cluster = FakeCluster(served=served or (PODS,))
+    found = await observe.references(
+        cluster, SystemClock(), replace(READING, custom=(*READING.custom, *custom))
+    )
+    if served is None:
+        found = replace(found, served=None)
+    written = references_file.encode(found)
+    file = references_file.decode(
+        written, name="f", now=found.taken_at, age_max=timedelta(minutes=1)
+    )
+    reading = replace(READING, custom=(*READING.custom, DATABASE))
+    here = FakeCluster(served=(PODS, DATABASES))
+    asked = observe.of_clusters([here], SystemClock(), reading, files=[file])
+    if sentence:
+        with pytest.raises(ReferencesIncomplete, match=sentence):
+            await asked
+    else:
+        await asked
+    await observe.of_clusters([here], SystemClock(), READING, files=[file])
+
+
+async def test_a_declared_kind_that_no_file_has_is_an_error() -> None:
+    """Where only files are named, no cluster is asked."""
+    found = await observe.references(FakeCluster(), SystemClock(), READING)
+    reading = replace(READING, custom=(*READING.custom, DATABASE))
+    with pytest.raises(ReferencesIncomplete, match=r"no cluster serves Database\.example\.com;"):
+        await observe.of_clusters([], SystemClock(), reading, files=[found])
+
+
 async def test_a_group_with_failing_discovery_is_an_error(world: World) -> None:
     async def stale(request: Request) -> Response:
         answer = await world.api(request)
@@ -154,6 +212,16 @@ def test_a_file_of_references_survives() -> None:
     content = references_file.encode(found)
     age = NOW - NOW
     assert references_file.decode(content, name="f", now=NOW, age_max=age) == found
+
+
+def test_a_file_of_references_with_a_path_that_is_none_is_refused() -> None:
+    found = ClusterReferences(
+        cluster="uid", taken_at=NOW, mentions=(), custom=(replace(DATABASE, path="$.["),)
+    )
+    with pytest.raises(Malformed, match="not what `lading prune references` writes"):
+        references_file.decode(
+            references_file.encode(found), name="f", now=NOW, age_max=timedelta(hours=1)
+        )
 
 
 def test_a_file_of_references_from_the_future_is_refused() -> None:

@@ -130,7 +130,7 @@ class Pruner:
 
     async def references(self) -> tuple[ClusterReferences, ...]:
         found = await observe.of_clusters(
-            self._clusters, self._clock, self._request.reading, self.progress
+            self._clusters, self._clock, self._request.reading, self.progress, files=self._files
         )
         return (*found, *self._files)
 

@@ -204,7 +204,7 @@ class Sweeper:
     async def _references(self) -> References:
         request = self._request
         read = await engine_observe.of_clusters(
-            self._clusters, self._clock, request.reading, self.progress
+            self._clusters, self._clock, request.reading, self.progress, files=self._files
         )
         found = (*read, *self._files)
         registry_names = mirrors.registry_names(

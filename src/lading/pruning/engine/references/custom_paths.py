@@ -23,6 +23,9 @@ class CustomPath:
     kind: str
     path: str
 
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}={self.path}"
+
     def mentions(self, document: Mapping[str, Any], where: str) -> Iterator[Mention]:
         for found in jsonpath.findall(self.path, document):
             yield _mention(found, where)

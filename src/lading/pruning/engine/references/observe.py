@@ -57,6 +57,10 @@ class ClusterReferences:
     """(resource, resourceVersion of its list)."""
     unserved: tuple[str, ...] = field(default=(), compare=False)
     """Declared kinds that the cluster does not serve, and the ones that may be meant."""
+    served: frozenset[tuple[str, str]] | None = field(default=None, compare=False)
+    """(group, kind) of all that the cluster serves; None where that is not known."""
+    custom: tuple[CustomPath, ...] = field(default=(), compare=False)
+    """The paths by which custom resources were read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +95,36 @@ async def of_clusters(
     clock: Clock,
     reading: Reading,
     progress: PruneProgress | None = None,
+    *,
+    files: Sequence[ClusterReferences] = (),
 ) -> tuple[ClusterReferences, ...]:
-    """A declared kind that no cluster serves is an error: misspelt, it would protect nothing."""
+    """What these clusters use; `files` are what others used when they were asked."""
     found = tuple([await references(one, clock, reading, progress) for one in clusters])
-    if found and (unserved := set.intersection(*({*one.unserved} for one in found))):
-        raise ReferencesIncomplete(
-            f"no cluster serves {', '.join(sorted(unserved))}; `kubectl api-resources` shows the"
-            " kinds, and --custom-path takes KIND.GROUP=JSONPATH"
-        )
+    every = (*found, *files)
+    for declared in (one for one in reading.custom if one not in READY_MADE):
+        _check_declared(declared, every)
     return found
+
+
+def _check_declared(declared: CustomPath, clusters: Sequence[ClusterReferences]) -> None:
+    """A path that is read nowhere, or not everywhere, would protect nothing."""
+    key = declared.group, declared.kind
+    serving = [one for one in clusters if one.served is None or key in one.served]
+    if clusters and not serving:
+        name = f"{declared.kind}.{declared.group}"
+        hints = (
+            text for one in clusters for text in one.unserved if text.partition(" ")[0] == name
+        )
+        raise ReferencesIncomplete(
+            f"no cluster serves {max(hints, default=name, key=len)}; `kubectl api-resources` shows"
+            " the kinds, and --custom-path takes KIND.GROUP=JSONPATH"
+        )
+    for one in serving:
+        if declared not in one.custom:
+            raise ReferencesIncomplete(
+                f"the references of cluster {one.cluster} were read without --custom-path"
+                f" '{declared}'; write their file again with it: `lading prune references`"
+            )
 
 
 async def references(
@@ -130,6 +155,8 @@ async def references(
         mirrors=tuple(pairs),
         watched=tuple(watched),
         unserved=tuple(_unserved(kinds, reading.custom)),
+        served=frozenset((one.group, one.kind) for one in kinds),
+        custom=reading.custom,
     )
 
 

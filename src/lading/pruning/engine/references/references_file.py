@@ -6,6 +6,8 @@ import msgspec
 
 from lading.kernel import durations
 from lading.kernel.errors import UNREADABLE, Malformed
+from lading.pruning.engine.references import custom_paths
+from lading.pruning.engine.references.custom_paths import READY_MADE
 from lading.pruning.engine.references.observe import ClusterReferences
 from lading.pruning.engine.types import Mention
 
@@ -19,6 +21,10 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     taken_at: datetime
     mentions: tuple[Mention, ...] = ()
     mirrors: tuple[tuple[str, str], ...] = ()
+    served: tuple[tuple[str, str], ...] | None = None
+    """(group, kind), sorted."""
+    custom_paths: tuple[str, ...] = ()
+    """Without the ready-made ones."""
 
 
 def encode(references: ClusterReferences) -> bytes:
@@ -28,6 +34,8 @@ def encode(references: ClusterReferences) -> bytes:
             taken_at=references.taken_at,
             mentions=references.mentions,
             mirrors=references.mirrors,
+            served=None if references.served is None else tuple(sorted(references.served)),
+            custom_paths=tuple(str(one) for one in references.custom if one not in READY_MADE),
         )
     )
 
@@ -36,6 +44,7 @@ def decode(content: bytes, *, name: str, now: datetime, age_max: timedelta) -> C
     """A file that is too old is refused: what was started since is not in it."""
     try:
         found = msgspec.json.decode(content, type=_File)
+        custom = tuple(map(custom_paths.parse, found.custom_paths))
     except UNREADABLE as error:
         reason = f"it is not what `lading prune references` writes: {error}"
         raise Malformed(what="references file", text=name, reason=reason) from error
@@ -58,4 +67,6 @@ def decode(content: bytes, *, name: str, now: datetime, age_max: timedelta) -> C
         taken_at=found.taken_at,
         mentions=found.mentions,
         mirrors=found.mirrors,
+        served=None if found.served is None else frozenset(found.served),
+        custom=custom,
     )
