@@ -7,7 +7,7 @@ import pytest
 from lading.kernel.errors import Malformed
 from lading.pruning.engine.references import custom_paths, extraction
 from lading.pruning.engine.references.custom_paths import READY_MADE
-from tests.pruning.builders import pod
+from tests.pruning.builders import REGISTRY, pod
 
 I = "registry.test/a/b:1"  # noqa: E741
 
@@ -137,3 +137,15 @@ def test_a_declared_path_is_read() -> None:
         document, kind="App", group="example.com", cutoff=None, custom=(declared,)
     )
     assert [one.text for one in mentions] == [I]
+
+
+def test_an_object_in_which_a_path_cannot_be_followed_names_all_its_texts() -> None:
+    """One object of one user must not end every run, and may name an image."""
+    document: dict[str, Any] = {"metadata": {"name": "deep", "namespace": "a"}}
+    inner = document["spec"] = {}
+    for _ in range(500):
+        inner["values"] = inner = {}
+    inner["image"] = f"{REGISTRY}/team/app:v1"
+    path = custom_paths.parse("Database.example.com=$.spec..image")
+    found = {one.text: one.found_in for one in path.mentions(document, "Database a/deep")}
+    assert found[f"{REGISTRY}/team/app:v1"] == "Database a/deep"

@@ -187,6 +187,24 @@ async def test_a_plan_is_written_and_applied(bench: Bench) -> None:
     assert await bench.shelf.tags("team/app") == {"keep", "used"}
 
 
+async def test_the_names_of_the_trash_are_whole_at_80_columns(bench: Bench) -> None:
+    """`restore` takes them."""
+    await bench.shelf.image(f"team/{'long' * 20}:old-{'x' * 50}", layers=[b"1"])
+    assert (await bench.lading("images", "--confirm")).code == 0
+    (record,) = json.loads((await bench.lading("trash", "-o", "json")).output)
+    shown = (await bench.lading("trash")).output
+    assert record["name"] in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert (await bench.lading("restore", record["name"])).code == 0
+
+
+async def test_why_takes_an_address_and_refuses_nothing(bench: Bench) -> None:
+    await three(bench)
+    found = await bench.lading("why", "https://registry.test/team/app:used")
+    assert "keep (Used: tag is used by Pod default/web)" in found.output
+    assert (await bench.lading("why", " ")).code == 2
+
+
 async def test_a_plan_that_was_edited_says_why_it_leaves_lines_out(bench: Bench) -> None:
     """Sorted, with lines twice, one of another registry, and without that of a manifest."""
     await three(bench)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lading.wiring.prune import Opened, Options
 
 _REPOSITORY_CHARACTERS_MAX = 20
-_TAGS_CHARACTERS_MAX = 12
+_TAGS_CHARACTERS_MAX = 10  # at 80 columns the name is whole: `restore` takes it
 
 
 @click.command(name="trash")

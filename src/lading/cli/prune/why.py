@@ -24,6 +24,8 @@ _ALGORITHMS = ("sha256", "sha512")
 @prune_options
 def command(options: "Options", reference: str, form: Format) -> None:
     """Show why REFERENCE (a tag, a digest, a blob) is kept or deleted."""
+    if not reference.strip():
+        raise click.BadParameter("it is empty", param_hint="REFERENCE")
 
     from lading.pruning.engine.decisions import why  # slow to load, and --help needs none of it
 
@@ -31,7 +33,7 @@ def command(options: "Options", reference: str, form: Format) -> None:
         async with progress.shown(opened.pruner.progress):
             observed = await opened.pruner.observe(with_every_referrer=True)
             plan = opened.pruner.plan(observed)
-        name = observed.names.without_host(reference)
+        name = observed.names.without_host(reference.partition("://")[2] or reference)
         answer = why.why(name, observed.inventory, observed.references, plan)
         if not answer.is_known:
             raise click.ClickException(_unknown(name, opened.registry, observed.inventory))

@@ -64,4 +64,4 @@ def check_same(header: Header, *, registry: str, source: Source, clusters: tuple
 
 
 def _shown(value: str | tuple[str, ...]) -> str:
-    return value if isinstance(value, str) else ", ".join(value) or "(none)"
+    return str(value) if isinstance(value, str) else ", ".join(value) or "(none)"

@@ -27,7 +27,11 @@ class CustomPath:
         return f"{self.kind}.{self.group}={self.path}"
 
     def mentions(self, document: Mapping[str, Any], where: str) -> Iterator[Mention]:
-        for found in jsonpath.findall(self.path, document):
+        try:
+            every = jsonpath.findall(self.path, document)
+        except jsonpath.JSONPathError:  # the object is nested too deeply
+            every = [*_texts(document)]
+        for found in every:
             yield _mention(found, where)
 
 
@@ -51,6 +55,19 @@ def _mention(found: object, where: str) -> Mention:
     if isinstance(found, Mapping) and isinstance(found.get("repository"), str):
         return Mention(_joined(found), where)
     return Mention(json.dumps(found, default=str), where, Form.POSSIBLE)
+
+
+def _texts(document: Mapping[str, Any]) -> Iterator[str]:
+    """All of an object in which a path cannot be followed: one of them may be an image."""
+    pending: list[Any] = [document]
+    while pending:
+        match pending.pop():
+            case str() as text:
+                yield text
+            case dict() as fields:
+                pending += fields.values()
+            case list() as items:
+                pending += items
 
 
 def _joined(parts: Mapping[str, Any]) -> str:
