@@ -19,7 +19,7 @@ from lading.pruning.engine.decisions import policy
 from lading.pruning.engine.decisions.guards import GuardRefused, Limits
 from lading.pruning.engine.effects.apply import CannotDelete, Result
 from lading.pruning.engine.inventory.manifest_table import ManifestTable
-from lading.pruning.engine.types import Mention, Settings
+from lading.pruning.engine.types import Form, Mention, Settings
 from tests.pruning import memory_pruner, worlds
 from tests.pruning.builders import REGISTRY
 from tests.pruning.counted_registry import Counted, entry, keeping
@@ -471,3 +471,19 @@ async def test_what_was_left_is_remembered_by_a_run_that_could_not_delete_it() -
     registry.push_manifest = push  # type: ignore[method-assign]
     assert [one.result for one in applied.outcomes] == [Result.FAILED]
     assert ledger.decode(file.content).unfinished == {"r000": (str(image.digest),)}
+
+
+@pytest.mark.parametrize("is_taken", [False, True], ids=["with its tag", "without"])
+async def test_what_is_in_place_and_used_is_not_reported_as_restored(is_taken: bool) -> None:
+    """By its digest alone it is not found in the inventory, if it has no tag."""
+    registry, file = Counted(), MemoryFile()
+    image = await registry.push("r000", ("old",), own="image")
+    everything: dict[str, Any] = {"policy": keeping(0), "ledger": file}
+    await memory_pruner.pruner(registry, policy=keeping(1), ledger=file).apply()
+    if is_taken:
+        await registry.push("r000", ("keep", "old"), own="the tag is taken")
+    used = [Mention(f"sha256:{image.digest.encoded}", "Pod a/b", Form.IMAGE_ID)]
+    for restored in (1, 0):
+        applied = await memory_pruner.pruner(registry, mentions=used, **everything).apply()
+        assert len(applied.restored) == restored
+        assert registry.is_whole("r000", str(image.digest))

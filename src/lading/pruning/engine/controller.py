@@ -339,12 +339,21 @@ class Pruner:
         held = used_again.held_by_indexes(records, asked.inventory)
         restored: list[Record] = []
         for place, record in records:
-            is_gone = not used_again.is_in_place(record, observed.inventory)
-            is_used = is_gone and used_again.is_used(record, observed.references)
-            if is_used or await self._trash.misses(record, held.get(record.repository, set())):
+            is_used = used_again.is_used(record, observed.references)
+            is_missed = is_used and await self._is_gone(record, observed.inventory)
+            if is_missed or await self._trash.misses(record, held.get(record.repository, set())):
                 await self._trash.restore(place, record)
                 restored.append(record)
         return tuple(restored)
+
+    async def _is_gone(self, record: Record, inventory: Inventory) -> bool:
+        """Without its tag an image may be in place and not in the inventory of a registry."""
+        assert self._trash is not None, "a record comes from a trash"
+        if used_again.is_in_place(record, inventory):
+            return False
+        if inventory.source is Source.REGISTRY and used_again.has_its_tags(record, inventory):
+            return await self._trash.misses(record, record.manifests.keys())
+        return True
 
     async def _expire(self, now: datetime) -> int:
         if self._trash is None:

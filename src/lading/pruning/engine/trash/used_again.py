@@ -34,5 +34,11 @@ def is_in_place(record: Record, inventory: Inventory) -> bool:
     if inventory.source is Source.IMAGE_STREAMS:
         history = {one.digest for tag in repository.tags for one in tag.revisions}
         return set(record.tags.values()) <= history
-    present = {tag.name for tag in repository.tags}
-    return record.manifests.keys() <= set(repository.manifests) and record.tags.keys() <= present
+    has_manifests = record.manifests.keys() <= set(repository.manifests)
+    return has_manifests and has_its_tags(record, inventory)
+
+
+def has_its_tags(record: Record, inventory: Inventory) -> bool:
+    """Whatever they name: a tag that exists is never moved."""
+    repository = inventory.repositories.get(record.repository)
+    return record.tags.keys() <= {tag.name for tag in (repository.tags if repository else ())}
